@@ -1,0 +1,48 @@
+//! Who did something, and what made it happen.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The kind of hand behind a command or signal. Roles are bound to tokens on the server, never claimed by a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ActorKind {
+    /// A person, or a program acting with a person's token.
+    Operator,
+    /// Someone who may look and not touch.
+    Observer,
+    /// An agent, acting as its own session.
+    Agent,
+    /// Lanyard itself: timers, recovery, policy.
+    System,
+}
+
+/// Who did it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Actor {
+    pub kind: ActorKind,
+    /// The token's name, or the part of Lanyard that acted.
+    pub name: String,
+}
+
+impl Actor {
+    #[must_use]
+    pub fn system(name: &str) -> Self {
+        Self { kind: ActorKind::System, name: name.to_owned() }
+    }
+
+    #[must_use]
+    pub fn operator(name: &str) -> Self {
+        Self { kind: ActorKind::Operator, name: name.to_owned() }
+    }
+}
+
+/// What made an event happen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// A request; the text is its idempotency key, or an id the daemon gave it.
+    Request(String),
+    /// Something that was observed, by the name of its signal.
+    Signal(String),
+}

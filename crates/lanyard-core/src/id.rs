@@ -1,0 +1,186 @@
+//! Ids: a prefix that names the noun and a `UUIDv7` in Crockford base32 (the `TypeID` form).
+//!
+//! An id is a handle, never a secret and never parsed for meaning. Minting one needs a time and random bits, and both
+//! arrive as data: nothing here reads a clock.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
+
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// 128 bits in groups of five, the first group holding only three.
+const SUFFIX_LEN: usize = 26;
+
+/// What is wrong with a text that should have been an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    #[error("expected an id that starts with `{0}_`")]
+    Prefix(&'static str),
+    #[error("expected 26 characters of base32 after the prefix")]
+    Suffix,
+}
+
+/// The 128 bits of a `UUIDv7` made of a time and random bits.
+#[must_use]
+pub fn uuid_v7(at: Timestamp, random: u128) -> u128 {
+    let millis = u128::from(at.as_millis().max(0).unsigned_abs()) & 0xFFFF_FFFF_FFFF;
+    let random_a = (random >> 64) & 0xFFF;
+    let random_b = random & 0x3FFF_FFFF_FFFF_FFFF;
+    (millis << 80) | (0x7 << 76) | (random_a << 64) | (0b10 << 62) | random_b
+}
+
+fn encode(prefix: &str, value: u128) -> String {
+    let mut text = String::with_capacity(prefix.len() + 1 + SUFFIX_LEN);
+    text.push_str(prefix);
+    text.push('_');
+    for group in (0..SUFFIX_LEN).rev() {
+        let five = (value >> (group * 5)) & 0x1F;
+        text.push(char::from(ALPHABET[usize::try_from(five).unwrap_or(0)]));
+    }
+    text
+}
+
+fn decode(prefix: &'static str, text: &str) -> Result<u128, IdError> {
+    let suffix =
+        text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('_')).ok_or(IdError::Prefix(prefix))?;
+    if suffix.len() != SUFFIX_LEN {
+        return Err(IdError::Suffix);
+    }
+    let mut value: u128 = 0;
+    for (at, byte) in suffix.bytes().enumerate() {
+        let five = ALPHABET.iter().position(|&c| c == byte).ok_or(IdError::Suffix)?;
+        // The first character carries three bits; more would not fit.
+        if at == 0 && five > 7 {
+            return Err(IdError::Suffix);
+        }
+        value = (value << 5) | five as u128;
+    }
+    Ok(value)
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u128);
+
+        impl $name {
+            /// The word before the underscore.
+            pub const PREFIX: &'static str = $prefix;
+
+            #[must_use]
+            pub fn mint(at: Timestamp, random: u128) -> Self {
+                Self(uuid_v7(at, random))
+            }
+
+            #[must_use]
+            pub const fn from_u128(value: u128) -> Self {
+                Self(value)
+            }
+
+            #[must_use]
+            pub const fn as_u128(self) -> u128 {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&encode($prefix, self.0))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                decode($prefix, text).map(Self)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&encode($prefix, self.0))
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "type": "string",
+                    "pattern": concat!("^", $prefix, "_[0-7][0-9a-hjkmnp-tv-z]{25}$"),
+                })
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// One conversation with one agent.
+    SessionId = "sess";
+    /// One prompt and everything the agent does until it stops.
+    TurnId = "turn";
+    /// A directory agents work in.
+    WorkspaceId = "ws";
+    /// The stable executor of a task.
+    WorkerId = "worker";
+    /// Words sent into a running agent.
+    NoteId = "note";
+    /// One daemon.
+    NodeId = "node";
+    /// A bearer token's handle; the token itself is never stored.
+    TokenId = "tok";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_its_prefix_and_base32_and_round_trips() {
+        let id = SessionId::mint(
+            Timestamp::from_millis(1_794_729_600_000),
+            0x0123_4567_89ab_cdef_0123_4567_89ab_cdef,
+        );
+        assert_eq!(id.to_string(), "sess_01m7f3gs00fqqr28t5cy4tqkff");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert_eq!(serde_json::from_str::<SessionId>(&serde_json::to_string(&id).unwrap()).unwrap(), id);
+    }
+
+    #[test]
+    fn other_texts_are_refused_with_what_was_expected() {
+        let error = |text: &str| text.parse::<SessionId>().unwrap_err();
+        assert_eq!(error("turn_01m7n5djg0fayvh8t5cxyjkdnf"), IdError::Prefix("sess"));
+        assert_eq!(error("sess_short"), IdError::Suffix);
+        assert_eq!(error("sess_81m7n5djg0fayvh8t5cxyjkdnf"), IdError::Suffix);
+        assert_eq!(error("sess_01m7n5djg0fayvh8t5cxyjkdnu"), IdError::Suffix);
+    }
+
+    /// S4-B04: later ids sort after earlier ones, as text too.
+    #[test]
+    fn ids_sort_by_time() {
+        let early = SessionId::mint(Timestamp::from_millis(1_000), u128::MAX);
+        let late = SessionId::mint(Timestamp::from_millis(1_001), 0);
+        assert!(early < late && early.to_string() < late.to_string());
+    }
+}

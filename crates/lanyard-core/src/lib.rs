@@ -1,0 +1,22 @@
+//! The pure core of Lanyard. No tokio, no clock, no files: time, ids and randomness arrive as data.
+//!
+//! A session is a log. A [`Command`](session::Command) may be refused, a [`Signal`](session::Signal) never is; both
+//! become [`Event`](session::Event)s, and [`Session::apply`](session::Session::apply) is the only place where state
+//! changes, the same when running and when replaying.
+
+pub mod actor;
+pub mod address;
+pub mod id;
+pub mod outcome;
+pub mod policy;
+pub mod session;
+pub mod text;
+pub mod time;
+
+pub use actor::{Actor, ActorKind, Cause};
+pub use address::Address;
+pub use id::{NodeId, NoteId, SessionId, TokenId, TurnId, WorkerId, WorkspaceId};
+pub use outcome::Outcome;
+pub use policy::{Limits, MemoryMode, Overlong, Rules, Staleness};
+pub use session::Session;
+pub use time::Timestamp;

@@ -1,0 +1,106 @@
+//! Numbers that are choices: staleness, limits, memory mode. One table each, all overridable in the config.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+const MINUTE_MS: u64 = 60_000;
+const HOUR_MS: u64 = 60 * MINUTE_MS;
+
+/// The one staleness table (X-03, S0-B15). All in milliseconds without activity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Staleness {
+    /// An executing session without a heartbeat or call for this long is a suspected orphan.
+    pub suspect_after_ms: u64,
+    /// A resting session becomes `idle`.
+    pub idle_after_ms: u64,
+    /// An idle session becomes `stale`.
+    pub stale_after_ms: u64,
+    /// A stale session is shown as critical.
+    pub critical_after_ms: u64,
+    /// An ended session leaves the live listing this long after its end.
+    pub prune_after_ms: u64,
+}
+
+impl Default for Staleness {
+    fn default() -> Self {
+        Self {
+            suspect_after_ms: 10 * MINUTE_MS,
+            idle_after_ms: HOUR_MS,
+            stale_after_ms: 48 * HOUR_MS,
+            critical_after_ms: 168 * HOUR_MS,
+            prune_after_ms: 24 * HOUR_MS,
+        }
+    }
+}
+
+/// Bounds the core enforces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// How deep a family of sessions may be; a root has depth 1.
+    pub depth: u32,
+    /// Characters of one piece of guidance.
+    pub guidance_chars: usize,
+    /// What becomes of guidance with more characters than that.
+    pub overlong: Overlong,
+    /// Pieces of guidance that may wait in one session.
+    pub guidance_pending: usize,
+    /// How often the same issue or error may be seen before the session counts as stalled (S1-36).
+    pub stall_repeats: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            depth: 3,
+            guidance_chars: 500,
+            overlong: Overlong::default(),
+            guidance_pending: 64,
+            stall_repeats: 3,
+        }
+    }
+}
+
+/// What to do with text over its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Overlong {
+    /// Keep what fits and tell the sender.
+    #[default]
+    Cut,
+    Refuse,
+}
+
+/// What a session may remember (S3-25).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryMode {
+    Off,
+    #[default]
+    SessionOnly,
+    Selective,
+    Full,
+}
+
+impl MemoryMode {
+    pub const ALL: [Self; 4] = [Self::Off, Self::SessionOnly, Self::Selective, Self::Full];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::SessionOnly => "session_only",
+            Self::Selective => "selective",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// The policies in force, handed to every decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rules {
+    pub staleness: Staleness,
+    pub limits: Limits,
+}

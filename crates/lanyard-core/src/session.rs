@@ -1,0 +1,50 @@
+//! One conversation with one agent, as a durable log: what may be asked of it, what may be seen of it, what then
+//! becomes true, and what follows from that.
+
+mod apply;
+mod command;
+mod decide;
+mod effect;
+mod event;
+mod family;
+mod guidance;
+mod observe;
+mod record;
+mod refusal;
+mod signal;
+mod stall;
+mod state;
+mod stop;
+mod view;
+
+#[cfg(test)]
+mod apply_tests;
+#[cfg(test)]
+mod decide_tests;
+#[cfg(test)]
+mod properties_tests;
+#[cfg(test)]
+mod table_tests;
+#[cfg(test)]
+mod testing;
+
+pub use apply::{ApplyError, replay};
+pub use command::Command;
+pub use decide::decide;
+pub use effect::{Effect, react};
+pub use event::{
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Fork, Hands,
+    Opening, Role, Settled, TranscriptEvent, TurnEvent, TurnOutcome,
+};
+pub use family::{Lineage, LinkEvents, NewSession, create, fork, link};
+pub use guidance::{Note, NoteStatus};
+pub use observe::observe;
+pub use record::{
+    ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Policy, Session, StateChange, Usage,
+};
+pub use refusal::Refusal;
+pub use signal::Signal;
+pub use stall::{Stall, StallKind};
+pub use state::{InterruptCause, Lifecycle, State, StateName, Status};
+pub use stop::{Stop, StopLevel};
+pub use view::{SessionView, view};

@@ -1,0 +1,374 @@
+//! The fold: the only place where a session changes, the same when running and when replaying. It is fallible, so a
+//! bad event is never written and a damaged log is found.
+
+use crate::session::event::{
+    ChangeEvent, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, TranscriptEvent, TurnEvent,
+};
+use crate::session::guidance::{Note, NoteStatus};
+use crate::session::record::{
+    ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage, remember,
+};
+use crate::session::stall::Stall;
+use crate::session::state::{State, StateName};
+use crate::session::stop::{Stop, StopLevel};
+use crate::time::Timestamp;
+
+/// An event that does not follow from the log before it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    #[error("event {found} follows event {last}")]
+    Gap { last: u64, found: u64 },
+    #[error("the event belongs to another session")]
+    Foreign,
+    #[error("the log does not begin with `session.created`")]
+    NotCreated,
+    #[error("`session.created` in the middle of a log")]
+    CreatedAgain,
+    #[error("a session cannot begin as {0}")]
+    BadBirth(StateName),
+    #[error("event {seq} cannot happen while the session is {state}")]
+    Illegal { seq: u64, state: StateName },
+}
+
+/// Folds a whole log. An empty log is no session.
+pub fn replay<'a>(log: impl IntoIterator<Item = &'a Envelope>) -> Result<Option<Session>, ApplyError> {
+    let mut session: Option<Session> = None;
+    for envelope in log {
+        match &mut session {
+            Some(session) => session.apply(envelope)?,
+            None => session = Some(Session::born(envelope)?),
+        }
+    }
+    Ok(session)
+}
+
+impl Session {
+    /// The session its first event makes.
+    pub fn born(envelope: &Envelope) -> Result<Self, ApplyError> {
+        let Event::Change(ChangeEvent::Created(created)) = &envelope.event else {
+            return Err(ApplyError::NotCreated);
+        };
+        if envelope.seq != 1 {
+            return Err(ApplyError::Gap { last: 0, found: envelope.seq });
+        }
+        let state = match created.state {
+            StateName::Beginning => State::Beginning,
+            StateName::Custom => State::Custom,
+            other @ (StateName::Executing
+            | StateName::BetweenTurn
+            | StateName::Compacted
+            | StateName::Interrupted
+            | StateName::Idle
+            | StateName::Stale
+            | StateName::Completed
+            | StateName::Failed
+            | StateName::Stopped) => return Err(ApplyError::BadBirth(other)),
+        };
+        Ok(newborn(envelope, created, state))
+    }
+
+    /// Makes the event true. After an error the session is part-changed and must be thrown away.
+    pub fn apply(&mut self, envelope: &Envelope) -> Result<(), ApplyError> {
+        if envelope.session != self.id {
+            return Err(ApplyError::Foreign);
+        }
+        if envelope.seq != self.seq + 1 {
+            return Err(ApplyError::Gap { last: self.seq, found: envelope.seq });
+        }
+        let open = !self.deleted || is_noise(&envelope.event);
+        let legal = match &envelope.event {
+            Event::Change(event) => self.change(event, envelope.at)?,
+            Event::Turn(event) => self.turn(event, envelope.at),
+            Event::Context(event) => self.context(event, envelope.at),
+            Event::Control(event) => self.control(event, envelope),
+            Event::Transcript(event) => self.transcript(event, envelope.at),
+        };
+        if !(open && legal) {
+            return Err(ApplyError::Illegal { seq: envelope.seq, state: self.state.name() });
+        }
+        self.seq = envelope.seq;
+        if is_activity(&envelope.event) {
+            self.last_activity_at = self.last_activity_at.max(envelope.at);
+        }
+        self.refused_in_row =
+            if is_noise(&envelope.event) { self.refused_in_row.saturating_add(1) } else { 0 };
+        Ok(())
+    }
+
+    fn enter(&mut self, state: State, at: Timestamp) {
+        if state.name() != self.state.name() {
+            remember(&mut self.history, StateChange { state: state.name(), at });
+            self.since = at;
+        }
+        self.state = state;
+    }
+
+    fn change(&mut self, event: &ChangeEvent, at: Timestamp) -> Result<bool, ApplyError> {
+        let alive = !self.state.is_ended();
+        let resting = self.turn.is_none();
+        Ok(match event {
+            ChangeEvent::Created(_) => return Err(ApplyError::CreatedAgain),
+            ChangeEvent::Linked { parent, previous } => {
+                let fits = *previous == self.parent;
+                self.parent = Some(*parent);
+                alive && fits
+            }
+            ChangeEvent::ChildLinked { .. } | ChangeEvent::ChildUnlinked { .. } => true,
+            ChangeEvent::Migrated { from, to, reason } => {
+                let handoff = Handoff { at, from: from.clone(), to: to.clone(), reason: reason.clone() };
+                remember(&mut self.handoffs, handoff);
+                let fits = *from == self.hands;
+                self.hands = to.clone();
+                alive && fits
+            }
+            ChangeEvent::AliasAdded { alias } => {
+                self.aliases.push(alias.clone());
+                true
+            }
+            ChangeEvent::Archived {} => resting && !std::mem::replace(&mut self.archived, true),
+            ChangeEvent::Unarchived {} => std::mem::replace(&mut self.archived, false),
+            ChangeEvent::Reset { .. } => {
+                let legal = alive && resting && self.stop.is_none();
+                self.start_over(at);
+                legal
+            }
+            ChangeEvent::Deleted { .. } => {
+                self.deleted = true;
+                resting
+            }
+            ChangeEvent::WentIdle { .. } => {
+                let legal =
+                    matches!(self.state, State::BetweenTurn | State::Compacted | State::Interrupted { .. });
+                self.enter(State::Idle, at);
+                legal
+            }
+            ChangeEvent::WentStale { .. } => {
+                let legal = matches!(self.state, State::Idle | State::Compacted | State::Interrupted { .. });
+                self.enter(State::Stale, at);
+                legal
+            }
+            ChangeEvent::Ended { how, reason } => {
+                self.end_reason.clone_from(reason);
+                self.stop = self.stop.take().filter(|_| *how == Ending::Stopped);
+                let state = match how {
+                    Ending::Completed => State::Completed,
+                    Ending::Failed => State::Failed,
+                    Ending::Stopped => State::Stopped,
+                };
+                let legal = alive && self.turn.is_none();
+                self.enter(state, at);
+                legal
+            }
+        })
+    }
+
+    fn start_over(&mut self, at: Timestamp) {
+        self.enter(State::Beginning, at);
+        self.anchors_due.clear();
+        self.compactions = 0;
+        self.compaction_history.clear();
+        self.stall = Stall::default();
+    }
+
+    fn turn(&mut self, event: &TurnEvent, at: Timestamp) -> bool {
+        let running = self.turn.as_ref().map(|turn| turn.id);
+        match event {
+            TurnEvent::Started { turn, client_turn_id, prompt_hash, .. } => {
+                let free = !self.archived && self.stop.is_none();
+                let legal = running.is_none() && !self.state.is_ended() && free;
+                self.turn = Some(ActiveTurn {
+                    id: *turn,
+                    client_turn_id: client_turn_id.clone(),
+                    prompt_hash: prompt_hash.clone(),
+                    started_at: at,
+                    cancel_requested: false,
+                });
+                self.turns += 1;
+                self.open_calls.clear();
+                self.anchors_due.clear();
+                self.enter(State::Executing, at);
+                legal
+            }
+            TurnEvent::CancelRequested { turn, .. } => {
+                if let Some(active) = &mut self.turn {
+                    active.cancel_requested = true;
+                }
+                running == Some(*turn)
+            }
+            TurnEvent::Finished { turn, .. } => {
+                self.turn = None;
+                self.open_calls.clear();
+                self.enter(State::BetweenTurn, at);
+                running == Some(*turn)
+            }
+            TurnEvent::Interrupted { turn, cause, .. } => {
+                self.turn = None;
+                self.open_calls.clear();
+                self.enter(State::Interrupted { cause: *cause }, at);
+                running == Some(*turn)
+            }
+        }
+    }
+
+    fn context(&mut self, event: &ContextEvent, at: Timestamp) -> bool {
+        let alive = !self.state.is_ended();
+        match event {
+            ContextEvent::AnchorsSet { anchors } => {
+                self.anchors.clone_from(anchors);
+                self.anchors_due.retain(|due| anchors.contains(due));
+            }
+            ContextEvent::Compacted { size_before, size_after, anchors_survived, anchors_lost, .. } => {
+                self.compactions += 1;
+                remember(
+                    &mut self.compaction_history,
+                    Compaction {
+                        at,
+                        size_before: *size_before,
+                        size_after: *size_after,
+                        anchors_survived: anchors_survived.clone(),
+                    },
+                );
+                self.anchors_due.clone_from(anchors_lost);
+                if self.turn.is_none() && alive {
+                    self.enter(State::Compacted, at);
+                }
+            }
+            ContextEvent::Checkpoint { position, reason } => {
+                remember(&mut self.checkpoints, Checkpoint { position: *position, at, reason: *reason });
+                return alive && *position <= self.seq;
+            }
+            ContextEvent::IssueSeen { hash, score } => self.stall.saw_issue(hash, *score),
+            ContextEvent::ErrorSeen { hash } => self.stall.saw_error(hash),
+            ContextEvent::Stalled { .. } => self.stall.stalls += 1,
+        }
+        alive
+    }
+
+    fn control(&mut self, event: &ControlEvent, envelope: &Envelope) -> bool {
+        let alive = !self.state.is_ended();
+        match event {
+            ControlEvent::StopRequested { level, reason } => {
+                let first = self.stop.is_none();
+                self.stop = Some(Stop {
+                    level: *level,
+                    requested_at: envelope.at,
+                    by: envelope.actor.clone(),
+                    reason: reason.clone(),
+                });
+                alive && first
+            }
+            ControlEvent::StopRaised { from, to, .. } => match &mut self.stop {
+                Some(stop) if stop.level == *from && to > from => {
+                    stop.level = *to;
+                    alive
+                }
+                Some(_) | None => false,
+            },
+            ControlEvent::StopWithdrawn { .. } => {
+                alive && self.stop.take().is_some_and(|stop| stop.level < StopLevel::Terminated)
+            }
+            ControlEvent::GuidanceQueued { note, text, .. } => {
+                self.guidance.push(Note {
+                    id: *note,
+                    text: text.clone(),
+                    queued_at: envelope.at,
+                    by: envelope.actor.clone(),
+                    status: NoteStatus::Pending,
+                });
+                alive
+            }
+            ControlEvent::GuidanceDelivered { notes, .. } => {
+                for note in self.guidance.iter_mut().filter(|note| notes.contains(&note.id)) {
+                    note.status = NoteStatus::Delivered;
+                }
+                true
+            }
+            ControlEvent::GuidanceSettled { notes, .. } => {
+                self.guidance.retain(|note| !notes.contains(&note.id));
+                true
+            }
+            ControlEvent::CommandRefused { .. } | ControlEvent::SignalUnexpected { .. } => true,
+        }
+    }
+
+    fn transcript(&mut self, event: &TranscriptEvent, at: Timestamp) -> bool {
+        match event {
+            TranscriptEvent::Message { .. } | TranscriptEvent::Thought { .. } => {}
+            TranscriptEvent::ToolReturned { call, .. } => self.open_calls.retain(|open| open != call),
+            TranscriptEvent::ToolCalled { call, tool, .. } => {
+                if self.turn.is_some() {
+                    remember(&mut self.open_calls, call.clone());
+                }
+                let count = self.last_tool_call.as_ref().map_or(0, |call| call.count) + 1;
+                self.last_tool_call = Some(LastToolCall { tool: tool.clone(), at, count });
+            }
+            TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens } => {
+                self.usage = Usage {
+                    input_tokens: self.usage.input_tokens.saturating_add(*input_tokens),
+                    output_tokens: self.usage.output_tokens.saturating_add(*output_tokens),
+                    context_tokens: context_tokens.or(self.usage.context_tokens),
+                };
+            }
+        }
+        !self.state.is_ended()
+    }
+}
+
+fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
+    let at = envelope.at;
+    Session {
+        id: envelope.session,
+        seq: 1,
+        state,
+        since: at,
+        history: [StateChange { state: state.name(), at }].into(),
+        created_at: at,
+        last_activity_at: at,
+        title: created.title.clone(),
+        hands: crate::session::event::Hands {
+            agent: created.agent.clone(),
+            worker: None,
+            owner: created.owner.clone(),
+        },
+        handoffs: [].into(),
+        source: created.source.clone(),
+        workspace: created.workspace.clone(),
+        plan: created.plan.clone(),
+        phase: created.phase.clone(),
+        purpose: created.purpose.clone(),
+        parent: created.parent,
+        forked_from: created.forked_from,
+        aliases: created.aliases.clone(),
+        policy: created.policy.clone(),
+        turn: None,
+        turns: 0,
+        stop: None,
+        guidance: Vec::new(),
+        last_tool_call: None,
+        open_calls: [].into(),
+        usage: Usage::default(),
+        anchors: created.anchors.clone(),
+        anchors_due: Vec::new(),
+        compactions: 0,
+        compaction_history: [].into(),
+        checkpoints: [].into(),
+        stall: Stall::default(),
+        archived: false,
+        deleted: false,
+        end_reason: None,
+        refused_in_row: 0,
+    }
+}
+
+/// Whether the event shows that somebody or something is at work: timers and refusals do not.
+fn is_activity(event: &Event) -> bool {
+    !is_noise(event)
+        && !matches!(event, Event::Change(ChangeEvent::WentIdle { .. } | ChangeEvent::WentStale { .. }))
+}
+
+fn is_noise(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Control(ControlEvent::CommandRefused { .. } | ControlEvent::SignalUnexpected { .. })
+    )
+}

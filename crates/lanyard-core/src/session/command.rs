@@ -1,0 +1,83 @@
+//! What may be asked of a session. A command can be refused; ids it needs were minted before it got here.
+
+use crate::id::{NoteId, TurnId, WorkerId};
+
+/// A wish of somebody outside. Creating, linking and forking concern two sessions and live in `family`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    StartTurn {
+        turn: TurnId,
+        client_turn_id: Option<String>,
+        prompt: String,
+    },
+    CancelTurn {
+        reason: Option<String>,
+    },
+    Complete {
+        reason: Option<String>,
+    },
+    Fail {
+        reason: Option<String>,
+    },
+    /// Asks for a stop, or raises the one that is pending (S0-B17).
+    Stop {
+        reason: Option<String>,
+    },
+    WithdrawStop {
+        reason: Option<String>,
+    },
+    Guide {
+        note: NoteId,
+        text: String,
+    },
+    WithdrawGuidance {
+        note: NoteId,
+    },
+    Migrate {
+        agent: Option<String>,
+        worker: Option<WorkerId>,
+        owner: Option<String>,
+        reason: String,
+    },
+    AddAlias {
+        alias: String,
+    },
+    SetAnchors {
+        anchors: Vec<String>,
+    },
+    Checkpoint,
+    Archive,
+    Unarchive,
+    Reset {
+        reason: Option<String>,
+    },
+    /// `children` is how many live sessions still name this one as their parent.
+    Delete {
+        reason: Option<String>,
+        children: u64,
+    },
+}
+
+impl Command {
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::StartTurn { .. } => "start_turn",
+            Self::CancelTurn { .. } => "cancel_turn",
+            Self::Complete { .. } => "complete",
+            Self::Fail { .. } => "fail",
+            Self::Stop { .. } => "stop",
+            Self::WithdrawStop { .. } => "withdraw_stop",
+            Self::Guide { .. } => "guide",
+            Self::WithdrawGuidance { .. } => "withdraw_guidance",
+            Self::Migrate { .. } => "migrate",
+            Self::AddAlias { .. } => "add_alias",
+            Self::SetAnchors { .. } => "set_anchors",
+            Self::Checkpoint => "checkpoint",
+            Self::Archive => "archive",
+            Self::Unarchive => "unarchive",
+            Self::Reset { .. } => "reset",
+            Self::Delete { .. } => "delete",
+        }
+    }
+}

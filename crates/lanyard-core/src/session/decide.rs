@@ -1,0 +1,299 @@
+//! Commands become events, or are refused. Pure: the same session, command and rules always give the same answer.
+
+use crate::id::{NoteId, TurnId, WorkerId};
+use crate::policy::{Limits, Rules};
+use crate::session::command::Command;
+use crate::session::event::{
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, Hands, Opening, Settled,
+    TurnEvent, TurnOutcome,
+};
+use crate::session::guidance::{self, NoteStatus};
+use crate::session::record::{ActiveTurn, Session};
+use crate::session::refusal::Refusal;
+use crate::session::state::State;
+use crate::session::stop::StopLevel;
+use crate::text::{BODY_BYTES_MAX, NAME_CHARS_MAX, content_hash};
+use crate::time::Timestamp;
+
+/// Aliases one session may have.
+pub(super) const ALIASES_MAX: usize = 16;
+/// Anchors one session may have.
+pub(super) const ANCHORS_MAX: usize = 64;
+
+/// What the command makes true, or why it cannot. No events at all means there was nothing to change.
+pub fn decide(
+    session: &Session,
+    command: &Command,
+    now: Timestamp,
+    rules: &Rules,
+) -> Result<Vec<Event>, Refusal> {
+    exists(session)?;
+    match command {
+        Command::StartTurn { turn, client_turn_id, prompt } => {
+            start_turn(session, *turn, client_turn_id.as_deref(), prompt, now)
+        }
+        Command::CancelTurn { reason } => cancel_turn(session, reason.as_deref()),
+        Command::Complete { reason } => end(session, Ending::Completed, reason.as_deref()),
+        Command::Fail { reason } => end(session, Ending::Failed, reason.as_deref()),
+        Command::Stop { reason } => stop(session, reason.as_deref()),
+        Command::WithdrawStop { reason } => withdraw_stop(session, reason.as_deref()),
+        Command::Guide { note, text } => guide(session, *note, text, &rules.limits),
+        Command::WithdrawGuidance { note } => withdraw_guidance(session, *note),
+        Command::Migrate { agent, worker, owner, reason } => {
+            migrate(session, agent.as_deref(), *worker, owner.as_deref(), reason)
+        }
+        Command::AddAlias { alias } => add_alias(session, alias),
+        Command::SetAnchors { anchors } => set_anchors(session, anchors),
+        Command::Checkpoint => {
+            alive(session)?;
+            Ok(vec![checkpoint(session, CheckpointReason::Asked)])
+        }
+        Command::Archive => archive(session),
+        Command::Unarchive if session.archived => Ok(vec![ChangeEvent::Unarchived {}.into()]),
+        Command::Unarchive => Err(Refusal::NotArchived),
+        Command::Reset { reason } => {
+            alive(session)?;
+            at_rest(session)?;
+            // Starting over must not be a way around a stop that can no longer be withdrawn.
+            unhindered(session)?;
+            optional_name("reason", reason.as_deref())?;
+            Ok(vec![ChangeEvent::Reset { reason: reason.clone() }.into()])
+        }
+        Command::Delete { reason, children } => delete(session, reason.as_deref(), *children),
+    }
+}
+
+fn start_turn(
+    session: &Session,
+    turn: TurnId,
+    client_turn_id: Option<&str>,
+    prompt: &str,
+    now: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    alive(session)?;
+    at_rest(session)?;
+    if session.archived {
+        return Err(Refusal::Archived);
+    }
+    unhindered(session)?;
+    body("prompt", prompt)?;
+    optional_name("client_turn_id", client_turn_id)?;
+    let opening = match session.state {
+        State::Stale => Opening::Returned { after_ms: now.millis_since(session.last_activity_at) },
+        State::Beginning | State::Custom => Opening::New,
+        State::BetweenTurn
+        | State::Compacted
+        | State::Interrupted { .. }
+        | State::Idle
+        | State::Executing
+        | State::Completed
+        | State::Failed
+        | State::Stopped => Opening::Continued,
+    };
+    // A conversation that opens, anew or after days, needs all anchors; one that goes on needs those a compaction lost
+    // (S1-18, S1-39).
+    let anchors = match opening {
+        Opening::New | Opening::Returned { .. } => session.anchors.clone(),
+        Opening::Continued => session.anchors_due.clone(),
+    };
+    Ok(vec![
+        TurnEvent::Started {
+            turn,
+            client_turn_id: client_turn_id.map(str::to_owned),
+            prompt: prompt.to_owned(),
+            prompt_hash: content_hash(prompt.as_bytes()),
+            opening,
+            anchors,
+        }
+        .into(),
+    ])
+}
+
+fn cancel_turn(session: &Session, reason: Option<&str>) -> Result<Vec<Event>, Refusal> {
+    alive(session)?;
+    optional_name("reason", reason)?;
+    let turn = session.turn.as_ref().ok_or(Refusal::NoTurn)?;
+    let reason = reason.map(str::to_owned);
+    Ok(vec![TurnEvent::CancelRequested { turn: turn.id, reason, forced: turn.cancel_requested }.into()])
+}
+
+fn end(session: &Session, how: Ending, reason: Option<&str>) -> Result<Vec<Event>, Refusal> {
+    alive(session)?;
+    optional_name("reason", reason)?;
+    let mut events = Vec::new();
+    if let Some(turn) = &session.turn {
+        let outcome = if how == Ending::Completed { TurnOutcome::Completed } else { TurnOutcome::Failed };
+        events.push(TurnEvent::Finished { turn: turn.id, outcome }.into());
+        events.push(checkpoint(session, CheckpointReason::TurnEnd));
+    }
+    // Completing is compliance: it resolves a stop that is pending (S0-B02).
+    events.push(ChangeEvent::Ended { how, reason: reason.map(str::to_owned) }.into());
+    Ok(events)
+}
+
+fn stop(session: &Session, reason: Option<&str>) -> Result<Vec<Event>, Refusal> {
+    alive(session)?;
+    optional_name("reason", reason)?;
+    let reason = reason.map(str::to_owned);
+    Ok(match &session.stop {
+        None => vec![ControlEvent::StopRequested { level: StopLevel::Graceful, reason }.into()],
+        Some(stop) if stop.level == StopLevel::Terminated => Vec::new(),
+        Some(stop) => {
+            vec![ControlEvent::StopRaised { from: stop.level, to: stop.level.raised(), reason }.into()]
+        }
+    })
+}
+
+fn withdraw_stop(session: &Session, reason: Option<&str>) -> Result<Vec<Event>, Refusal> {
+    alive(session)?;
+    optional_name("reason", reason)?;
+    match &session.stop {
+        None => Err(Refusal::NoStop),
+        Some(stop) if stop.level == StopLevel::Terminated => Err(Refusal::StopFinal),
+        Some(_) => Ok(vec![ControlEvent::StopWithdrawn { reason: reason.map(str::to_owned) }.into()]),
+    }
+}
+
+fn guide(session: &Session, note: NoteId, text: &str, limits: &Limits) -> Result<Vec<Event>, Refusal> {
+    alive(session)?;
+    body("text", text)?;
+    if session.guidance.len() >= limits.guidance_pending {
+        return Err(Refusal::GuidanceFull { max: limits.guidance_pending });
+    }
+    let (text, warnings) = guidance::admit(text, limits)?;
+    Ok(vec![ControlEvent::GuidanceQueued { note, text, warnings }.into()])
+}
+
+fn withdraw_guidance(session: &Session, note: NoteId) -> Result<Vec<Event>, Refusal> {
+    let pending = session.guidance.iter().any(|held| held.id == note && held.status == NoteStatus::Pending);
+    if !pending {
+        return Err(Refusal::NoSuchGuidance { note });
+    }
+    Ok(vec![ControlEvent::GuidanceSettled { notes: vec![note], how: Settled::Withdrawn }.into()])
+}
+
+fn migrate(
+    session: &Session,
+    agent: Option<&str>,
+    worker: Option<WorkerId>,
+    owner: Option<&str>,
+    reason: &str,
+) -> Result<Vec<Event>, Refusal> {
+    alive(session)?;
+    if agent.is_none() && worker.is_none() && owner.is_none() {
+        return Err(Refusal::NothingToMigrate);
+    }
+    optional_name("agent", agent)?;
+    optional_name("owner", owner)?;
+    name("reason", reason)?;
+    // A new owner can take over in mid-turn; the hands that do the work cannot change under it.
+    if agent.is_some() || worker.is_some() {
+        at_rest(session)?;
+    }
+    let from = session.hands.clone();
+    let to = Hands {
+        agent: agent.map(str::to_owned).or_else(|| from.agent.clone()),
+        worker: worker.or(from.worker),
+        owner: owner.map_or_else(|| from.owner.clone(), str::to_owned),
+    };
+    Ok(vec![ChangeEvent::Migrated { from, to, reason: reason.to_owned() }.into()])
+}
+
+fn add_alias(session: &Session, alias: &str) -> Result<Vec<Event>, Refusal> {
+    name("alias", alias)?;
+    if session.aliases.iter().any(|held| held == alias) {
+        return Ok(Vec::new());
+    }
+    if session.aliases.len() >= ALIASES_MAX {
+        return Err(Refusal::TooMany { field: "aliases", max: ALIASES_MAX });
+    }
+    Ok(vec![ChangeEvent::AliasAdded { alias: alias.to_owned() }.into()])
+}
+
+fn set_anchors(session: &Session, anchors: &[String]) -> Result<Vec<Event>, Refusal> {
+    alive(session)?;
+    names("anchors", anchors, ANCHORS_MAX)?;
+    if session.anchors == anchors {
+        return Ok(Vec::new());
+    }
+    Ok(vec![ContextEvent::AnchorsSet { anchors: anchors.to_vec() }.into()])
+}
+
+fn archive(session: &Session) -> Result<Vec<Event>, Refusal> {
+    at_rest(session)?;
+    if session.archived {
+        return Ok(Vec::new());
+    }
+    Ok(vec![ChangeEvent::Archived {}.into()])
+}
+
+fn delete(session: &Session, reason: Option<&str>, children: u64) -> Result<Vec<Event>, Refusal> {
+    at_rest(session)?;
+    optional_name("reason", reason)?;
+    if children > 0 {
+        return Err(Refusal::HasChildren { children });
+    }
+    Ok(vec![ChangeEvent::Deleted { reason: reason.map(str::to_owned) }.into()])
+}
+
+/// A checkpoint that names the last position written so far.
+pub(super) fn checkpoint(session: &Session, reason: CheckpointReason) -> Event {
+    ContextEvent::Checkpoint { position: session.seq, reason }.into()
+}
+
+pub(super) fn exists(session: &Session) -> Result<(), Refusal> {
+    if session.deleted { Err(Refusal::Deleted) } else { Ok(()) }
+}
+
+pub(super) fn alive(session: &Session) -> Result<(), Refusal> {
+    if session.state.is_ended() {
+        return Err(Refusal::Ended { state: session.state.name() });
+    }
+    Ok(())
+}
+
+pub(super) fn at_rest(session: &Session) -> Result<(), Refusal> {
+    match &session.turn {
+        Some(ActiveTurn { id, .. }) => Err(Refusal::Busy { turn: *id }),
+        None => Ok(()),
+    }
+}
+
+fn unhindered(session: &Session) -> Result<(), Refusal> {
+    if session.stop.is_some() { Err(Refusal::Stopping) } else { Ok(()) }
+}
+
+/// Name-like text: not empty, bounded, one line.
+pub(super) fn name(field: &'static str, text: &str) -> Result<(), Refusal> {
+    if text.trim().is_empty() {
+        return Err(Refusal::Empty { field });
+    }
+    if text.chars().count() > NAME_CHARS_MAX {
+        return Err(Refusal::TooLong { field, max: NAME_CHARS_MAX, unit: "characters" });
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Refusal::BadText { field });
+    }
+    Ok(())
+}
+
+pub(super) fn optional_name(field: &'static str, text: Option<&str>) -> Result<(), Refusal> {
+    text.map_or(Ok(()), |text| name(field, text))
+}
+
+pub(super) fn names(field: &'static str, texts: &[String], max: usize) -> Result<(), Refusal> {
+    if texts.len() > max {
+        return Err(Refusal::TooMany { field, max });
+    }
+    texts.iter().try_for_each(|text| name(field, text))
+}
+
+fn body(field: &'static str, text: &str) -> Result<(), Refusal> {
+    if text.trim().is_empty() {
+        return Err(Refusal::Empty { field });
+    }
+    if text.len() > BODY_BYTES_MAX {
+        return Err(Refusal::TooLong { field, max: BODY_BYTES_MAX, unit: "bytes" });
+    }
+    Ok(())
+}

@@ -1,0 +1,363 @@
+//! What has become true. The stored event is the wire event: `{seq, session, at, actor, cause, type, data}`.
+//!
+//! Events are grouped by noun, so that no enum and no match grows past what one can read; on the wire the groups do
+//! not show, each event has its own `type`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::actor::{Actor, Cause};
+use crate::id::{NoteId, SessionId, TurnId, WorkerId};
+use crate::session::record::Policy;
+use crate::session::stall::StallKind;
+use crate::session::state::{InterruptCause, StateName};
+use crate::session::stop::StopLevel;
+use crate::time::Timestamp;
+
+/// An event in its place in a session's log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Envelope {
+    /// Position in the session's log: 1, 2, 3 … without gaps, never reused.
+    pub seq: u64,
+    pub session: SessionId,
+    pub at: Timestamp,
+    pub actor: Actor,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Everything that can happen in a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Event {
+    Change(ChangeEvent),
+    Turn(TurnEvent),
+    Context(ContextEvent),
+    Control(ControlEvent),
+    Transcript(TranscriptEvent),
+}
+
+/// The session itself changed: born, linked, handed over, put away, ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "data")]
+pub enum ChangeEvent {
+    #[serde(rename = "session.created")]
+    Created(Box<Created>),
+    #[serde(rename = "session.linked")]
+    Linked {
+        parent: SessionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        previous: Option<SessionId>,
+    },
+    /// In the parent's log: a child was born under it or linked to it (S1-34).
+    #[serde(rename = "session.child_linked")]
+    ChildLinked {
+        child: SessionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
+    },
+    /// In the former parent's log: the child now belongs to another.
+    #[serde(rename = "session.child_unlinked")]
+    ChildUnlinked { child: SessionId },
+    #[serde(rename = "session.migrated")]
+    Migrated { from: Hands, to: Hands, reason: String },
+    #[serde(rename = "session.alias_added")]
+    AliasAdded { alias: String },
+    #[serde(rename = "session.archived")]
+    Archived {},
+    #[serde(rename = "session.unarchived")]
+    Unarchived {},
+    /// The conversation starts over; the log goes on.
+    #[serde(rename = "session.reset")]
+    Reset {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    #[serde(rename = "session.deleted")]
+    Deleted {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    #[serde(rename = "session.idle")]
+    WentIdle { quiet_ms: u64 },
+    #[serde(rename = "session.stale")]
+    WentStale { quiet_ms: u64 },
+    #[serde(rename = "session.ended")]
+    Ended {
+        how: Ending,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+}
+
+/// A turn began, was asked to end, or ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "data")]
+pub enum TurnEvent {
+    #[serde(rename = "turn.started")]
+    Started {
+        turn: TurnId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client_turn_id: Option<String>,
+        prompt: String,
+        prompt_hash: String,
+        opening: Opening,
+        /// Anchors the agent does not have, to be told with this prompt: all of them when a conversation opens, after
+        /// that those a compaction lost (S1-18, S1-39).
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        anchors: Vec<String>,
+    },
+    #[serde(rename = "turn.cancel_requested")]
+    CancelRequested {
+        turn: TurnId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// Asked before: do not wait for the agent to agree.
+        forced: bool,
+    },
+    #[serde(rename = "turn.finished")]
+    Finished { turn: TurnId, outcome: TurnOutcome },
+    #[serde(rename = "turn.interrupted")]
+    Interrupted {
+        turn: TurnId,
+        cause: InterruptCause,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+}
+
+/// The agent's context and the places one can come back to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "data")]
+pub enum ContextEvent {
+    #[serde(rename = "context.anchors_set")]
+    AnchorsSet { anchors: Vec<String> },
+    /// The engine's own event, with sizes, never guessed from phrases (S1-B09).
+    #[serde(rename = "context.compacted")]
+    Compacted {
+        size_before: u64,
+        size_after: u64,
+        anchors_survived: Vec<String>,
+        anchors_lost: Vec<String>,
+        /// First, second, … compaction of this session (S1-19).
+        nth: u32,
+        /// The last position whose content the agent still had in full.
+        checkpoint: u64,
+    },
+    #[serde(rename = "context.checkpoint")]
+    Checkpoint {
+        /// The journal position the checkpoint names.
+        position: u64,
+        reason: CheckpointReason,
+    },
+    #[serde(rename = "context.issue_seen")]
+    IssueSeen {
+        hash: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        score: Option<f64>,
+    },
+    #[serde(rename = "context.error_seen")]
+    ErrorSeen { hash: String },
+    #[serde(rename = "context.stalled")]
+    Stalled { kind: StallKind, hash: String, repeats: u32 },
+}
+
+/// People and policy acting on the session, and what was refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "data")]
+pub enum ControlEvent {
+    #[serde(rename = "stop.requested")]
+    StopRequested {
+        level: StopLevel,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    #[serde(rename = "stop.raised")]
+    StopRaised {
+        from: StopLevel,
+        to: StopLevel,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    #[serde(rename = "stop.withdrawn")]
+    StopWithdrawn {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    #[serde(rename = "guidance.queued")]
+    GuidanceQueued {
+        note: NoteId,
+        text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
+    },
+    #[serde(rename = "guidance.delivered")]
+    GuidanceDelivered { notes: Vec<NoteId>, channel: String },
+    #[serde(rename = "guidance.settled")]
+    GuidanceSettled { notes: Vec<NoteId>, how: Settled },
+    /// A command that did not fit the state; nothing else changed (S1-17).
+    #[serde(rename = "command.refused")]
+    CommandRefused { command: String, code: String, state: StateName },
+    /// Something that was seen although the state did not allow for it; nothing else changed.
+    #[serde(rename = "signal.unexpected")]
+    SignalUnexpected { signal: String, state: StateName },
+}
+
+/// What was said and done in the conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "data")]
+pub enum TranscriptEvent {
+    #[serde(rename = "message")]
+    Message { role: Role, text: String },
+    #[serde(rename = "thought")]
+    Thought { text: String },
+    #[serde(rename = "tool.called")]
+    ToolCalled {
+        call: String,
+        tool: String,
+        #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+        arguments: serde_json::Value,
+    },
+    #[serde(rename = "tool.returned")]
+    ToolReturned {
+        call: String,
+        is_error: bool,
+        #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+        content: serde_json::Value,
+    },
+    #[serde(rename = "usage.reported")]
+    UsageReported {
+        input_tokens: u64,
+        output_tokens: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_tokens: Option<u64>,
+    },
+}
+
+/// Everything a session is born with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Created {
+    /// `beginning`, or `custom` when made with a parent, phase or purpose (S1-24).
+    pub state: StateName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    pub owner: String,
+    pub source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Fork>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anchors: Vec<String>,
+    pub policy: Policy,
+}
+
+/// The place in another session's log a session was forked from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fork {
+    pub session: SessionId,
+    pub seq: u64,
+}
+
+/// In whose hands a session is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hands {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<WorkerId>,
+    pub owner: String,
+}
+
+/// How a turn opens the conversation (S1-18).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Opening {
+    /// The first turn of a new conversation.
+    New,
+    /// The conversation goes on.
+    Continued,
+    /// Somebody came back after the session had gone stale.
+    Returned { after_ms: u64 },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnOutcome {
+    Completed,
+    Failed,
+    Refused,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    Completed,
+    Failed,
+    Stopped,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointReason {
+    TurnEnd,
+    Interruption,
+    Compaction,
+    RiskyTool,
+    Asked,
+}
+
+/// What became of a piece of guidance in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Settled {
+    Acknowledged,
+    Withdrawn,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    User,
+    Agent,
+}
+
+impl Event {
+    /// Whether listings and indexes need to know: only transcript events leave the session's row as it is.
+    #[must_use]
+    pub fn is_structural(&self) -> bool {
+        !matches!(self, Self::Transcript(_))
+    }
+}
+
+macro_rules! into_event {
+    ($($group:ident($inner:ident),)*) => {$(
+        impl From<$inner> for Event {
+            fn from(event: $inner) -> Self {
+                Self::$group(event)
+            }
+        }
+    )*};
+}
+
+into_event! {
+    Change(ChangeEvent),
+    Turn(TurnEvent),
+    Context(ContextEvent),
+    Control(ControlEvent),
+    Transcript(TranscriptEvent),
+}

@@ -1,0 +1,213 @@
+//! Creating, linking and forking: decisions that concern two sessions. Depth and level are derived from the chain of
+//! parents, never counted (S1-B02, S1-B04).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::SessionId;
+use crate::policy::{Limits, MemoryMode};
+use crate::session::decide::{ALIASES_MAX, ANCHORS_MAX, alive, exists, names, optional_name};
+use crate::session::event::{ChangeEvent, Created, Event, Fork};
+use crate::session::record::{Policy, Session};
+use crate::session::refusal::Refusal;
+use crate::session::state::StateName;
+
+/// What a new session is asked to be.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewSession {
+    pub title: Option<String>,
+    pub agent: Option<String>,
+    /// Who it belongs to; the caller's own name when left out.
+    pub owner: Option<String>,
+    /// Where it comes from: `chat`, `telegram`, `api`, `cli` … `api` when left out.
+    pub source: Option<String>,
+    pub workspace: Option<String>,
+    pub plan: Option<String>,
+    pub phase: Option<String>,
+    pub purpose: Option<String>,
+    /// The parent's id or alias.
+    pub parent: Option<String>,
+    /// Foreign ids by which the session can be found as well.
+    pub aliases: Vec<String>,
+    /// Facts that must survive a compaction of the agent's context.
+    pub anchors: Vec<String>,
+    pub memory_mode: Option<MemoryMode>,
+    /// A leaf does its own work and cannot delegate.
+    pub leaf: bool,
+    /// A tighter depth limit for the family below; never wider than the parent's.
+    pub depth_limit: Option<u32>,
+}
+
+/// A session's place in its family: its ancestors, nearest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lineage {
+    pub ancestors: Vec<SessionId>,
+}
+
+impl Lineage {
+    /// 1 for a root.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        u32::try_from(self.ancestors.len()).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
+    /// S1-28: 1 a person with an agent, 2 an agent's delegate, 3 a delegate's delegate and all below.
+    #[must_use]
+    pub fn level(&self) -> u32 {
+        self.depth().min(3)
+    }
+
+    /// The session that started it all (S1-34).
+    #[must_use]
+    pub fn root(&self) -> Option<SessionId> {
+        self.ancestors.last().copied()
+    }
+}
+
+/// The event that makes a session, under a parent or as a root.
+pub fn create(
+    new: &NewSession,
+    owner: &str,
+    parent: Option<(&Session, &Lineage)>,
+    limits: &Limits,
+) -> Result<ChangeEvent, Refusal> {
+    for (field, text) in [
+        ("title", &new.title),
+        ("agent", &new.agent),
+        ("owner", &new.owner),
+        ("source", &new.source),
+        ("workspace", &new.workspace),
+        ("plan", &new.plan),
+        ("phase", &new.phase),
+        ("purpose", &new.purpose),
+    ] {
+        optional_name(field, text.as_deref())?;
+    }
+    names("aliases", &new.aliases, ALIASES_MAX)?;
+    names("anchors", &new.anchors, ANCHORS_MAX)?;
+    if let Some((parent, lineage)) = parent {
+        may_delegate(parent, lineage, 1)?;
+    }
+    let wanted = new.depth_limit.unwrap_or(limits.depth).min(limits.depth).max(1);
+    let inherited = parent.map(|(parent, _)| &parent.policy);
+    let asked_for = parent.is_some() || new.phase.is_some() || new.purpose.is_some();
+    let mut aliases: Vec<String> = Vec::new();
+    for alias in &new.aliases {
+        if !aliases.contains(alias) {
+            aliases.push(alias.clone());
+        }
+    }
+    Ok(ChangeEvent::Created(Box::new(Created {
+        state: if asked_for { StateName::Custom } else { StateName::Beginning },
+        title: new.title.clone(),
+        agent: new.agent.clone(),
+        owner: new.owner.clone().unwrap_or_else(|| owner.to_owned()),
+        source: new.source.clone().unwrap_or_else(|| "api".to_owned()),
+        workspace: new.workspace.clone().or_else(|| parent.and_then(|(parent, _)| parent.workspace.clone())),
+        plan: new.plan.clone().or_else(|| parent.and_then(|(parent, _)| parent.plan.clone())),
+        // S1-24: a session made through the API for no named phase is in phase "custom".
+        phase: new.phase.clone().or_else(|| asked_for.then(|| "custom".to_owned())),
+        purpose: new.purpose.clone(),
+        parent: parent.map(|(parent, _)| parent.id),
+        forked_from: None,
+        aliases,
+        anchors: new.anchors.clone(),
+        policy: Policy {
+            depth_limit: inherited.map_or(wanted, |policy| wanted.min(policy.depth_limit)),
+            leaf: new.leaf,
+            memory_mode: narrower(new.memory_mode, inherited.map(|policy| policy.memory_mode)),
+        },
+    })))
+}
+
+/// A new session that goes on from a place in another's log. It has no parent and no aliases of its own.
+pub fn fork(source: &Session, at: Option<u64>, title: Option<String>) -> Result<ChangeEvent, Refusal> {
+    exists(source)?;
+    let seq = at.unwrap_or(source.seq);
+    if seq == 0 || seq > source.seq {
+        return Err(Refusal::ForkAhead { head: source.seq });
+    }
+    optional_name("title", title.as_deref())?;
+    Ok(ChangeEvent::Created(Box::new(Created {
+        state: StateName::Custom,
+        title: title.or_else(|| source.title.clone()),
+        agent: source.hands.agent.clone(),
+        owner: source.hands.owner.clone(),
+        source: source.source.clone(),
+        workspace: source.workspace.clone(),
+        plan: source.plan.clone(),
+        phase: source.phase.clone(),
+        purpose: Some("fork".to_owned()),
+        parent: None,
+        forked_from: Some(Fork { session: source.id, seq }),
+        aliases: Vec::new(),
+        anchors: source.anchors.clone(),
+        policy: source.policy.clone(),
+    })))
+}
+
+/// The first event belongs to the child, the second to the parent, a third to the parent it had before.
+pub type LinkEvents = (Event, Event, Option<(SessionId, Event)>);
+
+/// Makes `child` a child of `parent`. `height` is how many generations the child's own family has, itself included.
+pub fn link(
+    child: &Session,
+    parent: &Session,
+    lineage: &Lineage,
+    height: u32,
+) -> Result<LinkEvents, Refusal> {
+    exists(child)?;
+    alive(child)?;
+    if parent.id == child.id || lineage.ancestors.contains(&child.id) {
+        return Err(Refusal::Cycle { parent: parent.id });
+    }
+    if child.parent == Some(parent.id) {
+        return Err(Refusal::AlreadyLinked { parent: parent.id });
+    }
+    may_delegate(parent, lineage, height)?;
+    if is_wider(&child.policy, &parent.policy) {
+        return Err(Refusal::PolicyWider { parent: parent.id });
+    }
+    let agent = child.hands.agent.clone();
+    Ok((
+        ChangeEvent::Linked { parent: parent.id, previous: child.parent }.into(),
+        ChangeEvent::ChildLinked { child: child.id, agent }.into(),
+        child.parent.map(|previous| (previous, ChangeEvent::ChildUnlinked { child: child.id }.into())),
+    ))
+}
+
+fn may_delegate(parent: &Session, lineage: &Lineage, generations: u32) -> Result<(), Refusal> {
+    if parent.state.is_ended() || parent.deleted {
+        return Err(Refusal::ParentEnded { parent: parent.id });
+    }
+    if parent.policy.leaf {
+        return Err(Refusal::LeafCannotDelegate { parent: parent.id });
+    }
+    let depth = lineage.depth().saturating_add(generations);
+    if depth > parent.policy.depth_limit {
+        return Err(Refusal::DepthExceeded { depth, limit: parent.policy.depth_limit });
+    }
+    Ok(())
+}
+
+/// Whether a session with this policy would be allowed more than its parent. A family is never widened from below, and
+/// linking changes no policy: the sessions under the child got theirs from it.
+fn is_wider(child: &Policy, parent: &Policy) -> bool {
+    child.depth_limit > parent.depth_limit || rank(child.memory_mode) > rank(parent.memory_mode)
+}
+
+/// How much a mode remembers: `off` < `session_only` < `selective` < `full`.
+fn rank(mode: MemoryMode) -> Option<usize> {
+    MemoryMode::ALL.iter().position(|&other| other == mode)
+}
+
+/// A child remembers no more than its parent may.
+fn narrower(wanted: Option<MemoryMode>, inherited: Option<MemoryMode>) -> MemoryMode {
+    match (wanted, inherited) {
+        (Some(wanted), Some(inherited)) if rank(wanted) > rank(inherited) => inherited,
+        (Some(wanted), _) => wanted,
+        (None, Some(inherited)) => inherited,
+        (None, None) => MemoryMode::default(),
+    }
+}

@@ -1,0 +1,212 @@
+//! Signals become events. A signal is never refused; one that does not fit is recorded as unexpected.
+
+use crate::id::NoteId;
+use crate::policy::{Rules, Staleness};
+use crate::session::decide::checkpoint;
+use crate::session::event::{
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, Settled, TranscriptEvent,
+    TurnEvent,
+};
+use crate::session::guidance::NoteStatus;
+use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
+use crate::session::signal::Signal;
+use crate::session::stall::StallKind;
+use crate::session::state::{InterruptCause, State};
+use crate::text::{NAME_CHARS_MAX, cut, shallow};
+
+/// What the signal makes true. No events means it says nothing new.
+#[must_use]
+pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> {
+    match signal {
+        Signal::DaemonRestarted => work_ended(session, "the daemon restarted and the turn's work was gone"),
+        Signal::Quiet { for_ms } => quiet(session, *for_ms, &rules.staleness),
+        Signal::WorkEnded { channel } => work_ended(session, channel),
+        _ if session.state.is_ended() || session.deleted => unexpected(session, signal),
+        Signal::Said { role, text } => {
+            vec![TranscriptEvent::Message { role: *role, text: text.clone() }.into()]
+        }
+        Signal::Thought { text } => vec![TranscriptEvent::Thought { text: text.clone() }.into()],
+        Signal::ToolCalled { call, tool, arguments } => tool_called(session, call, tool, arguments),
+        Signal::ToolReturned { call, is_error, content } => {
+            let call = cut(call, NAME_CHARS_MAX).0.to_owned();
+            vec![
+                TranscriptEvent::ToolReturned { call, is_error: *is_error, content: shallow(content) }.into(),
+            ]
+        }
+        Signal::UsageReported { input_tokens, output_tokens, context_tokens } => vec![
+            TranscriptEvent::UsageReported {
+                input_tokens: *input_tokens,
+                output_tokens: *output_tokens,
+                context_tokens: *context_tokens,
+            }
+            .into(),
+        ],
+        Signal::TurnFinished { turn, outcome } => match &session.turn {
+            Some(running) if turn.is_none_or(|turn| turn == running.id) => {
+                if running.cancel_requested {
+                    interrupted(session, InterruptCause::User, Some("cancelled"))
+                } else {
+                    let finished = TurnEvent::Finished { turn: running.id, outcome: *outcome };
+                    turn_over(session, finished.into(), CheckpointReason::TurnEnd)
+                }
+            }
+            Some(_) | None => unexpected(session, signal),
+        },
+        Signal::TurnLost { cause, reason } if session.turn.is_some() => {
+            interrupted(session, *cause, reason.as_deref())
+        }
+        Signal::TurnLost { .. } => unexpected(session, signal),
+        Signal::ContextCompacted { size_before, size_after, anchors_survived } => {
+            vec![compacted(session, *size_before, *size_after, anchors_survived)]
+        }
+        Signal::IssueSeen { hash, score } => {
+            let (hash, _) = cut(hash, NAME_CHARS_MAX);
+            let seen = ContextEvent::IssueSeen { hash: hash.to_owned(), score: *score };
+            stalling(session, seen, StallKind::Issue, hash, rules)
+        }
+        Signal::ErrorSeen { hash } => {
+            let (hash, _) = cut(hash, NAME_CHARS_MAX);
+            let seen = ContextEvent::ErrorSeen { hash: hash.to_owned() };
+            stalling(session, seen, StallKind::Error, hash, rules)
+        }
+        Signal::GuidanceDelivered { notes, channel } => delivered(session, notes, channel),
+    }
+}
+
+fn quiet(session: &Session, for_ms: u64, staleness: &Staleness) -> Vec<Event> {
+    if session.deleted {
+        return Vec::new();
+    }
+    let idle = for_ms >= staleness.idle_after_ms;
+    let stale = for_ms >= staleness.stale_after_ms;
+    match session.state {
+        State::Compacted | State::Interrupted { .. } | State::Idle if stale => {
+            vec![ChangeEvent::WentStale { quiet_ms: for_ms }.into()]
+        }
+        State::BetweenTurn | State::Compacted | State::Interrupted { .. } if idle => {
+            vec![ChangeEvent::WentIdle { quiet_ms: for_ms }.into()]
+        }
+        State::Beginning
+        | State::Custom
+        | State::Executing
+        | State::BetweenTurn
+        | State::Compacted
+        | State::Interrupted { .. }
+        | State::Idle
+        | State::Stale
+        | State::Completed
+        | State::Failed
+        | State::Stopped => Vec::new(),
+    }
+}
+
+/// Confirms a stop or a cancel. Without either, a turn's work that ended by itself was lost.
+fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
+    if session.state.is_ended() || session.deleted {
+        return Vec::new();
+    }
+    match &session.turn {
+        Some(turn) if turn.cancel_requested || session.stop.is_some() => {
+            interrupted(session, InterruptCause::User, Some(channel))
+        }
+        Some(_) => interrupted(session, InterruptCause::Crash, Some(channel)),
+        None if session.stop.is_some() => vec![stopped(session)],
+        None => Vec::new(),
+    }
+}
+
+fn tool_called(session: &Session, call: &str, tool: &str, arguments: &serde_json::Value) -> Vec<Event> {
+    let mut events = Vec::with_capacity(3);
+    if wants_checkpoint(tool) {
+        events.push(checkpoint(session, CheckpointReason::RiskyTool));
+    }
+    // The record keeps these names, and a signal cannot be refused.
+    let (call, tool) = (cut(call, NAME_CHARS_MAX).0.to_owned(), cut(tool, NAME_CHARS_MAX).0.to_owned());
+    events.push(TranscriptEvent::ToolCalled { call, tool, arguments: shallow(arguments) }.into());
+    // A call after the delivery shows that the agent went on with the words before it (S0-B10).
+    let seen: Vec<NoteId> = session
+        .guidance
+        .iter()
+        .filter(|note| note.status == NoteStatus::Delivered)
+        .map(|note| note.id)
+        .collect();
+    if !seen.is_empty() {
+        events.push(ControlEvent::GuidanceSettled { notes: seen, how: Settled::Acknowledged }.into());
+    }
+    events
+}
+
+/// Tools that can change a lot at once are preceded by a place to come back to (S1-23). Names differ (`apply_patch`,
+/// `MultiEdit`, `fs.writeFile`), and a checkpoint too many costs less than one too few.
+fn wants_checkpoint(tool: &str) -> bool {
+    const RISKY: [&str; 8] = ["bash", "shell", "exec", "write", "edit", "patch", "delete", "terminal"];
+    let tool = tool.to_ascii_lowercase();
+    RISKY.iter().any(|word| tool.contains(word))
+}
+
+fn compacted(session: &Session, size_before: u64, size_after: u64, survived: &[String]) -> Event {
+    let (anchors_survived, anchors_lost) =
+        session.anchors.iter().cloned().partition(|anchor| survived.contains(anchor));
+    ContextEvent::Compacted {
+        size_before,
+        size_after,
+        anchors_survived,
+        anchors_lost,
+        nth: session.compactions + 1,
+        checkpoint: session.seq,
+    }
+    .into()
+}
+
+fn stalling(session: &Session, seen: ContextEvent, kind: StallKind, hash: &str, rules: &Rules) -> Vec<Event> {
+    let repeats = session.stall.repeats_with(kind, hash);
+    let mut events = vec![seen.into()];
+    // Said once when the limit is reached, not again for each repeat after it.
+    if repeats == rules.limits.stall_repeats {
+        events.push(ContextEvent::Stalled { kind, hash: hash.to_owned(), repeats }.into());
+    }
+    events
+}
+
+fn delivered(session: &Session, notes: &[NoteId], channel: &str) -> Vec<Event> {
+    let pending: Vec<NoteId> = session
+        .guidance
+        .iter()
+        .filter(|note| note.status == NoteStatus::Pending && notes.contains(&note.id))
+        .map(|note| note.id)
+        .collect();
+    if pending.is_empty() {
+        return Vec::new();
+    }
+    vec![ControlEvent::GuidanceDelivered { notes: pending, channel: channel.to_owned() }.into()]
+}
+
+fn interrupted(session: &Session, cause: InterruptCause, reason: Option<&str>) -> Vec<Event> {
+    let Some(turn) = &session.turn else { return Vec::new() };
+    let event = TurnEvent::Interrupted { turn: turn.id, cause, reason: reason.map(str::to_owned) };
+    turn_over(session, event.into(), CheckpointReason::Interruption)
+}
+
+/// The end of a turn: the event itself, a checkpoint, and the end of the session if a stop was waiting for it.
+fn turn_over(session: &Session, event: Event, reason: CheckpointReason) -> Vec<Event> {
+    let mut events = vec![event, checkpoint(session, reason)];
+    if session.stop.is_some() {
+        events.push(stopped(session));
+    }
+    events
+}
+
+fn stopped(session: &Session) -> Event {
+    let reason = session.stop.as_ref().and_then(|stop| stop.reason.clone());
+    ChangeEvent::Ended { how: Ending::Stopped, reason }.into()
+}
+
+fn unexpected(session: &Session, signal: &Signal) -> Vec<Event> {
+    if session.refused_in_row >= REFUSED_IN_ROW_MAX {
+        return Vec::new();
+    }
+    vec![
+        ControlEvent::SignalUnexpected { signal: signal.name().to_owned(), state: session.state.name() }
+            .into(),
+    ]
+}

@@ -1,0 +1,191 @@
+//! The record: a session as its log adds up. Bounded, whatever the log's length: histories keep their newest entries.
+
+use std::collections::VecDeque;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{SessionId, TurnId};
+use crate::policy::MemoryMode;
+use crate::session::event::{CheckpointReason, Fork, Hands};
+use crate::session::guidance::Note;
+use crate::session::stall::Stall;
+use crate::session::state::{State, StateName, Status};
+use crate::session::stop::Stop;
+use crate::time::Timestamp;
+
+/// Entries each history keeps in the record; the log keeps all (S1-B11).
+pub(super) const HISTORY_MAX: usize = 16;
+/// Refusals and unexpected signals in a row that are written to the log; after that they are only answered, so that a
+/// client in a loop cannot fill the disk.
+pub(super) const REFUSED_IN_ROW_MAX: u32 = 32;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    pub id: SessionId,
+    /// The last event that was applied.
+    pub seq: u64,
+    pub state: State,
+    /// When the session entered its state.
+    pub since: Timestamp,
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub history: VecDeque<StateChange>,
+    pub created_at: Timestamp,
+    pub last_activity_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    pub hands: Hands,
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub handoffs: VecDeque<Handoff>,
+    pub source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Fork>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    pub policy: Policy,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<ActiveTurn>,
+    #[serde(default)]
+    pub turns: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guidance: Vec<Note>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_tool_call: Option<LastToolCall>,
+    /// Calls of the running turn that have not returned; the agent may be quiet while it waits for them (S0-B13).
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub open_calls: VecDeque<String>,
+    #[serde(default, skip_serializing_if = "Usage::is_zero")]
+    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anchors: Vec<String>,
+    /// Anchors the last compaction lost and no turn has told the agent again yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anchors_due: Vec<String>,
+    #[serde(default)]
+    pub compactions: u32,
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub compaction_history: VecDeque<Compaction>,
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub checkpoints: VecDeque<Checkpoint>,
+    #[serde(default, skip_serializing_if = "Stall::is_default")]
+    pub stall: Stall,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deleted: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_reason: Option<String>,
+    /// Refusals and unexpected signals since anything else happened.
+    #[serde(default)]
+    pub refused_in_row: u32,
+}
+
+/// What was fixed when the session was made; a child's is never wider than its parent's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Policy {
+    pub depth_limit: u32,
+    /// A leaf does its own work and cannot delegate.
+    #[serde(default)]
+    pub leaf: bool,
+    pub memory_mode: MemoryMode,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ActiveTurn {
+    pub id: TurnId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_turn_id: Option<String>,
+    pub prompt_hash: String,
+    pub started_at: Timestamp,
+    #[serde(default)]
+    pub cancel_requested: bool,
+}
+
+/// S1-08.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateChange {
+    pub state: StateName,
+    pub at: Timestamp,
+}
+
+/// S0-63, S1-26.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Handoff {
+    pub at: Timestamp,
+    pub from: Hands,
+    pub to: Hands,
+    pub reason: String,
+}
+
+/// S0-06.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LastToolCall {
+    pub tool: String,
+    pub at: Timestamp,
+    pub count: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
+}
+
+impl Usage {
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// S1-20.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Compaction {
+    pub at: Timestamp,
+    pub size_before: u64,
+    pub size_after: u64,
+    pub anchors_survived: Vec<String>,
+}
+
+/// A place to come back to, named by its position in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Checkpoint {
+    pub position: u64,
+    pub at: Timestamp,
+    pub reason: CheckpointReason,
+}
+
+impl Session {
+    /// S0-02.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.state.name().status(self.stop.is_some())
+    }
+
+    #[must_use]
+    pub fn previous_state(&self) -> Option<StateName> {
+        self.history.iter().rev().nth(1).map(|change| change.state)
+    }
+}
+
+/// Adds to a history and forgets its oldest entry when it is full.
+pub(super) fn remember<T>(history: &mut VecDeque<T>, item: T) {
+    if history.len() >= HISTORY_MAX {
+        history.pop_front();
+    }
+    history.push_back(item);
+}

@@ -1,0 +1,182 @@
+//! Why a command was refused: a stable code, one sentence of what happened, one of what to do.
+
+use crate::id::{NoteId, SessionId, TurnId};
+use crate::session::event::{ControlEvent, Event};
+use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
+use crate::session::state::StateName;
+
+/// A refusal changes nothing but, where it concerns the session's state, is recorded in its log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("turn {turn} is running")]
+    Busy { turn: TurnId },
+    #[error("the session has ended as {state}")]
+    Ended { state: StateName },
+    #[error("the session was deleted")]
+    Deleted,
+    #[error("a stop is pending")]
+    Stopping,
+    #[error("the session is archived")]
+    Archived,
+    #[error("the session is not archived")]
+    NotArchived,
+    #[error("no turn is running")]
+    NoTurn,
+    #[error("no stop is pending")]
+    NoStop,
+    #[error("the stop has reached level 3")]
+    StopFinal,
+    #[error("guidance {note} is not pending")]
+    NoSuchGuidance { note: NoteId },
+    #[error("{max} pieces of guidance are already pending")]
+    GuidanceFull { max: usize },
+    #[error("{field} is empty")]
+    Empty { field: &'static str },
+    #[error("{field} is longer than {max} {unit}")]
+    TooLong { field: &'static str, max: usize, unit: &'static str },
+    #[error("{field} has more than {max} entries")]
+    TooMany { field: &'static str, max: usize },
+    #[error("{field} holds a control character")]
+    BadText { field: &'static str },
+    #[error("nothing was named to hand over to")]
+    NothingToMigrate,
+    #[error("parent {parent} has ended")]
+    ParentEnded { parent: SessionId },
+    #[error("parent {parent} is a leaf and cannot delegate")]
+    LeafCannotDelegate { parent: SessionId },
+    #[error("the family would be {depth} deep and the limit is {limit}")]
+    DepthExceeded { depth: u32, limit: u32 },
+    #[error("the session's policy is wider than that of parent {parent}")]
+    PolicyWider { parent: SessionId },
+    #[error("{parent} is the session itself or one of its descendants")]
+    Cycle { parent: SessionId },
+    #[error("the session is already a child of {parent}")]
+    AlreadyLinked { parent: SessionId },
+    #[error("{children} live sessions are its children")]
+    HasChildren { children: u64 },
+    #[error("the log ends at {head}")]
+    ForkAhead { head: u64 },
+}
+
+impl Refusal {
+    /// The code clients branch on. It never changes once published.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Busy { .. } => "turn_rejected_busy",
+            Self::Ended { .. } => "session_ended",
+            Self::Deleted => "session_deleted",
+            Self::Stopping => "session_stopping",
+            Self::Archived => "session_archived",
+            Self::NotArchived => "session_not_archived",
+            Self::NoTurn => "no_active_turn",
+            Self::NoStop => "no_stop_pending",
+            Self::StopFinal => "stop_final",
+            Self::NoSuchGuidance { .. } => "guidance_not_pending",
+            Self::GuidanceFull { .. } => "guidance_full",
+            Self::Empty { .. } => "field_empty",
+            Self::TooLong { .. } => "field_too_long",
+            Self::TooMany { .. } => "field_too_many",
+            Self::BadText { .. } => "field_bad_text",
+            Self::NothingToMigrate => "nothing_to_migrate",
+            Self::ParentEnded { .. } => "parent_ended",
+            Self::LeafCannotDelegate { .. } => "leaf_cannot_delegate",
+            Self::DepthExceeded { .. } => "depth_exceeded",
+            Self::PolicyWider { .. } => "policy_wider",
+            Self::Cycle { .. } => "link_cycle",
+            Self::AlreadyLinked { .. } => "already_linked",
+            Self::HasChildren { .. } => "has_children",
+            Self::ForkAhead { .. } => "fork_ahead_of_log",
+        }
+    }
+
+    /// One sentence of what to do.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Busy { .. } => "wait for the turn to end, or cancel it with `lanyard cancel`".into(),
+            Self::Ended { .. } => "fork it with `lanyard fork` to go on from its log".into(),
+            Self::Deleted => "create a new session".into(),
+            Self::Stopping => {
+                "withdraw the stop with `lanyard stop --withdraw`, or wait until it is confirmed".into()
+            }
+            Self::Archived => "bring it back with `lanyard archive --undo`".into(),
+            Self::NotArchived => "there is nothing to undo".into(),
+            Self::NoTurn => "look at its state with `lanyard show`".into(),
+            Self::NoStop => "look at its state with `lanyard show`".into(),
+            Self::StopFinal => "level 3 cannot be withdrawn; fork the session to go on from its log".into(),
+            Self::NoSuchGuidance { .. } => "list what is pending with `lanyard show`".into(),
+            Self::GuidanceFull { .. } => "withdraw some, or wait until the agent has seen them".into(),
+            Self::Empty { field } => format!("give a {field} with at least one visible character"),
+            Self::TooLong { .. } => "shorten it; put long content into a file the agent can read".into(),
+            Self::TooMany { .. } => "send fewer".into(),
+            Self::BadText { .. } => "remove control characters such as NUL, escape or line breaks".into(),
+            Self::NothingToMigrate => "name an agent, a worker or an owner".into(),
+            Self::ParentEnded { .. } => "choose a parent that is still alive".into(),
+            Self::LeafCannotDelegate { .. } => "create the session under the leaf's parent instead".into(),
+            Self::DepthExceeded { .. } => "delegate from a session higher up, or raise `limits.depth`".into(),
+            Self::PolicyWider { .. } => {
+                "policy is fixed at birth; create a new session under that parent".into()
+            }
+            Self::Cycle { .. } => "choose a parent outside the session's own family below it".into(),
+            Self::AlreadyLinked { .. } => "there is nothing to change".into(),
+            Self::HasChildren { .. } => {
+                "link the children to another parent, or end or delete them first".into()
+            }
+            Self::ForkAhead { .. } => "fork at a position that exists, or leave the position out".into(),
+        }
+    }
+
+    /// The event that records the refusal of `command`, where it is one the log should tell of (S1-17).
+    #[must_use]
+    pub fn record(&self, session: &Session, command: &str) -> Option<Event> {
+        if !self.is_recorded() || session.refused_in_row >= REFUSED_IN_ROW_MAX {
+            return None;
+        }
+        let (command, code) = (command.to_owned(), self.code().to_owned());
+        Some(ControlEvent::CommandRefused { command, code, state: session.state.name() }.into())
+    }
+
+    /// Whether the refusal is about the session's state and so belongs in its log; faults in the request itself do not.
+    const fn is_recorded(&self) -> bool {
+        match self {
+            Self::Busy { .. }
+            | Self::Ended { .. }
+            | Self::Deleted
+            | Self::Stopping
+            | Self::Archived
+            | Self::NotArchived
+            | Self::NoTurn
+            | Self::NoStop
+            | Self::StopFinal
+            | Self::LeafCannotDelegate { .. }
+            | Self::DepthExceeded { .. }
+            | Self::PolicyWider { .. }
+            | Self::Cycle { .. }
+            | Self::HasChildren { .. }
+            | Self::ParentEnded { .. } => true,
+            Self::NoSuchGuidance { .. }
+            | Self::GuidanceFull { .. }
+            | Self::Empty { .. }
+            | Self::TooLong { .. }
+            | Self::TooMany { .. }
+            | Self::BadText { .. }
+            | Self::NothingToMigrate
+            | Self::AlreadyLinked { .. }
+            | Self::ForkAhead { .. } => false,
+        }
+    }
+
+    /// Whether the request itself is at fault, rather than the moment it came at.
+    #[must_use]
+    pub const fn is_bad_request(&self) -> bool {
+        matches!(
+            self,
+            Self::Empty { .. }
+                | Self::TooLong { .. }
+                | Self::TooMany { .. }
+                | Self::BadText { .. }
+                | Self::NothingToMigrate
+        )
+    }
+}

@@ -1,0 +1,108 @@
+//! What was seen: facts from agents, timers and the operating system. A signal is never refused; one that does not
+//! fit the state is recorded as unexpected.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{NoteId, TurnId};
+use crate::session::event::{Role, TurnOutcome};
+use crate::session::state::InterruptCause;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Signal {
+    Said {
+        role: Role,
+        text: String,
+    },
+    Thought {
+        text: String,
+    },
+    ToolCalled {
+        call: String,
+        tool: String,
+        #[serde(default)]
+        arguments: serde_json::Value,
+    },
+    ToolReturned {
+        call: String,
+        #[serde(default)]
+        is_error: bool,
+        #[serde(default)]
+        content: serde_json::Value,
+    },
+    UsageReported {
+        input_tokens: u64,
+        output_tokens: u64,
+        #[serde(default)]
+        context_tokens: Option<u64>,
+    },
+    /// The agent came to the end of its turn; without an id, of whichever turn is running.
+    TurnFinished {
+        #[serde(default)]
+        turn: Option<TurnId>,
+        outcome: TurnOutcome,
+    },
+    /// The turn's work is gone: process lost, time or budget over.
+    TurnLost {
+        cause: InterruptCause,
+        #[serde(default)]
+        reason: Option<String>,
+    },
+    ContextCompacted {
+        size_before: u64,
+        size_after: u64,
+        #[serde(default)]
+        anchors_survived: Vec<String>,
+    },
+    IssueSeen {
+        hash: String,
+        #[serde(default)]
+        score: Option<f64>,
+    },
+    ErrorSeen {
+        hash: String,
+    },
+    GuidanceDelivered {
+        notes: Vec<NoteId>,
+        channel: String,
+    },
+    /// Nothing of the agent's work runs any more: this confirms a cancel or a stop.
+    WorkEnded {
+        channel: String,
+    },
+    /// The daemon came back and found no process that goes on with this session's turn.
+    DaemonRestarted,
+    /// Nothing happened in the session for this long.
+    Quiet {
+        for_ms: u64,
+    },
+}
+
+impl Signal {
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Said { .. } => "said",
+            Self::Thought { .. } => "thought",
+            Self::ToolCalled { .. } => "tool_called",
+            Self::ToolReturned { .. } => "tool_returned",
+            Self::UsageReported { .. } => "usage_reported",
+            Self::TurnFinished { .. } => "turn_finished",
+            Self::TurnLost { .. } => "turn_lost",
+            Self::ContextCompacted { .. } => "context_compacted",
+            Self::IssueSeen { .. } => "issue_seen",
+            Self::ErrorSeen { .. } => "error_seen",
+            Self::GuidanceDelivered { .. } => "guidance_delivered",
+            Self::WorkEnded { .. } => "work_ended",
+            Self::DaemonRestarted => "daemon_restarted",
+            Self::Quiet { .. } => "quiet",
+        }
+    }
+
+    /// Signals only Lanyard itself may send: a client that could send them could stop a session's clock.
+    #[must_use]
+    pub const fn is_internal(&self) -> bool {
+        matches!(self, Self::DaemonRestarted | Self::Quiet { .. })
+    }
+}

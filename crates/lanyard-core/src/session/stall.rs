@@ -1,0 +1,65 @@
+//! Stall detection: the same issue or the same error again and again means the work goes in circles (S1-36).
+
+use std::collections::VecDeque;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How many hashes and scores a record keeps; the log has all of them.
+const HISTORY_MAX: usize = 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StallKind {
+    Issue,
+    Error,
+}
+
+/// What was seen lately, newest last.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Stall {
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub issues: VecDeque<String>,
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub scores: VecDeque<f64>,
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub errors: VecDeque<String>,
+    /// How often the session was found stalled.
+    #[serde(default)]
+    pub stalls: u32,
+}
+
+impl Stall {
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(super) fn saw_issue(&mut self, hash: &str, score: Option<f64>) {
+        remember(&mut self.issues, hash.to_owned());
+        if let Some(score) = score {
+            remember(&mut self.scores, score);
+        }
+    }
+
+    pub(super) fn saw_error(&mut self, hash: &str) {
+        remember(&mut self.errors, hash.to_owned());
+    }
+
+    /// How often `hash` would have been seen in a row if it came once more.
+    pub(super) fn repeats_with(&self, kind: StallKind, hash: &str) -> u32 {
+        let history = match kind {
+            StallKind::Issue => &self.issues,
+            StallKind::Error => &self.errors,
+        };
+        let before = history.iter().rev().take_while(|seen| *seen == hash).count();
+        u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1)
+    }
+}
+
+fn remember<T>(history: &mut VecDeque<T>, item: T) {
+    if history.len() == HISTORY_MAX {
+        history.pop_front();
+    }
+    history.push_back(item);
+}

@@ -1,0 +1,87 @@
+//! A stop: an escalating order to end.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::actor::Actor;
+use crate::time::Timestamp;
+
+/// 1 graceful, 2 immediate, 3 terminated (S0-03). Written as the number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub enum StopLevel {
+    Graceful,
+    Immediate,
+    Terminated,
+}
+
+/// The directive in force (S0-04).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stop {
+    pub level: StopLevel,
+    pub requested_at: Timestamp,
+    pub by: Actor,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl StopLevel {
+    /// One higher, up to the last: 1, 2, 3, 3, 3 (S0-18).
+    #[must_use]
+    pub const fn raised(self) -> Self {
+        match self {
+            Self::Graceful => Self::Immediate,
+            Self::Immediate | Self::Terminated => Self::Terminated,
+        }
+    }
+}
+
+impl From<StopLevel> for u8 {
+    fn from(level: StopLevel) -> Self {
+        match level {
+            StopLevel::Graceful => 1,
+            StopLevel::Immediate => 2,
+            StopLevel::Terminated => 3,
+        }
+    }
+}
+
+impl TryFrom<u8> for StopLevel {
+    type Error = String;
+
+    fn try_from(level: u8) -> Result<Self, String> {
+        match level {
+            1 => Ok(Self::Graceful),
+            2 => Ok(Self::Immediate),
+            3 => Ok(Self::Terminated),
+            other => Err(format!("a stop level is 1, 2 or 3, not {other}")),
+        }
+    }
+}
+
+impl JsonSchema for StopLevel {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "StopLevel".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "integer", "enum": [1, 2, 3] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S0-T5: pressing again and again gives 1, 2, 3, 3, 3.
+    #[test]
+    fn levels_rise_to_three_and_stay() {
+        let mut level = StopLevel::Graceful;
+        let mut seen = vec![u8::from(level)];
+        for _ in 0..4 {
+            level = level.raised();
+            seen.push(level.into());
+        }
+        assert_eq!(seen, [1, 2, 3, 3, 3]);
+    }
+}

@@ -1,0 +1,141 @@
+//! A session as the API shows it: the record with what is derived from it, from its place in the family, and from the
+//! time it is looked at.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{SessionId, WorkerId};
+use crate::policy::{MemoryMode, Staleness};
+use crate::session::event::Fork;
+use crate::session::family::Lineage;
+use crate::session::guidance::Note;
+use crate::session::record::{
+    ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage,
+};
+use crate::session::stall::Stall;
+use crate::session::state::{InterruptCause, Lifecycle, StateName, Status};
+use crate::session::stop::Stop;
+use crate::time::Timestamp;
+
+/// S0-07, S1-02, S3-09 in one shape.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each answers a question of its own, and they vary independently"
+)]
+pub struct SessionView {
+    pub id: SessionId,
+    pub title: Option<String>,
+    pub agent: Option<String>,
+    pub worker: Option<WorkerId>,
+    pub owner: String,
+    pub source: String,
+    pub workspace: Option<String>,
+    pub plan: Option<String>,
+    pub phase: Option<String>,
+    pub purpose: Option<String>,
+    pub state: StateName,
+    /// Why, when the state is `interrupted`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<InterruptCause>,
+    pub status: Status,
+    pub lifecycle: Lifecycle,
+    pub previous_state: Option<StateName>,
+    pub since: Timestamp,
+    /// Whether a turn can be started now.
+    pub resumable: bool,
+    /// Executing, waiting for no tool, and nothing was heard of it for longer than `suspect_after`.
+    pub suspected_orphan: bool,
+    /// Stale for longer than `critical_after`.
+    pub critical: bool,
+    pub parent: Option<SessionId>,
+    /// The session that started the family.
+    pub root: SessionId,
+    pub level: u32,
+    pub depth: u32,
+    pub depth_limit: u32,
+    /// Whether it may have children of its own.
+    pub can_delegate: bool,
+    pub forked_from: Option<Fork>,
+    pub aliases: Vec<String>,
+    pub memory_mode: MemoryMode,
+    pub created_at: Timestamp,
+    pub last_activity_at: Timestamp,
+    pub last_seq: u64,
+    pub turns: u64,
+    pub active_turn: Option<ActiveTurn>,
+    pub stop: Option<Stop>,
+    pub guidance: Vec<Note>,
+    pub last_tool_call: Option<LastToolCall>,
+    pub usage: Usage,
+    pub anchors: Vec<String>,
+    pub compactions: u32,
+    pub compaction_history: Vec<Compaction>,
+    pub checkpoints: Vec<Checkpoint>,
+    pub state_history: Vec<StateChange>,
+    pub handoffs: Vec<Handoff>,
+    pub stall: Stall,
+    pub archived: bool,
+    pub end_reason: Option<String>,
+}
+
+/// Looks at a session from `now`.
+#[must_use]
+pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &Staleness) -> SessionView {
+    let name = session.state.name();
+    let quiet_ms = now.millis_since(session.last_activity_at);
+    let s = session.clone();
+    SessionView {
+        id: s.id,
+        title: s.title,
+        agent: s.hands.agent,
+        worker: s.hands.worker,
+        owner: s.hands.owner,
+        source: s.source,
+        workspace: s.workspace,
+        plan: s.plan,
+        phase: s.phase,
+        purpose: s.purpose,
+        state: name,
+        cause: session.state.cause(),
+        status: session.status(),
+        lifecycle: name.lifecycle(),
+        previous_state: session.previous_state(),
+        since: s.since,
+        resumable: !name.is_ended() && !s.deleted && s.turn.is_none() && !s.archived && s.stop.is_none(),
+        suspected_orphan: name == StateName::Executing
+            && s.open_calls.is_empty()
+            && quiet_ms >= staleness.suspect_after_ms,
+        critical: name == StateName::Stale && quiet_ms >= staleness.critical_after_ms,
+        parent: s.parent,
+        root: lineage.root().unwrap_or(s.id),
+        level: lineage.level(),
+        depth: lineage.depth(),
+        depth_limit: s.policy.depth_limit,
+        can_delegate: !s.policy.leaf
+            && lineage.depth() < s.policy.depth_limit
+            && !name.is_ended()
+            && !s.deleted,
+        forked_from: s.forked_from,
+        aliases: s.aliases,
+        memory_mode: s.policy.memory_mode,
+        created_at: s.created_at,
+        last_activity_at: s.last_activity_at,
+        last_seq: s.seq,
+        turns: s.turns,
+        active_turn: s.turn,
+        stop: s.stop,
+        guidance: s.guidance,
+        last_tool_call: s.last_tool_call,
+        usage: s.usage,
+        anchors: s.anchors,
+        compactions: s.compactions,
+        compaction_history: s.compaction_history.into(),
+        checkpoints: s.checkpoints.into(),
+        state_history: s.history.into(),
+        handoffs: s.handoffs.into(),
+        stall: s.stall,
+        archived: s.archived,
+        end_reason: s.end_reason,
+    }
+}

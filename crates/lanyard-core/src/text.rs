@@ -1,0 +1,60 @@
+//! Bounds on text that comes from outside.
+
+use serde_json::Value;
+
+/// Longest name-like text: titles, agents, owners, aliases, reasons.
+pub const NAME_CHARS_MAX: usize = 1_000;
+/// Longest prompt or message, in bytes. Larger content belongs in files.
+pub const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// The first `max` Unicode scalars of `text`, and whether anything was cut (S0-B19).
+#[must_use]
+pub fn cut(text: &str, max: usize) -> (&str, bool) {
+    match text.char_indices().nth(max) {
+        Some((end, _)) => (&text[..end], true),
+        None => (text, false),
+    }
+}
+
+/// Levels of nesting a JSON value may have in an event. Parsers give up at 128, and pages of events add their own.
+pub const VALUE_DEPTH_MAX: usize = 64;
+
+/// The value itself or, when it is nested deeper than an event may be, its JSON text: a log that could be written and
+/// not read again would be lost.
+#[must_use]
+pub fn shallow(value: &Value) -> Value {
+    if fits(value, VALUE_DEPTH_MAX) { value.clone() } else { Value::String(value.to_string()) }
+}
+
+fn fits(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => levels > 0 && items.iter().all(|item| fits(item, levels - 1)),
+        Value::Object(fields) => levels > 0 && fields.values().all(|field| fits(field, levels - 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+/// A short, stable fingerprint of content, for telling a repeat from something new.
+#[must_use]
+pub fn content_hash(content: &[u8]) -> String {
+    blake3::hash(content).to_hex()[..32].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cutting_counts_scalars_and_never_splits_one() {
+        assert_eq!(cut("héllo🎈x", 6), ("héllo🎈", true));
+        assert_eq!(cut("héllo🎈", 6), ("héllo🎈", false));
+        assert_eq!(cut("", 0), ("", false));
+    }
+
+    #[test]
+    fn deep_nesting_is_kept_as_text() {
+        let nested = |levels: usize| (0..levels).fold(Value::from(1), |inner, _| Value::Array(vec![inner]));
+        assert_eq!(shallow(&nested(64)), nested(64));
+        assert_eq!(shallow(&nested(65)), Value::String(format!("{}1{}", "[".repeat(65), "]".repeat(65))));
+    }
+}

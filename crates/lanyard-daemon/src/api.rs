@@ -1,0 +1,58 @@
+//! The HTTP API: `/api/v1`, nouns of the design, one row of a table per route.
+
+mod context;
+mod directory;
+mod guard;
+mod openapi;
+mod problem;
+mod routes;
+mod sessions;
+mod system;
+pub mod types;
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lanyard_core::{Rules, Timestamp};
+use tokio::sync::Notify;
+
+use crate::auth::Tokens;
+use crate::clock::Clock;
+use crate::engine::{Engine, Store};
+use crate::hub::Hub;
+
+pub use openapi::document;
+pub use routes::{Route, router, table};
+
+/// What handlers work with.
+pub struct App {
+    pub engine: Engine,
+    pub store: Arc<dyn Store>,
+    pub hub: Arc<Hub>,
+    pub clock: Arc<Clock>,
+    pub rules: Rules,
+    pub tokens: Tokens,
+    pub address: SocketAddr,
+    pub data_dir: PathBuf,
+    pub started_at: Timestamp,
+    /// The Host values this daemon answers to.
+    pub hosts: HashSet<String>,
+    /// Told when somebody asks the daemon to end.
+    pub shutdown: Arc<Notify>,
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// How a request reached the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    Tcp,
+    /// The socket in the data folder, which only the daemon's user can open.
+    Socket,
+}

@@ -1,0 +1,251 @@
+//! Looking at sessions: one, a page, a family, a log. Everything is read from the journal; the engine is not asked.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use lanyard_core::session::{Lifecycle, SessionView, StateName, Status, view};
+use lanyard_core::{Address, MemoryMode, SessionId};
+use lanyard_store::{Cursor, Damage, Filter, Loaded, Row, StoreError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::App;
+use crate::api::context::{Target, on_disk, query};
+use crate::api::guard::resolve;
+use crate::api::problem::Problem;
+use crate::api::types::{SessionPage, TreeNode};
+use crate::engine::Store;
+use crate::hub::Reader;
+use crate::wire;
+
+/// Sessions of one page.
+const PAGE_MAX: usize = 1_000;
+const PAGE_DEFAULT: usize = 100;
+/// Events of one page.
+const EVENTS_MAX: usize = 1_000;
+/// Sessions of one tree.
+const TREE_MAX: usize = 1_000;
+
+type Shared = State<Arc<App>>;
+
+/// A session with what could not be read of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct SessionDetail {
+    #[serde(flatten)]
+    view: SessionView,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damage: Vec<Damage>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ListQuery {
+    status: Option<Status>,
+    lifecycle: Option<Lifecycle>,
+    state: Option<StateName>,
+    source: Option<String>,
+    owner: Option<String>,
+    agent: Option<String>,
+    workspace: Option<String>,
+    plan: Option<String>,
+    parent: Option<String>,
+    memory_mode: Option<MemoryMode>,
+    archived: Option<bool>,
+    text: Option<String>,
+    live: Option<bool>,
+    cursor: Option<String>,
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct EventsQuery {
+    after: Option<u64>,
+    tail: Option<u64>,
+    limit: Option<usize>,
+}
+
+pub(super) async fn list(State(app): Shared, uri: Uri) -> Result<Json<SessionPage>, Problem> {
+    let query: ListQuery = query(&uri)?;
+    let limit = bounded("limit", query.limit, PAGE_DEFAULT, PAGE_MAX)?;
+    let cursor = query.cursor.clone();
+    let filter = filter(&app, query).await?;
+    let cursor = cursor.map(|text| Cursor::parse(&text, &filter)).transpose()?;
+    let listing = on_disk(&app, move |store| store.list(&filter, cursor.as_ref(), limit)).await?;
+    Ok(Json(SessionPage { sessions: listing.rows, next: listing.next.map(|next| next.to_string()) }))
+}
+
+async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, Problem> {
+    let parent = match query.parent {
+        Some(parent) => Some(resolve(app, Address::of(parent)).await?),
+        None => None,
+    };
+    let live_since = query
+        .live
+        .filter(|live| *live)
+        .map(|_| app.clock.now().minus_millis(app.rules.staleness.prune_after_ms));
+    Ok(Filter {
+        status: query.status,
+        lifecycle: query.lifecycle,
+        state: query.state,
+        source: query.source,
+        owner: query.owner,
+        agent: query.agent,
+        workspace: query.workspace,
+        plan: query.plan,
+        parent,
+        memory_mode: query.memory_mode,
+        archived: query.archived,
+        live_since,
+        text: query.text,
+    })
+}
+
+pub(super) async fn get(State(app): Shared, target: Target) -> Result<Json<SessionDetail>, Problem> {
+    let loaded = load(&app, target.0).await?;
+    let view = view(&loaded.session, &loaded.lineage, app.clock.now(), &app.rules.staleness);
+    Ok(Json(SessionDetail { view, damage: loaded.damage }))
+}
+
+async fn load(app: &Arc<App>, id: SessionId) -> Result<Loaded, Problem> {
+    let loaded = on_disk(app, move |store| store.load(id)).await?.ok_or_else(|| Problem::not_found(id))?;
+    if loaded.session.deleted {
+        return Err(Problem::deleted(id));
+    }
+    Ok(loaded)
+}
+
+pub(super) async fn tree(State(app): Shared, target: Target) -> Result<Json<TreeNode>, Problem> {
+    let root = row(&load(&app, target.0).await?);
+    let tree = on_disk(&app, move |store| grow(store, root, &mut TREE_MAX.clone())).await?;
+    Ok(Json(tree))
+}
+
+/// Adds the children, and theirs, while `room` lasts.
+fn grow(store: &dyn Store, session: Row, room: &mut usize) -> Result<TreeNode, StoreError> {
+    let filter = Filter { parent: Some(session.id), ..Filter::default() };
+    let listing = store.list(&filter, None, (*room).clamp(1, PAGE_MAX))?;
+    let mut truncated = listing.next.is_some();
+    let mut children = Vec::new();
+    // Listed newest first; a tree reads from the oldest.
+    for child in listing.rows.into_iter().rev() {
+        if *room == 0 {
+            truncated = true;
+            break;
+        }
+        *room -= 1;
+        children.push(grow(store, child, room)?);
+    }
+    Ok(TreeNode { session, children, truncated })
+}
+
+fn row(loaded: &Loaded) -> Row {
+    let session = &loaded.session;
+    Row {
+        id: session.id,
+        title: session.title.clone(),
+        agent: session.hands.agent.clone(),
+        owner: session.hands.owner.clone(),
+        source: session.source.clone(),
+        workspace: session.workspace.clone(),
+        plan: session.plan.clone(),
+        parent: session.parent,
+        state: session.state.name(),
+        cause: session.state.cause(),
+        status: session.status(),
+        lifecycle: session.state.name().lifecycle(),
+        level: loaded.lineage.level(),
+        memory_mode: session.policy.memory_mode,
+        archived: session.archived,
+        turns: session.turns,
+        since: session.since,
+        created_at: session.created_at,
+        last_activity_at: session.last_activity_at,
+        last_seq: session.seq,
+    }
+}
+
+/// A page as JSON, or a live stream for whoever accepts `text/event-stream`.
+pub(super) async fn events(
+    State(app): Shared,
+    target: Target,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let query: EventsQuery = query(&uri)?;
+    let limit = bounded("limit", query.limit, PAGE_DEFAULT, EVENTS_MAX)?;
+    let streaming = accepts_stream(&headers);
+    let resumed = last_event_id(&headers)?;
+    let id = target.0;
+    let (known, head) = on_disk(&app, move |store| {
+        let known = store.find(&Address::of(id.to_string()))?.first().copied();
+        Ok((known, store.events(id, 0, 0)?.head))
+    })
+    .await?;
+    match known {
+        None => return Err(Problem::not_found(id)),
+        Some(found) if found.deleted => return Err(Problem::deleted(id)),
+        Some(_) => {}
+    }
+    // Where the client left off says more than where it once began.
+    let after = match (resumed, query.after, query.tail) {
+        (Some(seq), _, _) => seq,
+        (None, Some(_), Some(_)) => {
+            return Err(Problem::bad_request("query_invalid", "`after` and `tail` exclude each other", "send one"));
+        }
+        (None, Some(after), None) => after,
+        (None, None, Some(tail)) => head.saturating_sub(tail),
+        (None, None, None) => 0,
+    };
+    if after > head {
+        return Err(Problem::bad_request(
+            "position_ahead_of_log",
+            format!("position {after} is past the end of the log, which is {head}"),
+            "start from a position that exists",
+        ));
+    }
+    if streaming {
+        let body = Body::new(Reader::new(app.hub.clone(), app.store.clone(), id, after));
+        let kind = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+        return Ok((StatusCode::OK, kind, body).into_response());
+    }
+    let page = on_disk(&app, move |store| store.events(id, after, limit)).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], wire::page(id, &page)).into_response())
+}
+
+fn accepts_stream(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|kind| kind.split(';').next().is_some_and(|kind| kind.trim() == "text/event-stream"))
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+    let seq = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+    seq.map(Some).ok_or_else(|| {
+        Problem::bad_request(
+            "last_event_id_bad",
+            "the Last-Event-ID is not a position in the log",
+            "send the `id` of the last event that arrived",
+        )
+    })
+}
+
+fn bounded(name: &str, asked: Option<usize>, default: usize, max: usize) -> Result<usize, Problem> {
+    match asked {
+        None => Ok(default),
+        Some(asked) if (1..=max).contains(&asked) => Ok(asked),
+        Some(asked) => Err(Problem::bad_request(
+            "query_invalid",
+            format!("`{name}` is {asked}"),
+            format!("use 1 to {max}"),
+        )),
+    }
+}

@@ -1,0 +1,121 @@
+//! The gate in front of every route: Host, Origin, token, role, and whose session it is. It is put there by the route
+//! table, so a route cannot be without it.
+
+use std::sync::Arc;
+
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use lanyard_core::{Address, SessionId};
+
+use crate::api::context::{Target, on_disk, query};
+use crate::api::problem::Problem;
+use crate::api::{App, Via};
+use crate::auth::{Access, permit};
+
+#[derive(Debug, Default, serde::Deserialize)]
+struct Place {
+    workspace: Option<String>,
+    plan: Option<String>,
+}
+
+pub(super) async fn guard(
+    State((app, access)): State<(Arc<App>, Access)>,
+    params: RawPathParams,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let named = params.iter().find(|(name, _)| *name == "id").map(|(_, value)| value.to_owned());
+    match admit(&app, access, named, request.headers(), request.uri(), via(&request)).await {
+        Ok((caller, target)) => {
+            request.extensions_mut().insert(caller);
+            if let Some(target) = target {
+                request.extensions_mut().insert(Target(target));
+            }
+            next.run(request).await
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn admit(
+    app: &Arc<App>,
+    access: Access,
+    named: Option<String>,
+    headers: &HeaderMap,
+    uri: &Uri,
+    via: Via,
+) -> Result<(crate::auth::Caller, Option<SessionId>), Problem> {
+    check_host(app, headers, via)?;
+    let caller = app.tokens.caller(text(headers, header::AUTHORIZATION))?;
+    let target = match named {
+        Some(named) => {
+            let place: Place = query(uri)?;
+            Some(resolve(app, Address { session: named, workspace: place.workspace, plan: place.plan }).await?)
+        }
+        None => None,
+    };
+    permit(&caller, access, target)?;
+    Ok((caller, target))
+}
+
+fn via(request: &Request) -> Via {
+    request.extensions().get::<Via>().copied().unwrap_or(Via::Tcp)
+}
+
+/// Against DNS rebinding and pages of other sites: exact names only.
+fn check_host(app: &App, headers: &HeaderMap, via: Via) -> Result<(), Problem> {
+    let host = text(headers, header::HOST).unwrap_or_default();
+    if via == Via::Tcp && !app.hosts.contains(host) {
+        return Err(Problem::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "host_not_allowed",
+            format!("this daemon does not answer to the host `{host}`"),
+            format!("use http://{}", app.address),
+        ));
+    }
+    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+    let allowed = origin
+        .to_str()
+        .ok()
+        .and_then(|origin| origin.strip_prefix("http://"))
+        .is_some_and(|origin| app.hosts.contains(origin));
+    if allowed && via == Via::Tcp {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::FORBIDDEN,
+        "origin_not_allowed",
+        "pages of other origins cannot use this daemon",
+        format!("open http://{} instead", app.address),
+    ))
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// The session an address names. A Lanyard id alone needs no look-up: whether it exists is found out where it is used.
+pub(super) async fn resolve(app: &Arc<App>, address: Address) -> Result<SessionId, Problem> {
+    if address.workspace.is_none()
+        && address.plan.is_none()
+        && let Ok(id) = address.session.parse()
+    {
+        return Ok(id);
+    }
+    let wanted = address.clone();
+    let found = on_disk(app, move |store| store.find(&wanted)).await?;
+    let mut living = found.iter().filter(|found| !found.deleted);
+    match (living.next(), living.next()) {
+        (Some(only), None) => Ok(only.session),
+        (Some(_), Some(_)) => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "address_ambiguous",
+            format!("more than one session is called {address}"),
+            "add `workspace` and `plan`, or use the `sess_…` id",
+        )),
+        (None, _) if found.is_empty() => Err(Problem::not_found(address)),
+        (None, _) => Err(Problem::deleted(address)),
+    }
+}

@@ -1,0 +1,186 @@
+//! Every refusal as `application/problem+json`: a stable code, what happened, what to do.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use lanyard_store::{CursorError, StoreError};
+
+use crate::api::types;
+use crate::auth::Denied;
+use crate::engine::AskError;
+
+#[derive(Debug, Clone)]
+pub(super) struct Problem {
+    pub(super) status: StatusCode,
+    code: &'static str,
+    title: String,
+    advice: String,
+}
+
+impl Problem {
+    pub(super) fn new(
+        status: StatusCode,
+        code: &'static str,
+        title: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self { status, code, title: title.into(), advice: advice.into() }
+    }
+
+    pub(super) fn bad_request(code: &'static str, title: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, title, advice)
+    }
+
+    pub(super) fn not_found(what: impl std::fmt::Display) -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "session_not_found",
+            format!("there is no session {what}"),
+            "list the sessions with `lanyard ls --all`",
+        )
+    }
+
+    pub(super) fn deleted(what: impl std::fmt::Display) -> Self {
+        Self::new(
+            StatusCode::GONE,
+            "session_deleted",
+            format!("session {what} was deleted"),
+            "create a new one with `lanyard new`",
+        )
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = types::Problem {
+            kind: "about:blank".to_owned(),
+            status: self.status.as_u16(),
+            code: self.code.to_owned(),
+            title: self.title,
+            advice: self.advice,
+        };
+        let json = serde_json::to_vec(&body).unwrap_or_default();
+        let mut response = (self.status, json).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+impl From<AskError> for Problem {
+    fn from(error: AskError) -> Self {
+        let title = error.to_string();
+        let (status, code, advice) = match &error {
+            AskError::Refused(refusal) => {
+                let status = if refusal.is_bad_request() {
+                    StatusCode::UNPROCESSABLE_ENTITY
+                } else {
+                    StatusCode::CONFLICT
+                };
+                (status, refusal.code(), refusal.advice())
+            }
+            AskError::Unknown(session) => return Self::not_found(session),
+            AskError::Deleted(session) => return Self::deleted(session),
+            AskError::Damaged { .. } => (
+                StatusCode::CONFLICT,
+                "session_damaged",
+                "what can be read can still be read; fork it at a position before the damage to go on".to_owned(),
+            ),
+            AskError::AliasTaken(_) => (
+                StatusCode::CONFLICT,
+                "alias_taken",
+                "choose another alias, or another workspace or plan".to_owned(),
+            ),
+            AskError::AliasReserved(_) => (
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "alias_reserved",
+                "choose an alias that does not begin with `sess_`".to_owned(),
+            ),
+            AskError::KeyConflict => (
+                StatusCode::CONFLICT,
+                "idempotency_conflict",
+                "use a new Idempotency-Key for a new request".to_owned(),
+            ),
+            AskError::Unavailable(_) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "storage_unavailable",
+                "check the disk with `lanyard doctor`; repeat with the same Idempotency-Key when it is mended"
+                    .to_owned(),
+            ),
+            AskError::Overloaded => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "overloaded",
+                "repeat with the same Idempotency-Key in a moment".to_owned(),
+            ),
+            AskError::Closing => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "daemon_closing",
+                "repeat with the same Idempotency-Key once it runs again".to_owned(),
+            ),
+            AskError::Defect(_) => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "defect",
+                "nothing was changed; please report this with the daemon's log".to_owned(),
+            ),
+        };
+        Self::new(status, code, title, advice)
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "storage_unavailable",
+            format!("the journal cannot be read: {}", crate::engine::error_chain(&error)),
+            "check the disk with `lanyard doctor`",
+        )
+    }
+}
+
+impl From<Denied> for Problem {
+    fn from(denied: Denied) -> Self {
+        let (status, code, title, advice) = match denied {
+            Denied::NoToken => (
+                StatusCode::UNAUTHORIZED,
+                "token_missing",
+                "the request carries no token",
+                "send `Authorization: Bearer …` with the token in the data folder's `token` file",
+            ),
+            Denied::BadToken => (
+                StatusCode::UNAUTHORIZED,
+                "token_unknown",
+                "the token is not known here",
+                "read it again from the data folder's `token` file, or make one with `lanyard token new`",
+            ),
+            Denied::Role => (
+                StatusCode::FORBIDDEN,
+                "role_forbidden",
+                "the token's role does not allow this",
+                "use an operator's token",
+            ),
+            Denied::OtherSession => (
+                StatusCode::FORBIDDEN,
+                "not_your_session",
+                "an agent's token can act only as its own session",
+                "name the session the token was made for",
+            ),
+        };
+        Self::new(status, code, title, advice)
+    }
+}
+
+impl From<CursorError> for Problem {
+    fn from(error: CursorError) -> Self {
+        let code = match error {
+            CursorError::Unreadable => "cursor_unreadable",
+            CursorError::OtherFilter => "cursor_other_filter",
+        };
+        Self::bad_request(code, error.to_string(), "start again without a cursor")
+    }
+}

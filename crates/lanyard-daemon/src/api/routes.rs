@@ -1,0 +1,172 @@
+//! The table of routes. The router, the gate in front of each, the OpenAPI document and the authorisation test are all
+//! made from it, so none of them can know less than the others.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::response::IntoResponse;
+use axum::routing::{MethodRouter, delete, get, post};
+use lanyard_core::session::{NewSession, Signal};
+use lanyard_core::Outcome;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::api::guard::guard;
+use crate::api::problem::Problem;
+use crate::api::types::{
+    Anchors, CheckReport, DaemonStatus, EventsPage, Migration, NewAlias, NewFork, NewGuidance, NewLink, NewToken,
+    NewTurn, Reason, Rebuilt, SessionPage, TokenInfo, TokenList, TreeNode,
+};
+use crate::api::{App, directory, sessions, system};
+use crate::auth::Access;
+
+type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
+
+/// One thing the API can do.
+#[derive(Debug, Clone)]
+pub struct Route {
+    pub method: &'static str,
+    pub path: &'static str,
+    pub access: Access,
+    pub name: &'static str,
+    pub summary: &'static str,
+    /// Query parameters beside those that narrow an address.
+    pub query: &'static [&'static str],
+    pub(super) body: Option<SchemaFn>,
+    pub(super) answers: (u16, Option<SchemaFn>),
+    handler: fn() -> MethodRouter<Arc<App>>,
+}
+
+fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+const LIST: &[&str] = &[
+    "status", "lifecycle", "state", "source", "owner", "agent", "workspace", "plan", "parent", "memory_mode",
+    "archived", "text", "live", "cursor", "limit",
+];
+
+/// A row that changes something: `METHOD path access name summary body status answer handler`.
+macro_rules! change {
+    ($method:ident $path:literal $access:ident $name:literal $summary:literal
+     $body:ty => $status:literal $answer:ty, $handler:path) => {
+        Route {
+            method: stringify!($method),
+            path: $path,
+            access: Access::$access,
+            name: $name,
+            summary: $summary,
+            query: &[],
+            body: Some(of::<$body>),
+            answers: ($status, Some(of::<$answer>)),
+            handler: || $method($handler),
+        }
+    };
+}
+
+/// A row that only looks.
+macro_rules! look {
+    ($path:literal $access:ident $name:literal $summary:literal $query:expr => $answer:ty, $handler:path) => {
+        Route {
+            method: "get",
+            path: $path,
+            access: Access::$access,
+            name: $name,
+            summary: $summary,
+            query: $query,
+            body: None,
+            answers: (200, Some(of::<$answer>)),
+            handler: || get($handler),
+        }
+    };
+}
+
+/// Every route there is.
+#[must_use]
+pub fn table() -> Vec<Route> {
+    let mut routes = about_the_daemon();
+    routes.extend(about_sessions());
+    routes.extend(about_control());
+    routes
+}
+
+#[rustfmt::skip]
+fn about_the_daemon() -> Vec<Route> {
+    vec![
+        look!("/status" LookAll "status" "How the daemon is." &[] => DaemonStatus, system::status),
+        look!("/check" Operate "check" "Read the whole journal and report damage." &[] => CheckReport, system::check),
+        look!("/openapi.json" LookAll "openapi" "This document." &[] => serde_json::Value, system::openapi),
+        change!(post "/rebuild" Operate "rebuild" "Make all projections again from the log." Reason => 200 Rebuilt, system::rebuild),
+        Route { answers: (202, None), ..change!(post "/shutdown" Operate "shutdown" "End the daemon; sessions stay." Reason => 202 Reason, system::shutdown) },
+        look!("/tokens" Operate "list_tokens" "Tokens and what they may do." &[] => TokenList, system::list_tokens),
+        change!(post "/tokens" Operate "new_token" "Make a token; it is shown once." NewToken => 201 TokenInfo, system::new_token),
+        Route { answers: (204, None), ..change!(delete "/tokens/{token}" Operate "revoke_token" "Revoke a token." Reason => 204 Reason, system::revoke_token) },
+    ]
+}
+
+#[rustfmt::skip]
+fn about_sessions() -> Vec<Route> {
+    vec![
+        look!("/sessions" LookAll "list_sessions" "A page of sessions, newest first." LIST => SessionPage, directory::list),
+        change!(post "/sessions" Operate "create_session" "Create a session." NewSession => 201 Outcome, sessions::create),
+        look!("/sessions/{id}" Look "get_session" "One session." &[] => directory::SessionDetail, directory::get),
+        change!(delete "/sessions/{id}" Operate "delete_session" "Delete a session, leaving a tombstone." Reason => 200 Outcome, sessions::delete),
+        look!("/sessions/{id}/tree" Look "get_tree" "A session and the family below it." &[] => TreeNode, directory::tree),
+        look!("/sessions/{id}/events" Look "list_events" "The log: a page, or a live stream as `text/event-stream`." &["after", "tail", "limit"] => EventsPage, directory::events),
+        change!(post "/sessions/{id}/link" Operate "link_session" "Make it a child of another session." NewLink => 200 Outcome, sessions::link),
+        change!(post "/sessions/{id}/migrate" Operate "migrate_session" "Hand it to another agent, worker or owner." Migration => 200 Outcome, sessions::migrate),
+        change!(post "/sessions/{id}/fork" Operate "fork_session" "Go on from its log in a new session." NewFork => 201 Outcome, sessions::fork),
+        change!(post "/sessions/{id}/archive" Operate "archive_session" "Put it away; nothing is lost." Reason => 200 Outcome, sessions::archive),
+        change!(post "/sessions/{id}/unarchive" Operate "unarchive_session" "Bring it back." Reason => 200 Outcome, sessions::unarchive),
+        change!(post "/sessions/{id}/reset" Operate "reset_session" "Start its conversation over; the log goes on." Reason => 200 Outcome, sessions::reset),
+        change!(post "/sessions/{id}/aliases" Operate "add_alias" "Give it a further name." NewAlias => 201 Outcome, sessions::add_alias),
+        change!(post "/sessions/{id}/anchors" Operate "set_anchors" "Set the facts that must survive a compaction." Anchors => 200 Outcome, sessions::set_anchors),
+    ]
+}
+
+#[rustfmt::skip]
+fn about_control() -> Vec<Route> {
+    vec![
+        change!(post "/sessions/{id}/turns" Operate "start_turn" "Start a turn." NewTurn => 201 Outcome, sessions::turn),
+        change!(post "/sessions/{id}/cancel" Operate "cancel_turn" "End the running turn; asked twice, without waiting." Reason => 202 Outcome, sessions::cancel),
+        change!(post "/sessions/{id}/stop" Operate "stop_session" "Ask it to stop, or raise the stop that is pending." Reason => 202 Outcome, sessions::stop),
+        change!(post "/sessions/{id}/stop/withdraw" Operate "withdraw_stop" "Take a stop back before level 3." Reason => 200 Outcome, sessions::withdraw_stop),
+        change!(post "/sessions/{id}/guidance" Operate "guide_session" "Send words into the running agent." NewGuidance => 201 Outcome, sessions::guide),
+        change!(delete "/sessions/{id}/guidance/{note}" Operate "withdraw_guidance" "Take words back that were not delivered." Reason => 200 Outcome, sessions::withdraw_guidance),
+        change!(post "/sessions/{id}/complete" Own "complete_session" "End it as completed." Reason => 200 Outcome, sessions::complete),
+        change!(post "/sessions/{id}/fail" Own "fail_session" "End it as failed." Reason => 200 Outcome, sessions::fail),
+        change!(post "/sessions/{id}/checkpoints" Own "checkpoint_session" "Name this place in the log." Reason => 201 Outcome, sessions::checkpoint),
+        change!(post "/sessions/{id}/signals" Own "report_signal" "Report what the agent did." Signal => 201 Outcome, sessions::signal),
+    ]
+}
+
+/// The whole API.
+pub fn router(app: &Arc<App>) -> Router {
+    let mut api = Router::new();
+    for route in table() {
+        let gate = from_fn_with_state((app.clone(), route.access), guard);
+        api = api.route(route.path, (route.handler)().route_layer(gate));
+    }
+    Router::new()
+        .nest("/api/v1", api)
+        .fallback(|| async {
+            Problem::new(
+                StatusCode::NOT_FOUND,
+                "route_not_found",
+                "there is nothing at this path",
+                "look at /api/v1/openapi.json",
+            )
+            .into_response()
+        })
+        .method_not_allowed_fallback(|| async {
+            Problem::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                "this path does not know that method",
+                "look at /api/v1/openapi.json",
+            )
+            .into_response()
+        })
+        .with_state(app.clone())
+}

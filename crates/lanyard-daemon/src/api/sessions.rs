@@ -1,0 +1,194 @@
+//! Changes to sessions. Each handler turns its body into one thing to ask of the engine.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use lanyard_core::session::{Command, NewSession, Signal};
+use lanyard_core::{Address, NoteId, SessionId, TurnId};
+
+use crate::api::App;
+use crate::api::context::{Change, Target, key_of};
+use crate::api::guard::resolve;
+use crate::api::problem::Problem;
+use crate::api::types::{Anchors, Migration, NewAlias, NewFork, NewGuidance, NewLink, NewTurn, Reason};
+use crate::engine::{Ask, Request};
+
+type Answer = Result<Response, Problem>;
+type Shared = State<Arc<App>>;
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+pub(super) async fn create(State(app): Shared, change: Change<NewSession>) -> Answer {
+    let parent = match &change.body.parent {
+        Some(parent) => {
+            let place = (change.body.workspace.clone(), change.body.plan.clone());
+            Some(resolve_relative(&app, parent, place).await?)
+        }
+        None => None,
+    };
+    let id = SessionId::mint(app.clock.now(), app.clock.random());
+    let ask = Ask::Create { id, new: Box::new(change.body.clone()), parent };
+    carry_out(&app, change, ask, StatusCode::CREATED).await
+}
+
+pub(super) async fn fork(State(app): Shared, target: Target, change: Change<NewFork>) -> Answer {
+    let id = SessionId::mint(app.clock.now(), app.clock.random());
+    let ask = Ask::Fork { id, source: target.0, at: change.body.at, title: change.body.title.clone() };
+    carry_out(&app, change, ask, StatusCode::CREATED).await
+}
+
+pub(super) async fn link(State(app): Shared, target: Target, change: Change<NewLink>) -> Answer {
+    let parent = resolve(&app, Address::of(change.body.parent.clone())).await?;
+    carry_out(&app, change, Ask::Link { child: target.0, parent }, StatusCode::OK).await
+}
+
+pub(super) async fn turn(State(app): Shared, target: Target, mut change: Change<NewTurn>) -> Answer {
+    let turn = TurnId::mint(app.clock.now(), app.clock.random());
+    let NewTurn { prompt, client_turn_id } = change.body.clone();
+    // A turn named by its client is carried out once, whether or not the request has a key of its own.
+    if let (None, Some(client)) = (change.key, &client_turn_id) {
+        let session = target.0.to_string();
+        let key = key_of(&change.actor, &format!("turn\0{session}\0{client}"), &[], prompt.as_bytes());
+        change.key = Some(key);
+    }
+    let command = Command::StartTurn { turn, client_turn_id, prompt };
+    command_on(&app, target, change, command, StatusCode::CREATED).await
+}
+
+pub(super) async fn cancel(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
+    let command = Command::CancelTurn { reason: change.body.reason.clone() };
+    command_on(&app, target, change, command, StatusCode::ACCEPTED).await
+}
+
+pub(super) async fn complete(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
+    let command = Command::Complete { reason: change.body.reason.clone() };
+    command_on(&app, target, change, command, StatusCode::OK).await
+}
+
+pub(super) async fn fail(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
+    let command = Command::Fail { reason: change.body.reason.clone() };
+    command_on(&app, target, change, command, StatusCode::OK).await
+}
+
+pub(super) async fn stop(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
+    let command = Command::Stop { reason: change.body.reason.clone() };
+    command_on(&app, target, change, command, StatusCode::ACCEPTED).await
+}
+
+pub(super) async fn withdraw_stop(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
+    let command = Command::WithdrawStop { reason: change.body.reason.clone() };
+    command_on(&app, target, change, command, StatusCode::OK).await
+}
+
+pub(super) async fn guide(State(app): Shared, target: Target, change: Change<NewGuidance>) -> Answer {
+    let note = NoteId::mint(app.clock.now(), app.clock.random());
+    let command = Command::Guide { note, text: change.body.text.clone() };
+    command_on(&app, target, change, command, StatusCode::CREATED).await
+}
+
+pub(super) async fn withdraw_guidance(
+    State(app): Shared,
+    target: Target,
+    Path((_, note)): Path<(String, String)>,
+    change: Change<Reason>,
+) -> Answer {
+    let note: NoteId = note.parse().map_err(|error| {
+        Problem::bad_request(
+            "note_id_bad",
+            format!("`{note}` is not a guidance id: {error}"),
+            "list what is pending with `lanyard show`",
+        )
+    })?;
+    command_on(&app, target, change, Command::WithdrawGuidance { note }, StatusCode::OK).await
+}
+
+pub(super) async fn signal(State(app): Shared, target: Target, change: Change<Signal>) -> Answer {
+    if change.body.is_internal() {
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "signal_internal",
+            format!("`{}` is a signal only Lanyard itself sends", change.body.name()),
+            "report what the agent did",
+        ));
+    }
+    let ask = Ask::Tell { session: target.0, signal: change.body.clone() };
+    carry_out(&app, change, ask, StatusCode::CREATED).await
+}
+
+pub(super) async fn migrate(State(app): Shared, target: Target, change: Change<Migration>) -> Answer {
+    let Migration { agent, worker, owner, reason } = change.body.clone();
+    let command = Command::Migrate { agent, worker, owner, reason };
+    command_on(&app, target, change, command, StatusCode::OK).await
+}
+
+pub(super) async fn add_alias(State(app): Shared, target: Target, change: Change<NewAlias>) -> Answer {
+    let command = Command::AddAlias { alias: change.body.alias.clone() };
+    command_on(&app, target, change, command, StatusCode::CREATED).await
+}
+
+pub(super) async fn set_anchors(State(app): Shared, target: Target, change: Change<Anchors>) -> Answer {
+    let command = Command::SetAnchors { anchors: change.body.anchors.clone() };
+    command_on(&app, target, change, command, StatusCode::OK).await
+}
+
+pub(super) async fn checkpoint(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
+    command_on(&app, target, change, Command::Checkpoint, StatusCode::CREATED).await
+}
+
+pub(super) async fn archive(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
+    command_on(&app, target, change, Command::Archive, StatusCode::OK).await
+}
+
+pub(super) async fn unarchive(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
+    command_on(&app, target, change, Command::Unarchive, StatusCode::OK).await
+}
+
+pub(super) async fn reset(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
+    let command = Command::Reset { reason: change.body.reason.clone() };
+    command_on(&app, target, change, command, StatusCode::OK).await
+}
+
+pub(super) async fn delete(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
+    // The engine counts the children when it decides.
+    let command = Command::Delete { reason: change.body.reason.clone(), children: 0 };
+    command_on(&app, target, change, command, StatusCode::OK).await
+}
+
+async fn command_on<T>(
+    app: &Arc<App>,
+    target: Target,
+    change: Change<T>,
+    command: Command,
+    accepted: StatusCode,
+) -> Answer {
+    carry_out(app, change, Ask::Do { session: target.0, command }, accepted).await
+}
+
+/// Asks the engine. A repeat of a key is answered as the first time, and says that it is one.
+async fn carry_out<T>(app: &Arc<App>, change: Change<T>, ask: Ask, accepted: StatusCode) -> Answer {
+    let request = Request { ask, actor: change.actor, cause: change.cause, key: change.key };
+    let reply = app.engine.ask(request).await?;
+    let mut response = (accepted, Json(reply.outcome)).into_response();
+    if reply.repeated {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}
+
+/// A parent named by an alias is looked for where the child will be, and then anywhere.
+async fn resolve_relative(
+    app: &Arc<App>,
+    parent: &str,
+    (workspace, plan): (Option<String>, Option<String>),
+) -> Result<SessionId, Problem> {
+    if parent.parse::<SessionId>().is_err() && (workspace.is_some() || plan.is_some()) {
+        let near = Address { session: parent.to_owned(), workspace, plan };
+        if let Ok(id) = resolve(app, near).await {
+            return Ok(id);
+        }
+    }
+    resolve(app, Address::of(parent)).await
+}

@@ -1,0 +1,150 @@
+//! The daemon itself: how it is, whom it knows, whether its journal is whole, and its end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use lanyard_core::{Actor, ActorKind, Address, TokenId};
+use lanyard_store::StoredToken;
+
+use crate::api::App;
+use crate::api::context::{Change, on_disk};
+use crate::api::guard::resolve;
+use crate::api::problem::Problem;
+use crate::api::types::{
+    CheckReport, DaemonStatus, NewToken, Reason, Rebuilt, StateCount, StorageState, TokenInfo, TokenList,
+};
+use crate::auth;
+
+type Shared = State<Arc<App>>;
+
+/// Tokens one daemon may know.
+const TOKENS_MAX: usize = 10_000;
+
+pub(super) async fn status(State(app): Shared) -> Result<Json<DaemonStatus>, Problem> {
+    let states = on_disk(&app, |store| store.states()).await?;
+    let storage_error = app.engine.stats.storage_error();
+    Ok(Json(DaemonStatus {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        address: app.address.to_string(),
+        data_dir: app.data_dir.display().to_string(),
+        started_at: app.started_at,
+        now: app.clock.now(),
+        storage: if storage_error.is_some() { StorageState::Unavailable } else { StorageState::Ok },
+        storage_error,
+        sessions_in_memory: app.engine.stats.residents.load(Ordering::Relaxed),
+        readers: app.hub.readers() as u64,
+        commits: app.engine.stats.commits.load(Ordering::Relaxed),
+        events: app.engine.stats.events.load(Ordering::Relaxed),
+        states: states.into_iter().map(|(state, sessions)| StateCount { state, sessions }).collect(),
+    }))
+}
+
+pub(super) async fn shutdown(State(app): Shared, _: Change<Reason>) -> StatusCode {
+    app.shutdown.notify_one();
+    StatusCode::ACCEPTED
+}
+
+pub(super) async fn check(State(app): Shared) -> Result<Json<CheckReport>, Problem> {
+    let report = on_disk(&app, |store| store.check()).await?;
+    Ok(Json(CheckReport {
+        schema: report.schema,
+        sessions: report.sessions,
+        events: report.events,
+        bytes: report.bytes,
+        structure: report.structure,
+        damage: report.damage,
+    }))
+}
+
+pub(super) async fn rebuild(State(app): Shared, _: Change<Reason>) -> Result<Json<Rebuilt>, Problem> {
+    let sessions = on_disk(&app, |store| store.rebuild()).await?;
+    Ok(Json(Rebuilt { sessions }))
+}
+
+pub(super) async fn openapi() -> Json<serde_json::Value> {
+    Json(crate::api::document())
+}
+
+pub(super) async fn list_tokens(State(app): Shared) -> Result<Json<TokenList>, Problem> {
+    let tokens = on_disk(&app, |store| store.tokens()).await?;
+    Ok(Json(TokenList { tokens: tokens.iter().map(|token| info(token, None)).collect() }))
+}
+
+pub(super) async fn new_token(State(app): Shared, change: Change<NewToken>) -> Result<Response, Problem> {
+    let NewToken { role, name, session } = change.body.clone();
+    let session = match (role, session) {
+        (ActorKind::Agent, Some(session)) => Some(resolve(&app, Address::of(session)).await?),
+        (ActorKind::Operator | ActorKind::Observer, None) => None,
+        (ActorKind::System, _) => {
+            return Err(bad_token("the system's role is not given to tokens", "use operator, observer or agent"));
+        }
+        (ActorKind::Agent, None) => {
+            return Err(bad_token("an agent's token needs a session", "name the session it acts as"));
+        }
+        (ActorKind::Operator | ActorKind::Observer, Some(_)) => {
+            return Err(bad_token("only an agent's token is bound to a session", "leave `session` out"));
+        }
+    };
+    let printable = !name.trim().is_empty() && name.chars().count() <= 200 && !name.chars().any(char::is_control);
+    if !printable {
+        return Err(bad_token("the name cannot be used", "use 1 to 200 visible characters"));
+    }
+    // From its key, so that a repeat of the request makes the same token and not another.
+    let bits = change.key.map_or_else(|| app.clock.random(), |key| u128::from_be_bytes(key.key));
+    let token = app.tokens.derive(bits);
+    let stored = StoredToken {
+        id: TokenId::from_u128(bits),
+        hash: auth::hash(&token),
+        actor: Actor { kind: role, name },
+        session,
+        created_at: app.clock.now(),
+    };
+    let known = on_disk(&app, |store| store.tokens()).await?;
+    if let Some(first) = known.iter().find(|known| known.id == stored.id) {
+        if (&first.actor, first.session) != (&stored.actor, stored.session) {
+            return Err(crate::engine::AskError::KeyConflict.into());
+        }
+        return Ok((StatusCode::CREATED, Json(info(first, Some(token)))).into_response());
+    }
+    if known.len() >= TOKENS_MAX {
+        return Err(bad_token("there are too many tokens", "revoke some with `lanyard token rm`"));
+    }
+    let kept = stored.clone();
+    on_disk(&app, move |store| store.put_token(&kept)).await?;
+    app.tokens.add(&stored);
+    Ok((StatusCode::CREATED, Json(info(&stored, Some(token)))).into_response())
+}
+
+pub(super) async fn revoke_token(
+    State(app): Shared,
+    Path(id): Path<String>,
+    _: Change<Reason>,
+) -> Result<StatusCode, Problem> {
+    let id: TokenId = id
+        .parse()
+        .map_err(|error| bad_token(&format!("`{id}` is not a token's id: {error}"), "list them with `lanyard token ls`"))?;
+    on_disk(&app, move |store| store.revoke_token(id)).await?;
+    app.tokens.revoke(id);
+    // Revoking what is not there leaves the same: no such token.
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn info(token: &StoredToken, secret: Option<String>) -> TokenInfo {
+    TokenInfo {
+        id: token.id,
+        role: token.actor.kind,
+        name: token.actor.name.clone(),
+        session: token.session,
+        created_at: token.created_at,
+        token: secret,
+    }
+}
+
+fn bad_token(title: &str, advice: &str) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "token_invalid", title, advice)
+}

@@ -1,0 +1,190 @@
+//! The words of the HTTP API: request and response bodies. Clients use these types too.
+
+use lanyard_core::session::StateName;
+use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
+use lanyard_store::{Damage, Row};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `application/problem+json` with a stable code, one sentence of what happened and one of what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Problem {
+    /// `about:blank`: the code says it all.
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub status: u16,
+    /// Stable: clients branch on this.
+    pub code: String,
+    /// What happened.
+    pub title: String,
+    /// What to do.
+    pub advice: String,
+}
+
+/// Why, for the log. Commands that need nothing else take this.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reason {
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewTurn {
+    pub prompt: String,
+    /// The client's own name for this turn: the same id and prompt again is the same turn.
+    #[serde(default)]
+    pub client_turn_id: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewGuidance {
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewLink {
+    /// The parent's id or alias.
+    pub parent: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Migration {
+    #[serde(default)]
+    pub agent: Option<String>,
+    #[serde(default)]
+    pub worker: Option<WorkerId>,
+    #[serde(default)]
+    pub owner: Option<String>,
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewFork {
+    /// The position to fork at; the end of the log when left out.
+    pub at: Option<u64>,
+    pub title: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewAlias {
+    pub alias: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Anchors {
+    pub anchors: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct SessionPage {
+    pub sessions: Vec<Row>,
+    /// Give it back as `cursor` for the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// Events as they are stored: `{seq, session, at, actor, cause, type, data}`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct EventsPage {
+    pub events: Vec<serde_json::Value>,
+    /// The session's last position when the page was read. There is more while the last event's `seq` is below it.
+    pub head: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct TreeNode {
+    #[serde(flatten)]
+    pub session: Row,
+    pub children: Vec<TreeNode>,
+    /// Children left out because the tree is larger than one answer may be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewToken {
+    /// `operator`, `observer` or `agent`.
+    pub role: ActorKind,
+    pub name: String,
+    /// The session an agent's token acts as; required for that role and only for it.
+    #[serde(default)]
+    pub session: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct TokenInfo {
+    pub id: TokenId,
+    pub role: ActorKind,
+    pub name: String,
+    pub session: Option<SessionId>,
+    pub created_at: Timestamp,
+    /// Only in the answer that made it; it cannot be shown again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct TokenList {
+    pub tokens: Vec<TokenInfo>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StorageState {
+    Ok,
+    /// Writing failed; nothing is acknowledged until it works again.
+    Unavailable,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct DaemonStatus {
+    pub version: String,
+    pub pid: u32,
+    pub address: String,
+    pub data_dir: String,
+    pub started_at: Timestamp,
+    pub now: Timestamp,
+    pub storage: StorageState,
+    /// What went wrong with storage last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_error: Option<String>,
+    /// Sessions held in memory now; all others live in the journal.
+    pub sessions_in_memory: u64,
+    /// Connections reading a live stream now.
+    pub readers: u64,
+    /// Commits since the start, and the events in them.
+    pub commits: u64,
+    pub events: u64,
+    /// Sessions by state.
+    pub states: Vec<StateCount>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct StateCount {
+    pub state: StateName,
+    pub sessions: u64,
+}
+
+/// What a check of the journal found.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct CheckReport {
+    pub schema: u32,
+    pub sessions: u64,
+    pub events: u64,
+    pub bytes: u64,
+    pub structure: Vec<String>,
+    pub damage: Vec<Damage>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Rebuilt {
+    pub sessions: u64,
+}

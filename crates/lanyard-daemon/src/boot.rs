@@ -1,0 +1,214 @@
+//! Starting and ending: take the data folder, open the journal, settle what a crash left, serve, end in order.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lanyard_core::session::{Signal, StateName};
+use lanyard_core::{Actor, Cause, SessionId};
+use lanyard_store::{OpenError, SqliteJournal, SqliteOptions, StoreError};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{Notify, oneshot};
+
+use crate::api::{App, router};
+use crate::auth::{self, Tokens};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::engine::{self, Ask, Engine, Parts, Request, Store};
+use crate::home::{Home, HomeError, Running};
+use crate::hub::Hub;
+use crate::server::serve;
+use crate::timers::Timers;
+
+/// Longest path a Unix socket can have, with its final NUL.
+const SOCKET_PATH_MAX: usize = 107;
+/// Connections for reading the journal.
+const JOURNAL_READERS: usize = 4;
+/// Sessions settled at a time after a crash.
+const SETTLE_PAGE: usize = 1_000;
+
+/// How to run a daemon.
+pub struct Options {
+    /// The data folder.
+    pub home: PathBuf,
+    pub config: Config,
+    /// Overrides the config's address; port 0 takes any free one.
+    pub listen: Option<SocketAddr>,
+    /// Called once the daemon can be reached.
+    pub on_ready: Box<dyn FnOnce(&Running) + Send>,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options").field("home", &self.home).finish_non_exhaustive()
+    }
+}
+
+/// Why a daemon did not start. Nothing was changed but, at most, the data folder made.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error("cannot open the journal at {path}")]
+    Journal { path: PathBuf, source: OpenError },
+    #[error("cannot read the journal")]
+    Store(#[from] StoreError),
+    #[error("cannot listen on {address}")]
+    Listen { address: SocketAddr, source: std::io::Error },
+    #[error("cannot listen on {path}, which is longer than a socket's path may be ({SOCKET_PATH_MAX} bytes)")]
+    SocketPath { path: PathBuf },
+    #[error("cannot listen on {path}")]
+    Socket { path: PathBuf, source: std::io::Error },
+    #[error("cannot get {what} from the system")]
+    System { what: &'static str, source: std::io::Error },
+}
+
+/// Runs a daemon until it is told to end: by SIGTERM, SIGINT or the API.
+pub async fn run(options: Options) -> Result<(), BootError> {
+    let home = Home::create(&options.home)?;
+    let mut claim = home.claim()?;
+    let system = |what| move |source| BootError::System { what, source };
+    let clock = Arc::new(Clock::from_env().map_err(system("random bits"))?);
+    let store = open(&home)?;
+    if let Some(latest) = store.latest_at()? {
+        clock.not_before(latest);
+    }
+    let operator = home.operator_token(&auth::fresh().map_err(system("random bits"))?)?;
+    let (tcp, socket) = listen(&home, options.listen.unwrap_or(options.config.daemon.listen)).await?;
+    let address = tcp.local_addr().map_err(system("the address"))?;
+
+    let hub = Arc::new(Hub::default());
+    let rules = options.config.rules();
+    let parts = Parts {
+        store: store.clone(),
+        hub: hub.clone(),
+        clock: clock.clone(),
+        rules,
+        runtime: tokio::runtime::Handle::current(),
+    };
+    let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
+    settle(&engine, &store, &clock).await?;
+
+    let running = Running {
+        pid: std::process::id(),
+        address,
+        socket: home.socket(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: clock.now(),
+    };
+    let app = Arc::new(App {
+        engine: engine.clone(),
+        store: store.clone(),
+        hub: hub.clone(),
+        clock: clock.clone(),
+        rules,
+        tokens: Tokens::new(&operator, &store.tokens()?),
+        address,
+        data_dir: home.dir.clone(),
+        started_at: running.started_at,
+        hosts: hosts(address),
+        shutdown: Arc::new(Notify::new()),
+    });
+    let (close, closing) = oneshot::channel();
+    let serving = tokio::spawn(serve(tcp, socket, router(&app), closing));
+    let waking = tokio::spawn(hub.clone().run());
+    let keep_outcomes_ms = options.config.daemon.keep_outcomes_ms;
+    let timers = Timers { engine: engine.clone(), store, clock, rules, keep_outcomes_ms };
+    let ticking = tokio::spawn(timers.run());
+    claim.announce(&running).map_err(system("the lock file"))?;
+    tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
+    (options.on_ready)(&running);
+
+    told_to_end(&app.shutdown).await.map_err(system("signals"))?;
+    tracing::info!("ending");
+    // Streams first, since they never end by themselves; then requests; then the engine, which answers them.
+    hub.close();
+    let _ = close.send(());
+    let _ = waking.await;
+    let _ = serving.await;
+    ticking.abort();
+    engine.stop().await;
+    let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+    let _ = std::fs::remove_file(home.socket());
+    tracing::info!("ended");
+    drop(claim);
+    Ok(())
+}
+
+fn open(home: &Home) -> Result<Arc<dyn Store>, BootError> {
+    let path = home.journal();
+    let options = SqliteOptions {
+        path: path.clone(),
+        readers: JOURNAL_READERS,
+        failpoint: Some(Arc::new(crate::failpoint::hit)),
+    };
+    let journal = SqliteJournal::open(options).map_err(|source| BootError::Journal { path, source })?;
+    Ok(Arc::new(journal))
+}
+
+async fn listen(home: &Home, address: SocketAddr) -> Result<(TcpListener, UnixListener), BootError> {
+    let tcp = TcpListener::bind(address).await.map_err(|source| BootError::Listen { address, source })?;
+    let path = home.socket();
+    if path.as_os_str().len() > SOCKET_PATH_MAX {
+        return Err(BootError::SocketPath { path });
+    }
+    // The folder is ours, so a socket in it is a dead daemon's.
+    let _ = std::fs::remove_file(&path);
+    let socket =
+        UnixListener::bind(&path).map_err(|source| BootError::Socket { path: path.clone(), source })?;
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&path, private).map_err(|source| BootError::Socket { path, source })?;
+    Ok((tcp, socket))
+}
+
+/// The names by which this daemon may be addressed.
+fn hosts(address: SocketAddr) -> HashSet<String> {
+    let port = address.port();
+    let mut hosts = HashSet::from([address.to_string()]);
+    if address.ip().is_loopback() {
+        hosts.extend([format!("localhost:{port}"), format!("127.0.0.1:{port}"), format!("[::1]:{port}")]);
+    }
+    hosts
+}
+
+/// Turns that were running when the last daemon ended have nobody working on them any more (S1-B07, S4-B07).
+async fn settle(engine: &Engine, store: &Arc<dyn Store>, clock: &Clock) -> Result<(), BootError> {
+    let mut seen: HashSet<SessionId> = HashSet::new();
+    loop {
+        let limit = SETTLE_PAGE + seen.len();
+        let page = store.in_state_since(StateName::Executing, clock.now(), limit)?;
+        let fresh: Vec<SessionId> = page.into_iter().filter(|session| seen.insert(*session)).collect();
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let asks = fresh.into_iter().map(|session| {
+            let engine = engine.clone();
+            tokio::spawn(async move {
+                let signal = Signal::DaemonRestarted;
+                let cause = Some(Cause::Signal(signal.name().to_owned()));
+                let ask = Ask::Tell { session, signal };
+                let result =
+                    engine.ask(Request { ask, actor: Actor::system("boot"), cause, key: None }).await;
+                if let Err(error) = result {
+                    tracing::warn!(%session, %error, "a turn that was running could not be settled");
+                }
+            })
+        });
+        for ask in asks.collect::<Vec<_>>() {
+            let _ = ask.await;
+        }
+    }
+}
+
+async fn told_to_end(asked: &Notify) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        () = asked.notified() => {}
+    }
+    Ok(())
+}

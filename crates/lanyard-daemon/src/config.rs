@@ -1,0 +1,88 @@
+//! The config file: one TOML file, every value optional, unknown names refused.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use lanyard_core::Rules;
+use lanyard_core::policy::{Limits, Staleness};
+use serde::Deserialize;
+
+/// The address the daemon listens on unless told otherwise: loopback only.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:7717";
+
+/// What `lanyard init` writes: every setting with its default, commented out.
+pub const TEMPLATE: &str = include_str!("config.toml");
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    pub daemon: DaemonConfig,
+    pub staleness: Staleness,
+    pub limits: Limits,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DaemonConfig {
+    pub listen: SocketAddr,
+    /// How long the outcome of a mutation is kept for a repeat of its key.
+    pub keep_outcomes_ms: u64,
+}
+
+impl Default for DaemonConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 7717)),
+            keep_outcomes_ms: 7 * 24 * 60 * 60 * 1_000,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("cannot read {path}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{path} is not a valid config: {message}")]
+    Parse { path: PathBuf, message: String },
+}
+
+impl Config {
+    /// A missing file is the default config; a file that cannot be read or understood is an error.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }),
+        };
+        toml::from_str(&text)
+            .map_err(|error| ConfigError::Parse { path: path.to_owned(), message: error.to_string() })
+    }
+
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        Rules { staleness: self.staleness, limits: self.limits }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_with_all_comments_removed_is_the_default_config() {
+        let text: String = TEMPLATE
+            .lines()
+            .map(|line| line.strip_prefix("# ").filter(|rest| rest.contains(" = ")).unwrap_or(line))
+            .fold(String::new(), |text, line| text + line + "\n");
+        let config: Config = toml::from_str(&text).unwrap();
+        assert_eq!(config.rules(), Rules::default());
+        assert_eq!(config.daemon.listen, DEFAULT_LISTEN.parse().unwrap());
+        assert_eq!(config.daemon.keep_outcomes_ms, DaemonConfig::default().keep_outcomes_ms);
+        assert_eq!(TEMPLATE.matches(" = ").count(), text.matches(" = ").count());
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_and_not_ignored() {
+        assert!(toml::from_str::<Config>("[limits]\ndeepth = 4\n").is_err());
+    }
+}

@@ -1,0 +1,200 @@
+//! The engine: one thread that owns the live sessions. It drains everything that is ready, appends once, publishes,
+//! and answers last. No lock guards session state, because nobody else can reach it.
+//!
+//! The engine's thread is the journal's one writer: what piled up during one commit is the next commit's batch.
+
+mod ask;
+mod commit;
+mod draft;
+mod residents;
+mod worker;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lanyard_core::session::{Command, NewSession, Refusal, Signal};
+use lanyard_core::{Actor, Cause, Outcome, Rules, SessionId};
+use lanyard_store::{Damage, Directory, Families, Journal, KeyHash, Tokens, Upkeep};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::clock::Clock;
+use crate::hub::Hub;
+
+pub(crate) use worker::error_chain;
+
+/// Inputs that may wait. Beyond that a caller waits to get in, and is told when it took too long.
+const INBOX_MAX: usize = 4_096;
+/// How long a caller waits for a place in the inbox.
+const INBOX_WAIT: Duration = Duration::from_secs(5);
+
+/// Everything the daemon needs of a store.
+pub trait Store: Journal + Directory + Families + Upkeep + Tokens {}
+
+impl<T: Journal + Directory + Families + Upkeep + Tokens> Store for T {}
+
+/// A handle to the engine; clones share it.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    inbox: mpsc::Sender<Input>,
+    pub stats: Arc<Stats>,
+}
+
+/// What the engine counts, for `status`.
+#[derive(Debug, Default)]
+pub struct Stats {
+    pub commits: AtomicU64,
+    pub events: AtomicU64,
+    pub residents: AtomicU64,
+    /// Why nothing is acknowledged at the moment.
+    pub storage_error: Mutex<Option<String>>,
+}
+
+impl Stats {
+    #[must_use]
+    pub fn storage_error(&self) -> Option<String> {
+        self.storage_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    fn set_storage_error(&self, error: Option<String>) {
+        *self.storage_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = error;
+    }
+}
+
+/// What is asked of the engine.
+#[derive(Debug, Clone)]
+pub enum Ask {
+    Create { id: SessionId, new: Box<NewSession>, parent: Option<SessionId> },
+    Fork { id: SessionId, source: SessionId, at: Option<u64>, title: Option<String> },
+    Link { child: SessionId, parent: SessionId },
+    Do { session: SessionId, command: Command },
+    Tell { session: SessionId, signal: Signal },
+    /// Nothing may have happened for a while: look, and answer in `seq` after how many milliseconds to look again.
+    Nudge { session: SessionId },
+}
+
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub ask: Ask,
+    pub actor: Actor,
+    pub cause: Option<Cause>,
+    pub key: Option<Key>,
+}
+
+/// An idempotency key: who used which key, for which content.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    pub key: KeyHash,
+    pub request: [u8; 16],
+}
+
+#[derive(Debug, Clone)]
+pub struct Reply {
+    pub outcome: Outcome,
+    /// The key had been used before; this is what it was answered then.
+    pub repeated: bool,
+}
+
+/// Why a request has no outcome.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum AskError {
+    #[error("{0}")]
+    Refused(Refusal),
+    #[error("there is no session {0}")]
+    Unknown(SessionId),
+    #[error("session {0} was deleted")]
+    Deleted(SessionId),
+    #[error("part of the log of session {session} cannot be read: {}", .damage.what)]
+    Damaged { session: SessionId, damage: Damage },
+    #[error("alias `{0}` already names another session")]
+    AliasTaken(String),
+    #[error("alias `{0}` has the form of a Lanyard id")]
+    AliasReserved(String),
+    #[error("the key was used before with other content")]
+    KeyConflict,
+    #[error("the journal cannot be written: {0}")]
+    Unavailable(String),
+    #[error("too many requests are waiting")]
+    Overloaded,
+    #[error("the daemon is shutting down")]
+    Closing,
+    #[error("{0}")]
+    Defect(String),
+}
+
+/// What came of loading a session; an error is already told in words.
+type LoadResult = Result<Option<Box<lanyard_store::Loaded>>, String>;
+
+#[derive(Debug)]
+enum Input {
+    Ask(Box<Work>),
+    Loaded { session: SessionId, result: LoadResult },
+    /// Time has passed; a failed journal is tried again.
+    Tick,
+    Stop,
+}
+
+#[derive(Debug)]
+struct Work {
+    request: Request,
+    answer: Option<oneshot::Sender<Result<Reply, AskError>>>,
+}
+
+/// What the engine works with.
+pub struct Parts {
+    pub store: Arc<dyn Store>,
+    pub hub: Arc<Hub>,
+    pub clock: Arc<Clock>,
+    pub rules: Rules,
+    /// For loading sessions aside, so that no session waits for another's disk.
+    pub runtime: tokio::runtime::Handle,
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parts").finish_non_exhaustive()
+    }
+}
+
+/// Starts the engine's thread. It ends after `Engine::stop`, and with it the last write to the journal.
+pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<()>)> {
+    let (inbox, outlet) = mpsc::channel(INBOX_MAX);
+    let engine = Engine { inbox, stats: Arc::default() };
+    let worker = worker::Worker::new(parts, engine.clone());
+    let thread =
+        std::thread::Builder::new().name("lanyard-engine".to_owned()).spawn(move || worker.run(outlet))?;
+    Ok((engine, thread))
+}
+
+impl Engine {
+    /// Asks, and waits until the answer is on disk. A caller that goes away does not take the request with it.
+    pub async fn ask(&self, request: Request) -> Result<Reply, AskError> {
+        let (answer, answered) = oneshot::channel();
+        let place = tokio::time::timeout(INBOX_WAIT, self.inbox.reserve())
+            .await
+            .map_err(|_| AskError::Overloaded)?
+            .map_err(|_| AskError::Closing)?;
+        place.send(Input::Ask(Box::new(Work { request, answer: Some(answer) })));
+        answered.await.map_err(|_| AskError::Closing)?
+    }
+
+    /// Says that time has passed. Lost when the engine is busy, which is as good: it then looks by itself.
+    pub fn tick(&self) {
+        let _ = self.inbox.try_send(Input::Tick);
+    }
+
+    /// Lets the engine finish what is in front of this, and end.
+    pub async fn stop(&self) {
+        let _ = self.inbox.send(Input::Stop).await;
+    }
+
+    fn loaded(&self, session: SessionId, result: LoadResult) {
+        let _ = self.inbox.blocking_send(Input::Loaded { session, result });
+    }
+
+    fn counted(&self, events: usize, residents: usize) {
+        self.stats.commits.fetch_add(1, Ordering::Relaxed);
+        self.stats.events.fetch_add(events as u64, Ordering::Relaxed);
+        self.stats.residents.store(residents as u64, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,281 @@
+//! Carrying out one request: repeats, refusals, decisions. Nothing here waits or writes; it adds to the round.
+
+use lanyard_core::session::{self, Command, Event, Lineage, Refusal, Signal, create, decide, fork, link, observe};
+use lanyard_core::{Outcome, SessionId};
+use lanyard_store::KeptOutcome;
+
+use crate::engine::worker::{Worker, error_chain};
+use crate::engine::{Ask, AskError, Reply, Request};
+
+impl Worker {
+    /// A session the request needs and that is not in memory.
+    pub(super) fn missing(&self, ask: &Ask) -> Option<SessionId> {
+        let absent = |id: &SessionId| !self.residents.contains(*id);
+        match ask {
+            Ask::Create { parent, .. } => parent.filter(absent),
+            Ask::Fork { source, .. } => Some(*source).filter(absent),
+            Ask::Link { child, parent } => {
+                let previous = self.residents.get(*child).and_then(|resident| resident.session.parent);
+                [Some(*child), Some(*parent), previous].into_iter().flatten().find(absent)
+            }
+            Ask::Do { session, .. } | Ask::Tell { session, .. } | Ask::Nudge { session } => {
+                Some(*session).filter(absent)
+            }
+        }
+    }
+
+    pub(super) fn carry_out(&mut self, request: &Request) -> Result<Reply, AskError> {
+        if let Some(kept) = self.kept(request)? {
+            return Ok(Reply { outcome: kept, repeated: true });
+        }
+        let outcome = match &request.ask {
+            Ask::Create { id, new, parent } => self.create(request, *id, new, *parent)?,
+            Ask::Fork { id, source, at, title } => self.fork(request, *id, *source, *at, title.as_ref())?,
+            Ask::Link { child, parent } => self.link(request, *child, *parent)?,
+            Ask::Do { session, command } => self.command(request, *session, command)?,
+            Ask::Tell { session, signal } => self.signal(request, *session, signal)?,
+            Ask::Nudge { session } => return self.nudge(request, *session),
+        };
+        if let Some(key) = request.key {
+            let kept =
+                KeptOutcome { key: key.key, request: key.request, at: self.draft.now, outcome: outcome.clone() };
+            self.draft.keys.insert(key.key, self.draft.batch.outcomes.len());
+            self.draft.batch.outcomes.push(kept);
+        }
+        Ok(Reply { outcome, repeated: false })
+    }
+
+    /// The outcome the request's key was given before.
+    fn kept(&self, request: &Request) -> Result<Option<Outcome>, AskError> {
+        let Some(key) = request.key else { return Ok(None) };
+        let kept = match self.draft.keys.get(&key.key) {
+            Some(at) => self.draft.batch.outcomes.get(*at).cloned(),
+            None => self.store.outcome(&key.key).map_err(|error| unavailable(&error))?,
+        };
+        match kept {
+            Some(kept) if kept.request != key.request => Err(AskError::KeyConflict),
+            kept => Ok(kept.map(|kept| kept.outcome)),
+        }
+    }
+
+    fn create(
+        &mut self,
+        request: &Request,
+        id: SessionId,
+        new: &session::NewSession,
+        parent: Option<SessionId>,
+    ) -> Result<Outcome, AskError> {
+        let under = parent.and_then(|parent| self.residents.get(parent));
+        let under = under.map(|resident| (&resident.session, &resident.lineage));
+        let created = match create(new, &request.actor.name, under, &self.rules.limits) {
+            Ok(created) => created,
+            Err(refusal) => return Err(self.refused(request, parent, "create", refusal)),
+        };
+        if let session::ChangeEvent::Created(created) = &created {
+            for alias in &created.aliases {
+                self.claim_alias(alias, created.workspace.as_ref(), created.plan.as_ref())?;
+            }
+        }
+        self.write(id, created.into(), request);
+        if let Some(parent) = parent {
+            let agent = new.agent.clone();
+            self.write(parent, session::ChangeEvent::ChildLinked { child: id, agent }.into(), request);
+        }
+        self.outcome(id, 1)
+    }
+
+    fn fork(
+        &mut self,
+        request: &Request,
+        id: SessionId,
+        source: SessionId,
+        at: Option<u64>,
+        title: Option<&String>,
+    ) -> Result<Outcome, AskError> {
+        let created =
+            fork(self.resident(source)?, at, title.cloned()).map_err(AskError::Refused)?;
+        self.write(id, created.into(), request);
+        self.outcome(id, 1)
+    }
+
+    fn link(&mut self, request: &Request, child: SessionId, parent: SessionId) -> Result<Outcome, AskError> {
+        // The height of the child's family is read from the journal, which must hold all of it.
+        self.commit();
+        let depth = self.rules.limits.depth.saturating_add(1);
+        let height = self.store.height(child, depth).map_err(|error| unavailable(&error))?;
+        let lineage = self.lineage(parent)?;
+        let linked = link(self.resident(child)?, self.resident(parent)?, &lineage, height);
+        let (down, up, unlinked) = match linked {
+            Ok(events) => events,
+            Err(refusal) => return Err(self.refused(request, Some(child), "link", refusal)),
+        };
+        self.write(child, down, request);
+        self.write(parent, up, request);
+        if let Some((previous, event)) = unlinked {
+            self.write(previous, event, request);
+        }
+        let above = self.lineage_under(Some(parent));
+        self.residents.relink(child, &above);
+        self.outcome(child, 1)
+    }
+
+    fn command(
+        &mut self,
+        request: &Request,
+        id: SessionId,
+        command: &Command,
+    ) -> Result<Outcome, AskError> {
+        let mut command = command.clone();
+        if let Command::Delete { children, .. } = &mut command {
+            self.commit();
+            *children = self.store.live_children(id).map_err(|error| unavailable(&error))?;
+        }
+        let session = self.resident(id)?;
+        let events = match decide(session, &command, self.draft.now, &self.rules) {
+            Ok(events) => events,
+            Err(refusal) => return Err(self.refused(request, Some(id), command.name(), refusal)),
+        };
+        if let (Command::AddAlias { alias }, false) = (&command, events.is_empty()) {
+            let (workspace, plan) = (session.workspace.clone(), session.plan.clone());
+            self.claim_alias(alias, workspace.as_ref(), plan.as_ref())?;
+        }
+        let written = self.write_all(id, &events, request);
+        let mut outcome = self.outcome(id, written)?;
+        match &command {
+            Command::StartTurn { turn, .. } => outcome.turn = Some(*turn),
+            Command::CancelTurn { .. } => {
+                outcome.turn = self.resident(id)?.turn.as_ref().map(|turn| turn.id);
+            }
+            Command::Guide { note, .. } => {
+                outcome.note = Some(*note);
+                outcome.warnings = guidance_warnings(&events);
+            }
+            Command::Complete { .. }
+            | Command::Fail { .. }
+            | Command::Stop { .. }
+            | Command::WithdrawStop { .. }
+            | Command::WithdrawGuidance { .. }
+            | Command::Migrate { .. }
+            | Command::AddAlias { .. }
+            | Command::SetAnchors { .. }
+            | Command::Checkpoint
+            | Command::Archive
+            | Command::Unarchive
+            | Command::Reset { .. }
+            | Command::Delete { .. } => {}
+        }
+        Ok(outcome)
+    }
+
+    fn signal(&mut self, request: &Request, id: SessionId, signal: &Signal) -> Result<Outcome, AskError> {
+        let events = observe(self.resident(id)?, signal, &self.rules);
+        let written = self.write_all(id, &events, request);
+        self.outcome(id, written)
+    }
+
+    /// Looks whether the session has been quiet long enough for its state to change. The answer's `seq` is after how
+    /// many milliseconds it is worth looking again.
+    fn nudge(&mut self, request: &Request, id: SessionId) -> Result<Reply, AskError> {
+        let session = self.resident(id)?;
+        let quiet_ms = self.clock.elapsed_ms(session.last_activity_at);
+        let events = observe(session, &Signal::Quiet { for_ms: quiet_ms }, &self.rules);
+        let staleness = &self.rules.staleness;
+        let next = [staleness.idle_after_ms, staleness.stale_after_ms]
+            .into_iter()
+            .filter(|limit| *limit > quiet_ms)
+            .min()
+            .map_or(staleness.stale_after_ms, |limit| limit - quiet_ms);
+        let written = self.write_all(id, &events, request);
+        let mut outcome = self.outcome(id, written)?;
+        outcome.seq = next;
+        Ok(Reply { outcome, repeated: false })
+    }
+
+    fn write_all(&mut self, id: SessionId, events: &[Event], request: &Request) -> u32 {
+        for event in events {
+            self.write(id, event.clone(), request);
+        }
+        u32::try_from(events.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Records the refusal where the log should tell of it, and passes it on.
+    fn refused(
+        &mut self,
+        request: &Request,
+        session: Option<SessionId>,
+        command: &str,
+        refusal: Refusal,
+    ) -> AskError {
+        if let Some(id) = session
+            && let Some(resident) = self.residents.get(id)
+            && let Some(event) = refusal.record(&resident.session, command)
+        {
+            self.write(id, event, request);
+        }
+        AskError::Refused(refusal)
+    }
+
+    /// An alias is unique in its workspace and plan, among what is on disk and in this round.
+    fn claim_alias(
+        &mut self,
+        alias: &str,
+        workspace: Option<&String>,
+        plan: Option<&String>,
+    ) -> Result<(), AskError> {
+        if alias.parse::<SessionId>().is_ok() {
+            return Err(AskError::AliasReserved(alias.to_owned()));
+        }
+        let place = (workspace.cloned(), plan.cloned(), alias.to_owned());
+        let taken = self.store.alias_taken(alias, workspace.map(String::as_str), plan.map(String::as_str));
+        if taken.map_err(|error| unavailable(&error))? || !self.draft.aliases.insert(place) {
+            return Err(AskError::AliasTaken(alias.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn resident(&self, id: SessionId) -> Result<&lanyard_core::Session, AskError> {
+        match self.residents.get(id) {
+            Some(resident) if resident.session.deleted => Err(AskError::Deleted(id)),
+            Some(resident) => Ok(&resident.session),
+            None => Err(AskError::Unknown(id)),
+        }
+    }
+
+    fn lineage(&self, id: SessionId) -> Result<Lineage, AskError> {
+        self.residents.get(id).map(|resident| resident.lineage.clone()).ok_or(AskError::Unknown(id))
+    }
+
+    fn outcome(&self, id: SessionId, events: u32) -> Result<Outcome, AskError> {
+        let Some(resident) = self.residents.get(id) else { return Err(AskError::Unknown(id)) };
+        let session = &resident.session;
+        Ok(Outcome {
+            session: id,
+            seq: session.seq,
+            events,
+            state: session.state.name(),
+            turn: None,
+            note: None,
+            stop_level: session.stop.as_ref().map(|stop| stop.level.into()),
+            warnings: Vec::new(),
+        })
+    }
+}
+
+fn unavailable(error: &lanyard_store::StoreError) -> AskError {
+    AskError::Unavailable(error_chain(error))
+}
+
+fn guidance_warnings(events: &[Event]) -> Vec<String> {
+    events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Control(session::ControlEvent::GuidanceQueued { warnings, .. }) => Some(warnings.clone()),
+            Event::Change(_)
+            | Event::Turn(_)
+            | Event::Context(_)
+            | Event::Control(_)
+            | Event::Transcript(_) => None,
+        })
+        .flatten()
+        .collect()
+}

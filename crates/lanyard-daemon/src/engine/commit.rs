@@ -1,0 +1,166 @@
+//! The end of a round: append, publish, act, answer. In this order, always.
+
+use bytes::Bytes;
+use lanyard_core::session::{ChangeEvent, Effect, Envelope, Event, Lineage, Signal, StopLevel, react};
+use lanyard_core::{Actor, Cause, Session, SessionId};
+use lanyard_store::{AppendError, Entry};
+
+use crate::engine::draft::Draft;
+use crate::engine::worker::{Worker, error_chain};
+use crate::engine::{Ask, AskError, Request, Work};
+use crate::failpoint;
+
+/// Transcript events after which a session's record is written although nothing structural happened, so that loading
+/// it never folds more than this many.
+const UNSAVED_MAX: u32 = 256;
+
+impl Worker {
+    /// Makes an event true in memory and part of the round.
+    pub(super) fn write(&mut self, session: SessionId, event: Event, request: &Request) {
+        if self.draft.poison.is_some() {
+            return;
+        }
+        let seq = self.residents.get(session).map_or(0, |resident| resident.session.seq) + 1;
+        let structural = event.is_structural();
+        let envelope = Envelope {
+            seq,
+            session,
+            at: self.draft.now,
+            actor: request.actor.clone(),
+            cause: request.cause.clone(),
+            event,
+        };
+        if let Err(defect) = self.apply(&envelope).and_then(|()| self.stage_entry(&envelope)) {
+            tracing::error!(%session, seq, defect, "an event did not apply; the round is dropped");
+            self.draft.poison = Some(defect);
+            return;
+        }
+        let row = self.draft.touched.entry(session).or_default();
+        *row |= structural;
+    }
+
+    fn apply(&mut self, envelope: &Envelope) -> Result<(), String> {
+        if let Event::Change(ChangeEvent::Created(created)) = &envelope.event {
+            let born = Session::born(envelope).map_err(|error| error.to_string())?;
+            self.residents.insert(born, self.lineage_under(created.parent));
+            return Ok(());
+        }
+        let resident = self.residents.get_mut(envelope.session).ok_or("the session is not in memory")?;
+        resident.session.apply(envelope).map_err(|error| error.to_string())?;
+        resident.unsaved += 1;
+        if let Some(effect) = react(&resident.session, envelope) {
+            self.draft.effects.push((envelope.session, effect));
+        }
+        Ok(())
+    }
+
+    fn stage_entry(&mut self, envelope: &Envelope) -> Result<(), String> {
+        let body = serde_json::to_vec(envelope).map_err(|error| error.to_string())?;
+        let body = Bytes::from(body);
+        let entry = Entry { session: envelope.session, seq: envelope.seq, at: envelope.at, body };
+        self.draft.batch.entries.push(entry);
+        Ok(())
+    }
+
+    /// The ancestors of a child of `parent`.
+    pub(super) fn lineage_under(&self, parent: Option<SessionId>) -> Lineage {
+        let Some(parent) = parent else { return Lineage::default() };
+        let mut ancestors = vec![parent];
+        if let Some(resident) = self.residents.get(parent) {
+            ancestors.extend(&resident.lineage.ancestors);
+        }
+        Lineage { ancestors }
+    }
+
+    pub(super) fn commit(&mut self) {
+        let now = self.draft.now;
+        let mut draft = std::mem::replace(&mut self.draft, Draft::new(now));
+        if !draft.batch.entries.is_empty() || draft.poison.is_some() {
+            self.with_rows(&mut draft);
+            failpoint::hit("before_append");
+            if let Err(error) = self.append(&draft) {
+                self.undo(&draft);
+                for (_, result) in &mut draft.answers {
+                    *result = Err(error.clone());
+                }
+            } else {
+                failpoint::hit("after_append");
+                self.hub.publish(&draft.batch.entries);
+                failpoint::hit("after_publish");
+                self.engine.counted(draft.batch.entries.len(), self.residents.len());
+                self.follow_up(draft.effects);
+            }
+        }
+        for (answer, result) in draft.answers {
+            // A caller that went away misses its answer; the outcome is kept under its key.
+            let _ = answer.send(result);
+        }
+        self.residents.evict();
+    }
+
+    fn append(&mut self, draft: &Draft) -> Result<(), AskError> {
+        if let Some(defect) = &draft.poison {
+            return Err(AskError::Defect(defect.clone()));
+        }
+        match self.store.append(&draft.batch) {
+            Ok(()) => Ok(()),
+            Err(AppendError::Contradiction(what)) => {
+                tracing::error!(what, "the journal refused a batch; the round is dropped");
+                Err(AskError::Defect(what))
+            }
+            Err(AppendError::Unavailable(error)) => {
+                let error = error_chain(&error);
+                tracing::error!(error, "the journal cannot be written; nothing is acknowledged until it can");
+                self.fail(error.clone());
+                Err(AskError::Unavailable(error))
+            }
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a pause between tries, not a time anyone records")]
+    fn fail(&mut self, error: String) {
+        self.failed = Some(std::time::Instant::now());
+        self.engine.stats.set_storage_error(Some(error));
+    }
+
+    /// Adds the rows of sessions that changed in more than their transcript.
+    fn with_rows(&mut self, draft: &mut Draft) {
+        for (id, structural) in &draft.touched {
+            let Some(resident) = self.residents.get_mut(*id) else { continue };
+            if *structural || resident.unsaved >= UNSAVED_MAX {
+                resident.unsaved = 0;
+                draft.batch.sessions.push(resident.session.clone());
+            }
+        }
+    }
+
+    /// Memory is ahead of the disk: what the round touched is forgotten and loaded again when needed.
+    fn undo(&mut self, draft: &Draft) {
+        if draft.poison.is_some() {
+            self.residents.forget_all();
+        }
+        for id in draft.touched.keys() {
+            self.residents.forget(*id);
+        }
+        self.own.clear();
+    }
+
+    /// Carries out what follows from events that are now on disk. No agent is attached to a session yet, so there is
+    /// no work to end but the turn somebody reports on: a graceful stop waits for that report, a forced one does not.
+    fn follow_up(&mut self, effects: Vec<(SessionId, Effect)>) {
+        for (session, effect) in effects {
+            let channel = match effect {
+                Effect::RunTurn { .. } | Effect::CancelWork { forced: false, .. } => continue,
+                Effect::CancelWork { forced: true, .. } => "forced",
+                Effect::StopWork { executing: false, .. } => "nothing was running",
+                Effect::StopWork { level: StopLevel::Terminated, .. } => "terminated",
+                Effect::StopWork { .. } => continue,
+            };
+            let signal = Signal::WorkEnded { channel: channel.to_owned() };
+            let cause = Some(Cause::Signal(signal.name().to_owned()));
+            let ask = Ask::Tell { session, signal };
+            let request = Request { ask, actor: Actor::system("engine"), cause, key: None };
+            self.own.push_back(Work { request, answer: None });
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What one round of the engine has made so far and not yet committed.
+
+use std::collections::{HashMap, HashSet};
+
+use lanyard_core::session::Effect;
+use lanyard_core::{SessionId, Timestamp};
+use lanyard_store::{Batch, KeyHash};
+use tokio::sync::oneshot;
+
+use crate::engine::{AskError, Reply};
+
+pub(super) type Answer = (oneshot::Sender<Result<Reply, AskError>>, Result<Reply, AskError>);
+
+/// Where an alias is unique: in its workspace and plan.
+pub(super) type AliasPlace = (Option<String>, Option<String>, String);
+
+#[derive(Debug)]
+pub(super) struct Draft {
+    /// One reading of the clock for the whole round.
+    pub(super) now: Timestamp,
+    pub(super) batch: Batch,
+    /// Sessions with events in this round, and whether their rows must be written with it.
+    pub(super) touched: HashMap<SessionId, bool>,
+    pub(super) effects: Vec<(SessionId, Effect)>,
+    /// Keys used in this round, by their place in the batch's outcomes.
+    pub(super) keys: HashMap<KeyHash, usize>,
+    pub(super) aliases: HashSet<AliasPlace>,
+    pub(super) answers: Vec<Answer>,
+    /// An event did not apply: a defect. Nothing of the round may be written.
+    pub(super) poison: Option<String>,
+}
+
+impl Draft {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self {
+            now,
+            batch: Batch::default(),
+            touched: HashMap::new(),
+            effects: Vec::new(),
+            keys: HashMap::new(),
+            aliases: HashSet::new(),
+            answers: Vec::new(),
+            poison: None,
+        }
+    }
+}

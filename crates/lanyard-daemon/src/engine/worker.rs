@@ -1,0 +1,188 @@
+//! The engine's loop: take what is ready, stage it, commit, go on.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lanyard_core::{Rules, SessionId};
+use tokio::sync::mpsc;
+
+use crate::clock::Clock;
+use crate::engine::draft::Draft;
+use crate::engine::residents::Residents;
+use crate::engine::{AskError, Engine, Input, LoadResult, Parts, Reply, Store, Work};
+use crate::hub::Hub;
+
+/// Inputs of one round. Bounds how long the first of them waits for the others.
+const ROUND_MAX: usize = 256;
+/// Requests that may wait for one session to be loaded.
+const WAITING_MAX: usize = 1_024;
+/// How long a failed journal is left alone before it is tried again.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
+
+pub(super) struct Worker {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) hub: Arc<Hub>,
+    pub(super) clock: Arc<Clock>,
+    pub(super) rules: Rules,
+    runtime: tokio::runtime::Handle,
+    pub(super) engine: Engine,
+    pub(super) residents: Residents,
+    /// Requests for sessions that are being loaded.
+    waiting: HashMap<SessionId, Vec<Work>>,
+    /// Signals that follow from what was committed, staged before anything else.
+    pub(super) own: VecDeque<Work>,
+    pub(super) draft: Draft,
+    /// Set while the journal cannot be written: when it was last tried, in the boot clock's milliseconds.
+    pub(super) failed: Option<std::time::Instant>,
+}
+
+impl Worker {
+    pub(super) fn new(parts: Parts, engine: Engine) -> Self {
+        let draft = Draft::new(parts.clock.now());
+        Self {
+            store: parts.store,
+            hub: parts.hub,
+            clock: parts.clock,
+            rules: parts.rules,
+            runtime: parts.runtime,
+            engine,
+            residents: Residents::default(),
+            waiting: HashMap::new(),
+            own: VecDeque::new(),
+            draft,
+            failed: None,
+        }
+    }
+
+    pub(super) fn run(mut self, mut inbox: mpsc::Receiver<Input>) {
+        let mut open = true;
+        while open {
+            let Some(first) = inbox.blocking_recv() else { return };
+            self.draft.now = self.clock.now();
+            open = self.stage(first);
+            for _ in 1..ROUND_MAX {
+                match inbox.try_recv() {
+                    Ok(input) if open => open = self.stage(input),
+                    Ok(_) | Err(_) => break,
+                }
+            }
+            self.commit();
+            while !self.own.is_empty() {
+                self.draft.now = self.clock.now();
+                while let Some(work) = self.own.pop_front() {
+                    self.take(work);
+                }
+                self.commit();
+            }
+        }
+        // Who still waits for a session to be loaded is told by the closing of its channel.
+        tracing::debug!("engine stopped");
+    }
+
+    /// Answers whether to go on.
+    fn stage(&mut self, input: Input) -> bool {
+        match input {
+            Input::Ask(work) => self.take(*work),
+            Input::Loaded { session, result } => self.arrived(session, result),
+            Input::Tick => self.try_recover(),
+            Input::Stop => return false,
+        }
+        true
+    }
+
+    /// Carries a request out, or lets it wait for a session it needs.
+    fn take(&mut self, work: Work) {
+        if self.failed.is_some() {
+            self.try_recover();
+        }
+        if self.failed.is_some() {
+            let error = self.engine.stats.storage_error().unwrap_or_default();
+            return self.answer(work, Err(AskError::Unavailable(error)));
+        }
+        if let Some(session) = self.missing(&work.request.ask) {
+            return self.wait_for(session, work);
+        }
+        let result = self.carry_out(&work.request);
+        self.answer(work, result);
+    }
+
+    /// Everyone is answered after the commit, in the order they were staged.
+    pub(super) fn answer(&mut self, work: Work, result: Result<Reply, AskError>) {
+        if let Some(answer) = work.answer {
+            self.draft.answers.push((answer, result));
+        }
+    }
+
+    fn wait_for(&mut self, session: SessionId, work: Work) {
+        let queue = self.waiting.entry(session).or_default();
+        if queue.len() >= WAITING_MAX {
+            return self.answer(work, Err(AskError::Overloaded));
+        }
+        queue.push(work);
+        if queue.len() == 1 {
+            let (store, engine) = (self.store.clone(), self.engine.clone());
+            self.runtime.spawn_blocking(move || {
+                let result = store.load(session).map(|loaded| loaded.map(Box::new));
+                let result = result.map_err(|error| error_chain(&error));
+                engine.loaded(session, result);
+            });
+        }
+    }
+
+    fn arrived(&mut self, session: SessionId, result: LoadResult) {
+        let works = self.waiting.remove(&session).unwrap_or_default();
+        let error = match result {
+            Err(error) => Some(AskError::Unavailable(error)),
+            Ok(None) => Some(AskError::Unknown(session)),
+            Ok(Some(loaded)) => match loaded.damage.first().cloned() {
+                Some(damage) => Some(AskError::Damaged { session, damage }),
+                None if loaded.session.deleted => Some(AskError::Deleted(session)),
+                None => {
+                    self.residents.insert(loaded.session, loaded.lineage);
+                    None
+                }
+            },
+        };
+        for work in works {
+            match &error {
+                Some(error) => self.answer(work, Err(error.clone())),
+                None => self.take(work),
+            }
+        }
+    }
+
+    /// A failed journal is tried again, but not more often than makes sense.
+    #[expect(clippy::disallowed_methods, reason = "a pause between tries, not a time anyone records")]
+    fn try_recover(&mut self) {
+        let Some(since) = self.failed else { return };
+        if since.elapsed() < RETRY_AFTER {
+            return;
+        }
+        // What is held here may be ahead of what is on disk.
+        self.residents.forget_all();
+        match self.store.recover() {
+            Ok(()) => {
+                self.failed = None;
+                self.engine.stats.set_storage_error(None);
+                tracing::warn!("the journal can be written again");
+            }
+            Err(error) => {
+                self.failed = Some(std::time::Instant::now());
+                self.engine.stats.set_storage_error(Some(error_chain(&error)));
+            }
+        }
+    }
+}
+
+/// An error with what lies under it, on one line.
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    text
+}

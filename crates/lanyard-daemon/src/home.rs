@@ -1,0 +1,190 @@
+//! Where a daemon keeps its things, and that only one does so at a time.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use lanyard_core::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A data folder's files.
+#[derive(Debug, Clone)]
+pub struct Home {
+    pub dir: PathBuf,
+}
+
+/// What a running daemon says of itself in its data folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Running {
+    pub pid: u32,
+    pub address: SocketAddr,
+    pub socket: PathBuf,
+    pub version: String,
+    pub started_at: Timestamp,
+}
+
+/// Held while the daemon lives. The lock goes with the process, however it ends.
+#[derive(Debug)]
+pub struct Claim {
+    file: File,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    #[error("{}", taken(.0.as_ref()))]
+    Taken(Option<Running>),
+    #[error("cannot use {path}")]
+    Io { path: PathBuf, source: std::io::Error },
+}
+
+fn taken(running: Option<&Running>) -> String {
+    match running {
+        Some(first) => format!(
+            "a daemon already uses this data folder (pid {}, http://{}, started {})",
+            first.pid, first.address, first.started_at
+        ),
+        None => "a daemon already uses this data folder and is just starting".to_owned(),
+    }
+}
+
+impl Home {
+    /// Makes the folder, for its owner only.
+    pub fn create(dir: &Path) -> Result<Self, HomeError> {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .map_err(|source| HomeError::Io { path: dir.to_owned(), source })?;
+        Ok(Self { dir: dir.to_owned() })
+    }
+
+    #[must_use]
+    pub fn journal(&self) -> PathBuf {
+        self.dir.join("journal.db")
+    }
+
+    #[must_use]
+    pub fn token(&self) -> PathBuf {
+        self.dir.join("token")
+    }
+
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.dir.join("lanyard.sock")
+    }
+
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.dir.join("daemon.log")
+    }
+
+    #[must_use]
+    pub fn lock(&self) -> PathBuf {
+        self.dir.join("daemon.lock")
+    }
+
+    /// Takes the folder for this process, or says who has it.
+    pub fn claim(&self) -> Result<Claim, HomeError> {
+        let path = self.lock();
+        let fail = |source| HomeError::Io { path: path.clone(), source };
+        let mut file = private().read(true).write(true).create(true).truncate(false).open(&path).map_err(fail)?;
+        match file.try_lock() {
+            Ok(()) => {
+                // What is in it is a dead daemon's; until `announce` nothing can be said about this one.
+                file.set_len(0).map_err(fail)?;
+                Ok(Claim { file })
+            }
+            Err(std::fs::TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                file.read_to_string(&mut text).map_err(fail)?;
+                Err(HomeError::Taken(serde_json::from_str(&text).ok()))
+            }
+            Err(std::fs::TryLockError::Error(source)) => Err(fail(source)),
+        }
+    }
+
+    /// The daemon that holds the folder now, if one does.
+    pub fn running(&self) -> Result<Option<Running>, HomeError> {
+        if !self.lock().exists() {
+            return Ok(None);
+        }
+        match self.claim() {
+            Ok(_) => Ok(None),
+            Err(HomeError::Taken(running)) => Ok(running),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The operator's token; made on first use, readable by its owner only.
+    pub fn operator_token(&self, fresh: &str) -> Result<String, HomeError> {
+        let path = self.token();
+        let fail = |source| HomeError::Io { path: path.clone(), source };
+        match std::fs::read_to_string(&path) {
+            Ok(token) if !token.trim().is_empty() => Ok(token.trim().to_owned()),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(fail(error)),
+            Ok(_) | Err(_) => {
+                // Written aside and renamed, so that a crash leaves no half token.
+                let aside = self.dir.join("token.new");
+                let mut file = private().write(true).create(true).truncate(true).open(&aside).map_err(fail)?;
+                writeln!(file, "{fresh}").and_then(|()| file.sync_all()).map_err(fail)?;
+                std::fs::rename(&aside, &path).map_err(fail)?;
+                Ok(fresh.to_owned())
+            }
+        }
+    }
+}
+
+impl Claim {
+    /// Tells others where this daemon can be reached.
+    pub fn announce(&mut self, running: &Running) -> std::io::Result<()> {
+        let text = serde_json::to_string(running).map_err(std::io::Error::other)?;
+        self.file.set_len(0)?;
+        self.file.rewind()?;
+        self.file.write_all(text.as_bytes())
+    }
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_second_claim_names_the_first_daemon() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::create(&dir.path().join("data")).unwrap();
+        assert_eq!(home.running().unwrap(), None);
+        let mut claim = home.claim().unwrap();
+        let running = Running {
+            pid: 7,
+            address: "127.0.0.1:1".parse().unwrap(),
+            socket: home.socket(),
+            version: "0".into(),
+            started_at: Timestamp::from_millis(0),
+        };
+        claim.announce(&running).unwrap();
+        let error = home.claim().unwrap_err().to_string();
+        assert!(error.contains("pid 7, http://127.0.0.1:1"), "{error}");
+        assert_eq!(home.running().unwrap(), Some(running));
+        drop(claim);
+        assert_eq!(home.running().unwrap(), None);
+    }
+
+    #[test]
+    fn the_token_is_made_once_and_is_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::create(&dir.path().join("data")).unwrap();
+        assert_eq!(home.operator_token("first").unwrap(), "first");
+        assert_eq!(home.operator_token("second").unwrap(), "first");
+        assert_eq!(home.token().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(home.dir.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    }
+}

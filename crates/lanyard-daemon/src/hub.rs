@@ -1,0 +1,158 @@
+//! Fan-out: a reader is a cursor, not a queue. The engine puts what it committed, encoded once, into a short ring per
+//! observed session and wakes its readers; they share the bytes. Who falls behind the ring reads the journal, and so
+//! never slows the writer and never loses an event. A session nobody watches has no ring at all.
+
+mod reader;
+mod ring;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use lanyard_core::SessionId;
+use lanyard_store::Entry;
+use tokio::sync::Notify;
+
+pub use reader::Reader;
+use ring::{Chunk, Ring};
+
+/// How often a quiet stream carries a comment, so that both ends notice a dead connection.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+#[derive(Debug, Default)]
+pub struct Hub {
+    topics: RwLock<HashMap<SessionId, Arc<Topic>>>,
+    observed: AtomicUsize,
+    readers: AtomicUsize,
+    /// Topics whose readers are to be woken; each at most once, so never more than there are topics.
+    fresh: Mutex<Vec<Arc<Topic>>>,
+    wake: Notify,
+    closing: AtomicBool,
+}
+
+/// One observed session.
+#[derive(Debug)]
+pub(crate) struct Topic {
+    session: SessionId,
+    ring: Mutex<Ring>,
+    /// Whether it stands in the hub's list of topics to wake.
+    listed: AtomicBool,
+}
+
+impl Topic {
+    fn ring(&self) -> std::sync::MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hub {
+    /// Passes committed events on. Called by the engine; never waits for a reader.
+    pub fn publish(&self, entries: &[Entry]) {
+        if self.observed.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let topics = self.topics.read().unwrap_or_else(PoisonError::into_inner);
+        let mut chunks: HashMap<SessionId, (u64, u64, BytesMut)> = HashMap::new();
+        for entry in entries.iter().filter(|entry| topics.contains_key(&entry.session)) {
+            let (_, last, frames) =
+                chunks.entry(entry.session).or_insert_with(|| (entry.seq, entry.seq, BytesMut::new()));
+            *last = entry.seq;
+            frame(frames, entry.seq, &entry.body);
+        }
+        let mut fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner);
+        for (session, (first, last, frames)) in chunks {
+            let Some(topic) = topics.get(&session) else { continue };
+            topic.ring().push(Chunk { first, last, frames: frames.freeze() });
+            if !topic.listed.swap(true, Ordering::AcqRel) {
+                fresh.push(topic.clone());
+            }
+        }
+        drop(fresh);
+        self.wake.notify_one();
+    }
+
+    /// Wakes readers, away from the engine's thread, and keeps quiet streams alive. Runs until `close`.
+    pub async fn run(self: Arc<Self>) {
+        let mut heartbeat = tokio::time::interval(HEARTBEAT);
+        loop {
+            tokio::select! {
+                () = self.wake.notified() => {
+                    let fresh = std::mem::take(&mut *self.fresh.lock().unwrap_or_else(PoisonError::into_inner));
+                    for topic in fresh {
+                        topic.listed.store(false, Ordering::Release);
+                        wake_all(&topic, Ring::take_waiting);
+                    }
+                }
+                _ = heartbeat.tick() => {
+                    for topic in self.all() {
+                        wake_all(&topic, Ring::beat);
+                    }
+                }
+            }
+            if self.closing.load(Ordering::Acquire) {
+                for topic in self.all() {
+                    wake_all(&topic, Ring::close);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Ends all streams.
+    pub fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+        self.wake.notify_one();
+    }
+
+    #[must_use]
+    pub fn readers(&self) -> usize {
+        self.readers.load(Ordering::Relaxed)
+    }
+
+    fn all(&self) -> Vec<Arc<Topic>> {
+        self.topics.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// From here on, what is committed in this session reaches the topic.
+    fn join(&self, session: SessionId) -> Arc<Topic> {
+        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        let topic = topics.entry(session).or_insert_with(|| {
+            self.observed.fetch_add(1, Ordering::AcqRel);
+            Arc::new(Topic { session, ring: Mutex::default(), listed: AtomicBool::new(false) })
+        });
+        topic.ring().readers += 1;
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        topic.clone()
+    }
+
+    /// The last reader to leave takes the topic with it.
+    fn leave(&self, topic: &Topic) {
+        self.readers.fetch_sub(1, Ordering::Relaxed);
+        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        let mut ring = topic.ring();
+        ring.readers -= 1;
+        if ring.readers == 0 {
+            topics.remove(&topic.session);
+            self.observed.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+fn wake_all(topic: &Topic, take: impl FnOnce(&mut Ring) -> Vec<std::task::Waker>) {
+    // Woken outside the lock, so that the first reader to run does not wait for the last to be woken.
+    let waiting = take(&mut topic.ring());
+    for waker in waiting {
+        waker.wake();
+    }
+}
+
+/// Adds one server-sent event.
+pub(crate) fn frame(frames: &mut BytesMut, seq: u64, body: &Bytes) {
+    use std::fmt::Write;
+    frames.reserve(body.len() + 32);
+    let _ = write!(frames, "id: {seq}\ndata: ");
+    frames.extend_from_slice(body);
+    frames.extend_from_slice(b"\n\n");
+}

@@ -1,0 +1,168 @@
+//! One live stream of a session's events: first what the journal has after the cursor, then what is published. Late
+//! join, resume and falling behind are the same code.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Body, Frame};
+use lanyard_core::SessionId;
+use lanyard_store::{EventPage, StoreError};
+use tokio::task::JoinHandle;
+
+use crate::engine::Store;
+use crate::hub::ring::Next;
+use crate::hub::{Hub, Topic, frame};
+use crate::wire;
+
+/// Events read from the journal at a time. With their size this bounds what a slow reader holds in memory.
+const PAGE_EVENTS: usize = 128;
+
+/// The body of an SSE response.
+pub struct Reader {
+    hub: Arc<Hub>,
+    store: Arc<dyn Store>,
+    topic: Arc<Topic>,
+    session: SessionId,
+    /// The last position that was sent.
+    cursor: u64,
+    beats: u64,
+    /// When it last joined the ring's waiting list, and with which waker.
+    waiting: Option<(u64, Waker)>,
+    reading: Option<JoinHandle<Result<EventPage, StoreError>>>,
+    ended: bool,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("session", &self.session).field("cursor", &self.cursor).finish_non_exhaustive()
+    }
+}
+
+impl Reader {
+    /// A stream of everything after `cursor`, for as long as the client stays.
+    #[must_use]
+    pub fn new(hub: Arc<Hub>, store: Arc<dyn Store>, session: SessionId, cursor: u64) -> Self {
+        // Joined before the journal is read: what is committed in between is in both, and never in neither.
+        let topic = hub.join(session);
+        let beats = topic.ring().beats;
+        let mut reader = Self {
+            hub,
+            store,
+            topic,
+            session,
+            cursor,
+            beats,
+            waiting: None,
+            reading: None,
+            ended: false,
+        };
+        reader.read_journal();
+        reader
+    }
+
+    fn read_journal(&mut self) {
+        let (store, session, cursor) = (self.store.clone(), self.session, self.cursor);
+        self.reading =
+            Some(tokio::task::spawn_blocking(move || store.events(session, cursor, PAGE_EVENTS)));
+    }
+
+    /// What the journal had, as frames; `None` when the reader is up with it.
+    fn page(&mut self, page: &EventPage) -> Option<Bytes> {
+        let last = page.events.last()?.seq;
+        let mut frames = BytesMut::new();
+        for event in &page.events {
+            frame(&mut frames, event.seq, &wire::body(self.session, event));
+        }
+        self.cursor = last;
+        Some(frames.freeze())
+    }
+
+    fn live(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut ring = self.topic.ring();
+        if ring.closed {
+            return Poll::Ready(None);
+        }
+        match ring.after(self.cursor) {
+            Next::Frames(frames, last) => {
+                self.cursor = last;
+                return Poll::Ready(Some(frames));
+            }
+            Next::Behind => {
+                drop(ring);
+                self.read_journal();
+                return Poll::Ready(Some(Bytes::new()));
+            }
+            Next::Nothing => {}
+        }
+        if ring.beats != self.beats {
+            self.beats = ring.beats;
+            return Poll::Ready(Some(Bytes::from_static(b":\n\n")));
+        }
+        let listed = self
+            .waiting
+            .as_ref()
+            .is_some_and(|(wakings, waker)| *wakings == ring.wakings && waker.will_wake(cx.waker()));
+        if !listed {
+            let waker = cx.waker().clone();
+            self.waiting = Some((ring.wait(waker.clone()), waker));
+        }
+        Poll::Pending
+    }
+}
+
+impl Body for Reader {
+    type Data = Bytes;
+    type Error = StoreError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, StoreError>>> {
+        loop {
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            if let Some(reading) = &mut self.reading {
+                let Poll::Ready(read) = Pin::new(reading).poll(cx) else { return Poll::Pending };
+                self.reading = None;
+                match read {
+                    Ok(Ok(page)) => {
+                        let behind = page.events.last().is_some_and(|event| event.seq < page.head);
+                        let frames = self.page(&page);
+                        if behind {
+                            self.read_journal();
+                        }
+                        if let Some(frames) = frames {
+                            return Poll::Ready(Some(Ok(Frame::data(frames))));
+                        }
+                    }
+                    // The stream ends and the client comes back with its last position; nothing is skipped.
+                    Ok(Err(error)) => {
+                        self.ended = true;
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                    Err(_) => return Poll::Ready(None),
+                }
+                continue;
+            }
+            match self.live(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => {
+                    self.ended = true;
+                    return Poll::Ready(None);
+                }
+                Poll::Ready(Some(frames)) if frames.is_empty() => {}
+                Poll::Ready(Some(frames)) => return Poll::Ready(Some(Ok(Frame::data(frames)))),
+            }
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.hub.leave(&self.topic);
+    }
+}

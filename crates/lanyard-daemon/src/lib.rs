@@ -1,0 +1,17 @@
+//! Lanyard's daemon: the engine that owns live sessions, the hub that feeds readers, and the HTTP API.
+
+pub mod api;
+mod auth;
+mod boot;
+pub mod clock;
+pub mod config;
+pub mod engine;
+mod failpoint;
+pub mod home;
+pub mod hub;
+mod server;
+mod timers;
+mod wire;
+
+pub use api::document as openapi;
+pub use boot::{BootError, Options, run};

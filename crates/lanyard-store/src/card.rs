@@ -1,0 +1,152 @@
+//! A session as the directory knows it: what listings show and filters ask for. The same for every journal, so that
+//! a filter means the same everywhere. It knows no database.
+
+use lanyard_core::session::{InterruptCause, State, StateName};
+use lanyard_core::{MemoryMode, Session, SessionId, Timestamp};
+
+use crate::query::{Filter, Row};
+
+/// Longest chain of parents that is followed. Families are a few levels deep; this only ends a walk through a
+/// damaged chain that bites its own tail.
+pub(crate) const ANCESTORS_MAX: usize = 64;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Card {
+    pub(crate) id: SessionId,
+    /// The event the card is as of.
+    pub(crate) as_of: u64,
+    pub(crate) title: Option<String>,
+    pub(crate) agent: Option<String>,
+    pub(crate) owner: String,
+    pub(crate) source: String,
+    pub(crate) workspace: Option<String>,
+    pub(crate) plan: Option<String>,
+    pub(crate) parent: Option<SessionId>,
+    pub(crate) state: StateName,
+    pub(crate) cause: Option<InterruptCause>,
+    pub(crate) stopping: bool,
+    pub(crate) memory_mode: MemoryMode,
+    pub(crate) archived: bool,
+    pub(crate) deleted: bool,
+    pub(crate) turns: u64,
+    pub(crate) since: Timestamp,
+    pub(crate) created_at: Timestamp,
+    pub(crate) last_activity_at: Timestamp,
+    /// Changes when what a text filter or an alias would find changes.
+    pub(crate) text_sum: i64,
+}
+
+impl Card {
+    pub(crate) fn of(session: &Session) -> Self {
+        let cause = match session.state {
+            State::Interrupted { cause } => Some(cause),
+            State::Beginning
+            | State::Custom
+            | State::Executing
+            | State::BetweenTurn
+            | State::Compacted
+            | State::Idle
+            | State::Stale
+            | State::Completed
+            | State::Failed
+            | State::Stopped => None,
+        };
+        Self {
+            id: session.id,
+            as_of: session.seq,
+            title: session.title.clone(),
+            agent: session.hands.agent.clone(),
+            owner: session.hands.owner.clone(),
+            source: session.source.clone(),
+            workspace: session.workspace.clone(),
+            plan: session.plan.clone(),
+            parent: session.parent,
+            state: session.state.name(),
+            cause,
+            stopping: session.stop.is_some(),
+            memory_mode: session.policy.memory_mode,
+            archived: session.archived,
+            deleted: session.deleted,
+            turns: session.turns,
+            since: session.since,
+            created_at: session.created_at,
+            last_activity_at: session.last_activity_at,
+            text_sum: text_sum(&search_text(session)),
+        }
+    }
+
+    /// Whether all conditions hold but the one on text, which is asked of [`search_text`].
+    pub(crate) fn matches(&self, filter: &Filter) -> bool {
+        let is = |wanted: &Option<String>, found: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
+        };
+        !self.deleted
+            && filter.status.is_none_or(|wanted| self.state.status(self.stopping) == wanted)
+            && filter.lifecycle.is_none_or(|wanted| self.state.lifecycle() == wanted)
+            && filter.state.is_none_or(|wanted| self.state == wanted)
+            && is(&filter.source, Some(&self.source))
+            && is(&filter.owner, Some(&self.owner))
+            && is(&filter.agent, self.agent.as_deref())
+            && is(&filter.workspace, self.workspace.as_deref())
+            && is(&filter.plan, self.plan.as_deref())
+            && filter.parent.is_none_or(|wanted| self.parent == Some(wanted))
+            && filter.memory_mode.is_none_or(|wanted| self.memory_mode == wanted)
+            && filter.archived.is_none_or(|wanted| self.archived == wanted)
+            && filter.live_since.is_none_or(|since| !self.state.is_ended() || self.since >= since)
+    }
+
+    /// Whether the card belongs where an address says to look.
+    pub(crate) fn is_in(&self, workspace: Option<&str>, plan: Option<&str>) -> bool {
+        workspace.is_none_or(|wanted| self.workspace.as_deref() == Some(wanted))
+            && plan.is_none_or(|wanted| self.plan.as_deref() == Some(wanted))
+    }
+
+    /// The line of a listing. `head` is the log's last event: its number and time. Events after the card are
+    /// transcript events, all of them activity.
+    pub(crate) fn into_row(self, level: u32, head: (u64, Timestamp)) -> Row {
+        let (last_seq, last_at) = head;
+        let last_activity_at =
+            if last_seq > self.as_of { self.last_activity_at.max(last_at) } else { self.last_activity_at };
+        Row {
+            id: self.id,
+            title: self.title,
+            agent: self.agent,
+            owner: self.owner,
+            source: self.source,
+            workspace: self.workspace,
+            plan: self.plan,
+            parent: self.parent,
+            state: self.state,
+            cause: self.cause,
+            status: self.state.status(self.stopping),
+            lifecycle: self.state.lifecycle(),
+            level,
+            memory_mode: self.memory_mode,
+            archived: self.archived,
+            turns: self.turns,
+            since: self.since,
+            created_at: self.created_at,
+            last_activity_at,
+            last_seq: last_seq.max(self.as_of),
+        }
+    }
+}
+
+/// Everything a text filter looks into, in lower case. One field per line: words hold no line breaks, so none can
+/// match across two fields.
+pub(crate) fn search_text(session: &Session) -> String {
+    let fields = [session.title.as_deref(), session.purpose.as_deref(), session.hands.agent.as_deref()];
+    let fields = fields.into_iter().flatten().chain(session.aliases.iter().map(String::as_str));
+    fields.collect::<Vec<_>>().join("\n").to_lowercase()
+}
+
+/// Length and checksum: an added alias always changes the one, an edited title practically always the other.
+fn text_sum(text: &str) -> i64 {
+    let length = i64::from(i32::try_from(text.len()).unwrap_or(i32::MAX));
+    (length << 32) | i64::from(crc32fast::hash(text.as_bytes()))
+}
+
+/// The words of a text filter, in lower case.
+pub(crate) fn words(filter: &Filter) -> Vec<String> {
+    filter.text.iter().flat_map(|text| text.split_whitespace()).map(str::to_lowercase).collect()
+}

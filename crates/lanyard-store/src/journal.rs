@@ -1,0 +1,185 @@
+//! The contract of a journal. SQLite is the default; the in-memory one is for tests; the same suite runs on both.
+//!
+//! All calls block. One thread, the engine's, appends; any number of threads read.
+
+use bytes::Bytes;
+use lanyard_core::session::{Lineage, StateName};
+use lanyard_core::{Actor, Address, Outcome, Session, SessionId, Timestamp, TokenId};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{AppendError, StoreError};
+use crate::query::{Cursor, Filter, Listing};
+
+/// The durable log.
+pub trait Journal: Send + Sync {
+    /// Writes the whole batch in one transaction: entries, session rows, outcomes. When it answers `Ok`, all of it is
+    /// on disk (fsynced) and visible to readers; when it answers `Err`, nothing of it is visible and none of its
+    /// sequence numbers are taken. After `Unavailable` a crash may still bring the batch back whole: callers report it
+    /// as not acknowledged, never as not done.
+    fn append(&self, batch: &Batch) -> Result<(), AppendError>;
+
+    /// Makes the journal usable again after `Unavailable`: closes and reopens what has to be, reads back what is
+    /// really on disk, and proves it with a durable write. Callers forget what they held of sessions first.
+    fn recover(&self) -> Result<(), StoreError>;
+
+    /// A session as its log adds up to, with its ancestors. `None` when there is none of that id. A damaged record is
+    /// rebuilt from the log; what could not be read is in `damage`.
+    fn load(&self, session: SessionId) -> Result<Option<Loaded>, StoreError>;
+
+    /// Up to `limit` events with `seq > after`, in order, without gaps: a damaged one is there as a damage report.
+    /// The cost depends on `limit`, not on the log's length. An unknown session has an empty page.
+    fn events(&self, session: SessionId, after: u64, limit: usize) -> Result<EventPage, StoreError>;
+
+    /// The outcome kept under a key, until `sweep` forgets it.
+    fn outcome(&self, key: &KeyHash) -> Result<Option<KeptOutcome>, StoreError>;
+}
+
+/// Finding sessions. Reads what has been committed.
+pub trait Directory: Send + Sync {
+    /// The sessions an address names; deleted ones too, so that they can be told from unknown ones. At most `FIND_MAX`.
+    fn find(&self, address: &Address) -> Result<Vec<Found>, StoreError>;
+
+    /// Whether a session that is not deleted has this alias in exactly this workspace and plan (S0-01).
+    fn alias_taken(&self, alias: &str, workspace: Option<&str>, plan: Option<&str>) -> Result<bool, StoreError>;
+
+    /// A page of sessions, newest first, that match all of the filter. Deleted ones are never listed.
+    fn list(&self, filter: &Filter, after: Option<&Cursor>, limit: usize) -> Result<Listing, StoreError>;
+
+    /// Sessions in `state` since `before` or earlier, longest first: candidates for timers and for recovery at boot.
+    fn in_state_since(&self, state: StateName, before: Timestamp, limit: usize)
+    -> Result<Vec<SessionId>, StoreError>;
+
+    /// How many sessions are in each state; deleted ones do not count.
+    fn states(&self) -> Result<Vec<(StateName, u64)>, StoreError>;
+
+    /// The time of the latest event in the journal, so that a clock set back does not go behind it.
+    fn latest_at(&self) -> Result<Option<Timestamp>, StoreError>;
+}
+
+/// Who belongs to whom. Reads what has been committed.
+pub trait Families: Send + Sync {
+    /// The ancestors of each session, nearest first, in the order asked.
+    fn lineages(&self, sessions: &[SessionId]) -> Result<Vec<Lineage>, StoreError>;
+
+    /// How many generations the family below a session has, itself included; counts no further than `max`.
+    fn height(&self, session: SessionId, max: u32) -> Result<u32, StoreError>;
+
+    /// How many sessions that are neither ended nor deleted name this one as their parent.
+    fn live_children(&self, session: SessionId) -> Result<u64, StoreError>;
+}
+
+/// Keeping the journal in order.
+pub trait Upkeep: Send + Sync {
+    /// Reads everything and reports what is damaged. Changes nothing.
+    fn check(&self) -> Result<Report, StoreError>;
+
+    /// Throws all projections away and makes them again from the log, in one transaction. Answers how many sessions
+    /// there are. Sessions whose log is damaged keep what could be read.
+    fn rebuild(&self) -> Result<u64, StoreError>;
+
+    /// Forgets outcomes kept before `before`; answers how many. Bounded: at most `limit` per call.
+    fn sweep(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+}
+
+/// Bearer tokens: what they may do. Only a hash is stored.
+pub trait Tokens: Send + Sync {
+    fn put_token(&self, token: &StoredToken) -> Result<(), StoreError>;
+    fn tokens(&self) -> Result<Vec<StoredToken>, StoreError>;
+    /// Answers whether there was one.
+    fn revoke_token(&self, id: TokenId) -> Result<bool, StoreError>;
+}
+
+/// Sessions one address may match before the answer is simply "ambiguous".
+pub const FIND_MAX: usize = 10;
+
+/// Everything one commit makes durable.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// In the order they happened. Per session, `seq` goes on from its head without a gap.
+    pub entries: Vec<Entry>,
+    /// The records to write with this batch, each as of its last entry. A session with structural events is here;
+    /// one with transcript events only may be left out, and is folded from its log when loaded.
+    pub sessions: Vec<Session>,
+    pub outcomes: Vec<KeptOutcome>,
+}
+
+/// One event, encoded once as the wire event; these bytes are what readers get.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub session: SessionId,
+    pub seq: u64,
+    pub at: Timestamp,
+    pub body: Bytes,
+}
+
+/// The hash of who used which idempotency key.
+pub type KeyHash = [u8; 16];
+
+/// What a mutation answered, kept so that a repeat gets it again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptOutcome {
+    pub key: KeyHash,
+    /// Hash of the request's content: same key, other content is a conflict.
+    pub request: [u8; 16],
+    pub at: Timestamp,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    pub session: Session,
+    pub lineage: Lineage,
+    pub damage: Vec<Damage>,
+}
+
+/// Part of a log that could not be read as it was written. Reported, never skipped in silence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Damage {
+    pub session: Option<SessionId>,
+    /// The first and last sequence number concerned.
+    pub first_seq: u64,
+    pub last_seq: u64,
+    pub what: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct StoredEvent {
+    pub seq: u64,
+    /// The wire event as it was appended, or what is known of the damage in its place.
+    pub body: Result<Bytes, Damage>,
+}
+
+#[derive(Debug, Clone)]
+pub struct EventPage {
+    pub events: Vec<StoredEvent>,
+    /// The session's last sequence number when the page was read; 0 for an unknown session.
+    pub head: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    pub session: SessionId,
+    pub deleted: bool,
+}
+
+/// What `check` found.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Report {
+    pub schema: u32,
+    pub sessions: u64,
+    pub events: u64,
+    pub bytes: u64,
+    /// What SQLite itself says about its file, when it is not "ok".
+    pub structure: Vec<String>,
+    pub damage: Vec<Damage>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredToken {
+    pub id: TokenId,
+    pub hash: [u8; 32],
+    pub actor: Actor,
+    /// The one session an agent's token may act as.
+    pub session: Option<SessionId>,
+    pub created_at: Timestamp,
+}

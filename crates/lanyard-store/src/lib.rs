@@ -1,0 +1,21 @@
+//! Lanyard's journal: durable logs of events, and the projections written with them.
+//!
+//! **Visibility is gated on durability.** What a reader can see is on disk. What `append` answered `Ok` to is kept,
+//! whatever happens to the process afterwards.
+
+mod card;
+mod error;
+mod fold;
+mod journal;
+mod memory;
+mod query;
+mod sqlite;
+
+pub use error::{AppendError, OpenError, StoreError};
+pub use journal::{
+    Batch, Damage, Directory, Entry, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash, Loaded, Report,
+    StoredEvent, StoredToken, Tokens, Upkeep,
+};
+pub use memory::MemoryJournal;
+pub use query::{Cursor, CursorError, Filter, Listing, Row};
+pub use sqlite::{Failpoints, SqliteJournal, SqliteOptions};

@@ -1,0 +1,267 @@
+//! All sessions in memory, a few words each: where a log ends, and what filters ask for. It shows what has been
+//! committed and nothing else; the file holds the same, so that it can be read back.
+//!
+//! A filter over it is a pass over an array: any combination of conditions costs the same, and no index has to be
+//! kept on disk for any of them.
+
+use std::collections::HashMap;
+
+use lanyard_core::session::{Lineage, StateName};
+use lanyard_core::{MemoryMode, SessionId, Timestamp};
+
+use crate::card::{ANCESTORS_MAX, Card};
+use crate::query::Filter;
+use crate::sqlite::rows::{Head, Sid};
+
+/// Sessions looked at before the lock is given back, so that a long search does not hold up the writer.
+pub(super) const CHUNK: usize = 16_384;
+
+#[derive(Default)]
+pub(super) struct Catalog {
+    /// By `sid - 1`.
+    facts: Vec<Facts>,
+    sids: HashMap<SessionId, Sid>,
+    names: Names,
+}
+
+/// What is known of one session without reading its rows.
+#[derive(Clone)]
+pub(super) struct Facts {
+    pub(super) id: SessionId,
+    pub(super) head: Head,
+    pub(super) parent: Option<SessionId>,
+    pub(super) since: Timestamp,
+    pub(super) text_sum: i64,
+    owner: Name,
+    source: Name,
+    agent: Name,
+    workspace: Name,
+    plan: Name,
+    pub(super) state: StateName,
+    memory_mode: MemoryMode,
+    stopping: bool,
+    archived: bool,
+    pub(super) deleted: bool,
+    /// Whether there is a card; without one only the log is known.
+    pub(super) carded: bool,
+}
+
+/// Texts that occur again and again, each kept once. `NONE` is the absent one.
+#[derive(Default)]
+struct Names {
+    numbers: HashMap<Box<str>, Name>,
+}
+
+type Name = u32;
+const NONE: Name = 0;
+
+impl Names {
+    fn get(&self, text: &str) -> Option<Name> {
+        self.numbers.get(text).copied()
+    }
+
+    fn intern(&mut self, text: Option<&str>) -> Name {
+        let Some(text) = text else { return NONE };
+        if let Some(name) = self.get(text) {
+            return name;
+        }
+        let name = Name::try_from(self.numbers.len() + 1).unwrap_or(Name::MAX);
+        self.numbers.insert(text.into(), name);
+        name
+    }
+}
+
+impl Facts {
+    fn unknown(id: SessionId) -> Self {
+        Self {
+            id,
+            head: Head::default(),
+            parent: None,
+            since: Timestamp::from_millis(0),
+            text_sum: 0,
+            owner: NONE,
+            source: NONE,
+            agent: NONE,
+            workspace: NONE,
+            plan: NONE,
+            state: StateName::Beginning,
+            memory_mode: MemoryMode::Off,
+            stopping: false,
+            archived: false,
+            deleted: false,
+            carded: false,
+        }
+    }
+
+    /// Neither ended nor deleted.
+    pub(super) fn is_live(&self) -> bool {
+        self.carded && !self.deleted && !self.state.is_ended()
+    }
+}
+
+impl Catalog {
+    pub(super) fn sid_of(&self, id: SessionId) -> Option<Sid> {
+        self.sids.get(&id).copied()
+    }
+
+    pub(super) fn facts(&self, sid: Sid) -> Option<&Facts> {
+        usize::try_from(sid.checked_sub(1)?).ok().and_then(|at| self.facts.get(at))
+    }
+
+    pub(super) fn of(&self, id: SessionId) -> Option<(Sid, &Facts)> {
+        let sid = self.sid_of(id)?;
+        Some((sid, self.facts(sid)?))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.facts.len()
+    }
+
+    pub(super) fn last_sid(&self) -> Sid {
+        Sid::try_from(self.facts.len()).unwrap_or(Sid::MAX)
+    }
+
+    pub(super) fn latest_at(&self) -> Option<Timestamp> {
+        let heads = self.facts.iter().filter(|facts| facts.head.seq > 0);
+        heads.map(|facts| facts.head.at).max().map(Timestamp::from_millis)
+    }
+
+    /// The session's slot, made when it is new. `None` for a number no session can have.
+    fn slot(&mut self, sid: Sid) -> Option<&mut Facts> {
+        let at = usize::try_from(sid.checked_sub(1)?).ok()?;
+        if at >= self.facts.len() {
+            self.facts.resize(at + 1, Facts::unknown(SessionId::from_u128(0)));
+        }
+        self.facts.get_mut(at)
+    }
+
+    pub(super) fn put_head(&mut self, sid: Sid, head: Head) {
+        if let Some(facts) = self.slot(sid) {
+            facts.head = head;
+        }
+    }
+
+    pub(super) fn put_id(&mut self, sid: Sid, id: SessionId) {
+        if let Some(facts) = self.slot(sid) {
+            facts.id = id;
+            self.sids.insert(id, sid);
+        }
+    }
+
+    pub(super) fn put_card(&mut self, sid: Sid, card: &Card) {
+        self.put_id(sid, card.id);
+        let owner = self.names.intern(Some(&card.owner));
+        let source = self.names.intern(Some(&card.source));
+        let agent = self.names.intern(card.agent.as_deref());
+        let workspace = self.names.intern(card.workspace.as_deref());
+        let plan = self.names.intern(card.plan.as_deref());
+        if let Some(facts) = self.slot(sid) {
+            *facts = Facts {
+                id: card.id,
+                head: facts.head,
+                parent: card.parent,
+                since: card.since,
+                text_sum: card.text_sum,
+                owner,
+                source,
+                agent,
+                workspace,
+                plan,
+                state: card.state,
+                memory_mode: card.memory_mode,
+                stopping: card.stopping,
+                archived: card.archived,
+                deleted: card.deleted,
+                carded: true,
+            };
+        }
+    }
+
+    pub(super) fn lineage(&self, id: SessionId) -> Lineage {
+        let mut ancestors = Vec::new();
+        let mut parent = self.of(id).and_then(|(_, facts)| facts.parent);
+        while let Some(id) = parent
+            && ancestors.len() < ANCESTORS_MAX
+        {
+            ancestors.push(id);
+            parent = self.of(id).and_then(|(_, facts)| facts.parent);
+        }
+        Lineage { ancestors }
+    }
+
+    /// Whether a session belongs where an address says to look.
+    pub(super) fn is_in(&self, facts: &Facts, workspace: Option<&str>, plan: Option<&str>) -> bool {
+        let is = |wanted: Option<&str>, found: Name| wanted.is_none_or(|text| self.names.get(text) == Some(found));
+        is(workspace, facts.workspace) && is(plan, facts.plan)
+    }
+
+    /// Whether two sessions are in the same workspace and plan, or both in none: there an alias names one of them.
+    pub(super) fn is_beside(&self, facts: &Facts, card: &Card) -> bool {
+        let same = |text: &Option<String>, found: Name| match text {
+            Some(text) => self.names.get(text) == Some(found),
+            None => found == NONE,
+        };
+        same(&card.workspace, facts.workspace) && same(&card.plan, facts.plan)
+    }
+
+    pub(super) fn place_of(&self, facts: &Facts) -> (u32, u32) {
+        (facts.workspace, facts.plan)
+    }
+
+    /// Up to `CHUNK` sessions with a number below `below`, newest first, and where to go on.
+    pub(super) fn before(&self, below: Sid) -> (impl Iterator<Item = (Sid, &Facts)>, Option<Sid>) {
+        let end = usize::try_from(below.saturating_sub(1).max(0)).unwrap_or(usize::MAX).min(self.facts.len());
+        let start = end.saturating_sub(CHUNK);
+        let numbers = (start..end).map(|at| Sid::try_from(at + 1).unwrap_or(Sid::MAX));
+        let next = (start > 0).then(|| Sid::try_from(start + 1).unwrap_or(Sid::MAX));
+        (numbers.zip(&self.facts[start..end]).rev(), next)
+    }
+}
+
+/// A filter in the catalog's own terms; `None` from `compile` when nothing can match.
+pub(super) struct Wanted<'a> {
+    filter: &'a Filter,
+    source: Option<Name>,
+    owner: Option<Name>,
+    agent: Option<Name>,
+    workspace: Option<Name>,
+    plan: Option<Name>,
+}
+
+impl<'a> Wanted<'a> {
+    pub(super) fn compile(catalog: &Catalog, filter: &'a Filter) -> Option<Self> {
+        // A text no session has ever had: no need to look.
+        let name = |text: &Option<String>| match text {
+            Some(text) => catalog.names.get(text).map(Some),
+            None => Some(None),
+        };
+        Some(Self {
+            filter,
+            source: name(&filter.source)?,
+            owner: name(&filter.owner)?,
+            agent: name(&filter.agent)?,
+            workspace: name(&filter.workspace)?,
+            plan: name(&filter.plan)?,
+        })
+    }
+
+    /// The same question as `Card::matches`, asked of the facts.
+    pub(super) fn matches(&self, facts: &Facts) -> bool {
+        let is = |wanted: Option<Name>, found: Name| wanted.is_none_or(|wanted| wanted == found);
+        let filter = self.filter;
+        facts.carded
+            && !facts.deleted
+            && is(self.owner, facts.owner)
+            && is(self.source, facts.source)
+            && is(self.agent, facts.agent)
+            && is(self.workspace, facts.workspace)
+            && is(self.plan, facts.plan)
+            && filter.state.is_none_or(|wanted| facts.state == wanted)
+            && filter.status.is_none_or(|wanted| facts.state.status(facts.stopping) == wanted)
+            && filter.lifecycle.is_none_or(|wanted| facts.state.lifecycle() == wanted)
+            && filter.parent.is_none_or(|wanted| facts.parent == Some(wanted))
+            && filter.memory_mode.is_none_or(|wanted| facts.memory_mode == wanted)
+            && filter.archived.is_none_or(|wanted| facts.archived == wanted)
+            && filter.live_since.is_none_or(|since| !facts.state.is_ended() || facts.since >= since)
+    }
+}

@@ -1,0 +1,218 @@
+//! Finding sessions: by address, by filter, by family, by state. The catalog says which; the rows say the rest.
+
+use std::collections::{BinaryHeap, HashSet};
+
+use lanyard_core::session::{Lineage, StateName};
+use lanyard_core::{Address, SessionId, Timestamp};
+use rusqlite::Connection;
+
+use crate::card::{Card, words};
+use crate::error::StoreError;
+use crate::journal::{Directory, FIND_MAX, Found};
+use crate::query::{Cursor, Filter, Listing, Row};
+use crate::sqlite::SqliteJournal;
+use crate::sqlite::catalog::{Facts, Wanted};
+use crate::sqlite::plan::holders;
+use crate::sqlite::read::{Log, card};
+use crate::sqlite::rows::Sid;
+
+/// The shortest text the search index can look up.
+const INDEXED_CHARS: usize = 3;
+
+impl Directory for SqliteJournal {
+    fn find(&self, address: &Address) -> Result<Vec<Found>, StoreError> {
+        let (workspace, plan) = (address.workspace.as_deref(), address.plan.as_deref());
+        if let Ok(id) = address.session.parse::<SessionId>() {
+            let catalog = self.catalog();
+            if let Some((_, facts)) = catalog.of(id) {
+                let here = catalog.is_in(facts, workspace, plan);
+                return Ok(here.then_some(Found { session: id, deleted: facts.deleted }).into_iter().collect());
+            }
+        }
+        let sids = self.pool.read(|conn| Ok(holders(conn, &address.session)?))?;
+        let catalog = self.catalog();
+        let here = sids.iter().filter_map(|&sid| catalog.facts(sid));
+        let here: Vec<&Facts> = here.filter(|facts| catalog.is_in(facts, workspace, plan)).collect();
+        let found = |facts: &&Facts| Found { session: facts.id, deleted: facts.deleted };
+        let live: Vec<Found> = here.iter().filter(|facts| !facts.deleted).map(found).take(FIND_MAX).collect();
+        if !live.is_empty() {
+            return Ok(live);
+        }
+        // Only tombstones: of those in one place, the last that had the alias.
+        let mut places = HashSet::new();
+        Ok(here.iter().filter(|facts| places.insert(catalog.place_of(facts))).map(found).take(FIND_MAX).collect())
+    }
+
+    fn list(&self, filter: &Filter, after: Option<&Cursor>, limit: usize) -> Result<Listing, StoreError> {
+        let below = after.map_or(Sid::MAX, |cursor| cursor.key);
+        let words = words(filter);
+        let mut page = Page { filter, limit, rows: Vec::new(), last: None, more: false };
+        if limit == 0 {
+            return Ok(page.done());
+        }
+        self.pool.read(|conn| {
+            if words.is_empty() { self.list_all(conn, &mut page, below) } else { self.list_found(conn, &mut page, below, &words) }
+        })?;
+        Ok(page.done())
+    }
+
+    fn lineages(&self, sessions: &[SessionId]) -> Result<Vec<Lineage>, StoreError> {
+        let catalog = self.catalog();
+        Ok(sessions.iter().map(|&id| catalog.lineage(id)).collect())
+    }
+
+    fn height(&self, session: SessionId, max: u32) -> Result<u32, StoreError> {
+        if self.catalog().of(session).is_none() {
+            return Ok(0);
+        }
+        let (mut height, mut depth) = (1, 1);
+        let mut generation = HashSet::from([session]);
+        while depth < max && !generation.is_empty() {
+            depth += 1;
+            let mut next = HashSet::new();
+            self.survey(|_, facts| {
+                if facts.parent.is_some_and(|parent| generation.contains(&parent)) {
+                    next.insert(facts.id);
+                    // A deleted session takes no room itself; one that is not may still live below it.
+                    height = if facts.deleted { height } else { depth };
+                }
+            });
+            generation = next;
+        }
+        Ok(height.min(max))
+    }
+
+    fn live_children(&self, session: SessionId) -> Result<u64, StoreError> {
+        let mut children = 0;
+        self.survey(|_, facts| children += u64::from(facts.parent == Some(session) && facts.is_live()));
+        Ok(children)
+    }
+
+    fn in_state_since(
+        &self,
+        state: StateName,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<SessionId>, StoreError> {
+        // A heap of the longest so far, its top being the one to give way.
+        let mut longest = BinaryHeap::new();
+        self.survey(|sid, facts| {
+            if facts.carded && !facts.deleted && facts.state == state && facts.since <= before {
+                longest.push((facts.since, sid, facts.id));
+                if longest.len() > limit {
+                    longest.pop();
+                }
+            }
+        });
+        Ok(longest.into_sorted_vec().into_iter().map(|(_, _, id)| id).collect())
+    }
+
+    fn latest_at(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.catalog().latest_at())
+    }
+}
+
+impl SqliteJournal {
+    /// Looks at every session, newest first, without holding up the writer.
+    fn survey(&self, mut each: impl FnMut(Sid, &Facts)) {
+        let mut below = Some(Sid::MAX);
+        while let Some(start) = below {
+            let catalog = self.catalog();
+            let (facts, next) = catalog.before(start);
+            facts.for_each(|(sid, facts)| each(sid, facts));
+            below = next;
+        }
+    }
+
+    fn list_all(&self, conn: &Connection, page: &mut Page<'_>, below: Sid) -> Result<(), StoreError> {
+        let mut below = Some(below);
+        while let Some(start) = below {
+            let (sids, next): (Vec<Sid>, _) = {
+                let catalog = self.catalog();
+                let Some(wanted) = Wanted::compile(&catalog, page.filter) else { return Ok(()) };
+                let (facts, next) = catalog.before(start);
+                let hits = facts.filter(|(_, facts)| wanted.matches(facts)).map(|(sid, _)| sid);
+                // One more than fits tells whether there is a next page.
+                let sids: Vec<Sid> = hits.take(page.limit + 1 - page.rows.len()).collect();
+                // Rows that changed under the search leave room; then the rest of this chunk is looked at again.
+                let next = if sids.len() > page.limit - page.rows.len() { sids.last().copied() } else { next };
+                (sids, next)
+            };
+            for sid in sids {
+                if !self.add_row(conn, page, sid)? {
+                    return Ok(());
+                }
+            }
+            below = next;
+        }
+        Ok(())
+    }
+
+    fn list_found(&self, conn: &Connection, page: &mut Page<'_>, below: Sid, words: &[String]) -> Result<(), StoreError> {
+        // Quoted, so that nothing in them is an operator; a NUL would end the query early.
+        let indexed = words.iter().filter(|word| word.chars().count() >= INDEXED_CHARS && !word.contains('\0'));
+        let query = indexed.map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect::<Vec<_>>().join(" AND ");
+        let sql = if query.is_empty() {
+            "SELECT rowid, text FROM search WHERE ?1 = '' AND rowid < ?2 ORDER BY rowid DESC"
+        } else {
+            "SELECT rowid, text FROM search WHERE search MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC"
+        };
+        let mut find = conn.prepare_cached(sql)?;
+        let mut rows = find.query((query, below))?;
+        while let Some(row) = rows.next()? {
+            let sid: Sid = row.get(0)?;
+            let wanted = {
+                let catalog = self.catalog();
+                let Some(wanted) = Wanted::compile(&catalog, page.filter) else { return Ok(()) };
+                catalog.facts(sid).is_some_and(|facts| wanted.matches(facts))
+            };
+            let text = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+            if wanted && words.iter().all(|word| text.contains(word)) && !self.add_row(conn, page, sid)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a session's row to the page if it is still what the filter wants. Answers whether there is room for more.
+    fn add_row(&self, conn: &Connection, page: &mut Page<'_>, sid: Sid) -> Result<bool, StoreError> {
+        let (log, level) = {
+            let catalog = self.catalog();
+            let Some(facts) = catalog.facts(sid) else { return Ok(true) };
+            (Log { id: facts.id, sid, head: facts.head }, catalog.lineage(facts.id).level())
+        };
+        let Some(card) = card(conn, &log)? else { return Ok(true) };
+        Ok(page.add(sid, card, |card| {
+            card.into_row(level, (log.head.seq, Timestamp::from_millis(log.head.at)))
+        }))
+    }
+}
+
+/// A page while it fills.
+struct Page<'a> {
+    filter: &'a Filter,
+    limit: usize,
+    rows: Vec<Row>,
+    last: Option<Sid>,
+    more: bool,
+}
+
+impl Page<'_> {
+    fn add(&mut self, sid: Sid, card: Card, row: impl FnOnce(Card) -> Row) -> bool {
+        if !card.matches(self.filter) {
+            return true;
+        }
+        if self.rows.len() >= self.limit {
+            self.more = true;
+            return false;
+        }
+        self.rows.push(row(card));
+        self.last = Some(sid);
+        true
+    }
+
+    fn done(self) -> Listing {
+        let next = self.last.filter(|_| self.more).map(|key| Cursor { key, filter: self.filter.mark() });
+        Listing { rows: self.rows, next }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a batch will write, worked out and checked against the catalog before anything is written. A batch that does
+//! not follow the journal is refused here, whole.
+
+use std::collections::HashMap;
+
+use lanyard_core::SessionId;
+use rusqlite::Connection;
+
+use crate::card::Card;
+use crate::error::AppendError;
+use crate::journal::Batch;
+use crate::sqlite::catalog::Catalog;
+use crate::sqlite::rows::{Head, Pos, Sid};
+
+/// Where everything in a batch goes.
+pub(super) struct Plan {
+    /// One per entry, in order.
+    pub(super) places: Vec<Place>,
+    /// The sessions the batch touches, as they will be.
+    pub(super) touched: HashMap<SessionId, Touched>,
+    /// One per session of the batch, in order.
+    pub(super) cards: Vec<(Sid, Card, Change)>,
+    /// The last position taken.
+    pub(super) end: Pos,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) pos: Pos,
+    pub(super) sid: Sid,
+    pub(super) prev: Pos,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Touched {
+    pub(super) sid: Sid,
+    pub(super) head: Head,
+}
+
+/// What a card changes of the search index and the aliases.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// The session is new.
+    New,
+    /// Its texts are not what they were.
+    Texts,
+    Deleted,
+    /// Nothing of it is searched for.
+    Rest,
+}
+
+/// `end` is the last position taken so far.
+pub(super) fn plan(batch: &Batch, catalog: &Catalog, end: Pos) -> Result<Plan, String> {
+    let mut plan = Plan {
+        places: Vec::with_capacity(batch.entries.len()),
+        touched: HashMap::with_capacity(batch.entries.len().min(256)),
+        cards: Vec::with_capacity(batch.sessions.len()),
+        end,
+    };
+    let mut next_sid = catalog.last_sid() + 1;
+    for entry in &batch.entries {
+        let touched = plan.touched.entry(entry.session).or_insert_with(|| match catalog.of(entry.session) {
+            Some((sid, facts)) => Touched { sid, head: facts.head },
+            None => {
+                next_sid += 1;
+                Touched { sid: next_sid - 1, head: Head::default() }
+            }
+        });
+        if entry.seq != touched.head.seq + 1 {
+            let (id, head, found) = (entry.session, touched.head.seq, entry.seq);
+            return Err(format!("event {found} of {id} after event {head}"));
+        }
+        plan.end += 1;
+        plan.places.push(Place { pos: plan.end, sid: touched.sid, prev: touched.head.pos });
+        touched.head = Head { seq: entry.seq, pos: plan.end, at: entry.at.as_millis() };
+    }
+    plan.file_cards(batch, catalog)?;
+    Ok(plan)
+}
+
+impl Plan {
+    fn file_cards(&mut self, batch: &Batch, catalog: &Catalog) -> Result<(), String> {
+        for session in &batch.sessions {
+            let known = catalog.of(session.id);
+            let (sid, head) = match (self.touched.get(&session.id), known) {
+                (Some(touched), _) => (touched.sid, touched.head),
+                (None, Some((sid, facts))) => (sid, facts.head),
+                (None, None) => return Err(format!("a record of {}, which has no events", session.id)),
+            };
+            if session.seq != head.seq {
+                return Err(format!("a record of {} as of {}, not {}", session.id, session.seq, head.seq));
+            }
+            let card = Card::of(session);
+            let change = match known {
+                None => Change::New,
+                Some((_, facts)) if !facts.carded => Change::Texts,
+                Some((_, facts)) if card.deleted && !facts.deleted => Change::Deleted,
+                Some((_, facts)) if card.text_sum != facts.text_sum => Change::Texts,
+                Some(_) => Change::Rest,
+            };
+            self.cards.push((sid, card, change));
+        }
+        let unborn = self.touched.iter().find(|(id, touched)| {
+            catalog.facts(touched.sid).is_none() && !batch.sessions.iter().any(|session| session.id == **id)
+        });
+        match unborn {
+            Some((id, _)) => Err(format!("a new session {id} without its record")),
+            None => Ok(()),
+        }
+    }
+
+    /// S0-01: within one workspace and plan an alias names one session that is not deleted.
+    pub(super) fn check_aliases(&self, batch: &Batch, catalog: &Catalog, conn: &Connection) -> Result<(), AppendError> {
+        let mut in_batch = HashMap::new();
+        for ((sid, card, change), session) in self.cards.iter().zip(&batch.sessions) {
+            if card.deleted || matches!(change, Change::Rest | Change::Deleted) {
+                continue;
+            }
+            for alias in &session.aliases {
+                let taken = || AppendError::Contradiction(format!("the alias `{alias}` is taken"));
+                let place = (alias.as_str(), card.workspace.as_deref(), card.plan.as_deref());
+                if in_batch.insert(place, *sid).is_some_and(|other| other != *sid) {
+                    return Err(taken());
+                }
+                let holders = holders(conn, alias).map_err(|error| AppendError::Unavailable(error.into()))?;
+                let beside = |&other: &Sid| {
+                    let deleted_here = self.cards.iter().any(|(sid, card, _)| *sid == other && card.deleted);
+                    other != *sid
+                        && !deleted_here
+                        && catalog.facts(other).is_some_and(|facts| !facts.deleted && catalog.is_beside(facts, card))
+                };
+                if holders.iter().any(beside) {
+                    return Err(taken());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sessions that have or had an alias.
+pub(super) fn holders(conn: &Connection, alias: &str) -> rusqlite::Result<Vec<Sid>> {
+    let mut find = conn.prepare_cached("SELECT sid FROM aliases WHERE alias = ?1 ORDER BY sid DESC")?;
+    find.query_map([alias], |row| row.get(0))?.collect()
+}

@@ -1,0 +1,62 @@
+//! A few connections that only read. Who finds none free waits: a bound on memory, and on readers that hold the
+//! write-ahead log back.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use rusqlite::Connection;
+
+use crate::error::StoreError;
+
+pub(super) struct Pool {
+    idle: Mutex<Vec<Connection>>,
+    freed: Condvar,
+}
+
+impl Pool {
+    pub(super) fn new(connections: Vec<Connection>) -> Self {
+        Self { idle: Mutex::new(connections), freed: Condvar::new() }
+    }
+
+    /// Reads within one transaction: everything `read` sees is of one moment.
+    pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let lease = self.lease();
+        let Some(conn) = &lease.conn else {
+            return Err(StoreError::Stopped("the journal is closed".to_owned()));
+        };
+        let transaction = conn.unchecked_transaction()?;
+        let answer = read(&transaction);
+        // Nothing was written, so ending it either way is the same; an error here is the read's error at most.
+        transaction.rollback()?;
+        answer
+    }
+
+    fn lease(&self) -> Lease<'_> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(conn) = idle.pop() {
+                return Lease { pool: self, conn: Some(conn) };
+            }
+            idle = self.freed.wait(idle).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Closes the connections that are idle; with no reader left that is all of them.
+    pub(super) fn close(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// A borrowed connection; dropping it gives it back.
+struct Lease<'a> {
+    pool: &'a Pool,
+    conn: Option<Connection>,
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        if let Some(conn) = self.conn.take() {
+            self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(conn);
+            self.pool.freed.notify_one();
+        }
+    }
+}

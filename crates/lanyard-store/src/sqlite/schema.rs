@@ -1,0 +1,165 @@
+//! The shape of the file and the steps that lead to it. Steps only go forward, each in its own transaction.
+//!
+//! The log is in order of arrival and has no index: a locator per session would dirty a page per event. Everything
+//! but the log, the outcomes and the tokens is a projection that `rebuild` can make again.
+
+use rusqlite::Connection;
+
+use crate::card::search_text;
+use crate::sqlite::Failpoints;
+use crate::sqlite::rows::{Sid, read_record};
+
+/// "LNYD": marks the file as a Lanyard journal.
+pub(super) const APPLICATION_ID: u32 = 0x4C4E_5944;
+
+/// The schema this program writes. The steps are `STEPS[0]` to reach 1, and so on.
+pub(super) const KNOWN: u32 = 2;
+
+type Step = fn(&Connection) -> rusqlite::Result<()>;
+
+const STEPS: [Step; KNOWN as usize] = [log_and_projections, search_index];
+
+/// What `rebuild` throws away and makes again.
+pub(super) const PROJECTIONS: [&str; 6] = ["sessions", "records", "heads", "marks", "aliases", "search"];
+
+const LOG: &str = "
+    CREATE TABLE events (
+        pos INTEGER PRIMARY KEY,
+        sid INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        prev INTEGER NOT NULL, -- pos of the session's event before this one; 0 for none
+        at INTEGER NOT NULL,
+        crc INTEGER NOT NULL,
+        body BLOB NOT NULL
+    );
+    CREATE TABLE outcomes (
+        key BLOB PRIMARY KEY,
+        request BLOB NOT NULL,
+        at INTEGER NOT NULL,
+        crc INTEGER NOT NULL,
+        outcome BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX outcomes_at ON outcomes (at);
+    CREATE TABLE tokens (
+        id BLOB PRIMARY KEY,
+        hash BLOB NOT NULL,
+        actor TEXT NOT NULL,
+        session BLOB,
+        created_at INTEGER NOT NULL,
+        crc INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE meta (
+        key TEXT PRIMARY KEY,
+        value INTEGER NOT NULL,
+        crc INTEGER NOT NULL
+    ) WITHOUT ROWID;
+";
+
+/// Records are apart from the slim rows of the directory: opening reads all of those and none of these.
+const PROJECTED: &str = "
+    CREATE TABLE sessions (
+        sid INTEGER PRIMARY KEY,
+        id BLOB NOT NULL,
+        as_of INTEGER NOT NULL,
+        title TEXT,
+        agent TEXT,
+        owner TEXT NOT NULL,
+        source TEXT NOT NULL,
+        workspace TEXT,
+        plan TEXT,
+        parent BLOB,
+        state TEXT NOT NULL,
+        cause TEXT,
+        stopping INTEGER NOT NULL,
+        memory_mode TEXT NOT NULL,
+        archived INTEGER NOT NULL,
+        deleted INTEGER NOT NULL,
+        turns INTEGER NOT NULL,
+        since INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        last_activity_at INTEGER NOT NULL,
+        text_sum INTEGER NOT NULL,
+        crc INTEGER NOT NULL
+    );
+    CREATE TABLE records (
+        sid INTEGER PRIMARY KEY,
+        as_of INTEGER NOT NULL,
+        crc INTEGER NOT NULL,
+        body BLOB NOT NULL
+    );
+    CREATE TABLE heads (
+        sid INTEGER PRIMARY KEY,
+        seq INTEGER NOT NULL,
+        pos INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        crc INTEGER NOT NULL
+    );
+    CREATE TABLE marks (
+        sid INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        pos INTEGER NOT NULL,
+        PRIMARY KEY (sid, seq)
+    ) WITHOUT ROWID;
+    CREATE TABLE aliases (
+        alias TEXT NOT NULL,
+        sid INTEGER NOT NULL,
+        PRIMARY KEY (alias, sid)
+    ) WITHOUT ROWID;
+";
+
+/// Trigrams find any part of a word, as people search for parts of names.
+const SEARCH: &str = "CREATE VIRTUAL TABLE search USING fts5 (text, tokenize = 'trigram', columnsize = 0);";
+
+fn log_and_projections(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(LOG)?;
+    conn.execute_batch(PROJECTED)
+}
+
+fn search_index(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(SEARCH)?;
+    let mut records = conn.prepare("SELECT as_of, crc, body, sid FROM records")?;
+    let mut insert = conn.prepare("INSERT INTO search (rowid, text) VALUES (?1, ?2)")?;
+    let mut rows = records.query([])?;
+    while let Some(row) = rows.next()? {
+        let sid: Sid = row.get(3)?;
+        // A damaged record keeps its session out of the index until `rebuild`; it must not keep the daemon out.
+        if let Ok(session) = read_record(row, sid)
+            && !session.deleted
+        {
+            insert.execute((sid, search_text(&session)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the projections again, empty.
+pub(super) fn reset_projections(conn: &Connection) -> rusqlite::Result<()> {
+    for table in PROJECTIONS {
+        conn.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
+    }
+    conn.execute_batch(PROJECTED)?;
+    conn.execute_batch(SEARCH)
+}
+
+pub(super) fn version(conn: &Connection) -> rusqlite::Result<u32> {
+    conn.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Takes the file from the version it has to the one this program knows.
+pub(super) fn migrate(conn: &Connection, failpoint: Option<&Failpoints>) -> rusqlite::Result<()> {
+    let pass = || {
+        if let Some(failpoint) = failpoint {
+            failpoint("migration");
+        }
+    };
+    let from = version(conn)?;
+    for (step, to) in STEPS.iter().zip(1..=KNOWN).skip(from as usize) {
+        let transaction = conn.unchecked_transaction()?;
+        step(&transaction)?;
+        transaction.pragma_update(None, "user_version", to)?;
+        pass();
+        transaction.commit()?;
+        pass();
+    }
+    Ok(())
+}

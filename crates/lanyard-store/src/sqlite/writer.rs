@@ -1,0 +1,231 @@
+//! The one connection that writes. Append before act: what it answers `Ok` to is on disk.
+//!
+//! After any failure it writes nothing more until it has been recovered: what a failed write or fsync left behind is
+//! unknown, and trying again would only hide that.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use lanyard_core::Session;
+use rusqlite::wal::CheckpointMode;
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::card::{Card, search_text};
+use crate::error::{AppendError, StoreError};
+use crate::journal::{Batch, KeptOutcome};
+use crate::sqlite::boot::store_settled;
+use crate::sqlite::catalog::Catalog;
+use crate::sqlite::heads::Elevator;
+use crate::sqlite::plan::{Change, Plan};
+use crate::sqlite::read::MARK_EVERY;
+use crate::sqlite::rows::{
+    Head, PUT_CARD, Pos, Sid, Sum, encode_record, event_sum, head_sum, put_card, record_sum, signed,
+};
+
+/// How long the writer waits for readers when it has to reset the write-ahead log itself.
+const RESET_PATIENCE: Duration = Duration::from_millis(250);
+
+pub(super) struct Writer {
+    /// None between a failed attempt to recover and the next one.
+    pub(super) conn: Option<Connection>,
+    pub(super) elevator: Elevator,
+    /// The last position taken.
+    pub(super) end: Pos,
+    /// Pages in the write-ahead log after the last commit.
+    pub(super) wal_pages: Arc<AtomicI32>,
+    /// Pages in the write-ahead log when a checkpoint was last asked for.
+    pub(super) asked_at: i32,
+    /// Why nothing may be written.
+    pub(super) failed: Option<String>,
+}
+
+impl Writer {
+    /// The connection, when writing is allowed.
+    pub(super) fn usable(&self) -> Result<&Connection, StoreError> {
+        match (&self.failed, &self.conn) {
+            (None, Some(conn)) => Ok(conn),
+            (Some(why), _) => Err(StoreError::Stopped(why.clone())),
+            (None, None) => Err(StoreError::Stopped("the journal is closed".to_owned())),
+        }
+    }
+
+    /// Runs `write` in one transaction and commits it. Any error stops the writer.
+    pub(super) fn commit<T>(
+        &mut self,
+        pass: impl Fn(&'static str),
+        write: impl FnOnce(&Connection, &mut Elevator) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.usable()?;
+        let Some(conn) = &mut self.conn else {
+            return Err(StoreError::Stopped("the journal is closed".to_owned()));
+        };
+        let elevator = &mut self.elevator;
+        let mut attempt = || -> Result<T, StoreError> {
+            let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let answer = write(&transaction, elevator)?;
+            pass("before_commit");
+            transaction.commit()?;
+            Ok(answer)
+        };
+        match attempt() {
+            Ok(answer) => {
+                pass("after_commit");
+                Ok(answer)
+            }
+            Err(error) => {
+                self.fail(&error);
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn fail(&mut self, error: &StoreError) {
+        let mut why = error.to_string();
+        if let Some(source) = std::error::Error::source(error) {
+            why = format!("{why}: {source}");
+        }
+        tracing::error!(why, "the journal stops writing");
+        self.failed = Some(why);
+    }
+
+    /// Pages in the write-ahead log, when it has grown by `step` since a checkpoint was last asked for.
+    pub(super) fn grown(&mut self, step: i32) -> Option<i32> {
+        let pages = self.wal_pages.load(Ordering::Relaxed);
+        if pages < self.asked_at {
+            self.asked_at = 0;
+        }
+        if pages - self.asked_at < step {
+            return None;
+        }
+        self.asked_at = pages;
+        Some(pages)
+    }
+
+    /// Empties the write-ahead log, so that it begins anew in the space it has. With readers in the way it may not
+    /// get there; the next attempt comes when the log has grown some more.
+    pub(super) fn reset_wal(&mut self) -> Result<(), StoreError> {
+        let conn = self.usable()?;
+        conn.busy_timeout(RESET_PATIENCE)?;
+        match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::RESTART) {
+            Ok(_) => self.asked_at = 0,
+            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {
+                tracing::warn!("readers keep the write-ahead log from being reset");
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+}
+
+/// Everything a batch writes.
+pub(super) fn write_batch(
+    conn: &Connection,
+    elevator: &mut Elevator,
+    batch: &Batch,
+    plan: &Plan,
+    head_of: impl Fn(Sid) -> Head,
+) -> Result<(), StoreError> {
+    write_events(conn, batch, plan)?;
+    for ((sid, card, change), session) in plan.cards.iter().zip(&batch.sessions) {
+        write_session(conn, *sid, card, session, *change)?;
+    }
+    write_outcomes(conn, &batch.outcomes)?;
+    for touched in plan.touched.values() {
+        elevator.touch(touched.sid);
+    }
+    let round = elevator.next(plan.end);
+    write_heads(conn, &round.sids, head_of)?;
+    if let Some(settled) = round.settled {
+        store_settled(conn, settled)?;
+    }
+    Ok(())
+}
+
+fn write_events(conn: &Connection, batch: &Batch, plan: &Plan) -> rusqlite::Result<()> {
+    let mut put = conn.prepare_cached(
+        "INSERT INTO events (pos, sid, seq, prev, at, crc, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for (entry, place) in batch.entries.iter().zip(&plan.places) {
+        let (seq, at) = (signed(entry.seq), entry.at.as_millis());
+        let crc = event_sum(place.pos, place.sid, seq, place.prev, at, &entry.body);
+        put.execute((place.pos, place.sid, seq, place.prev, at, crc, &entry.body[..]))?;
+        if entry.seq % MARK_EVERY == 0 {
+            write_mark(conn, place.sid, entry.seq, place.pos)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn write_mark(conn: &Connection, sid: Sid, seq: u64, pos: Pos) -> rusqlite::Result<()> {
+    let mut put = conn.prepare_cached("INSERT OR REPLACE INTO marks (sid, seq, pos) VALUES (?1, ?2, ?3)")?;
+    put.execute((sid, signed(seq), pos))?;
+    Ok(())
+}
+
+pub(super) fn write_session(
+    conn: &Connection,
+    sid: Sid,
+    card: &Card,
+    session: &Session,
+    change: Change,
+) -> Result<(), StoreError> {
+    put_card(&mut conn.prepare_cached(PUT_CARD)?, sid, card)?;
+    let body = encode_record(session)?;
+    let mut put =
+        conn.prepare_cached("INSERT OR REPLACE INTO records (sid, as_of, crc, body) VALUES (?1, ?2, ?3, ?4)")?;
+    put.execute((sid, signed(session.seq), record_sum(sid, session.seq, &body), body))?;
+    let unsearched = matches!(change, Change::Texts | Change::Deleted);
+    if unsearched {
+        conn.prepare_cached("DELETE FROM search WHERE rowid = ?1")?.execute([sid])?;
+    }
+    if matches!(change, Change::New | Change::Texts) {
+        // Aliases are added and never taken away. Those of a deleted session stay, to tell it from an unknown one.
+        let mut put = conn.prepare_cached("INSERT OR IGNORE INTO aliases (alias, sid) VALUES (?1, ?2)")?;
+        for alias in &session.aliases {
+            put.execute((alias, sid))?;
+        }
+        if !card.deleted {
+            let mut put = conn.prepare_cached("INSERT INTO search (rowid, text) VALUES (?1, ?2)")?;
+            put.execute((sid, search_text(session)))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_outcomes(conn: &Connection, outcomes: &[KeptOutcome]) -> Result<(), StoreError> {
+    let mut put = conn.prepare_cached(
+        "INSERT OR REPLACE INTO outcomes (key, request, at, crc, outcome) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    for kept in outcomes {
+        let body = serde_json::to_vec(&kept.outcome)
+            .map_err(|error| StoreError::Damaged(format!("the outcome cannot be written: {error}")))?;
+        let crc = outcome_sum(&kept.key, &kept.request, kept.at.as_millis(), &body);
+        put.execute((kept.key, kept.request, kept.at.as_millis(), crc, body))?;
+    }
+    Ok(())
+}
+
+pub(super) fn outcome_sum(key: &[u8], request: &[u8], at: i64, body: &[u8]) -> u32 {
+    Sum::new().bytes(key).bytes(request).int(at).bytes(body).done()
+}
+
+pub(super) fn write_heads(conn: &Connection, sids: &[Sid], head_of: impl Fn(Sid) -> Head) -> rusqlite::Result<()> {
+    let mut put =
+        conn.prepare_cached("INSERT OR REPLACE INTO heads (sid, seq, pos, at, crc) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for &sid in sids {
+        let head = head_of(sid);
+        put.execute((sid, signed(head.seq), head.pos, head.at, head_sum(sid, &head)))?;
+    }
+    Ok(())
+}
+
+/// Makes a committed batch visible.
+pub(super) fn publish(catalog: &mut Catalog, plan: &Plan) {
+    for (sid, card, _) in &plan.cards {
+        catalog.put_card(*sid, card);
+    }
+    for touched in plan.touched.values() {
+        catalog.put_head(touched.sid, touched.head);
+    }
+}

@@ -1,0 +1,280 @@
+//! The command line: what can be said, and which file answers. One file per command; the groups are the chapters of the
+//! help.
+
+mod alias;
+mod archive;
+mod cancel;
+mod checkpoint;
+mod complete;
+mod completions;
+mod doctor;
+mod down;
+mod fail;
+mod fork;
+mod guide;
+mod help;
+mod init;
+mod link;
+mod logs;
+mod ls;
+mod migrate;
+mod new;
+mod prompt;
+mod replay;
+mod reset;
+mod rm;
+mod schema;
+mod show;
+mod signal;
+mod status;
+mod stop;
+mod target;
+mod token;
+mod tree;
+mod up;
+
+use std::path::{Path, PathBuf};
+
+use clap::{FromArgMatches, Parser, Subcommand};
+use lanyard_daemon::home::Home;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::out::{Form, Out};
+
+/// Start, watch, steer, stop, resume and hand over agents that keep running
+#[derive(Debug, Parser)]
+#[command(name = "lanyard", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
+struct Global {
+    /// Folder of the journal, the token and the socket [default: ~/.local/share/lanyard]
+    #[arg(long, global = true, value_name = "DIR", env = "LANYARD_DATA_DIR", hide_env_values = true)]
+    data_dir: Option<PathBuf>,
+    /// Config file [default: ~/.config/lanyard/config.toml]
+    #[arg(long, global = true, value_name = "FILE", env = "LANYARD_CONFIG", hide_env_values = true)]
+    config: Option<PathBuf>,
+    /// Idempotency key of the change: the same key again gets the first outcome [default: random]
+    #[arg(long, global = true, value_name = "KEY")]
+    key: Option<String>,
+    /// Print JSON, errors too
+    #[arg(long, global = true)]
+    json: bool,
+    /// Say nothing on stderr but errors and warnings
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    #[command(flatten)]
+    Look(Look),
+    #[command(flatten)]
+    Steer(Steer),
+    #[command(flatten)]
+    Arrange(Arrange),
+    #[command(flatten)]
+    Daemon(Daemon),
+    #[command(flatten)]
+    Advanced(Advanced),
+}
+
+#[derive(Debug, Subcommand)]
+enum Look {
+    New(new::New),
+    Ls(ls::Ls),
+    Show(show::Show),
+    Tree(tree::Tree),
+    Logs(logs::Logs),
+}
+
+#[derive(Debug, Subcommand)]
+enum Steer {
+    Prompt(prompt::Prompt),
+    Guide(guide::Guide),
+    Cancel(cancel::Cancel),
+    Stop(stop::Stop),
+    Complete(complete::Complete),
+    Fail(fail::Fail),
+}
+
+#[derive(Debug, Subcommand)]
+enum Arrange {
+    Link(link::Link),
+    Migrate(migrate::Migrate),
+    Fork(fork::Fork),
+    Checkpoint(checkpoint::Checkpoint),
+    Alias(alias::Alias),
+    Archive(archive::Archive),
+    Reset(reset::Reset),
+    Rm(rm::Rm),
+}
+
+#[derive(Debug, Subcommand)]
+enum Daemon {
+    Up(up::Up),
+    Down(down::Down),
+    Status(status::Status),
+    Doctor(doctor::Doctor),
+    Init(init::Init),
+    Token(token::Token),
+}
+
+#[derive(Debug, Subcommand)]
+enum Advanced {
+    Replay(replay::Replay),
+    Signal(signal::Signal),
+    Completions(completions::Completions),
+    #[command(hide = true)]
+    Schema(schema::Schema),
+}
+
+/// Reads the command line. Help and mistakes end the program here.
+pub(crate) fn parse() -> Cli {
+    let mut command = help::command();
+    let matches = command.get_matches_mut();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
+pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
+    let Some(command) = cli.command else {
+        return Out { form: Form::People, quiet: false }.data(help::OVERVIEW);
+    };
+    let context = cli.global.context()?;
+    match command {
+        // The daemon wants all processors; everybody else waits for one answer at a time.
+        Command::Daemon(Daemon::Up(up)) => up.run(&context),
+        Command::Look(command) => block_on(command.run(&context)),
+        Command::Steer(command) => block_on(command.run(&context)),
+        Command::Arrange(command) => block_on(command.run(&context)),
+        Command::Daemon(command) => block_on(command.run(&context)),
+        Command::Advanced(command) => block_on(command.run(&context)),
+    }
+}
+
+impl Look {
+    async fn run(self, context: &Context) -> Result<(), Failure> {
+        match self {
+            Self::New(new) => new.run(context).await,
+            Self::Ls(ls) => ls.run(context).await,
+            Self::Show(show) => show.run(context).await,
+            Self::Tree(tree) => tree.run(context).await,
+            Self::Logs(logs) => logs.run(context).await,
+        }
+    }
+}
+
+impl Steer {
+    async fn run(self, context: &Context) -> Result<(), Failure> {
+        match self {
+            Self::Prompt(prompt) => prompt.run(context).await,
+            Self::Guide(guide) => guide.run(context).await,
+            Self::Cancel(cancel) => cancel.run(context).await,
+            Self::Stop(stop) => stop.run(context).await,
+            Self::Complete(complete) => complete.run(context).await,
+            Self::Fail(fail) => fail.run(context).await,
+        }
+    }
+}
+
+impl Arrange {
+    async fn run(self, context: &Context) -> Result<(), Failure> {
+        match self {
+            Self::Link(link) => link.run(context).await,
+            Self::Migrate(migrate) => migrate.run(context).await,
+            Self::Fork(fork) => fork.run(context).await,
+            Self::Checkpoint(checkpoint) => checkpoint.run(context).await,
+            Self::Alias(alias) => alias.run(context).await,
+            Self::Archive(archive) => archive.run(context).await,
+            Self::Reset(reset) => reset.run(context).await,
+            Self::Rm(rm) => rm.run(context).await,
+        }
+    }
+}
+
+impl Daemon {
+    async fn run(self, context: &Context) -> Result<(), Failure> {
+        match self {
+            Self::Up(up) => up.detach(context).await,
+            Self::Down(down) => down.run(context).await,
+            Self::Status(status) => status.run(context).await,
+            Self::Doctor(doctor) => doctor.run(context).await,
+            Self::Init(init) => init.run(context),
+            Self::Token(token) => token.run(context).await,
+        }
+    }
+}
+
+impl Advanced {
+    async fn run(self, context: &Context) -> Result<(), Failure> {
+        match self {
+            Self::Replay(replay) => replay.run(context).await,
+            Self::Signal(signal) => signal.run(context).await,
+            Self::Completions(completions) => completions.run(context),
+            Self::Schema(schema) => schema.run(context),
+        }
+    }
+}
+
+fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::local("runtime", format!("cannot start: {error}"), ""))?
+        .block_on(work)
+}
+
+impl Cli {
+    /// Known before anything else, so that the first error comes in the right form too.
+    pub(crate) fn form(&self) -> Form {
+        self.global.form()
+    }
+}
+
+impl Global {
+    fn form(&self) -> Form {
+        if self.json { Form::Json } else { Form::People }
+    }
+
+    fn context(self) -> Result<Context, Failure> {
+        let out = Out { form: self.form(), quiet: self.quiet };
+        let dir = match self.data_dir {
+            Some(dir) => dir,
+            None => user_folder("XDG_DATA_HOME", ".local/share", "--data-dir")?,
+        };
+        let config = match self.config {
+            Some(file) => file,
+            None => user_folder("XDG_CONFIG_HOME", ".config", "--config")?.join("config.toml"),
+        };
+        let no_start = std::env::var_os("LANYARD_NO_START").is_some_and(|value| !value.is_empty() && value != "0");
+        Ok(Context {
+            home: Home { dir: absolute(&dir)? },
+            config_path: absolute(&config)?,
+            out,
+            key: self.key,
+            may_start: !no_start,
+        })
+    }
+}
+
+/// `lanyard` in the user's folder for data or configuration.
+fn user_folder(variable: &str, below_home: &str, option: &str) -> Result<PathBuf, Failure> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    set(variable)
+        .or_else(|| set("HOME").map(|home| home.join(below_home)))
+        .map(|folder| folder.join("lanyard"))
+        .ok_or_else(|| Failure::usage("there is no home folder: HOME is not set", format!("name a place with {option}")))
+}
+
+/// The daemon works in another folder, so it needs whole paths.
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path)
+        .map_err(|error| Failure::usage(format!("cannot use the path {}: {error}", path.display()), ""))
+}

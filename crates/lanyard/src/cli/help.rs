@@ -1,0 +1,72 @@
+//! The first page of the help, in chapters, and the overview that `lanyard` alone prints.
+
+use std::fmt::Write;
+
+use clap::{CommandFactory, Subcommand};
+
+use super::{Advanced, Arrange, Cli, Daemon, Look, Steer};
+
+pub(super) const OVERVIEW: &str = "\
+Lanyard keeps agent sessions alive, and lets you watch, steer and stop them from anywhere.
+
+  lanyard new --title \"fix the login test\"   make a session; prints its id
+  lanyard prompt ID \"run the tests\"          start a turn
+  lanyard ls                                 see what is live
+  lanyard show ID                            see one session
+  lanyard logs -f ID                         follow what happens in it
+  lanyard guide ID \"use the staging key\"     say something to a running agent
+  lanyard stop ID                            ask it to end; again to insist
+
+The daemon starts by itself when it is needed: `lanyard status` shows it, `lanyard down` ends it.
+`lanyard --help` lists all commands, `lanyard COMMAND --help` explains one with examples.
+";
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 refused or failed, 2 not understood, 3 no daemon that answers";
+
+/// The whole command line, its commands listed in chapters.
+pub(super) fn command() -> clap::Command {
+    let chapters = [
+        chapter::<Look>("Sessions"),
+        chapter::<Steer>("Steering"),
+        chapter::<Arrange>("Keeping order"),
+        chapter::<Daemon>("The daemon"),
+        chapter::<Advanced>("Advanced"),
+    ];
+    let template = format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}\nGlobal options:\n{{options}}\n\n{EXIT_CODES}\n",
+        chapters.join("\n")
+    );
+    Cli::command().help_template(template)
+}
+
+fn chapter<T: Subcommand>(title: &str) -> String {
+    let group = T::augment_subcommands(clap::Command::new("group"));
+    let mut text = format!("{title}:\n");
+    for command in group.get_subcommands().filter(|command| !command.is_hide_set()) {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        // Writing to a string cannot fail.
+        drop(writeln!(text, "  {:<11}  {about}", command.get_name()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_says_what_it_does_and_shows_an_example() {
+        for command in command().get_subcommands() {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "{name} says nothing of itself");
+            let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(command.is_hide_set() || examples.contains(&format!("lanyard {name}")), "{name} has no example");
+        }
+    }
+}

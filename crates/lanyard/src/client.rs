@@ -1,0 +1,302 @@
+//! The HTTP client: one connection per command, over the daemon's Unix socket. It knows the API's manners (token, keys,
+//! problems) and nothing of any command.
+
+mod route;
+mod sse;
+
+pub(crate) use route::Route;
+pub(crate) use sse::{Frame, Stream};
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use lanyard_daemon::api::types::{DaemonStatus, Problem};
+use lanyard_daemon::home::Home;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::net::UnixStream;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// How long an answer may take. Generous: a commit waits for a disk, and a disk can be slow.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub(crate) struct Client<'a> {
+    context: &'a Context,
+    wire: Wire,
+}
+
+/// One connection and the right to use it.
+pub(crate) struct Wire {
+    sender: SendRequest<Full<Bytes>>,
+    token: String,
+}
+
+/// A request that can be sent more than once.
+struct Ask<'a> {
+    method: Method,
+    route: &'a Route,
+    body: Option<Bytes>,
+    /// Makes a repeat of a change harmless; questions need none.
+    key: Option<String>,
+    patience: Patience,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    Bounded,
+    /// For work whose length depends on the size of the journal.
+    Endless,
+}
+
+struct Answer {
+    status: StatusCode,
+    body: Bytes,
+}
+
+/// Why there was no answer.
+enum Lost {
+    Broken,
+    Silent,
+}
+
+impl<'a> Client<'a> {
+    pub(crate) fn new(context: &'a Context, wire: Wire) -> Self {
+        Self { context, wire }
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(&mut self, route: &Route) -> Result<T, Failure> {
+        self.ask(Ask::question(route, Patience::Bounded)).await?.read()
+    }
+
+    /// A question that may take as long as it takes.
+    pub(crate) async fn get_patiently<T: DeserializeOwned>(&mut self, route: &Route) -> Result<T, Failure> {
+        self.ask(Ask::question(route, Patience::Endless)).await?.read()
+    }
+
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &mut self,
+        route: &Route,
+        body: &impl Serialize,
+    ) -> Result<T, Failure> {
+        self.change(Method::POST, route, Some(encode(body)?), Patience::Bounded).await?.read()
+    }
+
+    pub(crate) async fn post_patiently<T: DeserializeOwned>(
+        &mut self,
+        route: &Route,
+        body: &impl Serialize,
+    ) -> Result<T, Failure> {
+        self.change(Method::POST, route, Some(encode(body)?), Patience::Endless).await?.read()
+    }
+
+    pub(crate) async fn delete<T: DeserializeOwned>(
+        &mut self,
+        route: &Route,
+        body: &impl Serialize,
+    ) -> Result<T, Failure> {
+        self.change(Method::DELETE, route, Some(encode(body)?), Patience::Bounded).await?.read()
+    }
+
+    /// Deletes what answers with nothing.
+    pub(crate) async fn remove(&mut self, route: &Route) -> Result<(), Failure> {
+        self.change(Method::DELETE, route, None, Patience::Bounded).await.map(drop)
+    }
+
+    /// Asks the daemon to shut down. Not repeated: a broken connection is what was asked for.
+    pub(crate) async fn shut_down(mut self) -> Result<(), Failure> {
+        let route = Route::to(&["shutdown"]);
+        let body = Some(Bytes::from_static(b"{}"));
+        let ask =
+            Ask { method: Method::POST, route: &route, body, key: Some(self.key()?), patience: Patience::Bounded };
+        match self.wire.attempt(&ask).await {
+            Ok(answer) => answer.accepted().map(drop),
+            Err(Lost::Broken) => Ok(()),
+            Err(Lost::Silent) => Err(silent()),
+        }
+    }
+
+    /// Opens a stream of events. Uses up the connection; a broken stream is the caller's to resume.
+    pub(crate) async fn stream(mut self, route: &Route) -> Result<Option<Stream>, Failure> {
+        let request = Request::get(route.as_str()).header(ACCEPT, "text/event-stream");
+        let Ok(request) = self.wire.dressed(request).body(Full::default()) else { return Err(unsendable()) };
+        let Ok(response) = self.wire.sender.send_request(request).await else { return Ok(None) };
+        let status = response.status();
+        if status.is_success() {
+            return Ok(Some(Stream::new(response.into_body())));
+        }
+        let Ok(body) = response.into_body().collect().await else { return Ok(None) };
+        Err(Answer { status, body: body.to_bytes() }.refusal())
+    }
+
+    async fn change(
+        &mut self,
+        method: Method,
+        route: &Route,
+        body: Option<Bytes>,
+        patience: Patience,
+    ) -> Result<Answer, Failure> {
+        let key = Some(self.key()?);
+        self.ask(Ask { method, route, body, key, patience }).await
+    }
+
+    /// The key the user gave, or a fresh one.
+    fn key(&self) -> Result<String, Failure> {
+        if let Some(key) = &self.context.key {
+            return Ok(key.clone());
+        }
+        let mut bits = [0_u8; 16];
+        getrandom::fill(&mut bits)
+            .map_err(|error| Failure::local("no_randomness", format!("cannot make a random key: {error}"), ""))?;
+        Ok(format!("cli-{:032x}", u128::from_ne_bytes(bits)))
+    }
+
+    /// Sends the request, and once more if the connection breaks before there is an answer: the key makes sure that a
+    /// change is made once, whichever of the two arrived.
+    async fn ask(&mut self, ask: Ask<'_>) -> Result<Answer, Failure> {
+        match self.wire.attempt(&ask).await {
+            Ok(answer) => return answer.accepted(),
+            Err(Lost::Silent) => return Err(silent()),
+            Err(Lost::Broken) => {}
+        }
+        let how = if ask.key.is_some() { "asking again with the same key" } else { "asking again" };
+        self.context.out.note(&format!("the connection broke before an answer; {how}"));
+        self.wire = match self.context.wire().await {
+            Ok(wire) => wire,
+            Err(failure) if ask.key.is_none() => return Err(failure),
+            Err(_) => return Err(uncertain(ask.key.as_deref())),
+        };
+        match self.wire.attempt(&ask).await {
+            Ok(answer) => answer.accepted(),
+            Err(Lost::Silent) => Err(silent()),
+            Err(Lost::Broken) => Err(uncertain(ask.key.as_deref())),
+        }
+    }
+}
+
+impl<'a> Ask<'a> {
+    fn question(route: &'a Route, patience: Patience) -> Self {
+        Self { method: Method::GET, route, body: None, key: None, patience }
+    }
+}
+
+impl Wire {
+    /// Connects to the daemon of a data folder; `None` when nobody listens there.
+    pub(crate) async fn dial(home: &Home) -> Result<Option<Self>, Failure> {
+        let path = home.socket();
+        let stream = match UnixStream::connect(&path).await {
+            Ok(stream) => stream,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+                return Ok(None);
+            }
+            Err(error) => {
+                let title = format!("cannot connect to {}: {error}", path.display());
+                return Err(Failure::unreachable("socket_unusable", title, "run `lanyard doctor`"));
+            }
+        };
+        let token = std::fs::read_to_string(home.token()).map_err(|error| {
+            let title = format!("cannot read the token {}: {error}", home.token().display());
+            Failure::unreachable("token_unreadable", title, "run `lanyard doctor`")
+        })?;
+        let Ok((sender, connection)) = http1::handshake(TokioIo::new(stream)).await else { return Ok(None) };
+        // Ends with the sender; whatever breaks the connection shows in the request that is under way.
+        tokio::spawn(async move {
+            let _ = connection.await;
+        });
+        Ok(Some(Self { sender, token: token.trim().to_owned() }))
+    }
+
+    /// Asks how the daemon is, once; `None` when the connection broke.
+    pub(crate) async fn status(&mut self) -> Result<Option<DaemonStatus>, Failure> {
+        match self.attempt(&Ask::question(&Route::to(&["status"]), Patience::Bounded)).await {
+            Ok(answer) => answer.accepted()?.read().map(Some),
+            Err(Lost::Broken) => Ok(None),
+            Err(Lost::Silent) => Err(silent()),
+        }
+    }
+
+    async fn attempt(&mut self, ask: &Ask<'_>) -> Result<Answer, Lost> {
+        match ask.patience {
+            Patience::Endless => self.send(ask).await,
+            Patience::Bounded => {
+                tokio::time::timeout(ANSWER_TIMEOUT, self.send(ask)).await.unwrap_or(Err(Lost::Silent))
+            }
+        }
+    }
+
+    async fn send(&mut self, ask: &Ask<'_>) -> Result<Answer, Lost> {
+        let mut request = Request::builder().method(ask.method.clone()).uri(ask.route.as_str());
+        request = self.dressed(request);
+        if ask.body.is_some() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        if let Some(key) = &ask.key {
+            request = request.header("idempotency-key", key);
+        }
+        let body = Full::new(ask.body.clone().unwrap_or_default());
+        let request = request.body(body).map_err(|_| Lost::Broken)?;
+        let response = self.sender.send_request(request).await.map_err(|_| Lost::Broken)?;
+        let status = response.status();
+        let body = response.into_body().collect().await.map_err(|_| Lost::Broken)?;
+        Ok(Answer { status, body: body.to_bytes() })
+    }
+
+    fn dressed(&self, request: hyper::http::request::Builder) -> hyper::http::request::Builder {
+        request.header(HOST, "localhost").header(AUTHORIZATION, format!("Bearer {}", self.token))
+    }
+}
+
+impl Answer {
+    fn accepted(self) -> Result<Self, Failure> {
+        if self.status.is_success() { Ok(self) } else { Err(self.refusal()) }
+    }
+
+    fn refusal(&self) -> Failure {
+        let problem = serde_json::from_slice(&self.body).unwrap_or_else(|_| Problem {
+            kind: "about:blank".to_owned(),
+            status: self.status.as_u16(),
+            code: format!("http_{}", self.status.as_u16()),
+            title: format!("the daemon answered {}", self.status),
+            advice: "look at its log, `daemon.log` in the data folder".to_owned(),
+        });
+        Failure::refused(problem)
+    }
+
+    fn read<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        serde_json::from_slice(&self.body).map_err(|error| {
+            let title = format!("the daemon's answer cannot be understood: {error}");
+            Failure::local("answer_unknown", title, "compare the versions with `lanyard status`")
+        })
+    }
+}
+
+fn encode(body: &impl Serialize) -> Result<Bytes, Failure> {
+    serde_json::to_vec(body)
+        .map(Bytes::from)
+        .map_err(|error| Failure::local("request_unwritable", error.to_string(), ""))
+}
+
+fn unsendable() -> Failure {
+    Failure::local("request_unwritable", "the request cannot be written", "")
+}
+
+fn silent() -> Failure {
+    let title = format!("the daemon did not answer within {} s", ANSWER_TIMEOUT.as_secs());
+    Failure::unreachable("daemon_silent", title, "run `lanyard doctor`, and look at `daemon.log` in the data folder")
+}
+
+/// Nothing with effects is repeated behind anyone's back: say what is not known, and how to find out.
+fn uncertain(key: Option<&str>) -> Failure {
+    let advice = match key {
+        Some(key) => format!("run the same command again with `--key {key}`: the change is then made once only"),
+        None => "run it again".to_owned(),
+    };
+    Failure::unreachable("uncertain", "the connection broke before an answer, and there was no second one", advice)
+}

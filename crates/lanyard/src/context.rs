@@ -1,0 +1,66 @@
+//! What every command works with: where the data is, how to talk to the daemon, and where output goes.
+
+use std::path::PathBuf;
+
+use lanyard_core::Timestamp;
+use lanyard_daemon::api::types::DaemonStatus;
+use lanyard_daemon::config::Config;
+use lanyard_daemon::home::Home;
+
+use crate::client::{Client, Route, Wire};
+use crate::failure::{Failure, chain};
+use crate::launch;
+use crate::out::Out;
+
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) home: Home,
+    pub(crate) config_path: PathBuf,
+    pub(crate) out: Out,
+    /// The idempotency key the user chose for this change.
+    pub(crate) key: Option<String>,
+    /// Whether a daemon may be started when none runs.
+    pub(crate) may_start: bool,
+}
+
+impl Context {
+    /// A client of the daemon; of a fresh one when none runs.
+    pub(crate) async fn client(&self) -> Result<Client<'_>, Failure> {
+        Ok(Client::new(self, self.wire().await?))
+    }
+
+    /// A client of the daemon that runs, if one does.
+    pub(crate) async fn client_if_running(&self) -> Result<Option<Client<'_>>, Failure> {
+        Ok(Wire::dial(&self.home).await?.map(|wire| Client::new(self, wire)))
+    }
+
+    pub(crate) async fn wire(&self) -> Result<Wire, Failure> {
+        if let Some(wire) = Wire::dial(&self.home).await? {
+            return Ok(wire);
+        }
+        if !self.may_start {
+            return Err(self.not_running("start one with `lanyard up --detach`; LANYARD_NO_START keeps this from being done for you"));
+        }
+        let started = launch::detached(self, None).await?;
+        self.out.note(&format!("started a daemon at {} (pid {})", started.url(), started.pid));
+        Wire::dial(&self.home).await?.ok_or_else(|| self.not_running("look at `daemon.log` in the data folder"))
+    }
+
+    pub(crate) fn not_running(&self, advice: &str) -> Failure {
+        let title = format!("no daemon is running for {}", self.home.dir.display());
+        Failure::unreachable("daemon_not_running", title, advice)
+    }
+
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
+        Config::load(&self.config_path).map_err(|error| {
+            Failure::local("config_invalid", chain(&error), "correct the file, or see what it can hold with `lanyard init --print`")
+        })
+    }
+}
+
+/// The daemon's clock. Times in tables are told relative to the clock that wrote them: this machine's may differ, and a
+/// scripted one always does.
+pub(crate) async fn daemon_now(client: &mut Client<'_>) -> Result<Timestamp, Failure> {
+    let status: DaemonStatus = client.get(&Route::to(&["status"])).await?;
+    Ok(status.now)
+}

@@ -1,0 +1,147 @@
+//! What went wrong: a sentence for people, a document for programs, and an exit code for scripts.
+
+use std::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+
+use lanyard_daemon::api::types::Problem;
+
+use crate::out::Form;
+use crate::render::text::one_line;
+
+/// Why a command did not do what it was asked to.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something to tell the user.
+    Told { problem: Box<Problem>, exit: Exit },
+    /// Everything worth saying was printed already.
+    Shown,
+    /// Whoever reads the output has had enough, as in `lanyard ls | head`: nothing is wrong.
+    ClosedPipe,
+}
+
+/// The exit codes scripts can rely on; 0 is success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Refused by the daemon, or failed here.
+    Failed = 1,
+    /// The command line makes no sense; clap uses the same code.
+    Usage = 2,
+    /// No daemon, or none that answers.
+    Unreachable = 3,
+}
+
+impl Failure {
+    /// The daemon said no.
+    pub(crate) fn refused(problem: Problem) -> Self {
+        Self::Told { problem: Box::new(problem), exit: Exit::Failed }
+    }
+
+    /// Something failed on this side.
+    pub(crate) fn local(code: &str, title: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self::told(code, title, advice, Exit::Failed)
+    }
+
+    pub(crate) fn usage(title: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self::told("usage", title, advice, Exit::Usage)
+    }
+
+    pub(crate) fn unreachable(code: &str, title: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self::told(code, title, advice, Exit::Unreachable)
+    }
+
+    fn told(code: &str, title: impl Into<String>, advice: impl Into<String>, exit: Exit) -> Self {
+        let problem = Problem {
+            kind: "about:blank".to_owned(),
+            // Not an HTTP answer: it never got that far.
+            status: 0,
+            code: code.to_owned(),
+            title: title.into(),
+            advice: advice.into(),
+        };
+        Self::Told { problem: Box::new(problem), exit }
+    }
+
+    /// Says it on stderr and gives the exit code.
+    pub(crate) fn report(self, form: Form) -> ExitCode {
+        match self {
+            Self::ClosedPipe => ExitCode::SUCCESS,
+            Self::Shown => ExitCode::from(Exit::Failed as u8),
+            Self::Told { problem, exit } => {
+                let text = match form {
+                    Form::People => for_people(&problem),
+                    Form::Json => serde_json::to_string(&problem).unwrap_or_else(|_| for_people(&problem)),
+                };
+                // With stderr closed there is nobody left to tell; the exit code still says it.
+                let _ = writeln!(std::io::stderr(), "{text}");
+                ExitCode::from(exit as u8)
+            }
+        }
+    }
+}
+
+fn for_people(problem: &Problem) -> String {
+    let mut lines = problem.title.lines();
+    let mut text = format!("error: {} [{}]", one_line(lines.next().unwrap_or("")), problem.code);
+    for line in lines {
+        text.push_str("\n  ");
+        text.push_str(line.trim_end());
+    }
+    if !problem.advice.is_empty() {
+        text.push_str("\n  try: ");
+        text.push_str(&one_line(&problem.advice));
+    }
+    text
+}
+
+/// An error with all that led to it, as one sentence.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_its_code_in_brackets_and_says_what_to_try() {
+        let failure = Failure::local("session_ended", "the session has ended as completed", "fork it");
+        let Failure::Told { problem, exit } = failure else { panic!("told") };
+        assert_eq!(
+            for_people(&problem),
+            "error: the session has ended as completed [session_ended]\n  try: fork it"
+        );
+        assert_eq!(exit, Exit::Failed);
+    }
+
+    #[test]
+    fn further_lines_of_an_error_are_indented() {
+        let failure = Failure::local("config_invalid", "the file is wrong:\n1 | x\n  | ^", "");
+        let Failure::Told { problem, .. } = failure else { panic!("told") };
+        assert_eq!(for_people(&problem), "error: the file is wrong: [config_invalid]\n  1 | x\n    | ^");
+    }
+
+    #[test]
+    fn a_chain_names_every_cause() {
+        #[derive(Debug)]
+        struct Outer(std::io::Error);
+        impl std::fmt::Display for Outer {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("cannot use /x")
+            }
+        }
+        impl Error for Outer {
+            fn source(&self) -> Option<&(dyn Error + 'static)> {
+                Some(&self.0)
+            }
+        }
+        assert_eq!(chain(&Outer(std::io::Error::other("no space"))), "cannot use /x: no space");
+    }
+}

@@ -1,0 +1,96 @@
+//! The two streams: data goes to stdout, everything else to stderr. Nothing else in this program prints.
+
+use std::io::{ErrorKind, IsTerminal, Write};
+
+use lanyard_core::Outcome;
+use serde::Serialize;
+
+use crate::failure::{Failure, chain};
+use crate::render::text::one_line;
+
+/// Who the output is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    People,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Out {
+    pub(crate) form: Form,
+    /// Leaves out what is only good to know; errors and warnings are told either way.
+    pub(crate) quiet: bool,
+}
+
+impl Out {
+    pub(crate) fn is_json(&self) -> bool {
+        self.form == Form::Json
+    }
+
+    /// Text that was asked for. A newline is added unless the text ends with one.
+    pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
+        let mut stdout = std::io::stdout().lock();
+        let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.write_all(newline.as_bytes()))
+            .and_then(|()| stdout.flush())
+            .map_err(|error| match error.kind() {
+                ErrorKind::BrokenPipe => Failure::ClosedPipe,
+                _ => Failure::local("output_failed", format!("cannot write to stdout: {error}"), ""),
+            })
+    }
+
+    /// One JSON document.
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(value)
+            .map_err(|error| Failure::local("output_failed", chain(&error), ""))?;
+        self.data(&text)
+    }
+
+    /// Good to know: what was done, what is being waited for.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            say(text);
+        }
+    }
+
+    /// Should be known.
+    pub(crate) fn warn(&self, text: &str) {
+        say(&format!("warning: {}", one_line(text)));
+    }
+
+    /// The receipt of a change. Programs get all of it. People get what they need next on stdout (an id, if there is
+    /// one) and a sentence of what happened on stderr.
+    pub(crate) fn receipt(&self, outcome: &Outcome, data: Option<&str>, sentence: &str) -> Result<(), Failure> {
+        if self.is_json() {
+            return self.json(outcome);
+        }
+        for warning in &outcome.warnings {
+            self.warn(warning);
+        }
+        if outcome.events == 0 {
+            self.note("nothing to change");
+        } else if !sentence.is_empty() {
+            self.note(sentence);
+        }
+        data.map_or(Ok(()), |data| self.data(data))
+    }
+}
+
+/// With stderr closed there is nobody to tell; that is no reason to stop working.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// How many columns a line may have; any number when nobody looks at it in a terminal.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let stdout = std::io::stdout();
+    if !stdout.is_terminal() {
+        return None;
+    }
+    let told = rustix::termios::tcgetwinsize(&stdout).ok().map(|size| usize::from(size.ws_col));
+    let from_env = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    // 80: what every terminal has that says nothing about itself.
+    Some(told.filter(|&columns| columns > 0).or_else(from_env).unwrap_or(80))
+}

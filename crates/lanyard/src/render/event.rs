@@ -1,0 +1,240 @@
+//! An event in one line: where it stands, when it was, what it is, and in a few words what it says.
+
+use lanyard_core::ActorKind;
+use lanyard_core::session::{
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Hands, Opening, Role,
+    Settled, StallKind, StopLevel, TranscriptEvent, TurnEvent, TurnOutcome,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::render::text::{fit, one_line, pad, quoted};
+use crate::render::time::{span, stamp};
+
+/// Columns for the names of events; longer ones push the summary aside.
+const TYPE_COLUMNS: usize = 21;
+/// The summary of an event may be as long as a message; without a terminal to fit it is still bounded.
+const SUMMARY_COLUMNS_MAX: usize = 500;
+
+/// One line for an event as it came over the wire. What this version cannot understand is shown as it is.
+pub(crate) fn line(raw: &Value, max: Option<usize>) -> String {
+    let seq = raw["seq"].as_u64().unwrap_or(0);
+    let (at, summary) = match Envelope::deserialize(raw) {
+        Ok(envelope) => (stamp(envelope.at), summary(&envelope)),
+        Err(_) => (one_line(raw["at"].as_str().unwrap_or("")), one_line(&raw.to_string())),
+    };
+    let kind = kind(raw);
+    let text = format!("{seq:>5}  {at:20}  {}  {}", pad(&kind, TYPE_COLUMNS), fit(&summary, SUMMARY_COLUMNS_MAX));
+    let text = text.trim_end();
+    max.map_or_else(|| text.to_owned(), |max| fit(text, max))
+}
+
+/// The event's name on the wire.
+pub(crate) fn kind(raw: &Value) -> String {
+    one_line(raw["type"].as_str().unwrap_or("?"))
+}
+
+fn summary(envelope: &Envelope) -> String {
+    let text = match &envelope.event {
+        Event::Change(event) => change(event),
+        Event::Turn(event) => turn(event),
+        Event::Context(event) => context(event),
+        Event::Control(event) => control(event),
+        Event::Transcript(event) => return transcript(event),
+    };
+    match envelope.actor.kind {
+        ActorKind::System => text,
+        ActorKind::Operator
+        | ActorKind::Observer
+        | ActorKind::Agent => {
+            words([text, format!("by {}", one_line(&envelope.actor.name))])
+        }
+    }
+}
+
+fn change(event: &ChangeEvent) -> String {
+    match event {
+        ChangeEvent::Created(created) => born(created),
+        ChangeEvent::Linked { parent, previous: Some(previous) } => format!("under {parent}, before {previous}"),
+        ChangeEvent::Linked { parent, previous: None } => format!("under {parent}"),
+        ChangeEvent::ChildLinked { child, agent } => words([child.to_string(), agent.as_deref().map(one_line).unwrap_or_default()]),
+        ChangeEvent::ChildUnlinked { child } => child.to_string(),
+        ChangeEvent::Migrated { from, to, reason } => because(&handed(from, to), Some(reason)),
+        ChangeEvent::AliasAdded { alias } => quoted(alias),
+        ChangeEvent::Archived {} | ChangeEvent::Unarchived {} => String::new(),
+        ChangeEvent::Reset { reason } | ChangeEvent::Deleted { reason } => because("", reason.as_ref()),
+        ChangeEvent::WentIdle { quiet_ms } | ChangeEvent::WentStale { quiet_ms } => {
+            format!("quiet for {}", span(*quiet_ms))
+        }
+        ChangeEvent::Ended { how, reason } => {
+            let how = match how {
+                Ending::Completed => "completed",
+                Ending::Failed => "failed",
+                Ending::Stopped => "stopped",
+            };
+            because(how, reason.as_ref())
+        }
+    }
+}
+
+fn born(created: &Created) -> String {
+    let fork = created.forked_from.map(|fork| format!("forked from {} at {}", fork.session, fork.seq));
+    words([
+        created.state.to_string(),
+        created.agent.as_deref().map(one_line).unwrap_or_default(),
+        created.title.as_deref().map(quoted).unwrap_or_default(),
+        created.parent.map(|parent| format!("under {parent}")).unwrap_or_default(),
+        fork.unwrap_or_default(),
+    ])
+}
+
+fn handed(from: &Hands, to: &Hands) -> String {
+    let named = |what: &str, from: Option<String>, to: Option<String>| match (from, to) {
+        (from, Some(to)) if from.as_ref() != Some(&to) => {
+            format!("{what} {} → {}", from.map_or_else(|| "none".to_owned(), |from| one_line(&from)), one_line(&to))
+        }
+        _ => String::new(),
+    };
+    words([
+        named("agent", from.agent.clone(), to.agent.clone()),
+        named("worker", from.worker.map(|id| id.to_string()), to.worker.map(|id| id.to_string())),
+        named("owner", Some(from.owner.clone()), Some(to.owner.clone())),
+    ])
+}
+
+fn turn(event: &TurnEvent) -> String {
+    match event {
+        TurnEvent::Started { prompt, opening, anchors, .. } => {
+            let returned = match opening {
+                Opening::Returned { after_ms } => format!("back after {}", span(*after_ms)),
+                Opening::New | Opening::Continued => String::new(),
+            };
+            let told = if anchors.is_empty() { String::new() } else { format!("with {}", count(anchors.len(), "anchor")) };
+            words([quoted(prompt), returned, told])
+        }
+        TurnEvent::CancelRequested { reason, forced, .. } => {
+            because(if *forced { "again, not waiting for the agent" } else { "" }, reason.as_ref())
+        }
+        TurnEvent::Finished { outcome, .. } => match outcome {
+            TurnOutcome::Completed => "completed".to_owned(),
+            TurnOutcome::Failed => "failed".to_owned(),
+            TurnOutcome::Refused => "refused by the agent".to_owned(),
+        },
+        TurnEvent::Interrupted { cause, reason, .. } => because(cause.as_str(), reason.as_ref()),
+    }
+}
+
+fn context(event: &ContextEvent) -> String {
+    match event {
+        ContextEvent::AnchorsSet { anchors } => count(anchors.len(), "anchor"),
+        ContextEvent::Compacted { size_before, size_after, anchors_lost, .. } => {
+            let lost = match anchors_lost.len() {
+                0 => String::new(),
+                n => format!("{} lost", count(n, "anchor")),
+            };
+            words([format!("{size_before} → {size_after}"), lost])
+        }
+        ContextEvent::Checkpoint { position, reason } => {
+            let reason = match reason {
+                CheckpointReason::TurnEnd => "end of the turn",
+                CheckpointReason::Interruption => "interruption",
+                CheckpointReason::Compaction => "compaction",
+                CheckpointReason::RiskyTool => "before a risky tool",
+                CheckpointReason::Asked => "asked for",
+            };
+            format!("at {position}, {reason}")
+        }
+        ContextEvent::IssueSeen { hash, score } => {
+            words([one_line(hash), score.map(|score| format!("score {score}")).unwrap_or_default()])
+        }
+        ContextEvent::ErrorSeen { hash } => one_line(hash),
+        ContextEvent::Stalled { kind, hash, repeats } => {
+            let kind = match kind {
+                StallKind::Issue => "issue",
+                StallKind::Error => "error",
+            };
+            format!("the same {kind} {repeats} times, {}", one_line(hash))
+        }
+    }
+}
+
+fn control(event: &ControlEvent) -> String {
+    match event {
+        ControlEvent::StopRequested { level, reason } => because(&stop_level(*level), reason.as_ref()),
+        ControlEvent::StopRaised { to, reason, .. } => because(&stop_level(*to), reason.as_ref()),
+        ControlEvent::StopWithdrawn { reason } => because("", reason.as_ref()),
+        ControlEvent::GuidanceQueued { text, .. } => quoted(text),
+        ControlEvent::GuidanceDelivered { notes, channel } => {
+            format!("{} through {}", count(notes.len(), "note"), one_line(channel))
+        }
+        ControlEvent::GuidanceSettled { notes, how } => {
+            let how = match how {
+                Settled::Acknowledged => "acknowledged",
+                Settled::Withdrawn => "withdrawn",
+            };
+            format!("{} {how}", count(notes.len(), "note"))
+        }
+        ControlEvent::CommandRefused { command, code, state } => {
+            format!("{} while {state}: {}", one_line(command), one_line(code))
+        }
+        ControlEvent::SignalUnexpected { signal, state } => format!("{} while {state}", one_line(signal)),
+    }
+}
+
+fn transcript(event: &TranscriptEvent) -> String {
+    match event {
+        TranscriptEvent::Message { role, text } => {
+            let role = match role {
+                Role::User => "user",
+                Role::Agent => "agent",
+            };
+            format!("{role}: {}", one_line(text))
+        }
+        TranscriptEvent::Thought { text } => one_line(text),
+        TranscriptEvent::ToolCalled { tool, arguments, .. } => {
+            words([one_line(tool), if arguments.is_null() { String::new() } else { one_line(&arguments.to_string()) }])
+        }
+        TranscriptEvent::ToolReturned { is_error, content, .. } => {
+            let content = match content {
+                Value::Null => String::new(),
+                Value::String(text) => one_line(text),
+                Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                    one_line(&content.to_string())
+                }
+            };
+            if *is_error { format!("error: {content}") } else { content }
+        }
+        TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens } => {
+            let context = context_tokens.map(|tokens| format!("{tokens} in context")).unwrap_or_default();
+            words([format!("{input_tokens} in, {output_tokens} out"), context])
+        }
+    }
+}
+
+/// A stop's level with its meaning.
+pub(crate) fn stop_level(level: StopLevel) -> String {
+    let meaning = match level {
+        StopLevel::Graceful => "graceful",
+        StopLevel::Immediate => "immediate",
+        StopLevel::Terminated => "terminated",
+    };
+    format!("level {} ({meaning})", u8::from(level))
+}
+
+fn because(text: &str, reason: Option<&String>) -> String {
+    words([text.to_owned(), reason.map(|reason| quoted(reason)).unwrap_or_default()])
+}
+
+fn count(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// The parts that say something, with a comma between.
+fn words<const N: usize>(parts: [String; N]) -> String {
+    let said: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    said.join(", ")
+}
+
+#[cfg(test)]
+#[path = "event_tests.rs"]
+mod tests;

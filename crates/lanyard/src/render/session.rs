@@ -1,0 +1,134 @@
+//! How a session is named and described in one line, in listings, trees and questions.
+
+use lanyard_core::Timestamp;
+use lanyard_core::session::{InterruptCause, StateName, Status};
+use lanyard_store::Row;
+
+use crate::render::table::{Column, table};
+use crate::render::text::{one_line, quoted};
+use crate::render::time::ago;
+
+/// The state with what qualifies it: `interrupted (crash)`, `executing, stopping`.
+pub(crate) fn state(name: StateName, cause: Option<InterruptCause>, status: Status) -> String {
+    let mut text = name.to_string();
+    if let Some(cause) = cause {
+        text = format!("{text} ({})", cause.as_str());
+    }
+    match status {
+        Status::Stopping => text + ", stopping",
+        Status::Active | Status::Stopped | Status::Completed => text,
+    }
+}
+
+fn state_of(row: &Row) -> String {
+    let mut text = state(row.state, row.cause, row.status);
+    if row.archived {
+        text.push_str(", archived");
+    }
+    text
+}
+
+/// The line of a session in a tree.
+pub(crate) fn line(row: &Row, now: Timestamp) -> String {
+    let mut text = format!("{}  {}", row.id, state_of(row));
+    if let Some(agent) = &row.agent {
+        text.push_str("  ");
+        text.push_str(&one_line(agent));
+    }
+    if let Some(title) = &row.title {
+        text.push_str("  ");
+        text.push_str(&quoted(title));
+    }
+    text.push_str("  ");
+    text.push_str(&ago(now, row.last_activity_at));
+    text
+}
+
+/// What `lanyard ls` shows.
+pub(crate) fn listing(rows: &[Row], now: Timestamp, max: Option<usize>) -> String {
+    const COLUMNS: [Column; 6] = [
+        Column::whole("ID"),
+        Column::whole("STATE"),
+        Column::elastic("AGENT", 8),
+        Column::whole("TURNS"),
+        Column::whole("ACTIVE"),
+        Column::elastic("TITLE", 12),
+    ];
+    let optional = |text: &Option<String>| text.as_deref().map(one_line).unwrap_or_default();
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| {
+            vec![
+                row.id.to_string(),
+                state_of(row),
+                optional(&row.agent),
+                row.turns.to_string(),
+                ago(now, row.last_activity_at),
+                optional(&row.title),
+            ]
+        })
+        .collect();
+    table(&COLUMNS, &cells, max)
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use lanyard_core::session::Lifecycle;
+    use lanyard_core::{MemoryMode, SessionId};
+
+    use super::{Row, StateName, Status, Timestamp};
+
+    /// A row whose id ends in `n`.
+    pub(crate) fn row(n: u128, parent: Option<u128>, title: &str) -> Row {
+        let at = Timestamp::from_millis(1_794_729_600_000);
+        Row {
+            id: SessionId::from_u128(n),
+            title: Some(title.to_owned()).filter(|title| !title.is_empty()),
+            agent: None,
+            owner: "operator".to_owned(),
+            source: "cli".to_owned(),
+            workspace: None,
+            plan: None,
+            parent: parent.map(SessionId::from_u128),
+            state: StateName::Idle,
+            cause: None,
+            status: Status::Active,
+            lifecycle: Lifecycle::Idle,
+            level: 1,
+            memory_mode: MemoryMode::SessionOnly,
+            archived: false,
+            turns: 2,
+            since: at,
+            created_at: at,
+            last_activity_at: at,
+            last_seq: 7,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::testing::row;
+    use super::*;
+
+    #[test]
+    fn a_listing_tells_state_and_time_in_words() {
+        let mut crashed = row(1, None, "fix the\nlogin test");
+        crashed.state = StateName::Interrupted;
+        crashed.cause = Some(InterruptCause::Crash);
+        crashed.archived = true;
+        let mut stopping = row(2, None, "");
+        stopping.state = StateName::Executing;
+        stopping.status = Status::Stopping;
+        stopping.agent = Some("opencode".to_owned());
+        let now = Timestamp::from_millis(1_794_729_600_000 + 200_000);
+        expect![[r"
+            ID                               STATE                          AGENT     TURNS  ACTIVE  TITLE
+            sess_00000000000000000000000001  interrupted (crash), archived            2      3m ago  fix the login test
+            sess_00000000000000000000000002  executing, stopping            opencode  2      3m ago
+        "]]
+        .assert_eq(&listing(&[crashed, stopping], now, None));
+    }
+}

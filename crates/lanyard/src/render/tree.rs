@@ -1,0 +1,115 @@
+//! Families of sessions, drawn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lanyard_core::SessionId;
+use lanyard_daemon::api::types::TreeNode;
+use lanyard_store::Row;
+
+use crate::render::text::fit;
+
+/// Draws a family, one session per line. `line` says what stands on it.
+pub(crate) fn draw(root: &TreeNode, line: &impl Fn(&Row) -> String, max: Option<usize>) -> String {
+    let mut text = String::new();
+    push(&mut text, "", &line(&root.session), max);
+    push_children(&mut text, root, "", line, max);
+    text
+}
+
+fn push_children(
+    text: &mut String,
+    node: &TreeNode,
+    indent: &str,
+    line: &impl Fn(&Row) -> String,
+    max: Option<usize>,
+) {
+    let last = node.children.len().saturating_sub(1);
+    for (at, child) in node.children.iter().enumerate() {
+        let is_last = at == last && !node.truncated;
+        let (branch, below) = if is_last { ("└── ", "    ") } else { ("├── ", "│   ") };
+        push(text, &format!("{indent}{branch}"), &line(&child.session), max);
+        push_children(text, child, &format!("{indent}{below}"), line, max);
+    }
+    if node.truncated {
+        push(text, &format!("{indent}└── "), "… more were left out", max);
+    }
+}
+
+fn push(text: &mut String, branches: &str, line: &str, max: Option<usize>) {
+    let whole = format!("{branches}{line}");
+    text.push_str(&max.map_or_else(|| whole.clone(), |max| fit(&whole, max)));
+    text.push('\n');
+}
+
+/// Puts listed sessions under their parents, oldest first. One whose parent is not in the list is a root.
+pub(crate) fn forest(rows: Vec<Row>) -> Vec<TreeNode> {
+    let listed: BTreeSet<SessionId> = rows.iter().map(|row| row.id).collect();
+    let mut below: BTreeMap<Option<SessionId>, Vec<Row>> = BTreeMap::new();
+    for row in rows {
+        let parent = row.parent.filter(|parent| listed.contains(parent));
+        below.entry(parent).or_default().push(row);
+    }
+    grow(&mut below, None)
+}
+
+fn grow(below: &mut BTreeMap<Option<SessionId>, Vec<Row>>, parent: Option<SessionId>) -> Vec<TreeNode> {
+    let mut rows = below.remove(&parent).unwrap_or_default();
+    rows.sort_by_key(|row| row.id);
+    rows.into_iter()
+        .map(|session| {
+            let children = grow(below, Some(session.id));
+            TreeNode { session, children, truncated: false }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::render::session::testing::row;
+
+    fn family() -> Vec<Row> {
+        vec![
+            row(5, Some(2), "grandchild"),
+            row(4, None, "alone"),
+            row(3, Some(1), "second"),
+            row(2, Some(1), "first"),
+            row(1, None, "hub"),
+            row(6, Some(99), "its parent is elsewhere"),
+        ]
+    }
+
+    fn name(row: &Row) -> String {
+        row.title.clone().unwrap_or_default()
+    }
+
+    #[test]
+    fn children_hang_below_their_parents_oldest_first() {
+        let drawn: String = forest(family()).iter().map(|root| draw(root, &name, None)).collect();
+        expect![[r"
+            hub
+            ├── first
+            │   └── grandchild
+            └── second
+            alone
+            its parent is elsewhere
+        "]]
+        .assert_eq(&drawn);
+    }
+
+    #[test]
+    fn what_was_left_out_is_said_and_lines_fit_the_terminal() {
+        let mut roots = forest(family());
+        roots[0].truncated = true;
+        expect![[r"
+            hub
+            ├── first
+            │   └── grandch…
+            ├── second
+            └── … more were…
+        "]]
+        .assert_eq(&draw(&roots[0], &name, Some(16)));
+    }
+}

@@ -1,0 +1,54 @@
+//! `cargo xtask`: the project's own tooling, in Rust so that it needs nothing but cargo and git.
+//!
+//! One file per subcommand. A new one is a module, a variant of [`Task`] and an arm in `main`.
+#![allow(clippy::print_stdout, reason = "a command line tool: data goes to stdout, talk to stderr")]
+
+mod allow;
+mod audit;
+mod process;
+mod schema;
+mod test;
+mod tidy;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask", about = "Build, check and try Lanyard")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Build Lanyard, start the daemon in the background and say what to try next
+    Up(up::Args),
+    /// Run every check that CI runs, in the same order
+    Test(test::Args),
+    /// Check file sizes, module docs, Markdown links and other habits of the tree
+    Tidy,
+    /// Check the licences and duplicate versions of third-party packages
+    Audit,
+    /// Write schema/openapi.json, or check that it is up to date
+    Schema(schema::Args),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().task {
+        Task::Up(args) => up::run(&args),
+        Task::Test(args) => test::run(&args),
+        Task::Tidy => tidy::run(),
+        Task::Audit => audit::run(),
+        Task::Schema(args) => schema::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

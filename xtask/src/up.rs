@@ -1,0 +1,128 @@
+//! `cargo xtask up`: from a fresh checkout to a running daemon, and what to type next.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::process;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Build the dev profile: quicker to build, slower to run
+    #[arg(long)]
+    debug: bool,
+    /// Further arguments for `lanyard up`
+    #[arg(last = true, value_name = "ARGS")]
+    rest: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let binary = build(args.debug)?;
+    // Started where the user stands, not at the root: relative paths in ARGS are theirs.
+    process::run(Command::new(&binary).args(["up", "--detach"]).args(&args.rest))?;
+    let name = if is_on_path(&binary, env::var_os("PATH")) {
+        "lanyard".to_owned()
+    } else {
+        quoted(&binary.to_string_lossy())
+    };
+    println!("\n{}", next_steps(&name));
+    Ok(())
+}
+
+fn next_steps(name: &str) -> String {
+    format!(
+        "Try next:\n  \
+         {name} new --title \"my first session\"\n  \
+         {name} ls\n  \
+         {name} logs -f ID\n  \
+         {name} down"
+    )
+}
+
+/// Builds the daemon and returns where cargo put it. Cargo is asked rather than guessed: the
+/// target directory, the profile and a configured target triple all have a say in it.
+fn build(debug: bool) -> Result<PathBuf> {
+    let mut command =
+        process::cargo(["build", "-p", "lanyard", "--message-format=json-render-diagnostics"]);
+    if !debug {
+        command.arg("--release");
+    }
+    let messages = process::read(&mut command)?;
+    executable(&messages).context("cargo built no program called `lanyard`")
+}
+
+#[derive(Debug, Deserialize)]
+struct Artifact {
+    target: Target,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Target {
+    name: String,
+}
+
+/// Finds the program among cargo's messages, one JSON object per line, most of other kinds.
+fn executable(messages: &str) -> Option<PathBuf> {
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Artifact>(line).ok())
+        .filter(|artifact| artifact.target.name == "lanyard")
+        .find_map(|artifact| artifact.executable)
+}
+
+/// Whether typing the bare name would start exactly this file, and not some other build of it.
+fn is_on_path(binary: &Path, path: Option<OsString>) -> bool {
+    let (Some(path), Some(name)) = (path, binary.file_name()) else {
+        return false;
+    };
+    let first = env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+    match (first.map(|file| file.canonicalize()), binary.canonicalize()) {
+        (Some(Ok(found)), Ok(built)) => found == built,
+        _ => false,
+    }
+}
+
+/// A path as a shell reads it back.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+    if path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_found_among_cargos_messages() {
+        let messages = r#"{"reason":"compiler-artifact","target":{"name":"lanyard_core"},"executable":null}
+{"reason":"build-script-executed","package_id":"x"}
+{"reason":"compiler-artifact","target":{"name":"lanyard"},"executable":"/t/release/lanyard"}
+{"reason":"build-finished","success":true}"#;
+        assert_eq!(executable(messages), Some(PathBuf::from("/t/release/lanyard")));
+        assert_eq!(executable(""), None);
+    }
+
+    #[test]
+    fn only_the_same_file_counts_as_being_on_the_path() {
+        let me = env::current_exe().unwrap();
+        let folder = me.parent().map(|folder| folder.as_os_str().to_owned());
+        assert!(is_on_path(&me, folder));
+        assert!(!is_on_path(&me, Some("/nowhere".into())));
+        assert!(!is_on_path(&me, None));
+    }
+
+    #[test]
+    fn a_path_with_a_space_is_quoted() {
+        assert_eq!(quoted("/a/b-1.0/lanyard"), "/a/b-1.0/lanyard");
+        assert_eq!(quoted("/a b/it's"), r"'/a b/it'\''s'");
+    }
+}
