@@ -60,6 +60,8 @@ pub enum BootError {
     SocketPath { path: PathBuf },
     #[error("cannot listen on {path}")]
     Socket { path: PathBuf, source: std::io::Error },
+    #[error("the engine ended unexpectedly; what was acknowledged is kept")]
+    EngineLost,
     #[error("cannot get {what} from the system")]
     System { what: &'static str, source: std::io::Error },
 }
@@ -120,7 +122,12 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
     (options.on_ready)(&running);
 
-    told_to_end(&app.shutdown).await.map_err(system("signals"))?;
+    let mut engine_ended = tokio::task::spawn_blocking(move || thread.join());
+    tokio::select! {
+        told = told_to_end(&app.shutdown) => told.map_err(system("signals"))?,
+        // Without its engine a daemon would only refuse; better that whoever watches it starts it again.
+        _ = &mut engine_ended => return Err(BootError::EngineLost),
+    }
     tracing::info!("ending");
     // Streams first, since they never end by themselves; then requests; then the engine, which answers them.
     hub.close();
@@ -129,7 +136,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let _ = serving.await;
     ticking.abort();
     engine.stop().await;
-    let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+    let _ = engine_ended.await;
     let _ = std::fs::remove_file(home.socket());
     tracing::info!("ended");
     drop(claim);

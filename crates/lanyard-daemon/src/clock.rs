@@ -122,8 +122,10 @@ impl Bits {
             Self::Seeded(rng) => rng.u128(..),
             Self::System { block, used } => {
                 if *used + 16 > BLOCK {
-                    // The system that gave the first block does not stop giving.
-                    let _ = getrandom::fill(&mut **block);
+                    // Should the system stop giving, the old block is stretched: never the same bits twice.
+                    if getrandom::fill(&mut **block).is_err() {
+                        blake3::Hasher::new().update(&**block).finalize_xof().fill(&mut **block);
+                    }
                     *used = 0;
                 }
                 let mut bytes = [0; 16];

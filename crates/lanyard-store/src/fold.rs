@@ -62,12 +62,12 @@ impl Fold {
 /// Adds to a list of damage; neighbours of the same kind become one entry, so that a lost page is one line.
 pub(crate) fn note(list: &mut Vec<Damage>, damage: Damage) {
     match list.last_mut() {
-        Some(last)
-            if last.session == damage.session
-                && last.what == damage.what
-                && last.last_seq.checked_add(1) == Some(damage.first_seq) =>
+        Some(before)
+            if before.session == damage.session
+                && before.what == damage.what
+                && before.last_seq.checked_add(1) == Some(damage.first_seq) =>
         {
-            last.last_seq = damage.last_seq;
+            before.last_seq = damage.last_seq;
         }
         Some(_) | None => list.push(damage),
     }

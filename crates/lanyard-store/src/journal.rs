@@ -40,14 +40,23 @@ pub trait Directory: Send + Sync {
     fn find(&self, address: &Address) -> Result<Vec<Found>, StoreError>;
 
     /// Whether a session that is not deleted has this alias in exactly this workspace and plan (S0-01).
-    fn alias_taken(&self, alias: &str, workspace: Option<&str>, plan: Option<&str>) -> Result<bool, StoreError>;
+    fn alias_taken(
+        &self,
+        alias: &str,
+        workspace: Option<&str>,
+        plan: Option<&str>,
+    ) -> Result<bool, StoreError>;
 
     /// A page of sessions, newest first, that match all of the filter. Deleted ones are never listed.
     fn list(&self, filter: &Filter, after: Option<&Cursor>, limit: usize) -> Result<Listing, StoreError>;
 
     /// Sessions in `state` since `before` or earlier, longest first: candidates for timers and for recovery at boot.
-    fn in_state_since(&self, state: StateName, before: Timestamp, limit: usize)
-    -> Result<Vec<SessionId>, StoreError>;
+    fn in_state_since(
+        &self,
+        state: StateName,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<SessionId>, StoreError>;
 
     /// How many sessions are in each state; deleted ones do not count.
     fn states(&self) -> Result<Vec<(StateName, u64)>, StoreError>;

@@ -145,16 +145,14 @@ pub(crate) fn parse() -> Cli {
 
 pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
     let Some(command) = cli.command else {
-        return Out { form: Form::People, quiet: false }.data(help::OVERVIEW);
+        return Out::new(Form::People, false).data(help::OVERVIEW);
     };
     let context = cli.global.context()?;
     match command {
-        // The daemon wants all processors; everybody else waits for one answer at a time.
-        Command::Daemon(Daemon::Up(up)) => up.run(&context),
         Command::Look(command) => block_on(command.run(&context)),
         Command::Steer(command) => block_on(command.run(&context)),
         Command::Arrange(command) => block_on(command.run(&context)),
-        Command::Daemon(command) => block_on(command.run(&context)),
+        Command::Daemon(command) => command.run(&context),
         Command::Advanced(command) => block_on(command.run(&context)),
     }
 }
@@ -200,14 +198,15 @@ impl Arrange {
 }
 
 impl Daemon {
-    async fn run(self, context: &Context) -> Result<(), Failure> {
+    fn run(self, context: &Context) -> Result<(), Failure> {
         match self {
-            Self::Up(up) => up.detach(context).await,
-            Self::Down(down) => down.run(context).await,
-            Self::Status(status) => status.run(context).await,
-            Self::Doctor(doctor) => doctor.run(context).await,
+            // The daemon wants all processors; everybody else waits for one answer at a time.
+            Self::Up(up) => up.run(context),
+            Self::Down(down) => block_on(down.run(context)),
+            Self::Status(status) => block_on(status.run(context)),
+            Self::Doctor(doctor) => block_on(doctor.run(context)),
             Self::Init(init) => init.run(context),
-            Self::Token(token) => token.run(context).await,
+            Self::Token(token) => block_on(token.run(context)),
         }
     }
 }
@@ -244,7 +243,7 @@ impl Global {
     }
 
     fn context(self) -> Result<Context, Failure> {
-        let out = Out { form: self.form(), quiet: self.quiet };
+        let out = Out::new(self.form(), self.quiet);
         let dir = match self.data_dir {
             Some(dir) => dir,
             None => user_folder("XDG_DATA_HOME", ".local/share", "--data-dir")?,
@@ -253,7 +252,8 @@ impl Global {
             Some(file) => file,
             None => user_folder("XDG_CONFIG_HOME", ".config", "--config")?.join("config.toml"),
         };
-        let no_start = std::env::var_os("LANYARD_NO_START").is_some_and(|value| !value.is_empty() && value != "0");
+        let no_start =
+            std::env::var_os("LANYARD_NO_START").is_some_and(|value| !value.is_empty() && value != "0");
         Ok(Context {
             home: Home { dir: absolute(&dir)? },
             config_path: absolute(&config)?,
@@ -270,7 +270,9 @@ fn user_folder(variable: &str, below_home: &str, option: &str) -> Result<PathBuf
     set(variable)
         .or_else(|| set("HOME").map(|home| home.join(below_home)))
         .map(|folder| folder.join("lanyard"))
-        .ok_or_else(|| Failure::usage("there is no home folder: HOME is not set", format!("name a place with {option}")))
+        .ok_or_else(|| {
+            Failure::usage("there is no home folder: HOME is not set", format!("name a place with {option}"))
+        })
 }
 
 /// The daemon works in another folder, so it needs whole paths.

@@ -5,7 +5,7 @@ mod route;
 mod sse;
 
 pub(crate) use route::Route;
-pub(crate) use sse::{Frame, Stream};
+pub(crate) use sse::Stream;
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 /// How long an answer may take. Generous: a commit waits for a disk, and a disk can be slow.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) struct Client<'a> {
     context: &'a Context,
@@ -114,8 +114,13 @@ impl<'a> Client<'a> {
     pub(crate) async fn shut_down(mut self) -> Result<(), Failure> {
         let route = Route::to(&["shutdown"]);
         let body = Some(Bytes::from_static(b"{}"));
-        let ask =
-            Ask { method: Method::POST, route: &route, body, key: Some(self.key()?), patience: Patience::Bounded };
+        let ask = Ask {
+            method: Method::POST,
+            route: &route,
+            body,
+            key: Some(self.key()?),
+            patience: Patience::Bounded,
+        };
         match self.wire.attempt(&ask).await {
             Ok(answer) => answer.accepted().map(drop),
             Err(Lost::Broken) => Ok(()),
@@ -153,8 +158,9 @@ impl<'a> Client<'a> {
             return Ok(key.clone());
         }
         let mut bits = [0_u8; 16];
-        getrandom::fill(&mut bits)
-            .map_err(|error| Failure::local("no_randomness", format!("cannot make a random key: {error}"), ""))?;
+        getrandom::fill(&mut bits).map_err(|error| {
+            Failure::local("no_randomness", format!("cannot make a random key: {error}"), "")
+        })?;
         Ok(format!("cli-{:032x}", u128::from_ne_bytes(bits)))
     }
 
@@ -289,14 +295,24 @@ fn unsendable() -> Failure {
 
 fn silent() -> Failure {
     let title = format!("the daemon did not answer within {} s", ANSWER_TIMEOUT.as_secs());
-    Failure::unreachable("daemon_silent", title, "run `lanyard doctor`, and look at `daemon.log` in the data folder")
+    Failure::unreachable(
+        "daemon_silent",
+        title,
+        "run `lanyard doctor`, and look at `daemon.log` in the data folder",
+    )
 }
 
 /// Nothing with effects is repeated behind anyone's back: say what is not known, and how to find out.
 fn uncertain(key: Option<&str>) -> Failure {
     let advice = match key {
-        Some(key) => format!("run the same command again with `--key {key}`: the change is then made once only"),
+        Some(key) => {
+            format!("run the same command again with `--key {key}`: the change is then made once only")
+        }
         None => "run it again".to_owned(),
     };
-    Failure::unreachable("uncertain", "the connection broke before an answer, and there was no second one", advice)
+    Failure::unreachable(
+        "uncertain",
+        "the connection broke before an answer, and there was no second one",
+        advice,
+    )
 }

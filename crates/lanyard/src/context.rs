@@ -39,11 +39,15 @@ impl Context {
             return Ok(wire);
         }
         if !self.may_start {
-            return Err(self.not_running("start one with `lanyard up --detach`; LANYARD_NO_START keeps this from being done for you"));
+            return Err(self.not_running(
+                "start one with `lanyard up --detach`; LANYARD_NO_START keeps this from being done for you",
+            ));
         }
         let started = launch::detached(self, None).await?;
         self.out.note(&format!("started a daemon at {} (pid {})", started.url(), started.pid));
-        Wire::dial(&self.home).await?.ok_or_else(|| self.not_running("look at `daemon.log` in the data folder"))
+        Wire::dial(&self.home)
+            .await?
+            .ok_or_else(|| self.not_running("look at `daemon.log` in the data folder"))
     }
 
     pub(crate) fn not_running(&self, advice: &str) -> Failure {
@@ -53,7 +57,11 @@ impl Context {
 
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         Config::load(&self.config_path).map_err(|error| {
-            Failure::local("config_invalid", chain(&error), "correct the file, or see what it can hold with `lanyard init --print`")
+            Failure::local(
+                "config_invalid",
+                chain(&error),
+                "correct the file, or see what it can hold with `lanyard init --print`",
+            )
         })
     }
 }

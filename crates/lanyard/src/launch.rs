@@ -43,8 +43,9 @@ pub(crate) async fn answering(context: &Context) -> Result<Option<Daemon>, Failu
 
 /// Starts a daemon in the background and waits until it answers.
 pub(crate) async fn detached(context: &Context, listen: Option<SocketAddr>) -> Result<Daemon, Failure> {
-    let home = Home::create(&context.home.dir)
-        .map_err(|error| Failure::local("data_dir_unusable", chain(&error), "name another one with --data-dir"))?;
+    let home = Home::create(&context.home.dir).map_err(|error| {
+        Failure::local("data_dir_unusable", chain(&error), "name another one with --data-dir")
+    })?;
     let starting = take_turn(&home).await?;
     // Whoever had the turn before may have started one.
     if let Some(daemon) = answering(context).await? {
@@ -113,7 +114,11 @@ fn spawn(context: &Context, listen: Option<SocketAddr>, log: &File) -> Result<Ch
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?).spawn()
     };
     start().map_err(|error: std::io::Error| {
-        Failure::local("daemon_start_failed", format!("cannot start a daemon: {error}"), "run `lanyard doctor`")
+        Failure::local(
+            "daemon_start_failed",
+            format!("cannot start a daemon: {error}"),
+            "run `lanyard doctor`",
+        )
     })
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Out {
     pub(crate) form: Form,
     /// Leaves out what is only good to know; errors and warnings are told either way.
     pub(crate) quiet: bool,
+    /// How many columns a line of text may have; any number when nobody looks at it in a terminal.
+    pub(crate) columns: Option<usize>,
 }
 
 impl Out {
@@ -27,7 +29,12 @@ impl Out {
         self.form == Form::Json
     }
 
+    pub(crate) fn new(form: Form, quiet: bool) -> Self {
+        Self { form, quiet, columns: terminal_width() }
+    }
+
     /// Text that was asked for. A newline is added unless the text ends with one.
+    #[expect(clippy::unused_self, reason = "who prints has an `Out`, so that one can see who does")]
     pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
         let mut stdout = std::io::stdout().lock();
         let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
@@ -35,9 +42,11 @@ impl Out {
             .write_all(text.as_bytes())
             .and_then(|()| stdout.write_all(newline.as_bytes()))
             .and_then(|()| stdout.flush())
-            .map_err(|error| match error.kind() {
-                ErrorKind::BrokenPipe => Failure::ClosedPipe,
-                _ => Failure::local("output_failed", format!("cannot write to stdout: {error}"), ""),
+            .map_err(|error| {
+                if error.kind() == ErrorKind::BrokenPipe {
+                    return Failure::ClosedPipe;
+                }
+                Failure::local("output_failed", format!("cannot write to stdout: {error}"), "")
             })
     }
 
@@ -56,13 +65,19 @@ impl Out {
     }
 
     /// Should be known.
+    #[expect(clippy::unused_self, reason = "who prints has an `Out`, so that one can see who does")]
     pub(crate) fn warn(&self, text: &str) {
         say(&format!("warning: {}", one_line(text)));
     }
 
     /// The receipt of a change. Programs get all of it. People get what they need next on stdout (an id, if there is
     /// one) and a sentence of what happened on stderr.
-    pub(crate) fn receipt(&self, outcome: &Outcome, data: Option<&str>, sentence: &str) -> Result<(), Failure> {
+    pub(crate) fn receipt(
+        &self,
+        outcome: &Outcome,
+        data: Option<&str>,
+        sentence: &str,
+    ) -> Result<(), Failure> {
         if self.is_json() {
             return self.json(outcome);
         }
@@ -83,8 +98,7 @@ fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// How many columns a line may have; any number when nobody looks at it in a terminal.
-pub(crate) fn terminal_width() -> Option<usize> {
+fn terminal_width() -> Option<usize> {
     let stdout = std::io::stdout();
     if !stdout.is_terminal() {
         return None;

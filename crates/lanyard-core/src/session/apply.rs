@@ -2,7 +2,8 @@
 //! bad event is never written and a damaged log is found.
 
 use crate::session::event::{
-    ChangeEvent, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, TranscriptEvent, TurnEvent,
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event,
+    TranscriptEvent, TurnEvent,
 };
 use crate::session::guidance::{Note, NoteStatus};
 use crate::session::record::{
@@ -217,8 +218,18 @@ impl Session {
                 self.anchors.clone_from(anchors);
                 self.anchors_due.retain(|due| anchors.contains(due));
             }
-            ContextEvent::Compacted { size_before, size_after, anchors_survived, anchors_lost, .. } => {
+            ContextEvent::Compacted {
+                size_before,
+                size_after,
+                anchors_survived,
+                anchors_lost,
+                checkpoint,
+                ..
+            } => {
                 self.compactions += 1;
+                // A compaction is its own checkpoint: it names the last place before it (S1-19).
+                let reason = CheckpointReason::Compaction;
+                remember(&mut self.checkpoints, Checkpoint { position: *checkpoint, at, reason });
                 remember(
                     &mut self.compaction_history,
                     Compaction {
@@ -232,6 +243,7 @@ impl Session {
                 if self.turn.is_none() && alive {
                     self.enter(State::Compacted, at);
                 }
+                return alive && *checkpoint <= self.seq;
             }
             ContextEvent::Checkpoint { position, reason } => {
                 remember(&mut self.checkpoints, Checkpoint { position: *position, at, reason: *reason });

@@ -1,1 +1,1192 @@
-//! Placeholder.
+//! The fold: which events fit where, what the record keeps, how it is shown, and how events look on the wire.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::actor::{Actor, Cause};
+use crate::id::WorkerId;
+use crate::policy::{MemoryMode, Staleness};
+use crate::session::event::{
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Fork, Hands,
+    Opening, Role, Settled, TranscriptEvent, TurnEvent, TurnOutcome,
+};
+use crate::session::stall::StallKind;
+use crate::session::state::InterruptCause;
+use crate::session::testing::{
+    Given, HOUR, MINUTE, add_alias, ann, archived, born, cancel_asked, cancel_turn, checkpoint, compacted,
+    complete, context_compacted, deleted, ended, finished, given, guidance_delivered, guide, in_state,
+    interrupted, interrupted_by, issue_seen, migrate_to_agent, note_id, noted, quiet, reset, said,
+    session_id, set_anchors, short_ids, start_turn, started, stop, stop_at, tool_called, tool_returned,
+    turn_finished, turn_id, usage, work_ended,
+};
+use crate::session::{
+    ApplyError, Lifecycle, Lineage, NewSession, NoteStatus, Policy, Session, SessionView, Signal, State,
+    StateName, Status, StopLevel, replay, view,
+};
+
+mod damaged_logs {
+    use super::*;
+
+    #[test]
+    fn an_empty_log_is_no_session() {
+        assert_eq!(replay([]), Ok(None));
+    }
+
+    #[test]
+    fn a_log_begins_with_the_creation() {
+        let envelope = Envelope { seq: 1, event: started(1), ..next(&given([])) };
+        assert_eq!(replay([&envelope]), Err(ApplyError::NotCreated));
+    }
+
+    #[test]
+    fn a_log_begins_at_one() {
+        let first = Envelope { seq: 2, ..given([]).log[0].clone() };
+        assert_eq!(replay([&first]), Err(ApplyError::Gap { last: 0, found: 2 }));
+    }
+
+    /// S1-07: only two states are states to begin in.
+    #[test]
+    fn a_session_begins_as_beginning_or_custom() {
+        for state in StateName::ALL {
+            let mut first = given([]).log[0].clone();
+            let Event::Change(ChangeEvent::Created(created)) = &mut first.event else { panic!() };
+            created.state = state;
+            let may = matches!(state, StateName::Beginning | StateName::Custom);
+            assert_eq!(
+                Session::born(&first).map(|session| session.state.name()),
+                match may {
+                    true => Ok(state),
+                    false => Err(ApplyError::BadBirth(state)),
+                }
+            );
+        }
+    }
+
+    #[test]
+    fn a_session_is_created_once() {
+        let given = given([]);
+        assert_eq!(apply(&given, given.log[0].event.clone()), Err(ApplyError::CreatedAgain));
+    }
+
+    /// S3-B05: a gap is found, whichever way it goes.
+    #[test]
+    fn a_gap_is_found() {
+        let given = given([]);
+        for found in [0, 1, 3, u64::MAX] {
+            let envelope = Envelope { seq: found, ..next(&given) };
+            assert_eq!(given.session.clone().apply(&envelope), Err(ApplyError::Gap { last: 1, found }));
+        }
+    }
+
+    #[test]
+    fn a_foreign_event_is_found() {
+        let given = given([]);
+        let envelope = Envelope { session: session_id(2), ..next(&given) };
+        assert_eq!(given.session.clone().apply(&envelope), Err(ApplyError::Foreign));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_one_line() {
+        let errors = [
+            ApplyError::Gap { last: 4, found: 6 },
+            ApplyError::Foreign,
+            ApplyError::NotCreated,
+            ApplyError::CreatedAgain,
+            ApplyError::BadBirth(StateName::Idle),
+            ApplyError::Illegal { seq: 7, state: StateName::Completed },
+        ];
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        expect![[r#"
+            event 6 follows event 4
+            the event belongs to another session
+            the log does not begin with `session.created`
+            `session.created` in the middle of a log
+            a session cannot begin as idle
+            event 7 cannot happen while the session is completed"#]]
+        .assert_eq(&lines.join("\n"));
+    }
+
+    /// The log up to the damage is still good.
+    #[test]
+    fn a_log_is_good_up_to_its_damage() {
+        let given = given([started(1), finished(1), noted(1)]);
+        let whole: Vec<_> = given.log.iter().collect();
+        assert_eq!(replay(whole[..2].iter().copied()).unwrap().unwrap().state, State::Executing);
+        assert_eq!(replay([whole[0], whole[1], whole[3]]), Err(ApplyError::Gap { last: 2, found: 4 }));
+        assert_eq!(replay(whole), Ok(Some(given.session)));
+    }
+}
+
+/// S1-17, X-04: what `decide` would refuse, a log cannot hold.
+mod illegal_events {
+    use super::*;
+
+    #[test]
+    fn a_turn_inside_a_turn() {
+        fits_not(&in_state(StateName::Executing), started(2));
+    }
+
+    #[test]
+    fn a_turn_of_an_archived_session() {
+        fits_not(&given([archived()]), started(1));
+    }
+
+    #[test]
+    fn a_turn_under_a_stop() {
+        fits_not(&given([stop_at(StopLevel::Graceful)]), started(1));
+    }
+
+    #[test]
+    fn the_end_of_another_turn() {
+        let given = in_state(StateName::Executing);
+        fits_not(&given, finished(2));
+        fits_not(&given, interrupted(2, InterruptCause::Crash));
+        fits_not(&given, cancel_asked(2));
+    }
+
+    #[test]
+    fn the_end_of_no_turn() {
+        let given = in_state(StateName::BetweenTurn);
+        fits_not(&given, finished(1));
+        fits_not(&given, interrupted(1, InterruptCause::Crash));
+        fits_not(&given, cancel_asked(1));
+    }
+
+    #[test]
+    fn an_end_in_mid_turn() {
+        fits_not(&in_state(StateName::Executing), ended(Ending::Completed));
+    }
+
+    #[test]
+    fn putting_away_in_mid_turn() {
+        let given = in_state(StateName::Executing);
+        fits_not(&given, archived());
+        fits_not(&given, deleted());
+        fits_not(&given, ChangeEvent::Reset { reason: None });
+    }
+
+    #[test]
+    fn a_reset_under_a_stop() {
+        fits_not(&given([stop_at(StopLevel::Terminated)]), ChangeEvent::Reset { reason: None });
+    }
+
+    #[test]
+    fn archiving_twice_and_unarchiving_what_is_not() {
+        fits_not(&given([archived()]), archived());
+        fits_not(&given([]), ChangeEvent::Unarchived {});
+    }
+
+    #[test]
+    fn going_idle_or_stale_out_of_order() {
+        use StateName::{BetweenTurn, Compacted, Idle, Interrupted};
+        for state in StateName::ALL {
+            let idle = apply(&in_state(state), ChangeEvent::WentIdle { quiet_ms: 1 });
+            let stale = apply(&in_state(state), ChangeEvent::WentStale { quiet_ms: 1 });
+            assert_eq!(idle.is_ok(), matches!(state, BetweenTurn | Compacted | Interrupted), "{state}");
+            assert_eq!(stale.is_ok(), matches!(state, Idle | Compacted | Interrupted), "{state}");
+        }
+    }
+
+    #[test]
+    fn a_stop_that_does_not_follow_from_the_one_before() {
+        let raised = |from, to| ControlEvent::StopRaised { from, to, reason: None };
+        fits_not(&given([]), raised(StopLevel::Graceful, StopLevel::Immediate));
+        let stopping = given([stop_at(StopLevel::Immediate)]);
+        fits_not(&stopping, stop_at(StopLevel::Graceful));
+        fits_not(&stopping, raised(StopLevel::Graceful, StopLevel::Immediate));
+        fits_not(&stopping, raised(StopLevel::Immediate, StopLevel::Immediate));
+        fits_not(&stopping, raised(StopLevel::Immediate, StopLevel::Graceful));
+    }
+
+    #[test]
+    fn the_withdrawal_of_no_stop_or_of_a_final_one() {
+        fits_not(&given([]), ControlEvent::StopWithdrawn { reason: None });
+        fits_not(&given([stop_at(StopLevel::Terminated)]), ControlEvent::StopWithdrawn { reason: None });
+    }
+
+    #[test]
+    fn a_checkpoint_ahead_of_the_log() {
+        let ahead = |position| ContextEvent::Checkpoint { position, reason: CheckpointReason::Asked };
+        let given = given([noted(1)]);
+        assert!(apply(&given, ahead(2)).is_ok());
+        fits_not(&given, ahead(3));
+    }
+
+    #[test]
+    fn a_hand_off_from_other_hands() {
+        let hands = |owner: &str| Hands { agent: None, worker: None, owner: owner.into() };
+        let migrated =
+            |from: &str| ChangeEvent::Migrated { from: hands(from), to: hands("cid"), reason: "r".into() };
+        assert!(apply(&given([]), migrated("ann")).is_ok());
+        fits_not(&given([]), migrated("bob"));
+    }
+
+    #[test]
+    fn a_link_from_another_parent() {
+        let linked = |previous| ChangeEvent::Linked { parent: session_id(9), previous };
+        assert!(apply(&given([]), linked(None)).is_ok());
+        fits_not(&given([]), linked(Some(session_id(8))));
+    }
+
+    /// After the end only notes in the margin: names, the shelf, deletion, guidance settled, what was refused.
+    #[test]
+    fn almost_anything_after_the_end() {
+        let ended = in_state(StateName::Completed);
+        let fitting: Vec<String> = samples()
+            .into_iter()
+            .filter(|event| apply(&ended, event.clone()).is_ok())
+            .map(|event| type_of(&event))
+            .collect();
+        expect![[r#"
+            session.child_linked
+            session.child_unlinked
+            session.alias_added
+            session.archived
+            session.deleted
+            guidance.delivered
+            guidance.settled
+            command.refused
+            signal.unexpected"#]]
+        .assert_eq(&fitting.join("\n"));
+    }
+
+    #[test]
+    fn almost_anything_after_the_deletion() {
+        let deleted = given([deleted()]);
+        let fitting: Vec<String> = samples()
+            .into_iter()
+            .filter(|event| apply(&deleted, event.clone()).is_ok())
+            .map(|event| type_of(&event))
+            .collect();
+        expect![[r#"
+            command.refused
+            signal.unexpected"#]]
+        .assert_eq(&fitting.join("\n"));
+    }
+
+    #[track_caller]
+    fn fits_not(given: &Given, event: impl Into<Event>) {
+        let seq = given.session.seq + 1;
+        match apply(given, event) {
+            Err(ApplyError::Illegal { seq: found, .. }) => assert_eq!(found, seq),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+mod the_record {
+    use super::*;
+
+    /// S1-07, S1-08, S1-B11: previous state and history; every transition appends.
+    #[test]
+    fn every_transition_is_in_the_history() {
+        let given = given([]).after_each([
+            start_turn(1),
+            turn_finished(),
+            quiet(HOUR),
+            quiet(48 * HOUR),
+            start_turn(2),
+            work_ended(),
+            complete(),
+        ]);
+        let history: Vec<String> =
+            given.session.history.iter().map(|change| format!("{} {}", change.at, change.state)).collect();
+        expect![[r#"
+            2026-11-15T08:00:00.000Z beginning
+            2026-11-15T08:00:01.000Z executing
+            2026-11-15T08:00:02.000Z between_turn
+            2026-11-15T08:00:03.000Z idle
+            2026-11-15T08:00:04.000Z stale
+            2026-11-15T08:00:05.000Z executing
+            2026-11-15T08:00:06.000Z interrupted
+            2026-11-15T08:00:07.000Z completed"#]]
+        .assert_eq(&history.join("\n"));
+        assert_eq!(given.session.previous_state(), Some(StateName::Interrupted));
+        assert_eq!(given.session.since, given.session.history.back().unwrap().at);
+    }
+
+    #[test]
+    fn a_new_session_has_no_previous_state() {
+        let session = given([]).session;
+        assert_eq!((session.previous_state(), session.history.len()), (None, 1));
+        assert_eq!((session.since, session.last_activity_at), (session.created_at, session.created_at));
+    }
+
+    #[test]
+    fn what_leaves_the_state_as_it_is_leaves_the_history_as_it_is() {
+        let before = given([]);
+        let after = before.clone().after_each([guide(1, "x"), said("y"), checkpoint(), cancel_turn()]);
+        assert_eq!(
+            (after.session.history, after.session.since),
+            (before.session.history, before.session.since)
+        );
+    }
+
+    /// S1-B11: sixteen of each, the newest, whatever the log's length.
+    #[test]
+    fn histories_keep_their_newest_sixteen() {
+        let mut given = given([]);
+        for number in 0..50_u128 {
+            let name = number.to_string();
+            given = given.after_each([
+                migrate_to_agent(&name),
+                start_turn(number),
+                issue_seen(&name, Some(0.5)),
+                turn_finished(),
+                context_compacted(number.try_into().unwrap(), 0, &[]),
+            ]);
+        }
+        let session = given.session;
+        assert_eq!(
+            [session.history.len(), session.handoffs.len(), session.compaction_history.len()],
+            [16; 3]
+        );
+        assert_eq!(
+            [session.checkpoints.len(), session.stall.issues.len(), session.stall.scores.len()],
+            [16; 3]
+        );
+        assert_eq!((session.turns, session.compactions), (50, 50));
+        assert_eq!(session.handoffs.back().unwrap().to.agent.as_deref(), Some("49"));
+        assert_eq!(session.compaction_history.front().unwrap().size_before, 34);
+        assert_eq!(session.stall.issues.front().map(String::as_str), Some("34"));
+    }
+
+    /// S1-20: {timestamp, size before, size after, anchors that survived}.
+    #[test]
+    fn compactions_are_remembered_with_sizes_and_survivors() {
+        let given = given([]).after_each([set_anchors(&["a", "b"]), context_compacted(9_000, 800, &["b"])]);
+        expect![[r#"[{"at":"2026-11-15T08:00:02.000Z","size_before":9000,"size_after":800,"anchors_survived":["b"]}]"#]].assert_eq(&serde_json::to_string(&given.session.compaction_history).unwrap());
+        assert_eq!(given.session.anchors_due, ["a"]);
+    }
+
+    /// S0-06, S0-20, S0-B13: name, time and count; a repeated call refreshes the time.
+    #[test]
+    fn tool_calls_are_counted_and_dated() {
+        let given = in_state(StateName::Executing).after(tool_called("c1", "read")).later(HOUR);
+        let first = given.session.last_tool_call.clone().unwrap();
+        let given = given.after(tool_called("c2", "read"));
+        let second = given.session.last_tool_call.clone().unwrap();
+        assert_eq!((first.count, second.count, second.tool.as_str()), (1, 2, "read"));
+        assert!(second.at.millis_since(first.at) > HOUR);
+        assert_eq!(given.session.last_activity_at, second.at);
+        let third = given.after(tool_called("c3", "bash")).session.last_tool_call.unwrap();
+        assert_eq!((third.count, third.tool.as_str()), (3, "bash"));
+    }
+
+    #[test]
+    fn tokens_add_up_and_the_context_is_the_latest() {
+        let given = in_state(StateName::Executing).after_each([
+            usage(100, 10, Some(5_000)),
+            usage(50, 5, None),
+            usage(u64::MAX, 0, Some(200)),
+        ]);
+        let used = given.session.usage;
+        assert_eq!((used.input_tokens, used.output_tokens, used.context_tokens), (u64::MAX, 15, Some(200)));
+    }
+
+    /// S3-24: a reset forgets the conversation and keeps the session.
+    #[test]
+    fn a_reset_forgets_the_conversation_only() {
+        let busy = given([noted(1)]).after_each([
+            set_anchors(&["a"]),
+            start_turn(1),
+            issue_seen("i", None),
+            turn_finished(),
+            context_compacted(9, 1, &[]),
+            migrate_to_agent("reviewer"),
+            add_alias("x"),
+        ]);
+        let fresh = busy.clone().after(reset()).session;
+        assert_eq!((fresh.compactions, fresh.compaction_history.len(), fresh.anchors_due.len()), (0, 0, 0));
+        assert!(fresh.stall.is_default());
+        assert_eq!((fresh.turns, fresh.aliases, fresh.anchors), (1, vec!["x".into()], vec!["a".into()]));
+        assert_eq!((fresh.guidance, fresh.handoffs), (busy.session.guidance, busy.session.handoffs));
+        assert_eq!(fresh.seq, busy.session.seq + 1);
+    }
+
+    /// S1-B10: time that runs backwards does not take activity back.
+    #[test]
+    fn the_last_activity_never_moves_back() {
+        let mut given = in_state(StateName::Executing).later(HOUR).after(said("x"));
+        let latest = given.session.last_activity_at;
+        given.now = crate::Timestamp::from_millis(0);
+        assert_eq!(given.after(said("y")).session.last_activity_at, latest);
+    }
+
+    /// S0-05: what waits says who wrote it and when.
+    #[test]
+    fn a_note_says_who_and_when() {
+        let given = given([]).later(HOUR).after(guide(1, "left"));
+        let note = &given.session.guidance[0];
+        assert_eq!(
+            (note.by.clone(), note.queued_at, note.status),
+            (ann(), given.log[1].at, NoteStatus::Pending)
+        );
+        let given = given.after(guidance_delivered(&[1]));
+        assert_eq!(given.session.guidance[0].status, NoteStatus::Delivered);
+    }
+
+    /// S0-B13: calls the running turn waits for.
+    #[test]
+    fn open_calls_belong_to_the_running_turn() {
+        let open = |given: &Given| given.session.open_calls.iter().cloned().collect::<Vec<_>>();
+        let given = in_state(StateName::Executing).after_each([tool_called("a", "x"), tool_called("b", "x")]);
+        assert_eq!(open(&given), ["a", "b"]);
+        assert_eq!(open(&given.clone().after_each([tool_returned("a"), tool_returned("zz")])), ["b"]);
+        for end in [turn_finished(), work_ended(), complete()] {
+            assert!(open(&given.clone().after(end)).is_empty());
+        }
+        assert!(open(&in_state(StateName::BetweenTurn).after(tool_called("a", "x"))).is_empty());
+    }
+}
+
+mod the_view {
+    use super::*;
+
+    /// S0-02, S0-13, S0-14, S0-16, X-04: status in S0's words.
+    #[test]
+    fn status_is_active_stopping_stopped_or_completed() {
+        let lines: Vec<String> = StateName::ALL
+            .into_iter()
+            .map(|state| {
+                format!(
+                    "{state}: {:?}, with a stop {:?}; {:?}",
+                    state.status(false),
+                    state.status(true),
+                    state.lifecycle()
+                )
+            })
+            .collect();
+        expect![[r#"
+            beginning: Active, with a stop Stopping; Idle
+            custom: Active, with a stop Stopping; Idle
+            executing: Active, with a stop Stopping; Running
+            between_turn: Active, with a stop Stopping; Idle
+            compacted: Active, with a stop Stopping; Idle
+            interrupted: Active, with a stop Stopping; Idle
+            idle: Active, with a stop Stopping; Idle
+            stale: Active, with a stop Stopping; Idle
+            completed: Completed, with a stop Completed; Terminal
+            failed: Stopped, with a stop Stopped; Terminal
+            stopped: Stopped, with a stop Stopped; Terminal"#]]
+        .assert_eq(&lines.join("\n"));
+    }
+
+    /// S0-02, S3-07: exactly these words.
+    #[test]
+    fn the_words_of_the_views() {
+        let words = |value: Value| value.as_str().map(str::to_owned);
+        let statuses = [Status::Active, Status::Stopping, Status::Stopped, Status::Completed];
+        let names: Vec<_> = statuses.iter().filter_map(|status| words(json!(status))).collect();
+        assert_eq!(names, ["active", "stopping", "stopped", "completed"]);
+        let lifecycles = [Lifecycle::Running, Lifecycle::Idle, Lifecycle::Terminal];
+        let names: Vec<_> = lifecycles.iter().filter_map(|lifecycle| words(json!(lifecycle))).collect();
+        assert_eq!(names, ["running", "idle", "terminal"]);
+    }
+
+    /// S0-14, S0-16, S0-T7: a stop shows while the session lives.
+    #[test]
+    fn a_pending_stop_shows_as_stopping() {
+        let status = |given: Given| given.session.status();
+        assert_eq!(status(given([])), Status::Active);
+        assert_eq!(status(given([]).after(stop())), Status::Stopping);
+        assert_eq!(status(given([]).after_each([stop(), work_ended()])), Status::Stopped);
+        assert_eq!(status(given([]).after_each([stop(), complete()])), Status::Completed);
+        assert_eq!(status(in_state(StateName::Failed)), Status::Stopped);
+    }
+
+    /// S1-07: the states in words.
+    #[test]
+    fn states_are_named() {
+        let names: Vec<&str> = StateName::ALL.iter().map(|state| state.as_str()).collect();
+        expect!["beginning custom executing between_turn compacted interrupted idle stale completed failed stopped"].assert_eq(&names.join(" "));
+        for state in StateName::ALL {
+            assert_eq!(json!(state), json!(state.as_str()));
+            assert_eq!(state.to_string(), state.as_str());
+        }
+    }
+
+    /// S1-B07: the cause is data of the state.
+    #[test]
+    fn an_interrupted_session_shows_its_cause() {
+        for cause in InterruptCause::ALL {
+            let given = interrupted_by(cause);
+            assert_eq!(json!(given.session.state), json!({ "name": "interrupted", "cause": cause.as_str() }));
+            assert_eq!(seen(&given).cause, Some(cause));
+        }
+        assert_eq!(seen(&in_state(StateName::Idle)).cause, None);
+    }
+
+    /// S1-21, S1-22: what can go on, and what cannot.
+    #[test]
+    fn a_session_is_resumable_when_a_turn_could_start() {
+        for state in StateName::ALL {
+            for given in [in_state(state), with_stop(in_state(state)), shelved(in_state(state))] {
+                let starts = given.clone().put(&start_turn(9)).refusal.is_none();
+                assert_eq!(seen(&given).resumable, starts, "{state}");
+            }
+        }
+        assert!(!seen(&given([deleted()])).resumable);
+    }
+
+    /// X-03, S0-60: exactly at ten minutes.
+    #[test]
+    fn a_turn_nobody_hears_of_is_a_suspected_orphan() {
+        let given = in_state(StateName::Executing);
+        let suspected = |quiet_ms| seen_after(&given, quiet_ms).suspected_orphan;
+        assert!(!suspected(10 * MINUTE - 1));
+        assert!(suspected(10 * MINUTE));
+    }
+
+    /// X-03, S0-B13: idle is not orphaned, and neither is waiting for a tool.
+    #[test]
+    fn a_turn_that_waits_for_a_tool_is_no_orphan() {
+        let waiting = in_state(StateName::Executing).after(tool_called("c", "cargo"));
+        assert!(!seen_after(&waiting, 10 * HOUR).suspected_orphan);
+        assert!(seen_after(&waiting.after(tool_returned("c")), 10 * HOUR).suspected_orphan);
+        assert!(!seen_after(&in_state(StateName::BetweenTurn), 10 * HOUR).suspected_orphan);
+    }
+
+    /// X-03, S1-B10: stale for a week is critical; exactly at the limit.
+    #[test]
+    fn a_session_stale_for_a_week_is_critical() {
+        let given = in_state(StateName::Stale);
+        let critical = |given: &Given, quiet_ms| seen_after(given, quiet_ms).critical;
+        assert!(!critical(&given, 168 * HOUR - 1));
+        assert!(critical(&given, 168 * HOUR));
+        assert!(!critical(&in_state(StateName::Idle), 168 * HOUR));
+    }
+
+    /// X-03: the one table.
+    #[test]
+    fn the_numbers_of_staleness() {
+        expect![[r#"{"suspect_after_ms":600000,"idle_after_ms":3600000,"stale_after_ms":172800000,"critical_after_ms":604800000,"prune_after_ms":86400000}"#]].assert_eq(&serde_json::to_string(&Staleness::default()).unwrap());
+    }
+
+    /// S1-28, S1-30, S1-34: place in the family.
+    #[test]
+    fn level_depth_and_root_come_from_the_lineage() {
+        let session = given([]).session;
+        let at = |ancestors: &[u128]| {
+            let lineage = Lineage { ancestors: ancestors.iter().copied().map(session_id).collect() };
+            let view = view(&session, &lineage, session.created_at, &Staleness::default());
+            (view.level, view.depth, view.root, view.can_delegate)
+        };
+        assert_eq!(at(&[]), (1, 1, session_id(1), true));
+        assert_eq!(at(&[7]), (2, 2, session_id(7), true));
+        assert_eq!(at(&[8, 7]), (3, 3, session_id(7), false));
+        assert_eq!(at(&[9, 8, 7]), (3, 4, session_id(7), false));
+    }
+
+    #[test]
+    fn who_cannot_have_children_says_so() {
+        let can = |given: &Given| seen(given).can_delegate;
+        assert!(can(&given([])));
+        assert!(!can(&born(&NewSession { leaf: true, ..NewSession::default() })));
+        assert!(!can(&born(&NewSession { depth_limit: Some(1), ..NewSession::default() })));
+        assert!(!can(&in_state(StateName::Completed)));
+        assert!(!can(&given([deleted()])));
+    }
+
+    /// S0-07, S1-02, S3-09: everything there is to know, in one shape.
+    #[test]
+    fn the_whole_view() {
+        let new = NewSession {
+            title: Some("Fix the test".into()),
+            agent: Some("executor".into()),
+            plan: Some("plan-1".into()),
+            purpose: Some("fix".into()),
+            anchors: vec!["never push".into()],
+            ..NewSession::default()
+        };
+        let given = born(&new).after_each([
+            start_turn(1),
+            tool_called("c1", "bash"),
+            usage(100, 20, Some(5_000)),
+            guide(1, "left"),
+            context_compacted(9_000, 1_000, &[]),
+            stop(),
+        ]);
+        expect![[r#"
+            {
+              "id": "sess#1",
+              "title": "Fix the test",
+              "agent": "executor",
+              "worker": null,
+              "owner": "ann",
+              "source": "api",
+              "workspace": null,
+              "plan": "plan-1",
+              "phase": "custom",
+              "purpose": "fix",
+              "state": "executing",
+              "status": "stopping",
+              "lifecycle": "running",
+              "previous_state": "custom",
+              "since": "2026-11-15T08:00:01.000Z",
+              "resumable": false,
+              "suspected_orphan": false,
+              "critical": false,
+              "parent": null,
+              "root": "sess#1",
+              "level": 1,
+              "depth": 1,
+              "depth_limit": 3,
+              "can_delegate": true,
+              "forked_from": null,
+              "aliases": [],
+              "memory_mode": "session_only",
+              "created_at": "2026-11-15T08:00:00.000Z",
+              "last_activity_at": "2026-11-15T08:00:06.000Z",
+              "last_seq": 8,
+              "turns": 1,
+              "active_turn": {
+                "id": "turn#1",
+                "prompt_hash": "c0e199065eef9b207692f6ae9db665a4",
+                "started_at": "2026-11-15T08:00:01.000Z",
+                "cancel_requested": false
+              },
+              "stop": {
+                "level": 1,
+                "requested_at": "2026-11-15T08:00:06.000Z",
+                "by": {
+                  "kind": "operator",
+                  "name": "ann"
+                }
+              },
+              "guidance": [
+                {
+                  "id": "note#1",
+                  "text": "left",
+                  "queued_at": "2026-11-15T08:00:04.000Z",
+                  "by": {
+                    "kind": "operator",
+                    "name": "ann"
+                  },
+                  "status": "pending"
+                }
+              ],
+              "last_tool_call": {
+                "tool": "bash",
+                "at": "2026-11-15T08:00:02.000Z",
+                "count": 1
+              },
+              "usage": {
+                "input_tokens": 100,
+                "output_tokens": 20,
+                "context_tokens": 5000
+              },
+              "anchors": [
+                "never push"
+              ],
+              "compactions": 1,
+              "compaction_history": [
+                {
+                  "at": "2026-11-15T08:00:05.000Z",
+                  "size_before": 9000,
+                  "size_after": 1000,
+                  "anchors_survived": []
+                }
+              ],
+              "checkpoints": [
+                {
+                  "position": 2,
+                  "at": "2026-11-15T08:00:02.000Z",
+                  "reason": "risky_tool"
+                },
+                {
+                  "position": 6,
+                  "at": "2026-11-15T08:00:05.000Z",
+                  "reason": "compaction"
+                }
+              ],
+              "state_history": [
+                {
+                  "state": "custom",
+                  "at": "2026-11-15T08:00:00.000Z"
+                },
+                {
+                  "state": "executing",
+                  "at": "2026-11-15T08:00:01.000Z"
+                }
+              ],
+              "handoffs": [],
+              "stall": {
+                "issue_repeats": 0,
+                "error_repeats": 0,
+                "stalls": 0
+              },
+              "archived": false,
+              "end_reason": null
+            }"#]]
+        .assert_eq(&short_ids(&serde_json::to_string_pretty(&seen(&given)).unwrap()));
+    }
+
+    fn seen(given: &Given) -> SessionView {
+        view(&given.session, &Lineage::default(), given.now, &Staleness::default())
+    }
+
+    fn seen_after(given: &Given, quiet_ms: u64) -> SessionView {
+        let mut given = given.clone();
+        given.now = given.session.last_activity_at;
+        seen(&given.later(quiet_ms))
+    }
+
+    fn with_stop(given: Given) -> Given {
+        given.after(stop())
+    }
+
+    fn shelved(mut given: Given) -> Given {
+        given.session.archived = given.session.turn.is_none();
+        given
+    }
+}
+
+mod the_wire {
+    use super::*;
+
+    /// One line for each type of event: what clients read and what is stored.
+    #[test]
+    fn every_event_on_the_wire() {
+        let lines: Vec<String> =
+            samples().into_iter().map(|event| serde_json::to_string(&event).unwrap()).collect();
+        expect![[r#"
+            {"type":"session.created","data":{"state":"custom","title":"t","agent":"executor","owner":"ann","source":"api","workspace":"/a","plan":"p","phase":"custom","purpose":"fix","parent":"sess#2","forked_from":{"session":"sess#3","seq":7},"aliases":["x"],"anchors":["a"],"policy":{"depth_limit":3,"leaf":true,"memory_mode":"selective"}}}
+            {"type":"session.linked","data":{"parent":"sess#2","previous":"sess#3"}}
+            {"type":"session.child_linked","data":{"child":"sess#4","agent":"executor"}}
+            {"type":"session.child_unlinked","data":{"child":"sess#4"}}
+            {"type":"session.migrated","data":{"from":{"agent":"a","worker":"worker#1","owner":"ann"},"to":{"agent":"b","worker":"worker#1","owner":"ann"},"reason":"r"}}
+            {"type":"session.alias_added","data":{"alias":"y"}}
+            {"type":"session.archived","data":{}}
+            {"type":"session.unarchived","data":{}}
+            {"type":"session.reset","data":{"reason":"r"}}
+            {"type":"session.deleted","data":{"reason":"r"}}
+            {"type":"session.idle","data":{"quiet_ms":3600000}}
+            {"type":"session.stale","data":{"quiet_ms":172800000}}
+            {"type":"session.ended","data":{"how":"failed","reason":"r"}}
+            {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"]}}
+            {"type":"turn.cancel_requested","data":{"turn":"turn#1","reason":"r","forced":true}}
+            {"type":"turn.finished","data":{"turn":"turn#1","outcome":"refused"}}
+            {"type":"turn.interrupted","data":{"turn":"turn#1","cause":"host_lost","reason":"r"}}
+            {"type":"context.anchors_set","data":{"anchors":["a"]}}
+            {"type":"context.compacted","data":{"size_before":9,"size_after":1,"anchors_survived":[],"anchors_lost":[],"nth":1,"checkpoint":1}}
+            {"type":"context.checkpoint","data":{"position":1,"reason":"risky_tool"}}
+            {"type":"context.issue_seen","data":{"hash":"h","score":0.1}}
+            {"type":"context.error_seen","data":{"hash":"h"}}
+            {"type":"context.stalled","data":{"kind":"issue","hash":"h","repeats":3}}
+            {"type":"message","data":{"role":"user","text":"hi"}}
+            {"type":"thought","data":{"text":"hm"}}
+            {"type":"tool.called","data":{"call":"c","tool":"t","arguments":{"a":[1,null]}}}
+            {"type":"tool.returned","data":{"call":"c","is_error":true,"content":"no"}}
+            {"type":"usage.reported","data":{"input_tokens":1,"output_tokens":2,"context_tokens":3}}
+            {"type":"stop.requested","data":{"level":1,"reason":"r"}}
+            {"type":"stop.raised","data":{"from":1,"to":2,"reason":"r"}}
+            {"type":"stop.withdrawn","data":{"reason":"r"}}
+            {"type":"guidance.queued","data":{"note":"note#1","text":"left","warnings":["cut"]}}
+            {"type":"guidance.delivered","data":{"notes":["note#1"],"channel":"mcp"}}
+            {"type":"guidance.settled","data":{"notes":["note#1"],"how":"acknowledged"}}
+            {"type":"command.refused","data":{"command":"stop","code":"c","state":"idle"}}
+            {"type":"signal.unexpected","data":{"signal":"said","state":"idle"}}"#]].assert_eq(&short_ids(&lines.join("\n")));
+    }
+
+    /// `{seq, session, at, actor, cause, type, data}`.
+    #[test]
+    fn an_event_in_its_envelope() {
+        let envelope = Envelope { cause: Some(Cause::Request("key-1".into())), ..enclosed(finished(1)) };
+        expect![[r#"
+            {
+              "seq": 2,
+              "session": "sess_00000000000000000000000001",
+              "at": "2026-11-15T08:00:01.000Z",
+              "actor": {
+                "kind": "system",
+                "name": "runner"
+              },
+              "cause": {
+                "request": "key-1"
+              },
+              "type": "turn.finished",
+              "data": {
+                "turn": "turn_00000000000000000000000001",
+                "outcome": "completed"
+              }
+            }"#]]
+        .assert_eq(&serde_json::to_string_pretty(&envelope).unwrap());
+        let seen = Envelope { cause: Some(Cause::Signal("turn_finished".into())), ..enclosed(finished(1)) };
+        assert_eq!(json!(seen)["cause"], json!({ "signal": "turn_finished" }));
+        assert_eq!(json!(enclosed(finished(1))).get("cause"), None);
+    }
+
+    #[test]
+    fn every_event_round_trips() {
+        for event in samples() {
+            let envelope = enclosed(event);
+            let text = serde_json::to_string(&envelope).unwrap();
+            assert_eq!(serde_json::from_str::<Envelope>(&text).unwrap(), envelope, "{text}");
+            let value = serde_json::to_value(&envelope).unwrap();
+            assert_eq!(serde_json::from_value::<Envelope>(value).unwrap(), envelope);
+        }
+    }
+
+    #[test]
+    fn every_event_has_a_type_of_its_own_and_data() {
+        let mut types: Vec<String> = samples().iter().map(type_of).collect();
+        assert_eq!(types.len(), EVENTS);
+        types.sort();
+        types.dedup();
+        assert_eq!(types.len(), EVENTS);
+        for event in samples() {
+            assert!(json!(event)["data"].is_object(), "{event:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_type_is_an_error() {
+        let mut value = json!(enclosed(finished(1)));
+        value["type"] = json!("turn.sublimated");
+        assert!(serde_json::from_value::<Envelope>(value).is_err());
+    }
+
+    #[test]
+    fn wrong_data_is_an_error() {
+        let broken = |path: &str, wrong: Value| {
+            let mut value = json!(enclosed(stop_at(StopLevel::Graceful)));
+            *value.pointer_mut(path).unwrap() = wrong;
+            serde_json::from_value::<Envelope>(value).is_err()
+        };
+        assert!(broken("/data/level", json!(4)));
+        assert!(broken("/data/level", json!(0)));
+        assert!(broken("/data/level", json!("1")));
+        assert!(broken("/data", json!(null)));
+        assert!(broken("/session", json!("sess_1")));
+        assert!(broken("/at", json!("yesterday")));
+        assert!(broken("/seq", json!(-1)));
+        assert!(broken("/actor/kind", json!("god")));
+        assert!(serde_json::from_str::<Envelope>("{}").is_err());
+        assert!(serde_json::from_str::<Envelope>("[]").is_err());
+        assert!(serde_json::from_str::<Envelope>("").is_err());
+    }
+
+    /// A newer daemon may say more about an event; what an older one knows of it still reads.
+    #[test]
+    fn unknown_fields_are_passed_over() {
+        let mut value = json!(enclosed(finished(1)));
+        value["data"]["weather"] = json!("fine");
+        value["mood"] = json!("good");
+        assert_eq!(serde_json::from_value::<Envelope>(value).unwrap(), enclosed(finished(1)));
+    }
+
+    /// S0-03: levels are numbers.
+    #[test]
+    fn a_stop_level_is_one_two_or_three() {
+        for (number, level) in
+            [(1, StopLevel::Graceful), (2, StopLevel::Immediate), (3, StopLevel::Terminated)]
+        {
+            assert_eq!(json!(level), json!(number));
+            assert_eq!(StopLevel::try_from(number), Ok(level));
+        }
+        expect!["a stop level is 1, 2 or 3, not 4"].assert_eq(&StopLevel::try_from(4).unwrap_err());
+    }
+
+    /// Only what is said and done leaves a session's row as it is.
+    #[test]
+    fn transcript_events_are_not_structural() {
+        let loose: Vec<String> =
+            samples().iter().filter(|event| !event.is_structural()).map(type_of).collect();
+        assert_eq!(loose, ["message", "thought", "tool.called", "tool.returned", "usage.reported"]);
+    }
+
+    /// Strange text travels unharmed.
+    #[test]
+    fn any_text_round_trips() {
+        for text in [
+            "",
+            "\0\u{1b}[31m",
+            "\u{202e}evil",
+            "👩‍👩‍👧‍👦",
+            "\"type\":\"session.deleted\"",
+            "\u{fffd}\u{10ffff}",
+            "a\r\nb",
+        ] {
+            let envelope = enclosed(TranscriptEvent::Message { role: Role::Agent, text: text.into() });
+            let json = serde_json::to_string(&envelope).unwrap();
+            assert!(!json.contains('\n'));
+            assert_eq!(serde_json::from_str::<Envelope>(&json).unwrap(), envelope);
+        }
+    }
+
+    /// What could be written can be read again, however deep the arguments of a call were nested.
+    #[test]
+    fn the_deepest_arguments_a_client_can_send_can_be_stored() {
+        let text = format!(
+            r#"{{"type":"tool_called","call":"c","tool":"t","arguments":{}1{}}}"#,
+            "[".repeat(126),
+            "]".repeat(126)
+        );
+        let signal: Signal = serde_json::from_str(&text).unwrap();
+        let given = in_state(StateName::Executing).after(signal);
+        let stored = serde_json::to_string(given.log.last().unwrap()).unwrap();
+        assert_eq!(&serde_json::from_str::<Envelope>(&stored).unwrap(), given.log.last().unwrap());
+    }
+
+    /// S0-23, S0-T3: persist, then restore, yields the same data.
+    #[test]
+    fn the_record_round_trips() {
+        let full =
+            born(&NewSession { agent: Some("x".into()), anchors: vec!["a".into()], ..NewSession::default() })
+                .after_each([
+                    start_turn(1),
+                    tool_called("c", "bash"),
+                    usage(1, 2, Some(3)),
+                    guide(1, "x"),
+                    issue_seen("i", Some(0.1)),
+                    context_compacted(9, 1, &[]),
+                    cancel_turn(),
+                    stop(),
+                ]);
+        let all = StateName::ALL.map(in_state).into_iter().chain([full, given([archived(), deleted()])]);
+        for Given { session, .. } in all {
+            let text = serde_json::to_string(&session).unwrap();
+            assert_eq!(serde_json::from_str::<Session>(&text).unwrap(), session, "{text}");
+        }
+    }
+
+    /// What is not there takes no space.
+    #[test]
+    fn a_plain_record_is_small() {
+        expect![[r#"
+            {
+              "id": "sess#1",
+              "seq": 1,
+              "state": {
+                "name": "beginning"
+              },
+              "since": "2026-11-15T08:00:00.000Z",
+              "history": [
+                {
+                  "state": "beginning",
+                  "at": "2026-11-15T08:00:00.000Z"
+                }
+              ],
+              "created_at": "2026-11-15T08:00:00.000Z",
+              "last_activity_at": "2026-11-15T08:00:00.000Z",
+              "hands": {
+                "owner": "ann"
+              },
+              "source": "api",
+              "policy": {
+                "depth_limit": 3,
+                "leaf": false,
+                "memory_mode": "session_only"
+              },
+              "turns": 0,
+              "compactions": 0,
+              "refused_in_row": 0
+            }"#]]
+        .assert_eq(&short_ids(&serde_json::to_string_pretty(&given([]).session).unwrap()));
+    }
+
+    #[test]
+    fn signals_are_read_from_agents() {
+        let read = |text: &str| serde_json::from_str::<Signal>(text);
+        assert_eq!(
+            read(r#"{"type":"tool_returned","call":"c"}"#).unwrap(),
+            Signal::ToolReturned { call: "c".into(), is_error: false, content: Value::Null },
+        );
+        assert_eq!(
+            read(r#"{"type":"turn_finished","outcome":"completed"}"#).unwrap(),
+            Signal::TurnFinished { turn: None, outcome: TurnOutcome::Completed },
+        );
+        assert!(
+            read(r#"{"type":"said","role":"agent","text":"x","loud":true}"#).is_err(),
+            "an unknown field"
+        );
+        assert!(read(r#"{"type":"shouted","text":"x"}"#).is_err(), "an unknown type");
+        assert!(read(r#"{"type":"said","role":"god","text":"x"}"#).is_err(), "an unknown role");
+    }
+
+    /// A client that could send these could stop a session's clock.
+    #[test]
+    fn two_signals_are_for_lanyard_alone() {
+        assert!(Signal::DaemonRestarted.is_internal());
+        assert!(Signal::Quiet { for_ms: 1 }.is_internal());
+        assert!(!Signal::WorkEnded { channel: "x".into() }.is_internal());
+    }
+}
+
+/// One event of every type. The numbers below do not compile when one is missing.
+fn samples() -> Vec<Event> {
+    let mut events = change_samples();
+    events.extend(work_samples());
+    events.extend(control_samples());
+    let mut numbers: Vec<usize> = events.iter().map(number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..EVENTS).collect::<Vec<_>>());
+    events
+}
+
+const EVENTS: usize = 36;
+
+fn number(event: &Event) -> usize {
+    match event {
+        Event::Change(event) => match event {
+            ChangeEvent::Created(_) => 0,
+            ChangeEvent::Linked { .. } => 1,
+            ChangeEvent::ChildLinked { .. } => 2,
+            ChangeEvent::ChildUnlinked { .. } => 3,
+            ChangeEvent::Migrated { .. } => 4,
+            ChangeEvent::AliasAdded { .. } => 5,
+            ChangeEvent::Archived {} => 6,
+            ChangeEvent::Unarchived {} => 7,
+            ChangeEvent::Reset { .. } => 8,
+            ChangeEvent::Deleted { .. } => 9,
+            ChangeEvent::WentIdle { .. } => 10,
+            ChangeEvent::WentStale { .. } => 11,
+            ChangeEvent::Ended { .. } => 12,
+        },
+        Event::Turn(event) => match event {
+            TurnEvent::Started { .. } => 13,
+            TurnEvent::CancelRequested { .. } => 14,
+            TurnEvent::Finished { .. } => 15,
+            TurnEvent::Interrupted { .. } => 16,
+        },
+        Event::Context(event) => match event {
+            ContextEvent::AnchorsSet { .. } => 17,
+            ContextEvent::Compacted { .. } => 18,
+            ContextEvent::Checkpoint { .. } => 19,
+            ContextEvent::IssueSeen { .. } => 20,
+            ContextEvent::ErrorSeen { .. } => 21,
+            ContextEvent::Stalled { .. } => 22,
+        },
+        Event::Control(event) => match event {
+            ControlEvent::StopRequested { .. } => 23,
+            ControlEvent::StopRaised { .. } => 24,
+            ControlEvent::StopWithdrawn { .. } => 25,
+            ControlEvent::GuidanceQueued { .. } => 26,
+            ControlEvent::GuidanceDelivered { .. } => 27,
+            ControlEvent::GuidanceSettled { .. } => 28,
+            ControlEvent::CommandRefused { .. } => 29,
+            ControlEvent::SignalUnexpected { .. } => 30,
+        },
+        Event::Transcript(event) => match event {
+            TranscriptEvent::Message { .. } => 31,
+            TranscriptEvent::Thought { .. } => 32,
+            TranscriptEvent::ToolCalled { .. } => 33,
+            TranscriptEvent::ToolReturned { .. } => 34,
+            TranscriptEvent::UsageReported { .. } => 35,
+        },
+    }
+}
+
+fn change_samples() -> Vec<Event> {
+    let hands = |agent: &str| Hands {
+        agent: Some(agent.into()),
+        worker: Some(WorkerId::from_u128(1)),
+        owner: "ann".into(),
+    };
+    let created = Created {
+        state: StateName::Custom,
+        title: Some("t".into()),
+        agent: Some("executor".into()),
+        owner: "ann".into(),
+        source: "api".into(),
+        workspace: Some("/a".into()),
+        plan: Some("p".into()),
+        phase: Some("custom".into()),
+        purpose: Some("fix".into()),
+        parent: Some(session_id(2)),
+        forked_from: Some(Fork { session: session_id(3), seq: 7 }),
+        aliases: vec!["x".into()],
+        anchors: vec!["a".into()],
+        policy: Policy { depth_limit: 3, leaf: true, memory_mode: MemoryMode::Selective },
+    };
+    vec![
+        ChangeEvent::Created(Box::new(created)).into(),
+        ChangeEvent::Linked { parent: session_id(2), previous: Some(session_id(3)) }.into(),
+        ChangeEvent::ChildLinked { child: session_id(4), agent: Some("executor".into()) }.into(),
+        ChangeEvent::ChildUnlinked { child: session_id(4) }.into(),
+        ChangeEvent::Migrated { from: hands("a"), to: hands("b"), reason: "r".into() }.into(),
+        ChangeEvent::AliasAdded { alias: "y".into() }.into(),
+        archived(),
+        ChangeEvent::Unarchived {}.into(),
+        ChangeEvent::Reset { reason: Some("r".into()) }.into(),
+        ChangeEvent::Deleted { reason: Some("r".into()) }.into(),
+        ChangeEvent::WentIdle { quiet_ms: HOUR }.into(),
+        ChangeEvent::WentStale { quiet_ms: 48 * HOUR }.into(),
+        ChangeEvent::Ended { how: Ending::Failed, reason: Some("r".into()) }.into(),
+    ]
+}
+
+fn work_samples() -> Vec<Event> {
+    let started = TurnEvent::Started {
+        turn: turn_id(1),
+        client_turn_id: Some("mine".into()),
+        prompt: "go".into(),
+        prompt_hash: "00".into(),
+        opening: Opening::Returned { after_ms: 5 },
+        anchors: vec!["a".into()],
+    };
+    let cause = InterruptCause::HostLost;
+    vec![
+        started.into(),
+        TurnEvent::CancelRequested { turn: turn_id(1), reason: Some("r".into()), forced: true }.into(),
+        TurnEvent::Finished { turn: turn_id(1), outcome: TurnOutcome::Refused }.into(),
+        TurnEvent::Interrupted { turn: turn_id(1), cause, reason: Some("r".into()) }.into(),
+        ContextEvent::AnchorsSet { anchors: vec!["a".into()] }.into(),
+        compacted(9, 1),
+        ContextEvent::Checkpoint { position: 1, reason: CheckpointReason::RiskyTool }.into(),
+        ContextEvent::IssueSeen { hash: "h".into(), score: Some(0.1) }.into(),
+        ContextEvent::ErrorSeen { hash: "h".into() }.into(),
+        ContextEvent::Stalled { kind: StallKind::Issue, hash: "h".into(), repeats: 3 }.into(),
+        TranscriptEvent::Message { role: Role::User, text: "hi".into() }.into(),
+        TranscriptEvent::Thought { text: "hm".into() }.into(),
+        TranscriptEvent::ToolCalled {
+            call: "c".into(),
+            tool: "t".into(),
+            arguments: json!({ "a": [1, null] }),
+        }
+        .into(),
+        TranscriptEvent::ToolReturned { call: "c".into(), is_error: true, content: json!("no") }.into(),
+        TranscriptEvent::UsageReported { input_tokens: 1, output_tokens: 2, context_tokens: Some(3) }.into(),
+    ]
+}
+
+fn control_samples() -> Vec<Event> {
+    let (from, to) = (StopLevel::Graceful, StopLevel::Immediate);
+    vec![
+        ControlEvent::StopRequested { level: StopLevel::Graceful, reason: Some("r".into()) }.into(),
+        ControlEvent::StopRaised { from, to, reason: Some("r".into()) }.into(),
+        ControlEvent::StopWithdrawn { reason: Some("r".into()) }.into(),
+        ControlEvent::GuidanceQueued { note: note_id(1), text: "left".into(), warnings: vec!["cut".into()] }
+            .into(),
+        ControlEvent::GuidanceDelivered { notes: vec![note_id(1)], channel: "mcp".into() }.into(),
+        ControlEvent::GuidanceSettled { notes: vec![note_id(1)], how: Settled::Acknowledged }.into(),
+        ControlEvent::CommandRefused { command: "stop".into(), code: "c".into(), state: StateName::Idle }
+            .into(),
+        ControlEvent::SignalUnexpected { signal: "said".into(), state: StateName::Idle }.into(),
+    ]
+}
+
+fn type_of(event: &Event) -> String {
+    json!(event)["type"].as_str().unwrap().to_owned()
+}
+
+fn enclosed(event: impl Into<Event>) -> Envelope {
+    Envelope { event: event.into(), ..next(&given([])) }
+}
+
+/// The envelope that would come next.
+fn next(given: &Given) -> Envelope {
+    Envelope {
+        seq: given.session.seq + 1,
+        session: given.session.id,
+        at: given.now,
+        actor: Actor::system("runner"),
+        cause: None,
+        event: noted(9),
+    }
+}
+
+fn apply(given: &Given, event: impl Into<Event>) -> Result<(), ApplyError> {
+    given.session.clone().apply(&Envelope { event: event.into(), ..next(given) })
+}

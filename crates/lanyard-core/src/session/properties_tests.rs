@@ -1,1 +1,644 @@
-//! Placeholder.
+//! What holds for every session, whatever is thrown at it. `Given::put` itself panics when a decision makes an event
+//! that does not apply, so each run here checks that too.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::id::{SessionId, WorkerId};
+use crate::policy::{Limits, MemoryMode, Overlong, Rules};
+use crate::session::event::{Ending, Envelope, Event, Role, TurnOutcome};
+use crate::session::state::InterruptCause;
+use crate::session::testing::{
+    Given, HOUR, Input, ann, archive, born, cancel_turn, complete, context_compacted, daemon_restarted,
+    delete, ended, fail, given, guidance_delivered, guide, in_state, issue_seen, migrate_to_agent, note_id,
+    quiet, reset, session_id, start_turn, stop, tool_called, turn_finished, turn_id, turn_lost, unarchive,
+    withdraw_stop, work_ended,
+};
+use crate::session::{
+    Command, Lineage, NewSession, Refusal, Session, Signal, StateName, create, link, replay,
+};
+use crate::text::NAME_CHARS_MAX;
+use crate::time::Timestamp;
+
+proptest! {
+    /// S1-17, X-04, S1-B11: nothing panics, every event applies, and the log alone makes the session again, before and
+    /// after a trip through JSON.
+    #[test]
+    fn a_log_always_adds_up_to_the_session(steps in vec(step(), 0..80), rules in rules()) {
+        let mut given = given([]).rules(|held| *held = rules);
+        for step in &steps {
+            take(&mut given, step);
+        }
+        prop_assert!(given.log.iter().map(|envelope| envelope.seq).eq(1..=given.session.seq));
+        prop_assert_eq!(replay(&given.log), Ok(Some(given.session.clone())));
+
+        let read_back: Vec<Envelope> = given
+            .log
+            .iter()
+            .map(|envelope| serde_json::from_str(&serde_json::to_string(envelope).unwrap()).unwrap())
+            .collect();
+        prop_assert_eq!(&read_back, &given.log);
+        prop_assert_eq!(replay(&read_back), Ok(Some(given.session.clone())));
+
+        let record = serde_json::to_string(&given.session).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Session>(&record).unwrap(), given.session);
+    }
+
+    /// S1-B10: whatever the clock does.
+    #[test]
+    fn the_last_activity_never_moves_back(steps in vec(step(), 0..80)) {
+        let mut given = given([]);
+        for step in &steps {
+            let before = given.session.last_activity_at;
+            take(&mut given, step);
+            prop_assert!(given.session.last_activity_at >= before);
+        }
+    }
+
+    /// S0-15, S0-B06, X-04: an end is an end.
+    #[test]
+    fn an_ended_session_never_changes_its_state(
+        before in vec(step(), 0..20),
+        how in prop_oneof![Just(Ending::Completed), Just(Ending::Failed), Just(Ending::Stopped)],
+        after in vec(step(), 1..60),
+    ) {
+        let mut given = given([]);
+        for step in &before {
+            take(&mut given, step);
+        }
+        take(&mut given, &Step { input: work_ended(), jump_ms: 0 });
+        if !given.session.state.is_ended() && !given.session.deleted {
+            given = given.event(ended(how));
+        }
+        let first = given.session.clone();
+        for step in &after {
+            take(&mut given, step);
+            prop_assert_eq!(given.session.state, first.state);
+            prop_assert_eq!(given.session.turns, first.turns);
+            prop_assert_eq!(&given.session.stop, &first.stop);
+            prop_assert_eq!(&given.session.end_reason, &first.end_reason);
+        }
+    }
+
+    /// A client in a loop cannot fill the disk with what was refused.
+    #[test]
+    fn refusals_in_a_row_are_bounded(steps in vec(step(), 0..60), repeats in 33..80_usize) {
+        let mut given = given([]);
+        for step in &steps {
+            take(&mut given, step);
+            let length = given.log.len();
+            let mut again = given.clone();
+            let refused = (0..repeats).filter(|_| again.put(&step.input).refusal.is_some()).count();
+            if refused == repeats {
+                prop_assert!(again.log.len() - length <= 32);
+            }
+        }
+    }
+
+    /// A decision depends on nothing but what it is given.
+    #[test]
+    fn the_same_inputs_make_the_same_log(steps in vec(step(), 0..40)) {
+        let run = || {
+            let mut given = given([]);
+            for step in &steps {
+                take(&mut given, step);
+            }
+            given.log
+        };
+        prop_assert_eq!(run(), run());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 256, ..ProptestConfig::default() })]
+
+    /// S1-B11: the record does not grow with the log.
+    #[test]
+    fn the_record_stays_small_however_long_the_log(steps in vec(lasting_step(), 2_000)) {
+        let mut given = given([]);
+        for (number, step) in steps.iter().enumerate() {
+            take(&mut given, step);
+            if number % 100 == 99 {
+                is_bounded(&given.session)?;
+            }
+        }
+        prop_assert!(given.session.seq > 1_000);
+        prop_assert_eq!(replay(&given.log), Ok(Some(given.session)));
+    }
+}
+
+/// The bound with the longest texts there can be: every list full, every character four bytes long.
+#[test]
+fn the_fullest_record_has_a_bound() {
+    let text = |number: u128| format!("{number:04}{}", "🎈".repeat(NAME_CHARS_MAX - 4));
+    let all = |prefix: u128, count: u128| {
+        (0..count).map(|number| text(1_000 * prefix + number)).collect::<Vec<_>>()
+    };
+    let anchors = all(1, 64);
+    let mut given = born(&NewSession {
+        title: Some(text(1)),
+        agent: Some(text(2)),
+        owner: Some(text(3)),
+        source: Some(text(4)),
+        workspace: Some(text(5)),
+        plan: Some(text(6)),
+        phase: Some(text(7)),
+        purpose: Some(text(8)),
+        aliases: all(2, 16),
+        anchors: anchors.clone(),
+        ..NewSession::default()
+    });
+    let mut sizes = Vec::new();
+    for round in 0..6 {
+        for number in round * 20..(round + 1) * 20 {
+            given = given.after_each([
+                guide(number, &text(number)),
+                migrate_to_agent(&text(number)),
+                start_turn(number),
+                tool_called(&text(number), &text(number)),
+                issue_seen(&text(number), Some(0.1)),
+                Signal::ErrorSeen { hash: text(number) }.into(),
+                Signal::ContextCompacted { size_before: 9, size_after: 1, anchors_survived: anchors.clone() }
+                    .into(),
+                Command::CancelTurn { reason: Some(text(number)) }.into(),
+                work_ended(),
+            ]);
+        }
+        sizes.push(serde_json::to_string(&given.session).unwrap().len());
+    }
+    assert!(sizes[5] < 6 << 20, "{sizes:?}");
+    // Guidance is full after four rounds; from then on nothing but numbers of more digits is added.
+    assert!(sizes[5] < sizes[4] + 64, "{sizes:?}");
+}
+
+/// STYLE: from every live state some input sequence reaches an end. All situations a small set of inputs can bring about
+/// are visited, and from each the ways to an end are tried.
+#[test]
+fn every_live_session_can_end() {
+    let situations = reachable();
+    assert!(situations.len() > 100, "only {} situations were found", situations.len());
+    for state in StateName::ALL {
+        assert!(
+            situations.values().any(|given| given.session.state.name() == state),
+            "{state} was not found"
+        );
+    }
+    let ends: [(&str, Vec<Input>); 3] =
+        [("stopped", vec![stop(), work_ended()]), ("completed", vec![complete()]), ("failed", vec![fail()])];
+    for (key, given) in &situations {
+        if given.session.deleted || given.session.state.is_ended() {
+            continue;
+        }
+        for (end, way) in &ends {
+            let after = given.clone().after_each(way.iter().cloned()).session;
+            assert_eq!(after.state.name().as_str(), *end, "from {key}");
+        }
+    }
+}
+
+/// A stop that was asked for needs nobody's goodwill: the end of the work is enough, and it is enough after a restart.
+#[test]
+fn every_pending_stop_is_confirmed_by_the_end_of_the_work() {
+    let mut pending = 0;
+    for (key, given) in reachable() {
+        let session = &given.session;
+        if session.stop.is_none() || session.deleted || session.state.is_ended() {
+            continue;
+        }
+        pending += 1;
+        for signal in [work_ended(), daemon_restarted()] {
+            let after = given.clone().after(signal).session;
+            assert_eq!(after.state.name(), StateName::Stopped, "from {key}");
+        }
+    }
+    assert!(pending > 20, "only {pending} situations with a stop were found");
+}
+
+/// S1-B07: no turn runs on after a restart, and every session that is at rest can be used or says why not.
+#[test]
+fn after_a_restart_nothing_is_executing() {
+    for (key, given) in reachable() {
+        let after = given.after(daemon_restarted());
+        assert!(after.session.turn.is_none(), "from {key}");
+        assert_ne!(after.session.state.name(), StateName::Executing, "from {key}");
+    }
+}
+
+/// A turn is running exactly while the session is executing.
+#[test]
+fn executing_means_that_a_turn_runs() {
+    for (key, given) in reachable() {
+        let executing = given.session.state.name() == StateName::Executing;
+        assert_eq!(given.session.turn.is_some(), executing, "in {key}");
+    }
+}
+
+/// Every situation that can be reached, told apart by what decisions look at, with the shortest way there.
+fn reachable() -> BTreeMap<String, Given> {
+    let inputs = [
+        start_turn(1),
+        cancel_turn(),
+        turn_finished(),
+        turn_lost(InterruptCause::Crash),
+        work_ended(),
+        context_compacted(9, 1, &[]),
+        quiet(HOUR),
+        quiet(48 * HOUR),
+        stop(),
+        withdraw_stop(),
+        complete(),
+        fail(),
+        archive(),
+        unarchive(),
+        reset(),
+        delete(0),
+        guide(1, "x"),
+        guidance_delivered(&[1]),
+        tool_called("c", "read"),
+    ];
+    let one_note = |given: Given| given.rules(|rules| rules.limits.guidance_pending = 1);
+    let mut found = BTreeMap::new();
+    let mut next: VecDeque<Given> =
+        [given([]), in_state(StateName::Custom)].into_iter().map(one_note).collect();
+    while let Some(given) = next.pop_front() {
+        for input in &inputs {
+            let mut after = given.clone();
+            after.put(input);
+            let key = situation(&after.session);
+            if !found.contains_key(&key) {
+                found.insert(key, after.clone());
+                next.push_back(after);
+            }
+        }
+    }
+    found
+}
+
+fn situation(session: &Session) -> String {
+    let cancelled = session.turn.as_ref().is_some_and(|turn| turn.cancel_requested);
+    let level = session.stop.as_ref().map(|stop| u8::from(stop.level));
+    let notes: Vec<_> = session.guidance.iter().map(|note| note.status).collect();
+    let Session { state, archived, deleted, .. } = session;
+    format!("{state:?} cancelled={cancelled} stop={level:?} archived={archived} deleted={deleted} {notes:?}")
+}
+
+mod families {
+    use super::*;
+
+    proptest! {
+        /// S1-28, S1-31, S1-B02, X-07: however a family was put together, it is a tree, no deeper than its policy, and
+        /// no session is allowed more than its parent.
+        #[test]
+        fn a_family_never_outgrows_its_policy(acts in vec(act(), 1..60), depth in 0..6_u32) {
+            let mut family = Family { limits: Limits { depth, ..Limits::default() }, members: Vec::new() };
+            for act in acts {
+                family.perform(act)?;
+                family.is_sound()?;
+            }
+        }
+    }
+
+    /// The sessions of one or more families, in the order they were made.
+    struct Family {
+        limits: Limits,
+        members: Vec<Session>,
+    }
+
+    #[derive(Debug, Clone)]
+    enum Act {
+        Create { parent: Option<prop::sample::Index>, new: Box<NewSession> },
+        Link { child: prop::sample::Index, parent: prop::sample::Index },
+        End(prop::sample::Index),
+        Delete(prop::sample::Index),
+    }
+
+    fn act() -> impl Strategy<Value = Act> {
+        let index = any::<prop::sample::Index>;
+        let new = (
+            option::of(0..7_u32),
+            option::of(prop::sample::select(&MemoryMode::ALL[..])),
+            prop::bool::weighted(0.1),
+        )
+            .prop_map(|(depth_limit, memory_mode, leaf)| {
+                Box::new(NewSession { depth_limit, memory_mode, leaf, ..NewSession::default() })
+            });
+        prop_oneof![
+            6 => (option::of(index()), new).prop_map(|(parent, new)| Act::Create { parent, new }),
+            6 => (index(), index()).prop_map(|(child, parent)| Act::Link { child, parent }),
+            1 => index().prop_map(Act::End),
+            1 => index().prop_map(Act::Delete),
+        ]
+    }
+
+    impl Family {
+        fn perform(&mut self, act: Act) -> Result<(), TestCaseError> {
+            let count = self.members.len();
+            match act {
+                Act::Create { parent, new } => {
+                    let parent = parent.filter(|_| count > 0).map(|parent| parent.index(count));
+                    self.create(parent, &new)?;
+                }
+                Act::Link { child, parent } if count > 0 => {
+                    self.link(child.index(count), parent.index(count))?
+                }
+                Act::End(member) if count > 0 => {
+                    self.tell(member.index(count), ended(Ending::Completed));
+                }
+                Act::Delete(member) if count > 0 => {
+                    let member = member.index(count);
+                    if !self.members.iter().any(|other| other.parent == Some(self.members[member].id)) {
+                        self.tell(member, crate::session::testing::deleted());
+                    }
+                }
+                Act::Link { .. } | Act::End(_) | Act::Delete(_) => {}
+            }
+            Ok(())
+        }
+
+        fn create(&mut self, parent: Option<usize>, new: &NewSession) -> Result<(), TestCaseError> {
+            let lineage = parent.map(|parent| self.lineage(parent)).unwrap_or_default();
+            let under = parent.map(|parent| (&self.members[parent], &lineage));
+            match create(new, "ann", under, &self.limits) {
+                Ok(created) => {
+                    let id = session_id(1 + self.members.len() as u128);
+                    let at = Timestamp::from_millis(0);
+                    let first = Envelope {
+                        seq: 1,
+                        session: id,
+                        at,
+                        actor: ann(),
+                        cause: None,
+                        event: created.into(),
+                    };
+                    self.members.push(Session::born(&first).unwrap());
+                }
+                Err(Refusal::DepthExceeded { depth, limit }) => {
+                    prop_assert_eq!(depth, lineage.depth() + 1);
+                    prop_assert!(depth > limit);
+                }
+                Err(refusal) => {
+                    let parent = &self.members[parent.unwrap()];
+                    let gone = parent.state.is_ended() || parent.deleted;
+                    prop_assert!(gone || parent.policy.leaf, "{}", refusal);
+                }
+            }
+            Ok(())
+        }
+
+        fn link(&mut self, child: usize, parent: usize) -> Result<(), TestCaseError> {
+            let (lineage, height) = (self.lineage(parent), self.height(child));
+            let made = link(&self.members[child], &self.members[parent], &lineage, height);
+            if let Ok((in_child, in_parent, in_former)) = made {
+                prop_assert!(self.tell(child, in_child));
+                prop_assert!(self.tell(parent, in_parent));
+                if let Some((former, event)) = in_former {
+                    let former = self.index(former);
+                    prop_assert!(self.tell(former, event));
+                }
+            }
+            Ok(())
+        }
+
+        /// Writes an event into a member's log; whether it fitted.
+        fn tell(&mut self, member: usize, event: Event) -> bool {
+            let session = &mut self.members[member];
+            let (seq, at) = (session.seq + 1, Timestamp::from_millis(0));
+            let envelope = Envelope { seq, session: session.id, at, actor: ann(), cause: None, event };
+            let mut draft = session.clone();
+            let fits = draft.apply(&envelope).is_ok();
+            if fits {
+                *session = draft;
+            }
+            fits
+        }
+
+        fn is_sound(&self) -> Result<(), TestCaseError> {
+            for (number, session) in self.members.iter().enumerate() {
+                let lineage = self.lineage(number);
+                prop_assert!(!lineage.ancestors.contains(&session.id), "a cycle");
+                prop_assert_eq!(lineage.level(), lineage.depth().min(3));
+                let Some(parent) = session.parent.map(|parent| &self.members[self.index(parent)]) else {
+                    prop_assert_eq!(lineage.depth(), 1);
+                    continue;
+                };
+                let root = &self.members[self.index(lineage.root().unwrap())];
+                prop_assert!(lineage.depth() <= root.policy.depth_limit, "deeper than the root allows");
+                prop_assert!(lineage.depth() <= self.limits.depth.max(1), "deeper than the config allows");
+                prop_assert!(!parent.policy.leaf, "a leaf with a child");
+                prop_assert!(session.policy.depth_limit <= parent.policy.depth_limit, "a wider depth limit");
+                let rank = |mode| MemoryMode::ALL.iter().position(|&other| other == mode);
+                let remembers = |session: &Session| rank(session.policy.memory_mode);
+                prop_assert!(remembers(session) <= remembers(parent), "a wider memory");
+            }
+            Ok(())
+        }
+
+        fn lineage(&self, member: usize) -> Lineage {
+            let mut ancestors = Vec::new();
+            let mut above = self.members[member].parent;
+            while let Some(id) = above {
+                assert!(ancestors.len() <= self.members.len(), "a cycle");
+                ancestors.push(id);
+                above = self.members[self.index(id)].parent;
+            }
+            Lineage { ancestors }
+        }
+
+        fn height(&self, member: usize) -> u32 {
+            let id = self.members[member].id;
+            let children = (0..self.members.len()).filter(|&other| self.members[other].parent == Some(id));
+            1 + children.map(|child| self.height(child)).max().unwrap_or(0)
+        }
+
+        fn index(&self, id: SessionId) -> usize {
+            usize::try_from(id.as_u128()).unwrap() - 1
+        }
+    }
+}
+
+/// An input, and how the clock moves before it.
+#[derive(Debug, Clone)]
+struct Step {
+    input: Input,
+    jump_ms: i64,
+}
+
+fn take(given: &mut Given, step: &Step) {
+    given.now = Timestamp::from_millis(given.now.as_millis().saturating_add(step.jump_ms));
+    given.put(&step.input);
+}
+
+fn is_bounded(session: &Session) -> Result<(), TestCaseError> {
+    prop_assert!(session.history.len() <= 16);
+    prop_assert!(session.handoffs.len() <= 16);
+    prop_assert!(session.compaction_history.len() <= 16);
+    prop_assert!(session.checkpoints.len() <= 16);
+    prop_assert!(session.open_calls.len() <= 16);
+    prop_assert!(session.stall.issues.len() <= 16);
+    prop_assert!(session.stall.errors.len() <= 16);
+    prop_assert!(session.stall.scores.len() <= 16);
+    prop_assert!(session.aliases.len() <= 16);
+    prop_assert!(session.anchors.len() <= 64);
+    prop_assert!(session.anchors_due.len() <= session.anchors.len());
+    prop_assert!(session.guidance.len() <= 64);
+    prop_assert!(session.refused_in_row <= 32);
+    let bytes = serde_json::to_string(session).unwrap().len();
+    prop_assert!(bytes < 64 << 10, "{} bytes", bytes);
+    Ok(())
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let jump_ms = prop_oneof![6 => Just(0_i64), 1 => -1_000_000_000..1_000_000_000_i64];
+    (input(), jump_ms).prop_map(|(input, jump_ms)| Step { input, jump_ms })
+}
+
+/// A step that does not end the session for good, so that a long run stays a long run.
+fn lasting_step() -> impl Strategy<Value = Step> {
+    let lasting =
+        prop_oneof![signal(short_text()), command(short_text())].prop_filter("ends the session", |input| {
+            !matches!(
+                input,
+                Input::Command(
+                    Command::Complete { .. }
+                        | Command::Fail { .. }
+                        | Command::Stop { .. }
+                        | Command::Delete { .. }
+                )
+            )
+        });
+    lasting.prop_map(|input| Step { input, jump_ms: 0 })
+}
+
+fn input() -> impl Strategy<Value = Input> {
+    prop_oneof![signal(any_text()), command(any_text())]
+}
+
+fn short_text() -> BoxedStrategy<String> {
+    "[a-z]{1,12}".boxed()
+}
+
+/// Sense and nonsense: empty, blank, too long, control characters, any Unicode.
+fn any_text() -> BoxedStrategy<String> {
+    prop_oneof![
+        8 => "[a-c]",
+        2 => any::<String>(),
+        1 => prop::sample::select(vec!["", " ", "\n", "\0", "a\u{7}b", "\u{202e}x", "::", "🎈"]).prop_map(str::to_owned),
+        1 => (490..510_usize).prop_map(|length| "é".repeat(length)),
+        1 => (995..1_005_usize).prop_map(|length| "🎈".repeat(length)),
+    ]
+    .boxed()
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    let limits = (0..6_u32, 0..12_usize, any::<bool>(), 0..5_usize, 0..5_u32).prop_map(
+        |(depth, guidance_chars, refuse, guidance_pending, stall_repeats)| Limits {
+            depth,
+            guidance_chars,
+            overlong: if refuse { Overlong::Refuse } else { Overlong::Cut },
+            guidance_pending,
+            stall_repeats,
+        },
+    );
+    prop_oneof![Just(Limits::default()), limits].prop_map(|limits| Rules { limits, ..Rules::default() })
+}
+
+fn command(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
+    let reason = option::of(text.clone());
+    let note = (0..4_u128).prop_map(note_id);
+    prop_oneof![
+        8 => ((0..4_u128), option::of(text.clone()), text.clone()).prop_map(|(turn, client_turn_id, prompt)| {
+            Command::StartTurn { turn: turn_id(turn), client_turn_id, prompt }
+        }),
+        3 => reason.clone().prop_map(|reason| Command::CancelTurn { reason }),
+        1 => reason.clone().prop_map(|reason| Command::Complete { reason }),
+        1 => reason.clone().prop_map(|reason| Command::Fail { reason }),
+        2 => reason.clone().prop_map(|reason| Command::Stop { reason }),
+        2 => reason.clone().prop_map(|reason| Command::WithdrawStop { reason }),
+        4 => (note.clone(), text.clone()).prop_map(|(note, text)| Command::Guide { note, text }),
+        2 => note.prop_map(|note| Command::WithdrawGuidance { note }),
+        2 => (option::of(text.clone()), option::of(0..3_u128), option::of(text.clone()), text.clone()).prop_map(
+            |(agent, worker, owner, reason)| {
+                Command::Migrate { agent, worker: worker.map(WorkerId::from_u128), owner, reason }
+            }
+        ),
+        2 => text.clone().prop_map(|alias| Command::AddAlias { alias }),
+        2 => vec(text, 0..4).prop_map(|anchors| Command::SetAnchors { anchors }),
+        1 => Just(Command::Checkpoint),
+        1 => Just(Command::Archive),
+        2 => Just(Command::Unarchive),
+        1 => reason.clone().prop_map(|reason| Command::Reset { reason }),
+        1 => (reason, 0..3_u64).prop_map(|(reason, children)| Command::Delete { reason, children }),
+    ]
+    .prop_map(Input::from)
+}
+
+fn signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
+    let reason = option::of(text.clone());
+    let role = prop_oneof![Just(Role::User), Just(Role::Agent)];
+    let outcome =
+        prop_oneof![Just(TurnOutcome::Completed), Just(TurnOutcome::Failed), Just(TurnOutcome::Refused)];
+    let score =
+        option::of(any::<f64>().prop_filter("JSON has finite numbers only", |score| score.is_finite()));
+    prop_oneof![
+        2 => (role, text.clone()).prop_map(|(role, text)| Signal::Said { role, text }),
+        1 => text.clone().prop_map(|text| Signal::Thought { text }),
+        4 => (text.clone(), tool(text.clone()), json_value()).prop_map(|(call, tool, arguments)| {
+            Signal::ToolCalled { call, tool, arguments }
+        }),
+        4 => (text.clone(), any::<bool>(), json_value()).prop_map(|(call, is_error, content)| {
+            Signal::ToolReturned { call, is_error, content }
+        }),
+        1 => (any::<u64>(), any::<u64>(), option::of(any::<u64>())).prop_map(
+            |(input_tokens, output_tokens, context_tokens)| {
+                Signal::UsageReported { input_tokens, output_tokens, context_tokens }
+            }
+        ),
+        4 => (option::of((0..4_u128).prop_map(turn_id)), outcome)
+            .prop_map(|(turn, outcome)| Signal::TurnFinished { turn, outcome }),
+        2 => (prop::sample::select(&InterruptCause::ALL[..]), reason)
+            .prop_map(|(cause, reason)| Signal::TurnLost { cause, reason }),
+        3 => (any::<u64>(), any::<u64>(), vec(text.clone(), 0..4)).prop_map(
+            |(size_before, size_after, anchors_survived)| {
+                Signal::ContextCompacted { size_before, size_after, anchors_survived }
+            }
+        ),
+        3 => (text.clone(), score).prop_map(|(hash, score)| Signal::IssueSeen { hash, score }),
+        3 => text.clone().prop_map(|hash| Signal::ErrorSeen { hash }),
+        3 => (vec((0..4_u128).prop_map(note_id), 0..4), text.clone())
+            .prop_map(|(notes, channel)| Signal::GuidanceDelivered { notes, channel }),
+        2 => text.prop_map(|channel| Signal::WorkEnded { channel }),
+        1 => Just(Signal::DaemonRestarted),
+        3 => prop_oneof![0..100 * HOUR, any::<u64>()].prop_map(|for_ms| Signal::Quiet { for_ms }),
+    ]
+    .prop_map(Input::from)
+}
+
+fn tool(text: BoxedStrategy<String>) -> impl Strategy<Value = String> {
+    prop_oneof![text, Just("bash".to_owned()), Just("read".to_owned())]
+}
+
+/// Any JSON, some of it nested deeper than parsers follow.
+fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    let tree = leaf.prop_recursive(3, 8, 3, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map(any::<String>(), inner, 0..3).prop_map(|fields| json!(fields)),
+        ]
+    });
+    prop_oneof![
+        8 => tree,
+        1 => (0..140_usize).prop_map(|levels| (0..levels).fold(Value::Null, |inner, _| json!([inner]))),
+    ]
+}

@@ -107,7 +107,7 @@ impl Refusal {
             Self::StopFinal => "level 3 cannot be withdrawn; fork the session to go on from its log".into(),
             Self::NoSuchGuidance { .. } => "list what is pending with `lanyard show`".into(),
             Self::GuidanceFull { .. } => "withdraw some, or wait until the agent has seen them".into(),
-            Self::Empty { field } => format!("give a {field} with at least one visible character"),
+            Self::Empty { .. } => "give at least one visible character".into(),
             Self::TooLong { .. } => "shorten it; put long content into a file the agent can read".into(),
             Self::TooMany { .. } => "send fewer".into(),
             Self::BadText { .. } => "remove control characters such as NUL, escape or line breaks".into(),

@@ -24,6 +24,12 @@ pub struct Stall {
     pub scores: VecDeque<f64>,
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub errors: VecDeque<String>,
+    /// How often the newest issue was seen in a row.
+    #[serde(default)]
+    pub issue_repeats: u32,
+    /// How often the newest error was seen in a row.
+    #[serde(default)]
+    pub error_repeats: u32,
     /// How often the session was found stalled.
     #[serde(default)]
     pub stalls: u32,
@@ -36,6 +42,7 @@ impl Stall {
     }
 
     pub(super) fn saw_issue(&mut self, hash: &str, score: Option<f64>) {
+        self.issue_repeats = self.repeats_with(StallKind::Issue, hash);
         remember(&mut self.issues, hash.to_owned());
         if let Some(score) = score {
             remember(&mut self.scores, score);
@@ -43,17 +50,17 @@ impl Stall {
     }
 
     pub(super) fn saw_error(&mut self, hash: &str) {
+        self.error_repeats = self.repeats_with(StallKind::Error, hash);
         remember(&mut self.errors, hash.to_owned());
     }
 
     /// How often `hash` would have been seen in a row if it came once more.
     pub(super) fn repeats_with(&self, kind: StallKind, hash: &str) -> u32 {
-        let history = match kind {
-            StallKind::Issue => &self.issues,
-            StallKind::Error => &self.errors,
+        let (newest, repeats) = match kind {
+            StallKind::Issue => (self.issues.back(), self.issue_repeats),
+            StallKind::Error => (self.errors.back(), self.error_repeats),
         };
-        let before = history.iter().rev().take_while(|seen| *seen == hash).count();
-        u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1)
+        if newest.is_some_and(|newest| newest == hash) { repeats.saturating_add(1) } else { 1 }
     }
 }
 

@@ -122,10 +122,7 @@ const LEGAL: &[(&[StateName], &[StateName])] = {
 
 /// Every state, and every state again where something pending changes the answers.
 fn situations() -> Vec<(&'static str, Given)> {
-    use StateName::{
-        Beginning, BetweenTurn, Compacted, Completed, Custom, Executing, Failed, Idle, Interrupted, Stale,
-        Stopped,
-    };
+    use StateName::{Beginning, BetweenTurn, Compacted, Custom, Executing, Idle, Interrupted, Stale};
     let pending = |state| stopping(state, StopLevel::Graceful);
     let mut all = vec![
         ("beginning", noted_in(Beginning)),

@@ -10,10 +10,12 @@ use lanyard_core::session::Envelope;
 use rusqlite::{Connection, Row};
 
 use crate::error::StoreError;
-use crate::sqlite::catalog::Catalog;
+use crate::sqlite::catalog::{Catalog, Facts};
 use crate::sqlite::heads::Elevator;
 use crate::sqlite::read::{Log, card, last_pos, scan, undamaged};
-use crate::sqlite::rows::{CARD_COLUMNS, EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, Sum, read_card, read_head};
+use crate::sqlite::rows::{
+    CARD_COLUMNS, EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, Sum, read_card, read_head,
+};
 
 /// What the writer needs to go on.
 pub(super) struct Boot {
@@ -26,12 +28,14 @@ pub(super) struct Boot {
 const SETTLED: &str = "heads_settled";
 
 /// The position up to which the heads on disk are true. A damaged value counts as none: then all of the log is read.
-fn settled(conn: &Connection) -> Result<Pos, StoreError> {
+pub(super) fn settled(conn: &Connection) -> Result<Pos, StoreError> {
     let mut get = conn.prepare_cached("SELECT value, crc FROM meta WHERE key = ?1")?;
     let stored = get.query_row([SETTLED], |row| Ok((row.get::<_, Pos>(0)?, row.get::<_, u32>(1)?)));
     match stored {
         Err(rusqlite::Error::QueryReturnedNoRows) => Ok(0),
-        stored => Ok(undamaged(stored)?.filter(|(value, crc)| settled_sum(*value) == *crc).map_or(0, |(value, _)| value)),
+        stored => Ok(undamaged(stored)?
+            .filter(|(value, crc)| settled_sum(*value) == *crc)
+            .map_or(0, |(value, _)| value)),
     }
 }
 
@@ -57,10 +61,10 @@ pub(super) fn boot(conn: &Connection) -> Result<Boot, StoreError> {
     })?;
     let settled = settled(conn)?;
     let mut end = last_pos(conn)?;
-    scan(conn, settled, Pos::MAX, |row| reading.tail(row))?;
+    scan(conn, settled, Pos::MAX, |_, row| reading.tail(row))?;
     if !reading.is_sound() {
         tracing::warn!("heads or cards are damaged; reading the whole log");
-        scan(conn, 0, Pos::MAX, |row| reading.tail(row))?;
+        scan(conn, 0, Pos::MAX, |_, row| reading.tail(row))?;
     }
     for (&sid, &head) in &reading.heads {
         end = end.max(head.pos);
@@ -73,7 +77,11 @@ pub(super) fn boot(conn: &Connection) -> Result<Boot, StoreError> {
 
 /// Feeds every row to `each`, which answers whether it was good. Answers whether all of them were, and all could be
 /// read.
-fn each_row(conn: &Connection, sql: &str, mut each: impl FnMut(&Row<'_>) -> bool) -> Result<bool, StoreError> {
+pub(super) fn each_row(
+    conn: &Connection,
+    sql: &str,
+    mut each: impl FnMut(&Row<'_>) -> bool,
+) -> Result<bool, StoreError> {
     let mut all_good = true;
     let mut walk = || -> rusqlite::Result<()> {
         let mut statement = conn.prepare(sql)?;
@@ -116,7 +124,9 @@ impl Reading {
         let row = match row {
             Judged::Intact(row) => row,
             // Most of a row is its body: its number is believed when it is just the one that is due.
-            Judged::Suspect(row) if self.heads.get(&row.sid).is_some_and(|head| head.seq + 1 == row.seq) => row,
+            Judged::Suspect(row) if self.heads.get(&row.sid).is_some_and(|head| head.seq + 1 == row.seq) => {
+                row
+            }
             Judged::Suspect(_) | Judged::Unreadable(_) => return self.sound = false,
         };
         let head = self.heads.entry(row.sid).or_default();
@@ -124,7 +134,7 @@ impl Reading {
             *head = Head { seq: row.seq, pos: row.pos, at: row.at };
             self.dirty.insert(row.sid);
         }
-        let carded = self.catalog.facts(row.sid).is_some_and(|facts| facts.carded);
+        let carded = self.catalog.facts(row.sid).is_some_and(Facts::is_carded);
         if !carded
             && !self.ids.contains_key(&row.sid)
             && let Ok(envelope) = serde_json::from_slice::<Envelope>(&row.body)
@@ -136,14 +146,15 @@ impl Reading {
     /// Whether heads and cards tell of the same sessions, without a hole.
     fn is_sound(&self) -> bool {
         let dense = self.heads.keys().copied().eq(1..=self.catalog.last_sid());
-        let carded = (1..=self.catalog.last_sid()).all(|sid| self.catalog.facts(sid).is_some_and(|facts| facts.carded));
+        let carded =
+            (1..=self.catalog.last_sid()).all(|sid| self.catalog.facts(sid).is_some_and(Facts::is_carded));
         self.sound && dense && carded
     }
 
     /// Makes the cards that are missing.
     fn complete(&mut self, conn: &Connection) -> Result<(), StoreError> {
         for (&sid, &head) in &self.heads {
-            if self.catalog.facts(sid).is_some_and(|facts| facts.carded) {
+            if self.catalog.facts(sid).is_some_and(Facts::is_carded) {
                 continue;
             }
             let record = crate::sqlite::read::record(conn, sid)?.ok();
@@ -152,10 +163,11 @@ impl Reading {
                 continue;
             };
             self.catalog.put_id(sid, id);
-            match card(conn, &Log { id, sid, head })? {
-                Some(card) => self.catalog.put_card(sid, &card),
-                None => tracing::error!(session = %id, "a session cannot be made from its log"),
-            }
+            let Some(card) = card(conn, &Log { id, sid, head })? else {
+                tracing::error!(session = %id, "a session cannot be made from its log");
+                continue;
+            };
+            self.catalog.put_card(sid, &card);
         }
         Ok(())
     }

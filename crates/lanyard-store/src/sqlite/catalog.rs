@@ -41,9 +41,15 @@ pub(super) struct Facts {
     memory_mode: MemoryMode,
     stopping: bool,
     archived: bool,
-    pub(super) deleted: bool,
-    /// Whether there is a card; without one only the log is known.
-    pub(super) carded: bool,
+    presence: Presence,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    /// There is a log, and no card could be made of it.
+    LogOnly,
+    Listed,
+    Deleted,
 }
 
 /// Texts that occur again and again, each kept once. `NONE` is the absent one.
@@ -88,14 +94,25 @@ impl Facts {
             memory_mode: MemoryMode::Off,
             stopping: false,
             archived: false,
-            deleted: false,
-            carded: false,
+            presence: Presence::LogOnly,
         }
     }
 
-    /// Neither ended nor deleted.
-    pub(super) fn is_live(&self) -> bool {
-        self.carded && !self.deleted && !self.state.is_ended()
+    pub(super) fn is_carded(&self) -> bool {
+        self.presence != Presence::LogOnly
+    }
+
+    pub(super) fn is_deleted(&self) -> bool {
+        self.presence == Presence::Deleted
+    }
+
+    pub(super) fn is_listed(&self) -> bool {
+        self.presence == Presence::Listed
+    }
+
+    /// Its workspace and plan, for telling places apart.
+    pub(super) fn place(&self) -> (u32, u32) {
+        (self.workspace, self.plan)
     }
 }
 
@@ -171,8 +188,7 @@ impl Catalog {
                 memory_mode: card.memory_mode,
                 stopping: card.stopping,
                 archived: card.archived,
-                deleted: card.deleted,
-                carded: true,
+                presence: if card.deleted { Presence::Deleted } else { Presence::Listed },
             };
         }
     }
@@ -191,21 +207,18 @@ impl Catalog {
 
     /// Whether a session belongs where an address says to look.
     pub(super) fn is_in(&self, facts: &Facts, workspace: Option<&str>, plan: Option<&str>) -> bool {
-        let is = |wanted: Option<&str>, found: Name| wanted.is_none_or(|text| self.names.get(text) == Some(found));
+        let is =
+            |wanted: Option<&str>, found: Name| wanted.is_none_or(|text| self.names.get(text) == Some(found));
         is(workspace, facts.workspace) && is(plan, facts.plan)
     }
 
-    /// Whether two sessions are in the same workspace and plan, or both in none: there an alias names one of them.
-    pub(super) fn is_beside(&self, facts: &Facts, card: &Card) -> bool {
-        let same = |text: &Option<String>, found: Name| match text {
+    /// Whether a session is in exactly this workspace and plan, or in none: there an alias names one session.
+    pub(super) fn is_beside(&self, facts: &Facts, workspace: Option<&str>, plan: Option<&str>) -> bool {
+        let same = |text: Option<&str>, found: Name| match text {
             Some(text) => self.names.get(text) == Some(found),
             None => found == NONE,
         };
-        same(&card.workspace, facts.workspace) && same(&card.plan, facts.plan)
-    }
-
-    pub(super) fn place_of(&self, facts: &Facts) -> (u32, u32) {
-        (facts.workspace, facts.plan)
+        same(workspace, facts.workspace) && same(plan, facts.plan)
     }
 
     /// Up to `CHUNK` sessions with a number below `below`, newest first, and where to go on.
@@ -249,8 +262,7 @@ impl<'a> Wanted<'a> {
     pub(super) fn matches(&self, facts: &Facts) -> bool {
         let is = |wanted: Option<Name>, found: Name| wanted.is_none_or(|wanted| wanted == found);
         let filter = self.filter;
-        facts.carded
-            && !facts.deleted
+        facts.is_listed()
             && is(self.owner, facts.owner)
             && is(self.source, facts.source)
             && is(self.agent, facts.agent)

@@ -1,8 +1,8 @@
-//! Finding sessions: by address, by filter, by family, by state. The catalog says which; the rows say the rest.
+//! Finding sessions: by address, by filter, by state. The catalog says which; the rows say the rest.
 
 use std::collections::{BinaryHeap, HashSet};
 
-use lanyard_core::session::{Lineage, StateName};
+use lanyard_core::session::StateName;
 use lanyard_core::{Address, SessionId, Timestamp};
 use rusqlite::Connection;
 
@@ -26,21 +26,37 @@ impl Directory for SqliteJournal {
             let catalog = self.catalog();
             if let Some((_, facts)) = catalog.of(id) {
                 let here = catalog.is_in(facts, workspace, plan);
-                return Ok(here.then_some(Found { session: id, deleted: facts.deleted }).into_iter().collect());
+                return Ok(here
+                    .then_some(Found { session: id, deleted: facts.is_deleted() })
+                    .into_iter()
+                    .collect());
             }
         }
         let sids = self.pool.read(|conn| Ok(holders(conn, &address.session)?))?;
         let catalog = self.catalog();
         let here = sids.iter().filter_map(|&sid| catalog.facts(sid));
         let here: Vec<&Facts> = here.filter(|facts| catalog.is_in(facts, workspace, plan)).collect();
-        let found = |facts: &&Facts| Found { session: facts.id, deleted: facts.deleted };
-        let live: Vec<Found> = here.iter().filter(|facts| !facts.deleted).map(found).take(FIND_MAX).collect();
+        let found = |facts: &&Facts| Found { session: facts.id, deleted: facts.is_deleted() };
+        let live: Vec<Found> =
+            here.iter().filter(|facts| facts.is_listed()).map(found).take(FIND_MAX).collect();
         if !live.is_empty() {
             return Ok(live);
         }
         // Only tombstones: of those in one place, the last that had the alias.
         let mut places = HashSet::new();
-        Ok(here.iter().filter(|facts| places.insert(catalog.place_of(facts))).map(found).take(FIND_MAX).collect())
+        Ok(here.iter().filter(|facts| places.insert(facts.place())).map(found).take(FIND_MAX).collect())
+    }
+
+    fn alias_taken(
+        &self,
+        alias: &str,
+        workspace: Option<&str>,
+        plan: Option<&str>,
+    ) -> Result<bool, StoreError> {
+        let sids = self.pool.read(|conn| Ok(holders(conn, alias)?))?;
+        let catalog = self.catalog();
+        let mut holders = sids.iter().filter_map(|&sid| catalog.facts(sid));
+        Ok(holders.any(|facts| facts.is_listed() && catalog.is_beside(facts, workspace, plan)))
     }
 
     fn list(&self, filter: &Filter, after: Option<&Cursor>, limit: usize) -> Result<Listing, StoreError> {
@@ -51,41 +67,13 @@ impl Directory for SqliteJournal {
             return Ok(page.done());
         }
         self.pool.read(|conn| {
-            if words.is_empty() { self.list_all(conn, &mut page, below) } else { self.list_found(conn, &mut page, below, &words) }
+            if words.is_empty() {
+                self.list_all(conn, &mut page, below)
+            } else {
+                self.list_found(conn, &mut page, below, &words)
+            }
         })?;
         Ok(page.done())
-    }
-
-    fn lineages(&self, sessions: &[SessionId]) -> Result<Vec<Lineage>, StoreError> {
-        let catalog = self.catalog();
-        Ok(sessions.iter().map(|&id| catalog.lineage(id)).collect())
-    }
-
-    fn height(&self, session: SessionId, max: u32) -> Result<u32, StoreError> {
-        if self.catalog().of(session).is_none() {
-            return Ok(0);
-        }
-        let (mut height, mut depth) = (1, 1);
-        let mut generation = HashSet::from([session]);
-        while depth < max && !generation.is_empty() {
-            depth += 1;
-            let mut next = HashSet::new();
-            self.survey(|_, facts| {
-                if facts.parent.is_some_and(|parent| generation.contains(&parent)) {
-                    next.insert(facts.id);
-                    // A deleted session takes no room itself; one that is not may still live below it.
-                    height = if facts.deleted { height } else { depth };
-                }
-            });
-            generation = next;
-        }
-        Ok(height.min(max))
-    }
-
-    fn live_children(&self, session: SessionId) -> Result<u64, StoreError> {
-        let mut children = 0;
-        self.survey(|_, facts| children += u64::from(facts.parent == Some(session) && facts.is_live()));
-        Ok(children)
     }
 
     fn in_state_since(
@@ -97,7 +85,7 @@ impl Directory for SqliteJournal {
         // A heap of the longest so far, its top being the one to give way.
         let mut longest = BinaryHeap::new();
         self.survey(|sid, facts| {
-            if facts.carded && !facts.deleted && facts.state == state && facts.since <= before {
+            if facts.is_listed() && facts.state == state && facts.since <= before {
                 longest.push((facts.since, sid, facts.id));
                 if longest.len() > limit {
                     longest.pop();
@@ -107,6 +95,19 @@ impl Directory for SqliteJournal {
         Ok(longest.into_sorted_vec().into_iter().map(|(_, _, id)| id).collect())
     }
 
+    fn states(&self) -> Result<Vec<(StateName, u64)>, StoreError> {
+        let mut counts = StateName::ALL.map(|state| (state, 0));
+        self.survey(|_, facts| {
+            if facts.is_listed() {
+                counts
+                    .iter_mut()
+                    .filter(|(state, _)| *state == facts.state)
+                    .for_each(|(_, count)| *count += 1);
+            }
+        });
+        Ok(counts.into())
+    }
+
     fn latest_at(&self) -> Result<Option<Timestamp>, StoreError> {
         Ok(self.catalog().latest_at())
     }
@@ -114,7 +115,7 @@ impl Directory for SqliteJournal {
 
 impl SqliteJournal {
     /// Looks at every session, newest first, without holding up the writer.
-    fn survey(&self, mut each: impl FnMut(Sid, &Facts)) {
+    pub(super) fn survey(&self, mut each: impl FnMut(Sid, &Facts)) {
         let mut below = Some(Sid::MAX);
         while let Some(start) = below {
             let catalog = self.catalog();
@@ -135,7 +136,8 @@ impl SqliteJournal {
                 // One more than fits tells whether there is a next page.
                 let sids: Vec<Sid> = hits.take(page.limit + 1 - page.rows.len()).collect();
                 // Rows that changed under the search leave room; then the rest of this chunk is looked at again.
-                let next = if sids.len() > page.limit - page.rows.len() { sids.last().copied() } else { next };
+                let next =
+                    if sids.len() > page.limit - page.rows.len() { sids.last().copied() } else { next };
                 (sids, next)
             };
             for sid in sids {
@@ -148,10 +150,20 @@ impl SqliteJournal {
         Ok(())
     }
 
-    fn list_found(&self, conn: &Connection, page: &mut Page<'_>, below: Sid, words: &[String]) -> Result<(), StoreError> {
+    fn list_found(
+        &self,
+        conn: &Connection,
+        page: &mut Page<'_>,
+        below: Sid,
+        words: &[String],
+    ) -> Result<(), StoreError> {
         // Quoted, so that nothing in them is an operator; a NUL would end the query early.
-        let indexed = words.iter().filter(|word| word.chars().count() >= INDEXED_CHARS && !word.contains('\0'));
-        let query = indexed.map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect::<Vec<_>>().join(" AND ");
+        let indexed =
+            words.iter().filter(|word| word.chars().count() >= INDEXED_CHARS && !word.contains('\0'));
+        let query = indexed
+            .map(|word| format!("\"{}\"", word.replace('"', "\"\"")))
+            .collect::<Vec<_>>()
+            .join(" AND ");
         let sql = if query.is_empty() {
             "SELECT rowid, text FROM search WHERE ?1 = '' AND rowid < ?2 ORDER BY rowid DESC"
         } else {
@@ -182,9 +194,8 @@ impl SqliteJournal {
             (Log { id: facts.id, sid, head: facts.head }, catalog.lineage(facts.id).level())
         };
         let Some(card) = card(conn, &log)? else { return Ok(true) };
-        Ok(page.add(sid, card, |card| {
-            card.into_row(level, (log.head.seq, Timestamp::from_millis(log.head.at)))
-        }))
+        Ok(page
+            .add(sid, card, |card| card.into_row(level, (log.head.seq, Timestamp::from_millis(log.head.at)))))
     }
 }
 

@@ -59,12 +59,12 @@ pub(super) fn plan(batch: &Batch, catalog: &Catalog, end: Pos) -> Result<Plan, S
     };
     let mut next_sid = catalog.last_sid() + 1;
     for entry in &batch.entries {
-        let touched = plan.touched.entry(entry.session).or_insert_with(|| match catalog.of(entry.session) {
-            Some((sid, facts)) => Touched { sid, head: facts.head },
-            None => {
-                next_sid += 1;
-                Touched { sid: next_sid - 1, head: Head::default() }
+        let touched = plan.touched.entry(entry.session).or_insert_with(|| {
+            if let Some((sid, facts)) = catalog.of(entry.session) {
+                return Touched { sid, head: facts.head };
             }
+            next_sid += 1;
+            Touched { sid: next_sid - 1, head: Head::default() }
         });
         if entry.seq != touched.head.seq + 1 {
             let (id, head, found) = (entry.session, touched.head.seq, entry.seq);
@@ -93,8 +93,8 @@ impl Plan {
             let card = Card::of(session);
             let change = match known {
                 None => Change::New,
-                Some((_, facts)) if !facts.carded => Change::Texts,
-                Some((_, facts)) if card.deleted && !facts.deleted => Change::Deleted,
+                Some((_, facts)) if !facts.is_carded() => Change::Texts,
+                Some((_, facts)) if card.deleted && !facts.is_deleted() => Change::Deleted,
                 Some((_, facts)) if card.text_sum != facts.text_sum => Change::Texts,
                 Some(_) => Change::Rest,
             };
@@ -110,7 +110,12 @@ impl Plan {
     }
 
     /// S0-01: within one workspace and plan an alias names one session that is not deleted.
-    pub(super) fn check_aliases(&self, batch: &Batch, catalog: &Catalog, conn: &Connection) -> Result<(), AppendError> {
+    pub(super) fn check_aliases(
+        &self,
+        batch: &Batch,
+        catalog: &Catalog,
+        conn: &Connection,
+    ) -> Result<(), AppendError> {
         let mut in_batch = HashMap::new();
         for ((sid, card, change), session) in self.cards.iter().zip(&batch.sessions) {
             if card.deleted || matches!(change, Change::Rest | Change::Deleted) {
@@ -125,9 +130,8 @@ impl Plan {
                 let holders = holders(conn, alias).map_err(|error| AppendError::Unavailable(error.into()))?;
                 let beside = |&other: &Sid| {
                     let deleted_here = self.cards.iter().any(|(sid, card, _)| *sid == other && card.deleted);
-                    other != *sid
-                        && !deleted_here
-                        && catalog.facts(other).is_some_and(|facts| !facts.deleted && catalog.is_beside(facts, card))
+                    let facts = catalog.facts(other).filter(|facts| facts.is_listed() && !deleted_here);
+                    other != *sid && facts.is_some_and(|facts| catalog.is_beside(facts, place.1, place.2))
                 };
                 if holders.iter().any(beside) {
                     return Err(taken());

@@ -18,7 +18,10 @@ impl Pool {
     }
 
     /// Reads within one transaction: everything `read` sees is of one moment.
-    pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let lease = self.lease();
         let Some(conn) = &lease.conn else {
             return Err(StoreError::Stopped("the journal is closed".to_owned()));

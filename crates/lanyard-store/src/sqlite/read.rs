@@ -15,7 +15,8 @@ use crate::error::StoreError;
 use crate::fold::Fold;
 use crate::journal::{Damage, StoredEvent};
 use crate::sqlite::rows::{
-    CARD_COLUMNS, EventRow, Head, Judged, Pos, Sid, is_damage, read_card, read_event, read_record, signed, unsigned,
+    CARD_COLUMNS, EventRow, Head, Judged, Pos, Sid, is_damage, read_card, read_event, read_record, signed,
+    unsigned,
 };
 
 /// Events between two marks of a session.
@@ -33,7 +34,12 @@ pub(super) struct Log {
 
 impl Log {
     /// The events with `first <= seq <= last`, in order, each one there or reported damaged.
-    pub(super) fn events(&self, conn: &Connection, first: u64, last: u64) -> Result<Vec<StoredEvent>, StoreError> {
+    pub(super) fn events(
+        &self,
+        conn: &Connection,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
         let last = last.min(self.head.seq);
         if first == 0 || first > last {
             return Ok(Vec::new());
@@ -52,7 +58,7 @@ impl Log {
                 Fetched::Row(Judged::Suspect(row)) if self.is_at(&mut get, row.prev, seq - 1)? => {
                     (row.prev, Err("the event is not as it was written"))
                 }
-                broken => {
+                broken @ (Fetched::Row(_) | Fetched::Missing) => {
                     // The chain ends here: from now on the log itself has to say what there is.
                     self.salvage(conn, first..=seq.min(last), bound, broken.what(), &mut found)?;
                     break;
@@ -75,7 +81,8 @@ impl Log {
         if self.head.seq - last < MARK_EVERY {
             return Ok(head);
         }
-        let mut find = conn.prepare_cached("SELECT seq, pos FROM marks WHERE sid = ?1 AND seq >= ?2 ORDER BY seq LIMIT 1")?;
+        let mut find = conn
+            .prepare_cached("SELECT seq, pos FROM marks WHERE sid = ?1 AND seq >= ?2 ORDER BY seq LIMIT 1")?;
         let mark = find.query_row((self.sid, signed(last)), |row| Ok((row.get(0)?, row.get(1)?))).optional();
         Ok(match undamaged(mark)?.flatten() {
             Some((seq, pos)) if unsigned(seq) < self.head.seq => (unsigned(seq), pos),
@@ -106,7 +113,7 @@ impl Log {
     ) -> Result<(), StoreError> {
         let mut there: BTreeMap<u64, Option<Bytes>> = BTreeMap::new();
         let from = self.mark_before(conn, *range.start())?;
-        scan(conn, from, bound, |row| match row {
+        scan(conn, from, bound, |_, row| match row {
             Judged::Intact(row) if row.sid == self.sid && range.contains(&row.seq) => {
                 there.insert(row.seq, Some(row.body));
             }
@@ -144,17 +151,35 @@ impl Log {
     }
 
     /// Folds the log from the record, or from the beginning where there is no good one, up to `last`.
-    pub(super) fn fold(&self, conn: &Connection, record: Result<Session, String>, last: u64) -> Result<Fold, StoreError> {
+    pub(super) fn fold(
+        &self,
+        conn: &Connection,
+        record: Result<Session, String>,
+        last: u64,
+    ) -> Result<Fold, StoreError> {
         let (record, complaint) = match record {
             Ok(record) if record.id == self.id => (Some(record), None),
             Ok(_) => (None, Some("the session's record belongs to another".to_owned())),
             Err(complaint) => (None, Some(complaint)),
         };
-        let mut next = record.as_ref().map_or(1, |record| record.seq + 1);
+        let next = record.as_ref().map_or(1, |record| record.seq + 1);
         let mut fold = Fold::new(self.id, record);
         if let Some(what) = complaint {
             fold.damage.push(Damage { session: Some(self.id), first_seq: 0, last_seq: 0, what });
         }
+        self.feed(conn, &mut fold, next, last)?;
+        Ok(fold)
+    }
+
+    /// Feeds the events from `first` to `last` to a fold.
+    pub(super) fn feed(
+        &self,
+        conn: &Connection,
+        fold: &mut Fold,
+        first: u64,
+        last: u64,
+    ) -> Result<(), StoreError> {
+        let mut next = first;
         while next <= last {
             let until = last.min(next + FOLD_PAGE - 1);
             for event in &self.events(conn, next, until)? {
@@ -162,7 +187,7 @@ impl Log {
             }
             next = until + 1;
         }
-        Ok(fold)
+        Ok(())
     }
 }
 
@@ -174,7 +199,7 @@ pub(super) enum Fetched {
 
 impl Fetched {
     /// What is wrong with it, when it is not what was looked for.
-    fn what(&self) -> &'static str {
+    pub(super) fn what(&self) -> &'static str {
         match self {
             Self::Row(Judged::Intact(_)) => "the event is not where the log says",
             Self::Row(Judged::Suspect(_)) => "the event is not as it was written",
@@ -184,11 +209,12 @@ impl Fetched {
     }
 }
 
-const FETCH: &str = "SELECT pos, sid, seq, prev, at, crc, body FROM events WHERE pos = ?1";
+/// What `fetch` needs prepared.
+pub(super) const FETCH: &str = "SELECT pos, sid, seq, prev, at, crc, body FROM events WHERE pos = ?1";
 const SCAN: &str =
     "SELECT pos, sid, seq, prev, at, crc, body FROM events WHERE pos > ?1 AND pos <= ?2 ORDER BY pos";
 
-fn fetch(get: &mut CachedStatement<'_>, pos: Pos) -> Result<Fetched, StoreError> {
+pub(super) fn fetch(get: &mut CachedStatement<'_>, pos: Pos) -> Result<Fetched, StoreError> {
     match get.query_row([pos], |row| Ok(read_event(row))).optional() {
         Ok(Some(row)) => Ok(Fetched::Row(row)),
         Ok(None) => Ok(Fetched::Missing),
@@ -203,7 +229,7 @@ pub(super) fn scan(
     conn: &Connection,
     after: Pos,
     until: Pos,
-    mut each: impl FnMut(Judged<EventRow>),
+    mut each: impl FnMut(Pos, Judged<EventRow>),
 ) -> Result<(), StoreError> {
     let until = until.min(last_pos(conn)?);
     let mut after = after;
@@ -212,7 +238,7 @@ pub(super) fn scan(
             Ok(()) => break,
             Err(error) if is_damage(&error) => {
                 after += 1;
-                each(Judged::Unreadable(error.to_string()));
+                each(after, Judged::Unreadable(error.to_string()));
             }
             Err(error) => return Err(error.into()),
         }
@@ -224,7 +250,7 @@ fn scan_some(
     conn: &Connection,
     after: &mut Pos,
     until: Pos,
-    each: &mut impl FnMut(Judged<EventRow>),
+    each: &mut impl FnMut(Pos, Judged<EventRow>),
 ) -> rusqlite::Result<()> {
     let mut all = conn.prepare_cached(SCAN)?;
     let mut rows = all.query((*after, until))?;
@@ -233,7 +259,7 @@ fn scan_some(
         // Positions that do not rise are a sign of damage, and would keep this going for ever.
         if pos > *after {
             *after = pos;
-            each(read_event(row));
+            each(pos, read_event(row));
         }
     }
     Ok(())

@@ -89,17 +89,17 @@ pub(super) fn id_bytes(id: SessionId) -> [u8; 16] {
 
 /// Whether the database says that its own pages are wrong, as opposed to a disk that does not answer.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
-    match error {
-        rusqlite::Error::SqliteFailure(failure, _) => matches!(
-            failure.code,
-            rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase
-        ),
-        rusqlite::Error::FromSqlConversionFailure(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..)
-        | rusqlite::Error::Utf8Error(..)
-        | rusqlite::Error::InvalidColumnType(..) => true,
-        _ => false,
-    }
+    use rusqlite::{Error, ErrorCode};
+    let wrong_page =
+        matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase));
+    let wrong_value = matches!(
+        error,
+        Error::FromSqlConversionFailure(..)
+            | Error::IntegralValueOutOfRange(..)
+            | Error::Utf8Error(..)
+            | Error::InvalidColumnType(..)
+    );
+    wrong_page || wrong_value
 }
 
 pub(super) fn event_sum(pos: Pos, sid: Sid, seq: i64, prev: Pos, at: i64, body: &[u8]) -> u32 {
@@ -128,7 +128,8 @@ fn blob<'a>(row: &'a Row<'_>, at: usize) -> Option<&'a [u8]> {
 /// Reads `pos, sid, seq, prev, at, crc, body`.
 pub(super) fn read_event(row: &Row<'_>) -> Judged<EventRow> {
     let int = |at| column::<i64>(row, at);
-    let (Some(pos), Some(sid), Some(seq), Some(prev), Some(at)) = (int(0), int(1), int(2), int(3), int(4)) else {
+    let (Some(pos), Some(sid), Some(seq), Some(prev), Some(at)) = (int(0), int(1), int(2), int(3), int(4))
+    else {
         return Judged::Unreadable("the event's row holds something else".to_owned());
     };
     let body = blob(row, 6);
@@ -259,12 +260,14 @@ pub(super) fn record_sum(sid: Sid, as_of: u64, body: &[u8]) -> u32 {
 }
 
 pub(super) fn encode_record(session: &Session) -> Result<Vec<u8>, StoreError> {
-    serde_json::to_vec(session).map_err(|error| StoreError::Damaged(format!("the record cannot be written: {error}")))
+    serde_json::to_vec(session)
+        .map_err(|error| StoreError::Damaged(format!("the record cannot be written: {error}")))
 }
 
 /// Reads `as_of, crc, body` of a record.
 pub(super) fn read_record(row: &Row<'_>, sid: Sid) -> Result<Session, String> {
-    let (Some(as_of), Some(crc), Some(body)) = (column(row, 0).map(unsigned), column::<u32>(row, 1), blob(row, 2))
+    let (Some(as_of), Some(crc), Some(body)) =
+        (column(row, 0).map(unsigned), column::<u32>(row, 1), blob(row, 2))
     else {
         return Err("the session's record holds something else".to_owned());
     };

@@ -12,7 +12,7 @@ use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::card::{Card, search_text};
-use crate::error::{AppendError, StoreError};
+use crate::error::StoreError;
 use crate::journal::{Batch, KeptOutcome};
 use crate::sqlite::boot::store_settled;
 use crate::sqlite::catalog::Catalog;
@@ -61,7 +61,7 @@ impl Writer {
             return Err(StoreError::Stopped("the journal is closed".to_owned()));
         };
         let elevator = &mut self.elevator;
-        let mut attempt = || -> Result<T, StoreError> {
+        let attempt = || -> Result<T, StoreError> {
             let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let answer = write(&transaction, elevator)?;
             pass("before_commit");
@@ -172,8 +172,8 @@ pub(super) fn write_session(
 ) -> Result<(), StoreError> {
     put_card(&mut conn.prepare_cached(PUT_CARD)?, sid, card)?;
     let body = encode_record(session)?;
-    let mut put =
-        conn.prepare_cached("INSERT OR REPLACE INTO records (sid, as_of, crc, body) VALUES (?1, ?2, ?3, ?4)")?;
+    let mut put = conn
+        .prepare_cached("INSERT OR REPLACE INTO records (sid, as_of, crc, body) VALUES (?1, ?2, ?3, ?4)")?;
     put.execute((sid, signed(session.seq), record_sum(sid, session.seq, &body), body))?;
     let unsearched = matches!(change, Change::Texts | Change::Deleted);
     if unsearched {
@@ -210,9 +210,14 @@ pub(super) fn outcome_sum(key: &[u8], request: &[u8], at: i64, body: &[u8]) -> u
     Sum::new().bytes(key).bytes(request).int(at).bytes(body).done()
 }
 
-pub(super) fn write_heads(conn: &Connection, sids: &[Sid], head_of: impl Fn(Sid) -> Head) -> rusqlite::Result<()> {
-    let mut put =
-        conn.prepare_cached("INSERT OR REPLACE INTO heads (sid, seq, pos, at, crc) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+pub(super) fn write_heads(
+    conn: &Connection,
+    sids: &[Sid],
+    head_of: impl Fn(Sid) -> Head,
+) -> rusqlite::Result<()> {
+    let mut put = conn.prepare_cached(
+        "INSERT OR REPLACE INTO heads (sid, seq, pos, at, crc) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
     for &sid in sids {
         let head = head_of(sid);
         put.execute((sid, signed(head.seq), head.pos, head.at, head_sum(sid, &head)))?;

@@ -46,7 +46,7 @@ fn chapter<T: Subcommand>(title: &str) -> String {
     for command in group.get_subcommands().filter(|command| !command.is_hide_set()) {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         // Writing to a string cannot fail.
-        drop(writeln!(text, "  {:<11}  {about}", command.get_name()));
+        let _ = writeln!(text, "  {:<11}  {about}", command.get_name());
     }
     text
 }
@@ -66,7 +66,10 @@ mod tests {
             let name = command.get_name();
             assert!(command.get_about().is_some(), "{name} says nothing of itself");
             let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(command.is_hide_set() || examples.contains(&format!("lanyard {name}")), "{name} has no example");
+            assert!(
+                command.is_hide_set() || examples.contains(&format!("lanyard {name}")),
+                "{name} has no example"
+            );
         }
     }
 }

@@ -39,9 +39,13 @@ fn encode_into(text: &mut String, part: &str) {
     for byte in part.bytes() {
         match byte {
             b'.' if only_dots => text.push_str("%2E"),
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(byte)),
-            // Writing to a string cannot fail.
-            _ => drop(write!(text, "%{byte:02X}")),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                text.push(char::from(byte));
+            }
+            _ => {
+                // Writing to a string cannot fail.
+                let _ = write!(text, "%{byte:02X}");
+            }
         }
     }
 }

@@ -87,8 +87,7 @@ impl Parser {
 mod tests {
     use super::*;
 
-    const TEXT: &str =
-        ": heartbeat\n\nid: 7\ndata: {\"seq\":7,\"text\":\"größe 漢\"}\n\nid:8\r\ndata: one\r\ndata: two\r\n\r\n";
+    const TEXT: &str = ": heartbeat\n\nid: 7\ndata: {\"seq\":7,\"text\":\"größe 漢\"}\n\nid:8\r\ndata: one\r\ndata: two\r\n\r\n";
 
     fn frames() -> Vec<Frame> {
         vec![

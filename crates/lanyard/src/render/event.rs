@@ -2,8 +2,8 @@
 
 use lanyard_core::ActorKind;
 use lanyard_core::session::{
-    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Hands, Opening, Role,
-    Settled, StallKind, StopLevel, TranscriptEvent, TurnEvent, TurnOutcome,
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Hands,
+    Opening, Role, Settled, StallKind, StopLevel, TranscriptEvent, TurnEvent, TurnOutcome,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,15 +16,20 @@ const TYPE_COLUMNS: usize = 21;
 /// The summary of an event may be as long as a message; without a terminal to fit it is still bounded.
 const SUMMARY_COLUMNS_MAX: usize = 500;
 
+/// What the daemon puts in the place of an event whose record is damaged.
+pub(crate) const DAMAGED: &str = "record.damaged";
+
 /// One line for an event as it came over the wire. What this version cannot understand is shown as it is.
 pub(crate) fn line(raw: &Value, max: Option<usize>) -> String {
     let seq = raw["seq"].as_u64().unwrap_or(0);
+    let kind = kind(raw);
     let (at, summary) = match Envelope::deserialize(raw) {
         Ok(envelope) => (stamp(envelope.at), summary(&envelope)),
-        Err(_) => (one_line(raw["at"].as_str().unwrap_or("")), one_line(&raw.to_string())),
+        Err(_) if kind == DAMAGED => (String::new(), one_line(raw["data"]["what"].as_str().unwrap_or(""))),
+        Err(_) => (one_line(raw["at"].as_str().unwrap_or("")), one_line(&raw["data"].to_string())),
     };
-    let kind = kind(raw);
-    let text = format!("{seq:>5}  {at:20}  {}  {}", pad(&kind, TYPE_COLUMNS), fit(&summary, SUMMARY_COLUMNS_MAX));
+    let text =
+        format!("{seq:>5}  {at:20}  {}  {}", pad(&kind, TYPE_COLUMNS), fit(&summary, SUMMARY_COLUMNS_MAX));
     let text = text.trim_end();
     max.map_or_else(|| text.to_owned(), |max| fit(text, max))
 }
@@ -44,9 +49,7 @@ fn summary(envelope: &Envelope) -> String {
     };
     match envelope.actor.kind {
         ActorKind::System => text,
-        ActorKind::Operator
-        | ActorKind::Observer
-        | ActorKind::Agent => {
+        ActorKind::Operator | ActorKind::Observer | ActorKind::Agent => {
             words([text, format!("by {}", one_line(&envelope.actor.name))])
         }
     }
@@ -55,9 +58,13 @@ fn summary(envelope: &Envelope) -> String {
 fn change(event: &ChangeEvent) -> String {
     match event {
         ChangeEvent::Created(created) => born(created),
-        ChangeEvent::Linked { parent, previous: Some(previous) } => format!("under {parent}, before {previous}"),
+        ChangeEvent::Linked { parent, previous: Some(previous) } => {
+            format!("under {parent}, before {previous}")
+        }
         ChangeEvent::Linked { parent, previous: None } => format!("under {parent}"),
-        ChangeEvent::ChildLinked { child, agent } => words([child.to_string(), agent.as_deref().map(one_line).unwrap_or_default()]),
+        ChangeEvent::ChildLinked { child, agent } => {
+            words([child.to_string(), agent.as_deref().map(one_line).unwrap_or_default()])
+        }
         ChangeEvent::ChildUnlinked { child } => child.to_string(),
         ChangeEvent::Migrated { from, to, reason } => because(&handed(from, to), Some(reason)),
         ChangeEvent::AliasAdded { alias } => quoted(alias),
@@ -91,7 +98,11 @@ fn born(created: &Created) -> String {
 fn handed(from: &Hands, to: &Hands) -> String {
     let named = |what: &str, from: Option<String>, to: Option<String>| match (from, to) {
         (from, Some(to)) if from.as_ref() != Some(&to) => {
-            format!("{what} {} → {}", from.map_or_else(|| "none".to_owned(), |from| one_line(&from)), one_line(&to))
+            format!(
+                "{what} {} → {}",
+                from.map_or_else(|| "none".to_owned(), |from| one_line(&from)),
+                one_line(&to)
+            )
         }
         _ => String::new(),
     };
@@ -109,7 +120,11 @@ fn turn(event: &TurnEvent) -> String {
                 Opening::Returned { after_ms } => format!("back after {}", span(*after_ms)),
                 Opening::New | Opening::Continued => String::new(),
             };
-            let told = if anchors.is_empty() { String::new() } else { format!("with {}", count(anchors.len(), "anchor")) };
+            let told = if anchors.is_empty() {
+                String::new()
+            } else {
+                format!("with {}", count(anchors.len(), "anchor"))
+            };
             words([quoted(prompt), returned, told])
         }
         TurnEvent::CancelRequested { reason, forced, .. } => {
@@ -191,9 +206,10 @@ fn transcript(event: &TranscriptEvent) -> String {
             format!("{role}: {}", one_line(text))
         }
         TranscriptEvent::Thought { text } => one_line(text),
-        TranscriptEvent::ToolCalled { tool, arguments, .. } => {
-            words([one_line(tool), if arguments.is_null() { String::new() } else { one_line(&arguments.to_string()) }])
-        }
+        TranscriptEvent::ToolCalled { tool, arguments, .. } => words([
+            one_line(tool),
+            if arguments.is_null() { String::new() } else { one_line(&arguments.to_string()) },
+        ]),
         TranscriptEvent::ToolReturned { is_error, content, .. } => {
             let content = match content {
                 Value::Null => String::new(),

@@ -22,21 +22,33 @@ fn a_life_in_one_line_per_event() {
     let note = "note_01m7n5djg0fayvh8t5cxyjkdnf";
     let policy = json!({ "depth_limit": 3, "leaf": false, "memory_mode": "session_only" });
     let life = [
-        ("session.created", json!({ "state": "beginning", "title": "fix it", "agent": "opencode", "owner": "me", "source": "cli", "policy": policy })),
-        ("turn.started", json!({ "turn": turn, "prompt": "run\nthe tests", "prompt_hash": "x", "opening": { "kind": "returned", "after_ms": 180_000_000 }, "anchors": ["a"] })),
+        (
+            "session.created",
+            json!({ "state": "beginning", "title": "fix it", "agent": "opencode", "owner": "me", "source": "cli", "policy": policy }),
+        ),
+        (
+            "turn.started",
+            json!({ "turn": turn, "prompt": "run\nthe tests", "prompt_hash": "x", "opening": { "kind": "returned", "after_ms": 180_000_000 }, "anchors": ["a"] }),
+        ),
         ("tool.called", json!({ "call": "1", "tool": "bash", "arguments": { "command": "cargo test" } })),
         ("tool.returned", json!({ "call": "1", "is_error": true, "content": "\u{1b}[31mfailed" })),
         ("message", json!({ "role": "agent", "text": "It fails." })),
         ("usage.reported", json!({ "input_tokens": 10, "output_tokens": 2, "context_tokens": 900 })),
         ("guidance.queued", json!({ "note": note, "text": "use the staging key" })),
         ("guidance.delivered", json!({ "notes": [note], "channel": "mcp" })),
-        ("context.compacted", json!({ "size_before": 900, "size_after": 90, "anchors_survived": [], "anchors_lost": ["a", "b"], "nth": 1, "checkpoint": 4 })),
+        (
+            "context.compacted",
+            json!({ "size_before": 900, "size_after": 90, "anchors_survived": [], "anchors_lost": ["a", "b"], "nth": 1, "checkpoint": 4 }),
+        ),
         ("context.checkpoint", json!({ "position": 9, "reason": "risky_tool" })),
         ("stop.requested", json!({ "level": 1, "reason": "enough" })),
         ("stop.raised", json!({ "from": 1, "to": 2 })),
         ("turn.interrupted", json!({ "turn": turn, "cause": "user", "reason": "cancelled" })),
         ("session.idle", json!({ "quiet_ms": 3_600_000 })),
-        ("session.migrated", json!({ "from": { "agent": "a", "owner": "me" }, "to": { "agent": "b", "owner": "me" }, "reason": "rest" })),
+        (
+            "session.migrated",
+            json!({ "from": { "agent": "a", "owner": "me" }, "to": { "agent": "b", "owner": "me" }, "reason": "rest" }),
+        ),
         ("command.refused", json!({ "command": "start_turn", "code": "session_stopping", "state": "idle" })),
         ("session.ended", json!({ "how": "stopped", "reason": "enough" })),
         ("session.archived", json!({})),

@@ -35,7 +35,9 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], max: Option<usize>
         (0..columns.len()).filter(|&at| rows.iter().any(|row| !row[at].is_empty())).collect();
     let mut widths: Vec<usize> = used
         .iter()
-        .map(|&at| rows.iter().map(|row| width(&row[at])).chain([width(columns[at].title)]).max().unwrap_or(0))
+        .map(|&at| {
+            rows.iter().map(|row| width(&row[at])).chain([width(columns[at].title)]).max().unwrap_or(0)
+        })
         .collect();
     if let Some(max) = max {
         let shrinks: Vec<Shrink> = used.iter().map(|&at| columns[at].shrink).collect();
@@ -80,8 +82,12 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    const COLUMNS: [Column; 4] =
-        [Column::whole("ID"), Column::whole("STATE"), Column::elastic("AGENT", 5), Column::elastic("TITLE", 8)];
+    const COLUMNS: [Column; 4] = [
+        Column::whole("ID"),
+        Column::whole("STATE"),
+        Column::elastic("AGENT", 5),
+        Column::elastic("TITLE", 8),
+    ];
 
     fn check(rows: &[[&str; 4]], max: Option<usize>, expected: &Expect) {
         let rows: Vec<Vec<String>> =
@@ -90,7 +96,12 @@ mod tests {
     }
 
     const TWO: [[&str; 4]; 2] = [
-        ["sess_01m7n5djg0fayvh8t5cxyjkdnf", "executing", "opencode", "fix the failing login test before lunch"],
+        [
+            "sess_01m7n5djg0fayvh8t5cxyjkdnf",
+            "executing",
+            "opencode",
+            "fix the failing login test before lunch",
+        ],
         ["sess_01m7n5djg0fayvh8t5cxyjkdng", "idle", "", "漢字のタイトル"],
     ];
 

@@ -63,7 +63,10 @@ fn is_obeyed(c: char) -> bool {
 /// A character judged wrongly shifts a column by one; it breaks nothing.
 const fn columns(c: char) -> usize {
     match c {
-        '\u{0300}'..='\u{036F}' | '\u{200B}'..='\u{200D}' | '\u{20D0}'..='\u{20FF}' | '\u{FE00}'..='\u{FE0F}' => 0,
+        '\u{0300}'..='\u{036F}'
+        | '\u{200B}'..='\u{200D}'
+        | '\u{20D0}'..='\u{20FF}'
+        | '\u{FE00}'..='\u{FE0F}' => 0,
         '\u{1100}'..='\u{115F}'
         | '\u{2E80}'..='\u{303E}'
         | '\u{3041}'..='\u{A4CF}'

@@ -1,0 +1,316 @@
+//! The journal in one SQLite file: a log in order of arrival, projections beside it, all of a batch in one
+//! transaction.
+//!
+//! One connection writes and a few read. Commits are synced (`synchronous=FULL`) into the write-ahead log, and a
+//! thread moves them on into the file. Readers see a batch when it has been committed and published in the catalog.
+
+mod boot;
+mod catalog;
+mod check;
+mod checkpoint;
+mod families;
+mod heads;
+mod list;
+mod open;
+mod plan;
+mod pool;
+mod read;
+mod rebuild;
+mod rows;
+mod schema;
+mod tokens;
+mod writer;
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+use lanyard_core::{SessionId, Timestamp};
+use rusqlite::OptionalExtension;
+use rusqlite::wal::CheckpointMode;
+
+use crate::error::{AppendError, OpenError, StoreError};
+use crate::journal::{Batch, EventPage, Journal, KeptOutcome, KeyHash, Loaded, Report, Upkeep};
+use crate::sqlite::boot::{Boot, boot};
+use crate::sqlite::catalog::Catalog;
+use crate::sqlite::checkpoint::Checkpointer;
+use crate::sqlite::pool::Pool;
+use crate::sqlite::read::Log;
+use crate::sqlite::rows::{Head, Sid};
+use crate::sqlite::writer::Writer;
+
+/// Called at named points, so that tests can end the process there: `migration`, `before_commit`, `after_commit`,
+/// `checkpoint`.
+pub type Failpoints = Arc<dyn Fn(&'static str) + Send + Sync>;
+
+/// Pages by which the write-ahead log grows before the thread moves them on: 4 MB.
+const CHECKPOINT_PAGES: i32 = 1_024;
+/// Pages at which the writer itself empties the write-ahead log, so that it stays bounded however busy it is: 64 MB.
+const RESET_PAGES: i32 = 16_384;
+
+pub struct SqliteOptions {
+    pub path: PathBuf,
+    /// Connections that read; more callers than that wait for each other.
+    pub readers: usize,
+    pub failpoint: Option<Failpoints>,
+}
+
+/// Dropping it writes what is still in memory only for speed, and closes the file.
+pub struct SqliteJournal {
+    options: SqliteOptions,
+    catalog: RwLock<Catalog>,
+    writer: Mutex<Writer>,
+    pool: Pool,
+    checkpointer: Checkpointer,
+    /// Held for as long as the journal is open: two processes would give the same numbers to different events.
+    _lock: File,
+}
+
+impl SqliteJournal {
+    pub fn open(options: SqliteOptions) -> Result<Self, OpenError> {
+        let path = &options.path;
+        let lock = open::lock(path)?;
+        open::prepare(&options)?;
+        let explain = |error| open::explain(path, error);
+        let wal_pages = Arc::new(AtomicI32::new(0));
+        let conn = open::writer(path, Some(&wal_pages)).map_err(explain)?;
+        let Boot { catalog, elevator, end } = boot(&conn).map_err(|error| match error {
+            StoreError::Sqlite(error) => explain(error),
+            other @ (StoreError::Io { .. } | StoreError::Damaged(_) | StoreError::Stopped(_)) => other.into(),
+        })?;
+        let writer = Writer { conn: Some(conn), elevator, end, wal_pages, asked_at: 0, failed: None };
+        let readers = (0..options.readers.max(1)).map(|_| open::reader(path)).collect::<Result<_, _>>();
+        let checkpointing = open::writer(path, None).map_err(explain)?;
+        let checkpointer = Checkpointer::start(checkpointing, options.failpoint.clone())
+            .map_err(|source| StoreError::Io { path: path.clone(), source })?;
+        Ok(Self {
+            catalog: RwLock::new(catalog),
+            writer: Mutex::new(writer),
+            pool: Pool::new(readers.map_err(explain)?),
+            checkpointer,
+            options,
+            _lock: lock,
+        })
+    }
+
+    fn catalog(&self) -> RwLockReadGuard<'_, Catalog> {
+        self.catalog.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pass(&self, point: &'static str) {
+        if let Some(failpoint) = &self.options.failpoint {
+            failpoint(point);
+        }
+    }
+
+    fn log_of(&self, session: SessionId) -> Option<Log> {
+        self.catalog().of(session).map(|(sid, facts)| Log { id: session, sid, head: facts.head })
+    }
+
+    /// Keeps the write-ahead log short. The batch that made it long is already safe: a failure here stops the next.
+    fn tend_wal(&self, writer: &mut Writer) {
+        let Some(pages) = writer.grown(CHECKPOINT_PAGES) else { return };
+        if pages < RESET_PAGES {
+            self.checkpointer.ask();
+            return;
+        }
+        let _alone = self.checkpointer.hold();
+        if let Err(error) = writer.reset_wal() {
+            writer.fail(&error);
+        }
+    }
+
+    /// For tests: from now on the file may not grow, as on a full disk, until the journal is recovered.
+    #[doc(hidden)]
+    pub fn fill_up(&self) -> Result<(), StoreError> {
+        Ok(self.writer().usable()?.pragma_update_and_check(None, "max_page_count", 1, |_| Ok(()))?)
+    }
+}
+
+impl std::fmt::Debug for SqliteJournal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteJournal").field("path", &self.options.path).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for SqliteOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { path, readers, failpoint } = self;
+        let failpoint = failpoint.is_some();
+        f.debug_struct("SqliteOptions")
+            .field("path", path)
+            .field("readers", readers)
+            .field("failpoint", &failpoint)
+            .finish()
+    }
+}
+
+impl Drop for SqliteJournal {
+    fn drop(&mut self) {
+        self.checkpointer.stop();
+        self.pool.close();
+        let mut writer = self.writer();
+        if writer.failed.is_some() {
+            return;
+        }
+        let catalog = self.catalog();
+        let head_of = |sid: Sid| catalog.facts(sid).map_or_else(Head::default, |facts| facts.head);
+        let end = writer.end;
+        let flushed = writer.commit(
+            |_| {},
+            |conn, elevator| {
+                let rest = elevator.rest(end);
+                writer::write_heads(conn, &rest.sids, head_of)?;
+                Ok(rest.settled.map_or(Ok(()), |settled| boot::store_settled(conn, settled))?)
+            },
+        );
+        // Nothing is lost when this fails: the next start reads the log instead.
+        if let Err(error) = flushed {
+            tracing::warn!(%error, "the heads could not be written at the end");
+        }
+        if let Some(conn) = writer.conn.take()
+            && let Err(error) = conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::TRUNCATE)
+        {
+            tracing::warn!(%error, "the last checkpoint failed");
+        }
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn append(&self, batch: &Batch) -> Result<(), AppendError> {
+        let mut writer = self.writer();
+        let conn = writer.usable().map_err(AppendError::Unavailable)?;
+        let plan = {
+            let catalog = self.catalog();
+            let plan = plan::plan(batch, &catalog, writer.end).map_err(AppendError::Contradiction)?;
+            plan.check_aliases(batch, &catalog, conn)?;
+            plan
+        };
+        let fresh: std::collections::HashMap<Sid, Head> =
+            plan.touched.values().map(|touched| (touched.sid, touched.head)).collect();
+        let head_of = |sid: Sid| match fresh.get(&sid) {
+            Some(&head) => head,
+            None => self.catalog().facts(sid).map_or_else(Head::default, |facts| facts.head),
+        };
+        let write = |conn: &rusqlite::Connection, elevator: &mut heads::Elevator| {
+            writer::write_batch(conn, elevator, batch, &plan, head_of)
+        };
+        writer.commit(|point| self.pass(point), write).map_err(AppendError::Unavailable)?;
+        writer.end = plan.end;
+        writer::publish(&mut self.catalog.write().unwrap_or_else(PoisonError::into_inner), &plan);
+        self.tend_wal(&mut writer);
+        Ok(())
+    }
+
+    fn recover(&self) -> Result<(), StoreError> {
+        let mut writer = self.writer();
+        if writer.failed.is_none() {
+            writer.failed = Some("the journal is being recovered".to_owned());
+        }
+        // The old connection goes first: what it holds of the file is what can no longer be trusted.
+        writer.conn = None;
+        writer.wal_pages.store(0, Ordering::Relaxed);
+        writer.asked_at = 0;
+        let conn = open::writer(&self.options.path, Some(&writer.wal_pages))?;
+        let Boot { catalog, elevator, end } = boot(&conn)?;
+        // A durable write is the proof that writing works again.
+        let probe = conn.unchecked_transaction()?;
+        probe.execute(
+            "INSERT INTO meta (key, value, crc) VALUES ('recovered', 1, 0) \
+             ON CONFLICT (key) DO UPDATE SET value = value + 1",
+            [],
+        )?;
+        probe.commit()?;
+        writer.conn = Some(conn);
+        writer.elevator = elevator;
+        writer.end = end;
+        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = catalog;
+        writer.failed = None;
+        Ok(())
+    }
+
+    fn load(&self, session: SessionId) -> Result<Option<Loaded>, StoreError> {
+        let Some(log) = self.log_of(session) else { return Ok(None) };
+        let fold = self.pool.read(|conn| log.fold(conn, read::record(conn, log.sid)?, log.head.seq))?;
+        let Some(folded) = fold.session else {
+            let what = fold.damage.first().map_or("nothing is left of it", |damage| &damage.what);
+            return Err(StoreError::Damaged(format!("session {session} cannot be read: {what}")));
+        };
+        let lineage = self.catalog().lineage(session);
+        Ok(Some(Loaded { session: folded, lineage, damage: fold.damage }))
+    }
+
+    fn events(&self, session: SessionId, after: u64, limit: usize) -> Result<EventPage, StoreError> {
+        let Some(log) = self.log_of(session) else {
+            return Ok(EventPage { events: Vec::new(), head: 0 });
+        };
+        let last = after.saturating_add(limit as u64).min(log.head.seq);
+        if last <= after {
+            return Ok(EventPage { events: Vec::new(), head: log.head.seq });
+        }
+        let events = self.pool.read(|conn| log.events(conn, after + 1, last))?;
+        Ok(EventPage { events, head: log.head.seq })
+    }
+
+    fn outcome(&self, key: &KeyHash) -> Result<Option<KeptOutcome>, StoreError> {
+        self.pool.read(|conn| {
+            let mut get =
+                conn.prepare_cached("SELECT request, at, crc, outcome FROM outcomes WHERE key = ?1")?;
+            let kept = get.query_row([key], |row| {
+                Ok((
+                    row.get::<_, [u8; 16]>(0)?,
+                    row.get::<_, i64>(1)?,
+                    row.get::<_, u32>(2)?,
+                    row.get::<_, Vec<u8>>(3)?,
+                ))
+            });
+            let Some((request, at, crc, body)) = kept.optional()? else { return Ok(None) };
+            let damaged = |what: String| StoreError::Damaged(format!("a kept outcome is damaged: {what}"));
+            if crc != writer::outcome_sum(key, &request, at, &body) {
+                return Err(damaged("it is not as it was written".to_owned()));
+            }
+            let outcome = serde_json::from_slice(&body).map_err(|error| damaged(error.to_string()))?;
+            Ok(Some(KeptOutcome { key: *key, request, at: Timestamp::from_millis(at), outcome }))
+        })
+    }
+}
+
+impl Upkeep for SqliteJournal {
+    fn check(&self) -> Result<Report, StoreError> {
+        self.pool.read(check::check)
+    }
+
+    fn rebuild(&self) -> Result<u64, StoreError> {
+        let mut writer = self.writer();
+        writer.commit(|_| {}, |conn, _| rebuild::rebuild(conn))?;
+        let Boot { catalog, elevator, end } = match writer.usable().and_then(boot) {
+            Ok(boot) => boot,
+            Err(error) => {
+                writer.fail(&error);
+                return Err(error);
+            }
+        };
+        let sessions = catalog.len() as u64;
+        writer.elevator = elevator;
+        writer.end = end;
+        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = catalog;
+        Ok(sessions)
+    }
+
+    fn sweep(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        self.writer().commit(
+            |_| {},
+            |conn, _| {
+                let mut sweep = conn.prepare_cached(
+                    "DELETE FROM outcomes WHERE key IN (SELECT key FROM outcomes WHERE at < ?1 ORDER BY at LIMIT ?2)",
+                )?;
+                Ok(sweep.execute((before.as_millis(), i64::try_from(limit).unwrap_or(i64::MAX)))?)
+            },
+        )
+    }
+}

@@ -1,0 +1,270 @@
+//! Reading everything and saying what is wrong. Changes nothing, and trusts nothing but the log: heads, marks, cards,
+//! records, aliases and the search index are compared with what the log adds up to.
+
+use std::collections::BTreeMap;
+
+use lanyard_core::session::Envelope;
+use lanyard_core::{Session, SessionId};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::card::{Card, search_text};
+use crate::error::StoreError;
+use crate::fold::{Fold, note};
+use crate::journal::{Damage, Report};
+use crate::sqlite::boot::{each_row, settled};
+use crate::sqlite::read::{FETCH, Fetched, Log, MARK_EVERY, fetch, record, scan, stored_card, undamaged};
+use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, read_head, signed};
+use crate::sqlite::{schema, tokens, writer};
+
+/// Complaints of SQLite that are passed on; one damaged page can cause thousands.
+const STRUCTURE_MAX: u32 = 100;
+
+pub(super) fn check(conn: &Connection) -> Result<Report, StoreError> {
+    let mut checkup = Checkup {
+        conn,
+        settled: settled(conn)?,
+        report: Report::default(),
+        tallies: BTreeMap::new(),
+        last: 0,
+    };
+    checkup.report.schema = schema::version(conn)?;
+    checkup.structure()?;
+    scan(conn, 0, Pos::MAX, |pos, row| checkup.event(pos, row))?;
+    let tallies = std::mem::take(&mut checkup.tallies);
+    checkup.report.sessions = tallies.len() as u64;
+    let (mut marks, mut aliases) = (0, 0);
+    for (sid, tally) in tallies {
+        marks += tally.head.seq / MARK_EVERY;
+        aliases += checkup.session(sid, &tally)?;
+    }
+    checkup.count("sessions", checkup.report.sessions)?;
+    checkup.count("records", checkup.report.sessions)?;
+    checkup.count("heads", checkup.report.sessions)?;
+    checkup.count("marks", marks)?;
+    checkup.count("aliases", aliases)?;
+    checkup.outcomes_and_tokens()?;
+    Ok(checkup.report)
+}
+
+struct Checkup<'a> {
+    conn: &'a Connection,
+    settled: Pos,
+    report: Report,
+    tallies: BTreeMap<Sid, Tally>,
+    /// The last position seen.
+    last: Pos,
+}
+
+/// What the log says of one session.
+#[derive(Default)]
+struct Tally {
+    id: Option<SessionId>,
+    head: Head,
+    /// Its last event that the head on disk has to know.
+    settled: u64,
+}
+
+impl Checkup<'_> {
+    fn complain(&mut self, session: Option<SessionId>, seq: (u64, u64), what: impl Into<String>) {
+        let damage = Damage { session, first_seq: seq.0, last_seq: seq.1, what: what.into() };
+        note(&mut self.report.damage, damage);
+    }
+
+    fn structure(&mut self) -> Result<(), StoreError> {
+        let structure = &mut self.report.structure;
+        let read = each_row(self.conn, &format!("PRAGMA integrity_check({STRUCTURE_MAX})"), |row| {
+            let line: String = row.get(0).unwrap_or_else(|error| error.to_string());
+            structure.extend(Some(line).filter(|line| line != "ok"));
+            true
+        })?;
+        if !read {
+            structure.push("the file is too damaged for its structure to be checked".to_owned());
+        }
+        Ok(())
+    }
+
+    /// An event in order of arrival: whether it is there, and whether it goes on where its session's log was.
+    fn event(&mut self, pos: Pos, row: Judged<EventRow>) {
+        if pos != self.last + 1 {
+            let what = format!("the log has nothing from position {} to {}", self.last + 1, pos - 1);
+            self.complain(None, (0, 0), what);
+        }
+        self.last = pos;
+        let (row, intact) = match row {
+            Judged::Intact(row) => (row, true),
+            Judged::Suspect(row) => (row, false),
+            Judged::Unreadable(why) => {
+                return self.complain(
+                    None,
+                    (0, 0),
+                    format!("position {pos} of the log cannot be read: {why}"),
+                );
+            }
+        };
+        self.report.events += 1;
+        self.report.bytes += row.body.len() as u64;
+        let settled = pos <= self.settled;
+        let due = self.tallies.get(&row.sid).map_or(1, |tally| tally.head.seq + 1);
+        // One that is not as it was written is reported where its session is read, when it can be told whose it is.
+        if !intact && row.seq != due {
+            return self.complain(
+                None,
+                (0, 0),
+                format!("position {pos} of the log is not as it was written"),
+            );
+        }
+        let tally = self.tallies.entry(row.sid).or_default();
+        let before = std::mem::replace(&mut tally.head, Head { seq: row.seq, pos, at: row.at });
+        tally.settled = if settled { row.seq } else { tally.settled };
+        if tally.id.is_none() && intact {
+            tally.id = serde_json::from_slice::<Envelope>(&row.body).ok().map(|envelope| envelope.session);
+        }
+        let id = tally.id;
+        if intact && row.seq == due && row.prev != before.pos {
+            self.complain(id, (row.seq, row.seq), "the event does not lead to the one before it");
+        }
+        if row.seq < due {
+            self.complain(id, (row.seq, row.seq), "the number was given twice");
+        }
+        if intact && row.seq % MARK_EVERY == 0 {
+            self.mark(id, &row);
+        }
+    }
+
+    fn mark(&mut self, id: Option<SessionId>, row: &EventRow) {
+        let find = || {
+            let mut find = self.conn.prepare_cached("SELECT pos FROM marks WHERE sid = ?1 AND seq = ?2")?;
+            find.query_row((row.sid, signed(row.seq)), |found| found.get::<_, Pos>(0))
+        };
+        if find().ok() != Some(row.pos) {
+            self.complain(id, (row.seq, row.seq), "the event's mark is damaged");
+        }
+    }
+
+    /// Compares everything kept of a session with what its log adds up to. Answers how many aliases it has.
+    fn session(&mut self, sid: Sid, tally: &Tally) -> Result<u64, StoreError> {
+        let conn = self.conn;
+        let (record, card) = (record(conn, sid)?, stored_card(conn, sid)?);
+        let told =
+            tally.id.or(record.as_ref().ok().map(|record| record.id)).or(card.as_ref().map(|card| card.id));
+        let Some(id) = told else {
+            self.complain(
+                None,
+                (0, 0),
+                format!("session number {sid} cannot be told from anything left of it"),
+            );
+            return Ok(0);
+        };
+        let log = Log { id, sid, head: tally.head };
+        self.head(sid, id, tally)?;
+        let as_of = record.as_ref().map_or(log.head.seq, |record| record.seq.min(log.head.seq));
+        let mut fold = Fold::new(id, None);
+        log.feed(conn, &mut fold, 1, as_of)?;
+        let logged = fold.session.clone();
+        log.feed(conn, &mut fold, as_of + 1, log.head.seq)?;
+        // A damaged log cannot tell whether the record is right; a good record then is what is left.
+        let whole = fold.damage.is_empty();
+        for damage in fold.damage {
+            note(&mut self.report.damage, damage);
+        }
+        match (&record, &logged) {
+            (Err(what), _) => self.complain(Some(id), (0, 0), what.clone()),
+            (Ok(record), Some(logged)) if whole && record != logged => {
+                self.complain(Some(id), (0, 0), "the session's record is not what its log adds up to");
+            }
+            (Ok(_), _) => {}
+        }
+        let Some(best) = record.ok().or(logged) else { return Ok(0) };
+        if card.is_none_or(|card| {
+            card.id != id || (card.as_of == best.seq && card != Card::of(&best)) || card.as_of > log.head.seq
+        }) {
+            self.complain(Some(id), (0, 0), "the session's row in the directory is damaged");
+        }
+        self.texts(sid, &best)
+    }
+
+    fn head(&mut self, sid: Sid, id: SessionId, tally: &Tally) -> Result<(), StoreError> {
+        let mut get =
+            self.conn.prepare_cached(&format!("SELECT {HEAD_COLUMNS} FROM heads WHERE sid = ?1"))?;
+        let head = get.query_row([sid], |row| Ok(read_head(row))).optional();
+        let head = undamaged(head)?.flatten().flatten().map(|(_, head)| head);
+        let good = match head {
+            Some(head) => {
+                let there = fetch(&mut self.conn.prepare_cached(FETCH)?, head.pos)?;
+                let there = match there {
+                    Fetched::Row(Judged::Intact(row) | Judged::Suspect(row)) => {
+                        row.sid == sid && row.seq == head.seq
+                    }
+                    Fetched::Row(Judged::Unreadable(_)) | Fetched::Missing => false,
+                };
+                there && head.seq >= tally.settled && head.seq <= tally.head.seq
+            }
+            // A session that is newer than the settled part of the log need not have one yet.
+            None => tally.settled == 0,
+        };
+        if !good {
+            self.complain(Some(id), (0, 0), "the session's head is damaged");
+        }
+        Ok(())
+    }
+
+    fn texts(&mut self, sid: Sid, session: &Session) -> Result<u64, StoreError> {
+        let mut aliases: Vec<&String> = session.aliases.iter().collect();
+        aliases.sort_unstable();
+        aliases.dedup();
+        for alias in &aliases {
+            let mut find = self.conn.prepare_cached("SELECT 1 FROM aliases WHERE alias = ?1 AND sid = ?2")?;
+            if undamaged(find.exists((alias, sid)))? != Some(true) {
+                self.complain(Some(session.id), (0, 0), "an alias of the session is missing");
+            }
+        }
+        let mut find = self.conn.prepare_cached("SELECT text FROM search WHERE rowid = ?1")?;
+        let found = undamaged(find.query_row([sid], |row| row.get::<_, String>(0)).optional())?.flatten();
+        if found != (!session.deleted).then(|| search_text(session)) {
+            self.complain(Some(session.id), (0, 0), "the session is not in the search index as it should be");
+        }
+        Ok(aliases.len() as u64)
+    }
+
+    fn count(&mut self, table: &str, expected: u64) -> Result<(), StoreError> {
+        let counted = self.conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0));
+        let counted: Option<i64> = undamaged(counted)?;
+        // Heads follow the log at some distance, so there may be fewer of them.
+        let good = match counted {
+            Some(counted) if table == "heads" => counted <= signed(expected),
+            Some(counted) => counted == signed(expected),
+            None => false,
+        };
+        if !good {
+            let counted = counted.map_or_else(|| "unreadable".to_owned(), |counted| counted.to_string());
+            self.complain(
+                None,
+                (0, 0),
+                format!("table {table} has {counted} rows where the log says {expected}"),
+            );
+        }
+        Ok(())
+    }
+
+    fn outcomes_and_tokens(&mut self) -> Result<(), StoreError> {
+        let outcomes = each_row(self.conn, "SELECT key, request, at, crc, outcome FROM outcomes", |row| {
+            let good = || -> rusqlite::Result<bool> {
+                let (key, request): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
+                let (at, crc, body): (i64, u32, Vec<u8>) = (row.get(2)?, row.get(3)?, row.get(4)?);
+                Ok(crc == writer::outcome_sum(&key, &request, at, &body))
+            };
+            good().unwrap_or(false)
+        })?;
+        if !outcomes {
+            self.complain(None, (0, 0), "a kept outcome is damaged");
+        }
+        let tokens =
+            each_row(self.conn, "SELECT id, hash, actor, session, created_at, crc FROM tokens", |row| {
+                matches!(tokens::read(row), Ok(Some(_)))
+            })?;
+        if !tokens {
+            self.complain(None, (0, 0), "a stored token is damaged");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,450 @@
+//! Finding sessions: addresses, filters, families, timers.
+
+use lanyard_core::session::{
+    ChangeEvent, ControlEvent, Ending, InterruptCause, Lifecycle, NewSession, StateName, Status, StopLevel, TurnEvent,
+};
+use lanyard_core::{Address, MemoryMode, SessionId};
+use lanyard_store::{AppendError, Cursor, CursorError, FIND_MAX, Filter, Found};
+
+use crate::kit::{Store, Teller, at, list_all, listed, on_every_journal};
+
+on_every_journal! {
+    a_session_is_found_by_its_id_and_by_its_triple
+    an_alias_names_one_session_per_workspace_and_plan
+    an_alias_within_one_batch_is_given_once
+    a_deleted_session_frees_its_aliases_and_stays_known
+    an_alias_may_hold_anything
+    an_ambiguous_address_is_answered_with_a_bounded_list
+    each_filter_finds_what_it_names
+    filters_combine
+    words_are_found_in_any_case_and_are_never_syntax
+    paging_is_stable_while_sessions_are_made
+    a_cursor_belongs_to_its_filter
+    a_row_shows_the_session_and_its_latest_activity
+    lineages_levels_and_heights_follow_the_parents
+    only_live_children_count
+    candidates_for_timers_come_longest_first
+    states_are_counted
+    moving_a_session_moves_it_in_every_listing
+}
+
+fn named(workspace: Option<&str>, plan: Option<&str>, alias: &str) -> NewSession {
+    NewSession {
+        workspace: workspace.map(str::to_owned),
+        plan: plan.map(str::to_owned),
+        aliases: vec![alias.to_owned()],
+        ..NewSession::default()
+    }
+}
+
+fn address(session: &str, workspace: Option<&str>, plan: Option<&str>) -> Address {
+    let (workspace, plan) = (workspace.map(str::to_owned), plan.map(str::to_owned));
+    Address { session: session.to_owned(), workspace, plan }
+}
+
+fn found(store: &dyn Store, address: &Address) -> Vec<SessionId> {
+    store.find(address).unwrap().into_iter().map(|found| found.session).collect()
+}
+
+/// S0-01, S0-10, S0-11, S0-T2: the same session id in two workspaces or plans does not collide.
+fn a_session_is_found_by_its_id_and_by_its_triple(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let places = [(None, None), (Some("w1"), None), (Some("w1"), Some("p1")), (Some("w1"), Some("p2")), (Some("w2"), Some("p1"))];
+    let ids = places.map(|(workspace, plan)| teller.new_session(&named(workspace, plan, "chat-1")));
+    teller.append(store);
+    for (id, (workspace, plan)) in ids.iter().zip(places) {
+        assert_eq!(found(store, &address(&id.to_string(), workspace, plan)), [*id]);
+        assert_eq!(found(store, &Address::of(id.to_string())), [*id]);
+        assert!(store.alias_taken("chat-1", workspace, plan).unwrap());
+    }
+    assert_eq!(found(store, &address("chat-1", Some("w1"), Some("p1"))), [ids[2]]);
+    assert_eq!(found(store, &address("chat-1", Some("w2"), None)), [ids[4]]);
+    assert_eq!(found(store, &address("chat-1", None, Some("p2"))), [ids[3]]);
+    assert_eq!(found(store, &Address::of("chat-1")).len(), 5);
+    assert_eq!(found(store, &address(&ids[2].to_string(), Some("w2"), None)), []);
+    assert_eq!(found(store, &address("chat-1", Some("w3"), None)), []);
+    assert_eq!(found(store, &Address::of("chat-2")), []);
+    assert_eq!(found(store, &Address::of(SessionId::from_u128(5).to_string())), []);
+    assert!(!store.alias_taken("chat-1", Some("w2"), None).unwrap());
+}
+
+fn an_alias_names_one_session_per_workspace_and_plan(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let first = teller.new_session(&named(Some("w"), Some("p"), "a"));
+    let second = teller.new_session(&named(Some("w"), Some("p"), "b"));
+    teller.append(store);
+    let mut clash = teller.clone();
+    clash.new_session(&named(Some("w"), Some("p"), "a"));
+    assert!(matches!(store.append(&clash.batch()), Err(AppendError::Contradiction(_))));
+    let mut clash = teller.clone();
+    clash.alias(second, "a");
+    assert!(matches!(store.append(&clash.batch()), Err(AppendError::Contradiction(_))));
+    teller.assert_kept(store);
+    teller.alias(second, "c");
+    teller.append(store);
+    assert_eq!(found(store, &Address::of("c")), [second]);
+    assert_eq!(found(store, &Address::of("a")), [first]);
+    teller.assert_kept(store);
+}
+
+fn an_alias_within_one_batch_is_given_once(store: &dyn Store) {
+    let mut teller = Teller::default();
+    teller.new_session(&named(Some("w"), None, "a"));
+    teller.new_session(&named(Some("w"), None, "a"));
+    assert!(matches!(store.append(&teller.batch()), Err(AppendError::Contradiction(_))));
+    assert_eq!(found(store, &Address::of("a")), []);
+}
+
+fn a_deleted_session_frees_its_aliases_and_stays_known(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let old = teller.new_session(&named(None, None, "a"));
+    teller.append(store);
+    teller.delete(old);
+    teller.append(store);
+    let tombstone = Found { session: old, deleted: true };
+    assert_eq!(store.find(&Address::of("a")).unwrap(), [tombstone]);
+    assert_eq!(store.find(&Address::of(old.to_string())).unwrap(), [tombstone]);
+    assert!(!store.alias_taken("a", None, None).unwrap());
+    let young = teller.new_session(&named(None, None, "a"));
+    teller.append(store);
+    assert_eq!(store.find(&Address::of("a")).unwrap(), [Found { session: young, deleted: false }]);
+    assert_eq!(store.find(&Address::of(old.to_string())).unwrap(), [tombstone]);
+    teller.delete(young);
+    // Freed and taken within one batch.
+    let third = teller.new_session(&named(None, None, "a"));
+    teller.append(store);
+    assert_eq!(store.find(&Address::of("a")).unwrap(), [Found { session: third, deleted: false }]);
+    teller.delete(third);
+    teller.append(store);
+    assert_eq!(store.find(&Address::of("a")).unwrap(), [Found { session: third, deleted: true }]);
+    teller.assert_kept(store);
+}
+
+/// S0-B09: `::` is text like any other.
+fn an_alias_may_hold_anything(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let aliases = ["w::p::s", "::", "a::b", "100%_'\"; DROP TABLE events; --", "日本 語", "*", "sess_short"];
+    let ids: Vec<SessionId> = aliases.iter().map(|alias| teller.new_session(&named(Some("w::p"), None, alias))).collect();
+    teller.append(store);
+    for (id, alias) in ids.iter().zip(aliases) {
+        assert_eq!(found(store, &address(alias, Some("w::p"), None)), [*id]);
+        assert_eq!(found(store, &Address::of(alias)), [*id]);
+    }
+    assert_eq!(found(store, &address("s", Some("w"), Some("p"))), []);
+}
+
+fn an_ambiguous_address_is_answered_with_a_bounded_list(store: &dyn Store) {
+    let mut teller = Teller::default();
+    for count in 0..=FIND_MAX {
+        teller.new_session(&named(Some(&format!("w{count}")), None, "a"));
+    }
+    teller.append(store);
+    assert_eq!(found(store, &Address::of("a")).len(), FIND_MAX);
+}
+
+/// One of each kind.
+fn menagerie(teller: &mut Teller) -> Vec<SessionId> {
+    let new = |agent: &str, source: &str, memory_mode| NewSession {
+        title: Some(format!("Fix the {agent} bug")),
+        agent: Some(agent.to_owned()),
+        source: Some(source.to_owned()),
+        owner: Some(format!("owner-{source}")),
+        workspace: Some(format!("w-{agent}")),
+        plan: Some(format!("p-{agent}")),
+        memory_mode,
+        ..NewSession::default()
+    };
+    let a = teller.new_session(&new("coder", "chat", Some(MemoryMode::Full)));
+    let b = teller.new_session(&new("reviewer", "telegram", None));
+    let c = teller.new_child(&new("tester", "chat", None), Some(a));
+    let d = teller.new_session(&new("coder", "api", Some(MemoryMode::Off)));
+    let e = teller.new_session(&new("coder", "chat", Some(MemoryMode::Full)));
+    let f = teller.plain();
+    let gone = teller.new_session(&new("coder", "chat", Some(MemoryMode::Full)));
+    teller.start_turn(a);
+    teller.start_turn(b);
+    teller.finish_turn(b);
+    teller.push(b, ControlEvent::StopRequested { level: StopLevel::Graceful, reason: None });
+    teller.end(d, Ending::Completed);
+    teller.start_turn(e);
+    let turn = teller.sessions[&e].turn.as_ref().unwrap().id;
+    teller.push(e, TurnEvent::Interrupted { turn, cause: InterruptCause::Crash, reason: None });
+    teller.push(f, ChangeEvent::Archived {});
+    teller.delete(gone);
+    vec![a, b, c, d, e, f]
+}
+
+/// S0-12, S0-13, S0-T7, S3-20, S3-T6.
+fn each_filter_finds_what_it_names(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let all = menagerie(&mut teller);
+    teller.append(store);
+    let [a, b, c, d, e, f] = all[..] else { unreachable!() };
+    let check = |filter: Filter, wanted: &[SessionId]| {
+        let newest_first: Vec<SessionId> = wanted.iter().rev().copied().collect();
+        assert_eq!(listed(store, &filter), newest_first, "{filter:?}");
+    };
+    let any = Filter::default;
+    let text = |text: &str| Some(text.to_owned());
+    check(any(), &all);
+    check(Filter { status: Some(Status::Active), ..any() }, &[a, c, e, f]);
+    check(Filter { status: Some(Status::Stopping), ..any() }, &[b]);
+    check(Filter { status: Some(Status::Completed), ..any() }, &[d]);
+    check(Filter { status: Some(Status::Stopped), ..any() }, &[]);
+    check(Filter { lifecycle: Some(Lifecycle::Running), ..any() }, &[a]);
+    check(Filter { lifecycle: Some(Lifecycle::Idle), ..any() }, &[b, c, e, f]);
+    check(Filter { lifecycle: Some(Lifecycle::Terminal), ..any() }, &[d]);
+    check(Filter { state: Some(StateName::Interrupted), ..any() }, &[e]);
+    check(Filter { state: Some(StateName::Custom), ..any() }, &[c]);
+    check(Filter { source: text("chat"), ..any() }, &[a, c, e]);
+    check(Filter { owner: text("owner-telegram"), ..any() }, &[b]);
+    check(Filter { owner: text("alex"), ..any() }, &[f]);
+    check(Filter { agent: text("coder"), ..any() }, &[a, d, e]);
+    check(Filter { workspace: text("w-tester"), ..any() }, &[c]);
+    check(Filter { plan: text("p-coder"), ..any() }, &[a, d, e]);
+    check(Filter { plan: text("nobody's"), ..any() }, &[]);
+    check(Filter { parent: Some(a), ..any() }, &[c]);
+    check(Filter { memory_mode: Some(MemoryMode::Full), ..any() }, &[a, e]);
+    check(Filter { archived: Some(true), ..any() }, &[f]);
+    check(Filter { archived: Some(false), ..any() }, &[a, b, c, d, e]);
+    let ended = teller.sessions[&d].since.as_millis();
+    check(Filter { live_since: Some(at(ended)), ..any() }, &all);
+    check(Filter { live_since: Some(at(ended + 1)), ..any() }, &[a, b, c, e, f]);
+}
+
+fn filters_combine(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let all = menagerie(&mut teller);
+    teller.append(store);
+    let mut rng = fastrand::Rng::with_seed(20);
+    let mut pick = |some: Vec<Option<&str>>| rng.choice(some).unwrap().map(str::to_owned);
+    let every = list_all(store, &Filter::default(), 100);
+    for _ in 0..300 {
+        let filter = Filter {
+            source: pick(vec![None, None, Some("chat"), Some("api")]),
+            agent: pick(vec![None, None, Some("coder"), Some("tester")]),
+            text: pick(vec![None, None, Some("bug coder"), Some("TESTER"), Some("x")]),
+            state: pick(vec![None, None, Some("e"), Some("i")]).map(|name| {
+                if name == "e" { StateName::Executing } else { StateName::Interrupted }
+            }),
+            status: pick(vec![None, None, Some("a")]).map(|_| Status::Active),
+            archived: pick(vec![None, Some("no")]).map(|_| false),
+            ..Filter::default()
+        };
+        let is = |wanted: &Option<String>, found: Option<&str>| wanted.is_none() || wanted.as_deref() == found;
+        let wanted: Vec<SessionId> = every
+            .iter()
+            .filter(|row| is(&filter.source, Some(&row.source)) && is(&filter.agent, row.agent.as_deref()))
+            .filter(|row| filter.state.is_none_or(|state| row.state == state))
+            .filter(|row| filter.status.is_none_or(|status| row.status == status))
+            .filter(|row| filter.archived.is_none_or(|archived| row.archived == archived))
+            .filter(|row| {
+                let text = format!("{:?} {:?}", row.title, row.agent).to_lowercase();
+                filter.text.iter().flat_map(|text| text.split(' ')).all(|word| text.contains(&word.to_lowercase()))
+            })
+            .map(|row| row.id)
+            .collect();
+        assert_eq!(listed(store, &filter), wanted, "{filter:?}");
+    }
+    assert_eq!(every.len(), all.len());
+}
+
+fn words_are_found_in_any_case_and_are_never_syntax(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let titles = ["Größe ändern", "NEAR AND OR NOT", "say \"hi\"", "c*", "a-b_c%d", "zwei\u{1f600}smile", "ab"];
+    let ids: Vec<SessionId> = titles
+        .iter()
+        .map(|title| teller.new_session(&NewSession { title: Some((*title).to_owned()), ..NewSession::default() }))
+        .collect();
+    let purposed = teller.new_session(&NewSession { purpose: Some("Refactoring".to_owned()), ..NewSession::default() });
+    teller.append(store);
+    let find = |text: &str| listed(store, &Filter { text: Some(text.to_owned()), ..Filter::default() });
+    assert_eq!(find("GRÖSSE"), []);
+    assert_eq!(find("größe ÄND"), [ids[0]]);
+    assert_eq!(find("ndern"), [ids[0]]);
+    assert_eq!(find("near"), [ids[1]]);
+    assert_eq!(find("or"), [purposed, ids[1]]);
+    assert_eq!(find("NEAR \"AND\""), []);
+    assert_eq!(find("\"hi\""), [ids[2]]);
+    assert_eq!(find("\""), [ids[2]]);
+    assert_eq!(find("c*"), [ids[3]]);
+    assert_eq!(find("%"), [ids[4]]);
+    assert_eq!(find("a-b_c%d"), [ids[4]]);
+    assert_eq!(find("a_b"), []);
+    assert_eq!(find("\u{1f600}"), [ids[5]]);
+    assert_eq!(find("i\u{1f600}s"), [ids[5]]);
+    assert_eq!(find("ab"), [ids[6]]);
+    assert_eq!(find("factor"), [purposed]);
+    assert_eq!(find("text:near OR {x}"), []);
+    assert_eq!(find("nul\0l"), []);
+    assert_eq!(find("   ").len(), 8);
+    assert_eq!(find("sagt"), []);
+    // An alias that comes later is found too, and what was deleted is not.
+    teller.alias(ids[6], "sagt-nichts");
+    teller.delete(ids[0]);
+    teller.append(store);
+    assert_eq!(find("sagt"), [ids[6]]);
+    assert_eq!(find("größe"), []);
+}
+
+fn paging_is_stable_while_sessions_are_made(store: &dyn Store) {
+    let mut teller = Teller::default();
+    for _ in 0..25 {
+        teller.plain();
+    }
+    teller.append(store);
+    let mut wanted: Vec<SessionId> = teller.ids.iter().rev().copied().collect();
+    let (mut seen, mut cursor) = (Vec::new(), None);
+    loop {
+        let listing = store.list(&Filter::default(), cursor.as_ref(), 4).unwrap();
+        seen.extend(listing.rows.iter().map(|row| row.id));
+        let Some(next) = listing.next else { break };
+        // As a client would send it back.
+        cursor = Some(Cursor::parse(&next.to_string(), &Filter::default()).unwrap());
+        teller.plain();
+        if seen.len() == 8 {
+            let next_one = wanted.remove(8);
+            teller.delete(next_one);
+        }
+        teller.append(store);
+    }
+    assert_eq!(seen, wanted);
+    let exact = store.list(&Filter::default(), None, listed(store, &Filter::default()).len()).unwrap();
+    assert_eq!(exact.next, None);
+    assert_eq!(store.list(&Filter::default(), None, 0).unwrap().rows, []);
+}
+
+fn a_cursor_belongs_to_its_filter(store: &dyn Store) {
+    let mut teller = Teller::default();
+    teller.plain();
+    teller.plain();
+    teller.append(store);
+    let live = |since| Filter { live_since: Some(at(since)), ..Filter::default() };
+    let cursor = store.list(&live(1), None, 1).unwrap().next.unwrap().to_string();
+    assert!(Cursor::parse(&cursor, &live(2)).is_ok());
+    assert_eq!(Cursor::parse(&cursor, &Filter::default()), Err(CursorError::OtherFilter));
+    assert_eq!(Cursor::parse("x", &live(1)), Err(CursorError::Unreadable));
+}
+
+/// S3-21.
+fn a_row_shows_the_session_and_its_latest_activity(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let all = menagerie(&mut teller);
+    teller.append(store);
+    let busy = all[0];
+    teller.say(busy, "at work");
+    teller.append(store);
+    for row in list_all(store, &Filter::default(), 100) {
+        let session = &teller.sessions[&row.id];
+        assert_eq!(row.title, session.title);
+        assert_eq!((&row.owner, &row.source), (&session.hands.owner, &session.source));
+        assert_eq!((row.state, row.status), (session.state.name(), session.status()));
+        assert_eq!((row.turns, row.since), (session.turns, session.since));
+        assert_eq!((row.last_seq, row.last_activity_at), (session.seq, session.last_activity_at));
+        assert_eq!(row.level, teller.lineage(row.id).level());
+        assert_eq!(row.cause.is_some(), row.state == StateName::Interrupted);
+    }
+    let crashed = list_all(store, &Filter { state: Some(StateName::Interrupted), ..Filter::default() }, 1);
+    assert_eq!(crashed[0].cause, Some(InterruptCause::Crash));
+    // A timer moves the state and is no activity.
+    let quiet = all[4];
+    let before = teller.sessions[&quiet].last_activity_at;
+    teller.push(quiet, ChangeEvent::WentIdle { quiet_ms: 9 });
+    teller.append(store);
+    let rows = list_all(store, &Filter { state: Some(StateName::Idle), ..Filter::default() }, 9);
+    assert_eq!((rows[0].id, rows[0].last_activity_at), (quiet, before));
+}
+
+/// S1-28, S1-34.
+fn lineages_levels_and_heights_follow_the_parents(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let mut chain = vec![teller.plain()];
+    for _ in 0..5 {
+        let child = teller.new_child(&NewSession::default(), chain.last().copied());
+        chain.push(child);
+    }
+    let single = teller.plain();
+    teller.append(store);
+    let lineages = store.lineages(&[chain[5], single, chain[2], SessionId::from_u128(1)]).unwrap();
+    let up: Vec<SessionId> = chain[..5].iter().rev().copied().collect();
+    assert_eq!(lineages[0].ancestors, up);
+    assert_eq!(lineages[1].ancestors, []);
+    assert_eq!(lineages[2].ancestors, [chain[1], chain[0]]);
+    assert_eq!(lineages[3].ancestors, []);
+    let heights: Vec<u32> = chain.iter().map(|id| store.height(*id, 64).unwrap()).collect();
+    assert_eq!(heights, [6, 5, 4, 3, 2, 1]);
+    assert_eq!(store.height(chain[0], 3).unwrap(), 3);
+    assert_eq!(store.height(single, 3).unwrap(), 1);
+    let levels: Vec<u32> = list_all(store, &Filter::default(), 2).iter().rev().map(|row| row.level).collect();
+    assert_eq!(levels, [1, 2, 3, 3, 3, 3, 1]);
+    // Linked under another parent, with its family.
+    teller.push(chain[3], ChangeEvent::Linked { parent: single, previous: Some(chain[2]) });
+    teller.push(single, ChangeEvent::ChildLinked { child: chain[3], agent: None });
+    teller.append(store);
+    assert_eq!(store.height(single, 64).unwrap(), 4);
+    assert_eq!(store.height(chain[0], 64).unwrap(), 3);
+    assert_eq!(store.lineages(&[chain[5]]).unwrap()[0].ancestors, [chain[4], chain[3], single]);
+    // A deleted leaf takes no room.
+    teller.delete(chain[5]);
+    teller.append(store);
+    assert_eq!(store.height(single, 64).unwrap(), 3);
+    teller.assert_kept(store);
+}
+
+fn only_live_children_count(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let parent = teller.plain();
+    let children: Vec<SessionId> = (0..4).map(|_| teller.new_child(&NewSession::default(), Some(parent))).collect();
+    teller.append(store);
+    assert_eq!(store.live_children(parent).unwrap(), 4);
+    teller.end(children[0], Ending::Failed);
+    teller.delete(children[1]);
+    teller.append(store);
+    assert_eq!(store.live_children(parent).unwrap(), 2);
+    assert_eq!(store.live_children(children[2]).unwrap(), 0);
+}
+
+fn candidates_for_timers_come_longest_first(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let ids: Vec<SessionId> = (0..6).map(|_| teller.plain()).collect();
+    for index in [3, 0, 4, 1, 5] {
+        teller.start_turn(ids[index]);
+    }
+    teller.append(store);
+    teller.finish_turn(ids[4]);
+    teller.end(ids[2], Ending::Completed);
+    teller.append(store);
+    let since = |id: &SessionId| teller.sessions[id].since;
+    let running = |before, limit| store.in_state_since(StateName::Executing, before, limit).unwrap();
+    assert_eq!(running(at(teller.now), 10), [ids[3], ids[0], ids[1], ids[5]]);
+    assert_eq!(running(at(teller.now), 2), [ids[3], ids[0]]);
+    assert_eq!(running(since(&ids[1]), 10), [ids[3], ids[0], ids[1]]);
+    assert_eq!(running(at(since(&ids[3]).as_millis() - 1), 10), []);
+    assert_eq!(store.in_state_since(StateName::BetweenTurn, at(teller.now), 10).unwrap(), [ids[4]]);
+}
+
+fn states_are_counted(store: &dyn Store) {
+    let mut teller = Teller::default();
+    menagerie(&mut teller);
+    teller.append(store);
+    let counts = store.states().unwrap();
+    let wanted = StateName::ALL.map(|state| {
+        let alive = teller.sessions.values().filter(|session| !session.deleted);
+        (state, alive.filter(|session| session.state.name() == state).count() as u64)
+    });
+    assert_eq!(counts, wanted);
+}
+
+fn moving_a_session_moves_it_in_every_listing(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let (one, two) = (teller.plain(), teller.plain());
+    teller.append(store);
+    let owned = |owner: &str| listed(store, &Filter { owner: Some(owner.to_owned()), ..Filter::default() });
+    assert_eq!(owned("alex"), [two, one]);
+    teller.hand_to(one, "sam");
+    teller.append(store);
+    assert_eq!((owned("alex"), owned("sam")), (vec![two], vec![one]));
+    teller.hand_to(one, "alex");
+    teller.append(store);
+    assert_eq!((owned("alex"), owned("sam")), (vec![two, one], vec![]));
+}

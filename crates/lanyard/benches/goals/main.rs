@@ -1,0 +1,3 @@
+//! The performance goals, measured.
+
+fn main() {}

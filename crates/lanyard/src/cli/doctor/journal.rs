@@ -1,0 +1,118 @@
+//! The journal: through the daemon when one runs, since it belongs to that; else opened here.
+
+use lanyard_daemon::api::types::{CheckReport, Reason, Rebuilt};
+use lanyard_store::{OpenError, SqliteJournal, SqliteOptions, Upkeep};
+
+use super::Finding;
+use super::service::Running;
+use crate::client::Route;
+use crate::context::Context;
+use crate::failure::{Failure, chain};
+
+const NAME: &str = "journal";
+
+pub(super) async fn check(context: &Context, running: &Running, rebuild: bool) -> Vec<Finding> {
+    match running {
+        Running::Answers => {
+            through_daemon(context, rebuild).await.unwrap_or_else(|failure| vec![refused(failure)])
+        }
+        Running::Mute => vec![Finding::warn(NAME, "not looked at", "see the daemon first")],
+        Running::Nobody { .. } if !context.home.journal().exists() => {
+            vec![Finding::ok(NAME, "there is none yet; the first start makes one")]
+        }
+        Running::Nobody { .. } => alone(context, rebuild),
+    }
+}
+
+async fn through_daemon(context: &Context, rebuild: bool) -> Result<Vec<Finding>, Failure> {
+    let Some(mut client) = context.client_if_running().await? else { return Ok(Vec::new()) };
+    let mut findings = Vec::new();
+    if rebuild {
+        let done: Rebuilt = client.post_patiently(&Route::to(&["rebuild"]), &Reason::default()).await?;
+        findings.push(rebuilt(done.sessions));
+    }
+    let report: CheckReport = client.get_patiently(&Route::to(&["check"])).await?;
+    findings.extend(told(&report));
+    Ok(findings)
+}
+
+fn alone(context: &Context, rebuild: bool) -> Vec<Finding> {
+    let options = SqliteOptions { path: context.home.journal(), readers: 1, failpoint: None };
+    let journal = match SqliteJournal::open(options) {
+        Ok(journal) => journal,
+        Err(error) => return vec![Finding::fail(NAME, chain(&error), mend(&error))],
+    };
+    let mut findings = Vec::new();
+    if rebuild {
+        match journal.rebuild() {
+            Ok(sessions) => findings.push(rebuilt(sessions)),
+            Err(error) => findings.push(Finding::fail(NAME, format!("not rebuilt: {}", chain(&error)), COPY)),
+        }
+    }
+    match journal.check() {
+        Ok(report) => findings.extend(told(&CheckReport {
+            schema: report.schema,
+            sessions: report.sessions,
+            events: report.events,
+            bytes: report.bytes,
+            structure: report.structure,
+            damage: report.damage,
+        })),
+        Err(error) => findings.push(Finding::fail(NAME, format!("cannot be read: {}", chain(&error)), COPY)),
+    }
+    findings
+}
+
+const COPY: &str = "copy the data folder before anything else, then check the disk it is on";
+
+fn mend(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Newer { .. } => "use the newer Lanyard, or another --data-dir",
+        OpenError::Foreign { .. } => "move that file away, or name another --data-dir",
+        OpenError::InUse { .. } => "end the process that has it open",
+        OpenError::Damaged { .. } | OpenError::Store(_) => COPY,
+    }
+}
+
+fn rebuilt(sessions: u64) -> Finding {
+    Finding::ok(NAME, format!("listings and indexes of {sessions} sessions were made again from the log"))
+}
+
+fn told(report: &CheckReport) -> Vec<Finding> {
+    let size = format!(
+        "{} sessions, {} events, {} kB",
+        report.sessions,
+        report.events,
+        report.bytes.div_ceil(1_024)
+    );
+    if report.structure.is_empty() && report.damage.is_empty() {
+        return vec![Finding::ok(NAME, format!("{size}, nothing is damaged"))];
+    }
+    let structure = report.structure.iter().map(|what| {
+        Finding::fail(
+            NAME,
+            what,
+            "copy the data folder, then make what is derived again: `lanyard doctor --rebuild`",
+        )
+    });
+    let damage = report.damage.iter().map(|damage| {
+        let whose = damage.session.map_or_else(|| "unknown session".to_owned(), |session| session.to_string());
+        let what =
+            format!("{whose}, events {} to {}: {}", damage.first_seq, damage.last_seq, damage.what);
+        let fix = match (damage.session, damage.first_seq.checked_sub(1)) {
+            (Some(session), Some(good)) if good > 0 => {
+                format!("the rest stays readable; to go on from before the damage: `lanyard fork {session} --at {good}`")
+            }
+            _ => "the rest stays readable; copy the data folder, then check the disk it is on".to_owned(),
+        };
+        Finding::fail(NAME, what, fix)
+    });
+    structure.chain(damage).chain([Finding::ok(NAME, format!("{size} can be read"))]).collect()
+}
+
+fn refused(failure: Failure) -> Finding {
+    match failure {
+        Failure::Told { problem, .. } => Finding::fail(NAME, problem.title, problem.advice),
+        Failure::Shown | Failure::ClosedPipe => Finding::fail(NAME, "not looked at", ""),
+    }
+}

@@ -1,0 +1,30 @@
+//! `lanyard link`: give a session a parent.
+
+use lanyard_daemon::api::types::NewLink;
+
+use super::target::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+The first ID is the child's. A child that had another parent leaves it.
+
+Examples:
+  lanyard link ses_4f2a sess_01m7n5djg0fayvh8t5cxyjkdnf";
+
+/// Make a session the child of another
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Link {
+    #[command(flatten)]
+    child: Target,
+    /// The session to put it under: its id or one of its aliases
+    parent: String,
+}
+
+impl Link {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let outcome = self.child.change(context, &["link"], &NewLink { parent: self.parent.clone() }).await?;
+        context.out.receipt(&outcome, None, &format!("{} is a child of {}", outcome.session, self.parent))
+    }
+}

@@ -1,0 +1,178 @@
+//! `lanyard logs`: what happened in a session, and what happens in it right now.
+
+use std::time::Duration;
+
+use lanyard_core::session::SessionView;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::target::Target;
+use crate::client::{Client, Route};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::event::line;
+
+/// Events asked for at a time.
+const PAGE_EVENTS: u64 = 500;
+/// Waiting for a daemon that went away starts quick and gets patient.
+const WAIT_MIN: Duration = Duration::from_millis(100);
+const WAIT_MAX: Duration = Duration::from_secs(2);
+
+const EXAMPLES: &str = "\
+One line per event: its position, its time in UTC, what it is, and what it says in short.
+Following ends when the session does. It outlasts a restart of the daemon and misses nothing.
+
+Examples:
+  lanyard logs ses_4f2a
+  lanyard logs -f ses_4f2a
+  lanyard logs ses_4f2a --after 120
+  lanyard logs ses_4f2a --after 0 --json > session.jsonl";
+
+/// Show a session's log, or follow it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Logs {
+    #[command(flatten)]
+    target: Target,
+    /// Go on with new events until the session ends
+    #[arg(long, short)]
+    follow: bool,
+    /// Begin after this position; 0 is everything
+    #[arg(long, value_name = "SEQ", conflicts_with = "tail")]
+    after: Option<u64>,
+    /// Begin with the last N events
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
+    tail: u64,
+}
+
+/// Events as the journal has them, byte for byte.
+#[derive(Debug, Deserialize)]
+pub(super) struct RawPage {
+    pub(super) events: Vec<Box<RawValue>>,
+    pub(super) head: u64,
+}
+
+/// What of an event matters for following.
+#[derive(Debug, Deserialize)]
+struct Mark {
+    seq: u64,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+impl Logs {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut client = context.client().await?;
+        let view: SessionView = client.get(&self.target.route(&[])).await?;
+        // By its id from here on: an alias could come to mean another session while this one is followed.
+        let id = view.id.to_string();
+        let after = self.after.unwrap_or_else(|| view.last_seq.saturating_sub(self.tail));
+        let mut printer = Printer { context, last: after, ended: view.state.is_ended() };
+        read(&mut client, &id, after, view.last_seq, |event| printer.print(event)).await?;
+        if !self.follow || printer.ended {
+            return Ok(());
+        }
+        follow(context, client, &id, &mut printer).await
+    }
+}
+
+/// Gives out the events after a position, up to `until` and what comes in the same page with it.
+pub(super) async fn read(
+    client: &mut Client<'_>,
+    id: &str,
+    mut after: u64,
+    until: u64,
+    mut give: impl FnMut(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    while after < until {
+        let route = Route::to(&["sessions", id, "events"])
+            .with("after", Some(after))
+            .with("limit", Some(PAGE_EVENTS));
+        let page: RawPage = client.get(&route).await?;
+        let Some(last) = page.events.last() else { break };
+        let read = mark(last.get()).map_or(page.head, |mark| mark.seq);
+        for event in &page.events {
+            give(event.get())?;
+        }
+        after = read;
+    }
+    Ok(())
+}
+
+/// Streams events until the session ends. A stream that breaks is resumed after the last event that was shown.
+async fn follow(
+    context: &Context,
+    client: Client<'_>,
+    id: &str,
+    printer: &mut Printer<'_>,
+) -> Result<(), Failure> {
+    let mut client = Some(client);
+    let mut wait = WAIT_MIN;
+    loop {
+        if let Some(client) = client.take() {
+            let before = printer.last;
+            stream(client, id, printer).await?;
+            if printer.ended {
+                return Ok(());
+            }
+            if printer.last > before {
+                wait = WAIT_MIN;
+            }
+            context
+                .out
+                .note(&format!("the stream broke after event {}; waiting for the daemon", printer.last));
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(WAIT_MAX);
+        // Somebody ended the daemon on purpose, or it starts again by itself: either way not ours to start.
+        client = context.client_if_running().await?;
+        if client.is_some() {
+            context.out.note(&format!("the daemon is back; going on after event {}", printer.last));
+        }
+    }
+}
+
+async fn stream(client: Client<'_>, id: &str, printer: &mut Printer<'_>) -> Result<(), Failure> {
+    let route = Route::to(&["sessions", id, "events"]).with("after", Some(printer.last));
+    let Some(mut stream) = client.stream(&route).await? else { return Ok(()) };
+    while !printer.ended {
+        let Some(frame) = stream.next().await else { return Ok(()) };
+        printer.print(&frame.data)?;
+    }
+    Ok(())
+}
+
+struct Printer<'a> {
+    context: &'a Context,
+    /// The last position that was shown.
+    last: u64,
+    ended: bool,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, event: &str) -> Result<(), Failure> {
+        let out = &self.context.out;
+        let Some(mark) = mark(event) else {
+            out.warn(&format!("something that is not an event came after event {}", self.last));
+            return Ok(());
+        };
+        if mark.seq <= self.last {
+            return Ok(());
+        }
+        if mark.seq > self.last + 1 {
+            out.warn(&format!("events {} to {} did not arrive", self.last + 1, mark.seq - 1));
+        }
+        self.last = mark.seq;
+        self.ended |= matches!(mark.kind.as_str(), "session.ended" | "session.deleted");
+        if out.is_json() {
+            return out.data(event);
+        }
+        let raw: Value = serde_json::from_str(event).unwrap_or_default();
+        out.data(&line(&raw, out.columns))
+    }
+}
+
+fn mark(event: &str) -> Option<Mark> {
+    serde_json::from_str(event).ok()
+}

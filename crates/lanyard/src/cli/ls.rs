@@ -1,0 +1,145 @@
+//! `lanyard ls`: what sessions there are.
+
+use clap::builder::PossibleValuesParser;
+use lanyard_core::MemoryMode;
+use lanyard_core::session::StateName;
+use lanyard_daemon::api::types::SessionPage;
+use lanyard_store::Row;
+
+use super::target::workspace;
+use crate::client::{Client, Route};
+use crate::context::{Context, daemon_now};
+use crate::failure::Failure;
+use crate::render::session::listing;
+
+/// The most one page may hold.
+const PAGE_ROWS_MAX: usize = 1_000;
+
+const EXAMPLES: &str = "\
+Without --all, archived sessions and those that ended long ago are left out.
+
+Examples:
+  lanyard ls --state executing
+  lanyard ls --workspace . --text login
+  lanyard ls --all --limit 20
+  lanyard ls --json | jq -r '.[].id'";
+
+/// List sessions, newest first
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Ls {
+    /// Show archived sessions too, and those that ended long ago
+    #[arg(long, short)]
+    all: bool,
+    /// Show this many at most [default: all]
+    #[arg(long, short = 'n', value_name = "N")]
+    limit: Option<usize>,
+    #[command(flatten)]
+    filter: Filter,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Filters")]
+struct Filter {
+    /// Words in the title, purpose, agent or an alias
+    #[arg(long, value_name = "WORDS")]
+    text: Option<String>,
+    /// By state
+    #[arg(long, value_parser = PossibleValuesParser::new(StateName::ALL.map(StateName::as_str)))]
+    state: Option<String>,
+    /// By status
+    #[arg(long, value_parser = ["active", "stopping", "stopped", "completed"])]
+    status: Option<String>,
+    /// By lifecycle
+    #[arg(long, value_parser = ["running", "idle", "terminal"])]
+    lifecycle: Option<String>,
+    /// By agent
+    #[arg(long)]
+    agent: Option<String>,
+    /// By owner
+    #[arg(long)]
+    owner: Option<String>,
+    /// By where they come from
+    #[arg(long)]
+    source: Option<String>,
+    /// By workspace (`.` for this folder)
+    #[arg(long, value_parser = workspace)]
+    workspace: Option<String>,
+    /// By plan
+    #[arg(long)]
+    plan: Option<String>,
+    /// The children of a session
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+    /// By memory mode
+    #[arg(long, value_name = "MODE", value_parser = PossibleValuesParser::new(MemoryMode::ALL.map(MemoryMode::as_str)))]
+    memory_mode: Option<String>,
+    /// Archived ones only
+    #[arg(long)]
+    archived: bool,
+}
+
+impl Ls {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut client = context.client().await?;
+        let rows = read_all(&mut client, self.route(), self.limit.unwrap_or(usize::MAX)).await?.rows;
+        if context.out.is_json() {
+            return context.out.json(&rows);
+        }
+        if rows.is_empty() {
+            let hint = if self.all { "" } else { "; --all shows archived and long ended ones too" };
+            context.out.note(&format!("no sessions{hint}"));
+            return Ok(());
+        }
+        let now = daemon_now(&mut client).await?;
+        context.out.data(&listing(&rows, now, context.out.columns))
+    }
+
+    fn route(&self) -> Route {
+        let filter = &self.filter;
+        let archived = match (filter.archived, self.all) {
+            (true, _) => Some("true"),
+            (false, true) => None,
+            (false, false) => Some("false"),
+        };
+        // Who asks for archived ones asks for what is over, however long ago.
+        let live = (!self.all && !filter.archived).then_some("true");
+        Route::to(&["sessions"])
+            .with("live", live)
+            .with("archived", archived)
+            .with("text", filter.text.as_ref())
+            .with("state", filter.state.as_ref())
+            .with("status", filter.status.as_ref())
+            .with("lifecycle", filter.lifecycle.as_ref())
+            .with("agent", filter.agent.as_ref())
+            .with("owner", filter.owner.as_ref())
+            .with("source", filter.source.as_ref())
+            .with("workspace", filter.workspace.as_ref())
+            .with("plan", filter.plan.as_ref())
+            .with("parent", filter.parent.as_ref())
+            .with("memory_mode", filter.memory_mode.as_ref())
+    }
+}
+
+/// Sessions of a listing, and whether there are more than were asked for.
+pub(super) struct Listed {
+    pub(super) rows: Vec<Row>,
+    pub(super) more: bool,
+}
+
+/// Reads page after page until there are `max` sessions or no more.
+pub(super) async fn read_all(client: &mut Client<'_>, route: Route, max: usize) -> Result<Listed, Failure> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut cursor: Option<String> = None;
+    while rows.len() < max {
+        let limit = PAGE_ROWS_MAX.min(max - rows.len());
+        let page: SessionPage =
+            client.get(&route.clone().with("cursor", cursor.as_ref()).with("limit", Some(limit))).await?;
+        rows.extend(page.sessions);
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(Listed { rows, more: cursor.is_some() })
+}

@@ -1,0 +1,89 @@
+//! `lanyard new`: make a session.
+
+use clap::builder::PossibleValuesParser;
+use lanyard_core::session::NewSession;
+use lanyard_core::{MemoryMode, Outcome};
+
+use super::target::workspace;
+use crate::client::Route;
+use crate::context::Context;
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  lanyard new --title \"fix the login test\" --workspace .
+  id=$(lanyard new --agent opencode --alias ses_4f2a)
+  lanyard new --parent \"$id\" --purpose review --leaf";
+
+/// Make a session and print its id
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct New {
+    /// What people see it under
+    #[arg(long)]
+    title: Option<String>,
+    /// The agent that works in it
+    #[arg(long)]
+    agent: Option<String>,
+    /// Who it belongs to [default: the token's name]
+    #[arg(long)]
+    owner: Option<String>,
+    /// Where it comes from
+    #[arg(long, default_value = "cli")]
+    source: String,
+    /// The folder it works in (`.` for this one), or a name for it
+    #[arg(long, value_parser = workspace)]
+    workspace: Option<String>,
+    /// The plan it works on
+    #[arg(long)]
+    plan: Option<String>,
+    /// The phase of the plan
+    #[arg(long)]
+    phase: Option<String>,
+    /// What it is for
+    #[arg(long)]
+    purpose: Option<String>,
+    /// The session that delegates to it: id or alias
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+    /// A foreign id by which it can be found too; may be given more than once
+    #[arg(long = "alias", value_name = "ALIAS")]
+    aliases: Vec<String>,
+    /// A fact that must survive when the agent's context is compacted; may be given more than once
+    #[arg(long = "anchor", value_name = "FACT")]
+    anchors: Vec<String>,
+    /// What may be remembered beyond it; never more than the parent allows
+    #[arg(long, value_name = "MODE", value_parser = PossibleValuesParser::new(MemoryMode::ALL.map(MemoryMode::as_str)))]
+    memory_mode: Option<String>,
+    /// It does its own work and cannot delegate
+    #[arg(long)]
+    leaf: bool,
+    /// How deep its family may grow; never deeper than the parent's
+    #[arg(long, value_name = "N")]
+    depth_limit: Option<u32>,
+}
+
+impl New {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let memory_mode =
+            self.memory_mode.and_then(|word| MemoryMode::ALL.into_iter().find(|mode| mode.as_str() == word));
+        let new = NewSession {
+            title: self.title,
+            agent: self.agent,
+            owner: self.owner,
+            source: Some(self.source),
+            workspace: self.workspace,
+            plan: self.plan,
+            phase: self.phase,
+            purpose: self.purpose,
+            parent: self.parent,
+            aliases: self.aliases,
+            anchors: self.anchors,
+            memory_mode,
+            leaf: self.leaf,
+            depth_limit: self.depth_limit,
+        };
+        let outcome: Outcome = context.client().await?.post(&Route::to(&["sessions"]), &new).await?;
+        context.out.receipt(&outcome, Some(&outcome.session.to_string()), "")
+    }
+}

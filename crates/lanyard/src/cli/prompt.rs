@@ -1,0 +1,35 @@
+//! `lanyard prompt`: start a turn.
+
+use lanyard_daemon::api::types::NewTurn;
+
+use super::target::{Target, text_or_stdin};
+use crate::context::Context;
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  lanyard prompt sess_01m7n5djg0fayvh8t5cxyjkdnf \"run the tests and fix what fails\"
+  lanyard prompt ses_4f2a - < task.md
+  lanyard prompt ses_4f2a \"go on\" --turn-id nightly-2026-11-15";
+
+/// Start a turn and print its id
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Prompt {
+    #[command(flatten)]
+    target: Target,
+    /// What the agent is told; `-` reads it from stdin
+    text: String,
+    /// Your own name for the turn: the same name and text again is the same turn
+    #[arg(long, value_name = "NAME")]
+    turn_id: Option<String>,
+}
+
+impl Prompt {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let turn = NewTurn { prompt: text_or_stdin(self.text)?, client_turn_id: self.turn_id };
+        let outcome = self.target.change(context, &["turns"], &turn).await?;
+        let id = outcome.turn.map(|turn| turn.to_string());
+        context.out.receipt(&outcome, id.as_deref(), "")
+    }
+}

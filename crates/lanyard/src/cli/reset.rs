@@ -1,0 +1,31 @@
+//! `lanyard reset`: start the conversation over.
+
+use lanyard_daemon::api::types::Reason;
+
+use super::target::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+The conversation begins anew under the same id; the log keeps what was before.
+
+Examples:
+  lanyard reset ses_4f2a --reason \"the context was poisoned\"";
+
+/// Start a session's conversation over
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Reset {
+    #[command(flatten)]
+    target: Target,
+    /// Why, for the log
+    #[arg(long)]
+    reason: Option<String>,
+}
+
+impl Reset {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let outcome = self.target.change(context, &["reset"], &Reason { reason: self.reason }).await?;
+        context.out.receipt(&outcome, None, &format!("{} starts over", outcome.session))
+    }
+}

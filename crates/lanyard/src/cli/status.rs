@@ -1,0 +1,76 @@
+//! `lanyard status`: how the daemon is.
+
+use lanyard_daemon::api::types::{DaemonStatus, StorageState};
+
+use crate::client::Route;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::text::{one_line, pad};
+use crate::render::time::{ago, stamp};
+
+const EXAMPLES: &str = "\
+Ends with 3 when no daemon is running; it does not start one.
+
+Examples:
+  lanyard status
+  lanyard status --json | jq .address";
+
+/// Show how the daemon is
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Status {}
+
+impl Status {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let Self {} = self;
+        let Some(mut client) = context.client_if_running().await? else {
+            return Err(context.not_running("start one with `lanyard up --detach`"));
+        };
+        let status: DaemonStatus = client.get(&Route::to(&["status"])).await?;
+        if context.out.is_json() {
+            return context.out.json(&status);
+        }
+        if status.version != env!("CARGO_PKG_VERSION") {
+            context.out.warn(&format!(
+                "the daemon is version {} and this program is {}: restart it with `lanyard down`",
+                status.version,
+                env!("CARGO_PKG_VERSION")
+            ));
+        }
+        context.out.data(&card(&status))
+    }
+}
+
+fn card(status: &DaemonStatus) -> String {
+    let storage = match status.storage {
+        StorageState::Ok => "ok".to_owned(),
+        StorageState::Unavailable => {
+            let why = status.storage_error.as_deref().map(one_line).unwrap_or_default();
+            format!("unavailable, nothing is acknowledged: {why}")
+        }
+    };
+    let total: u64 = status.states.iter().map(|count| count.sessions).sum();
+    let by_state: Vec<String> = status
+        .states
+        .iter()
+        .filter(|count| count.sessions > 0)
+        .map(|count| format!("{} {}", count.sessions, count.state))
+        .collect();
+    let sessions = match total {
+        0 => "none".to_owned(),
+        _ => format!("{total}: {}", by_state.join(", ")),
+    };
+    let lines = [
+        ("address", format!("http://{}", status.address)),
+        ("pid", status.pid.to_string()),
+        ("version", status.version.clone()),
+        ("data", status.data_dir.clone()),
+        ("started", format!("{} ({})", stamp(status.started_at), ago(status.now, status.started_at))),
+        ("storage", storage),
+        ("sessions", sessions),
+        ("in memory", status.sessions_in_memory.to_string()),
+        ("readers", status.readers.to_string()),
+        ("written", format!("{} events in {} commits since the start", status.events, status.commits)),
+    ];
+    lines.into_iter().fold(String::new(), |text, (name, value)| text + &pad(name, 11) + &value + "\n")
+}

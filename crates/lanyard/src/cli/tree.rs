@@ -1,0 +1,62 @@
+//! `lanyard tree`: families of sessions.
+
+use clap::builder::NonEmptyStringValueParser;
+use lanyard_daemon::api::types::TreeNode;
+
+use super::ls::read_all;
+use crate::client::Route;
+use crate::context::{Context, daemon_now};
+use crate::failure::Failure;
+use crate::render::session::line;
+use crate::render::tree::{draw, forest};
+
+/// A forest of more sessions than this helps nobody; one family of it can be asked for.
+const FOREST_MAX: usize = 1_000;
+
+const EXAMPLES: &str = "\
+Examples:
+  lanyard tree
+  lanyard tree sess_01m7n5djg0fayvh8t5cxyjkdnf";
+
+/// Draw a session with its children, or all live families
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Tree {
+    /// The session to begin with: its id or one of its aliases [default: all that live]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    id: Option<String>,
+}
+
+impl Tree {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut client = context.client().await?;
+        let roots = if let Some(id) = &self.id {
+            let root: TreeNode = client.get(&Route::to(&["sessions", id, "tree"])).await?;
+            if context.out.is_json() {
+                return context.out.json(&root);
+            }
+            vec![root]
+        } else {
+            let route = Route::to(&["sessions"]).with("live", Some(true)).with("archived", Some(false));
+            let listed = read_all(&mut client, route, FOREST_MAX).await?;
+            if listed.more {
+                context
+                    .out
+                    .warn(&format!("only the {FOREST_MAX} newest are shown; name one to see its family"));
+            }
+            let roots = forest(listed.rows);
+            if context.out.is_json() {
+                return context.out.json(&roots);
+            }
+            roots
+        };
+        if roots.is_empty() {
+            context.out.note("no sessions");
+            return Ok(());
+        }
+        let now = daemon_now(&mut client).await?;
+        let text: String =
+            roots.iter().map(|root| draw(root, &|row| line(row, now), context.out.columns)).collect();
+        context.out.data(&text)
+    }
+}

@@ -1,0 +1,257 @@
+//! One session, readable: what it is, how it is, whose it is, and what happened in it. Empty lines are left out.
+
+use std::fmt::Write;
+
+use lanyard_core::Timestamp;
+use lanyard_core::session::{NoteStatus, SessionView};
+
+use crate::render::event::stop_level;
+use crate::render::session::state;
+use crate::render::text::{one_line, pad, quoted};
+use crate::render::time::{ago, stamp};
+
+const LABEL_COLUMNS: usize = 13;
+/// Checkpoints and handoffs shown; all are in `--json`.
+const NEWEST: usize = 3;
+
+/// Labelled values; a label with several values stands on the first only.
+#[derive(Debug, Default)]
+struct Card(String);
+
+impl Card {
+    fn line(&mut self, label: &str, value: impl AsRef<str>) {
+        let value = value.as_ref();
+        if !value.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(self.0, "{}{value}", pad(label, LABEL_COLUMNS));
+        }
+    }
+
+    fn text(&mut self, label: &str, value: Option<&String>) {
+        self.line(label, value.map(|value| one_line(value)).unwrap_or_default());
+    }
+
+    fn lines(&mut self, label: &str, values: impl IntoIterator<Item = String>) {
+        for (at, value) in values.into_iter().enumerate() {
+            self.line(if at == 0 { label } else { "" }, value);
+        }
+    }
+
+    fn gap(&mut self) {
+        if !self.0.ends_with("\n\n") {
+            self.0.push('\n');
+        }
+    }
+}
+
+/// `now` is the daemon's clock.
+pub(crate) fn card(view: &SessionView, now: Timestamp) -> String {
+    let mut card = Card::default();
+    card.line("id", view.id.to_string());
+    card.text("title", view.title.as_ref());
+    card.lines("alias", view.aliases.iter().map(|alias| one_line(alias)));
+    how_it_is(&mut card, view, now);
+    card.gap();
+    card.text("agent", view.agent.as_ref());
+    card.line("worker", view.worker.map(|worker| worker.to_string()).unwrap_or_default());
+    card.text("owner", Some(&view.owner));
+    card.text("source", Some(&view.source));
+    card.text("workspace", view.workspace.as_ref());
+    card.text("plan", view.plan.as_ref());
+    card.text("phase", view.phase.as_ref());
+    card.text("purpose", view.purpose.as_ref());
+    card.line("memory", view.memory_mode.as_str());
+    card.gap();
+    family(&mut card, view);
+    card.gap();
+    what_happened(&mut card, view, now);
+    card.0.truncate(card.0.trim_end().len());
+    card.0.push('\n');
+    card.0
+}
+
+fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
+    let before = view.previous_state.map(|state| format!(", before that {state}")).unwrap_or_default();
+    let name = state(view.state, view.cause, view.status);
+    card.line("state", format!("{name} since {}{before}", ago(now, view.since)));
+    let mut remarks: Vec<&str> = Vec::new();
+    if view.archived {
+        remarks.push("archived");
+    }
+    if view.suspected_orphan {
+        remarks.push("suspected orphan: nothing was heard of its work for a long time");
+    }
+    if view.critical {
+        remarks.push("stale for very long");
+    }
+    if view.resumable {
+        remarks.push("takes a prompt");
+    }
+    card.line("", remarks.join(", "));
+    card.text("ended with", view.end_reason.as_ref());
+    if let Some(turn) = &view.active_turn {
+        let cancel = if turn.cancel_requested { ", cancel requested" } else { "" };
+        let name = turn.client_turn_id.as_ref().map(|name| format!(" {}", quoted(name))).unwrap_or_default();
+        card.line("turn", format!("{}{name} since {}{cancel}", turn.id, ago(now, turn.started_at)));
+    }
+    if let Some(stop) = &view.stop {
+        let reason = stop.reason.as_ref().map(|reason| format!(": {}", quoted(reason))).unwrap_or_default();
+        let who = one_line(&stop.by.name);
+        card.line(
+            "stop",
+            format!("{} by {who} {}{reason}", stop_level(stop.level), ago(now, stop.requested_at)),
+        );
+    }
+    card.lines(
+        "guidance",
+        view.guidance.iter().map(|note| {
+            let status = match note.status {
+                NoteStatus::Pending => "waiting",
+                NoteStatus::Delivered => "delivered",
+            };
+            format!("{} {status}, {}: {}", note.id, ago(now, note.queued_at), quoted(&note.text))
+        }),
+    );
+}
+
+fn family(card: &mut Card, view: &SessionView) {
+    card.line("parent", view.parent.map(|parent| parent.to_string()).unwrap_or_default());
+    if view.root != view.id && view.parent != Some(view.root) {
+        card.line("root", view.root.to_string());
+    }
+    let delegates = if view.can_delegate { "" } else { ", cannot delegate" };
+    card.line("depth", format!("{} of {}, level {}{delegates}", view.depth, view.depth_limit, view.level));
+    if let Some(fork) = view.forked_from {
+        card.line("forked from", format!("{} at {}", fork.session, fork.seq));
+    }
+}
+
+fn what_happened(card: &mut Card, view: &SessionView, now: Timestamp) {
+    let when = |at: Timestamp| format!("{} ({})", stamp(at), ago(now, at));
+    card.line("created", when(view.created_at));
+    card.line("active", when(view.last_activity_at));
+    card.line("log", format!("{} events, {} turns", view.last_seq, view.turns));
+    if let Some(call) = &view.last_tool_call {
+        card.line(
+            "last tool",
+            format!("{} {}, {} calls in all", one_line(&call.tool), ago(now, call.at), call.count),
+        );
+    }
+    if !view.usage.is_zero() {
+        let context = view.usage.context_tokens.map(|n| format!(", {n} in context")).unwrap_or_default();
+        card.line(
+            "tokens",
+            format!("{} in, {} out{context}", view.usage.input_tokens, view.usage.output_tokens),
+        );
+    }
+    if let Some(last) = view.compaction_history.last() {
+        let sizes = format!("last {} → {} {}", last.size_before, last.size_after, ago(now, last.at));
+        card.line("compacted", format!("{} times, {sizes}", view.compactions));
+    }
+    if view.stall.stalls > 0 {
+        card.line("stalled", format!("{} times", view.stall.stalls));
+    }
+    card.lines("anchor", view.anchors.iter().map(|anchor| one_line(anchor)));
+    let newest = view.checkpoints.iter().rev().take(NEWEST);
+    card.lines(
+        "checkpoint",
+        newest.map(|checkpoint| format!("at {}, {}", checkpoint.position, ago(now, checkpoint.at))),
+    );
+    card.lines(
+        "handed over",
+        view.handoffs
+            .iter()
+            .rev()
+            .take(NEWEST)
+            .map(|handoff| format!("{}: {}", ago(now, handoff.at), quoted(&handoff.reason))),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use lanyard_core::session::{Envelope, Lineage};
+    use lanyard_core::session::{SessionView, replay, view};
+    use lanyard_core::{SessionId, Staleness, Timestamp};
+    use serde_json::json;
+
+    use super::card;
+
+    fn seen(log: &[(&str, serde_json::Value)], lineage: &Lineage) -> SessionView {
+        let log: Vec<Envelope> = (1..)
+            .zip(log)
+            .map(|(seq, (kind, data))| {
+                serde_json::from_value(json!({
+                    "seq": seq,
+                    "session": SessionId::from_u128(7),
+                    "at": "2026-11-15T08:00:00.007Z",
+                    "actor": { "kind": "operator", "name": "operator" },
+                    "type": kind,
+                    "data": data,
+                }))
+                .unwrap()
+            })
+            .collect();
+        view(&replay(&log).unwrap().unwrap(), lineage, now(), &Staleness::default())
+    }
+
+    fn now() -> Timestamp {
+        "2026-11-15T08:03:20Z".parse().unwrap()
+    }
+
+    fn policy() -> serde_json::Value {
+        json!({ "depth_limit": 3, "leaf": false, "memory_mode": "session_only" })
+    }
+
+    #[test]
+    fn a_plain_session_has_a_short_card() {
+        let created =
+            json!({ "state": "beginning", "owner": "operator", "source": "cli", "policy": policy() });
+        let view = seen(&[("session.created", created)], &Lineage::default());
+        expect![[r#"
+        "#]]
+        .assert_eq(&card(&view, now()));
+    }
+
+    #[test]
+    fn a_busy_session_shows_all_that_is_known() {
+        let turn = "turn_01m7n5djg0fayvh8t5cxyjkdnf";
+        let hands = |agent: &str| json!({ "agent": agent, "owner": "mira" });
+        let log = [
+            (
+                "session.created",
+                json!({
+                    "state": "custom", "title": "fix the\u{1b}[31m test", "agent": "opencode", "owner": "mira",
+                    "source": "chat", "workspace": "/srv/web", "plan": "login", "phase": "custom", "purpose": "review",
+                    "parent": SessionId::from_u128(2), "aliases": ["ses_4f2a", "a::b"], "anchors": ["the key is in vault"],
+                    "policy": policy(),
+                }),
+            ),
+            (
+                "session.migrated",
+                json!({ "from": hands("opencode"), "to": hands("codex"), "reason": "rest" }),
+            ),
+            (
+                "context.compacted",
+                json!({ "size_before": 900, "size_after": 90, "anchors_survived": [], "anchors_lost": [], "nth": 1, "checkpoint": 2 }),
+            ),
+            (
+                "turn.started",
+                json!({ "turn": turn, "client_turn_id": "nightly", "prompt": "go", "prompt_hash": "x", "opening": { "kind": "new" } }),
+            ),
+            ("tool.called", json!({ "call": "1", "tool": "bash" })),
+            ("usage.reported", json!({ "input_tokens": 10, "output_tokens": 2, "context_tokens": 900 })),
+            (
+                "guidance.queued",
+                json!({ "note": "note_01m7n5djg0fayvh8t5cxyjkdnf", "text": "use the\nstaging key" }),
+            ),
+            ("context.checkpoint", json!({ "position": 7, "reason": "asked" })),
+            ("turn.cancel_requested", json!({ "turn": turn, "forced": false })),
+            ("stop.requested", json!({ "level": 1, "reason": "enough" })),
+        ];
+        let lineage = Lineage { ancestors: vec![SessionId::from_u128(2), SessionId::from_u128(1)] };
+        expect![[r#"
+        "#]]
+        .assert_eq(&card(&seen(&log, &lineage), now()));
+    }
+}
