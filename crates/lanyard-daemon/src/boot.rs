@@ -23,8 +23,6 @@ use crate::timers::Timers;
 
 /// Longest path a Unix socket can have, with its final NUL.
 const SOCKET_PATH_MAX: usize = 107;
-/// Connections for reading the journal.
-const JOURNAL_READERS: usize = 4;
 /// Sessions settled at a time after a crash.
 const SETTLE_PAGE: usize = 1_000;
 
@@ -145,11 +143,12 @@ pub async fn run(options: Options) -> Result<(), BootError> {
 
 fn open(home: &Home) -> Result<Arc<dyn Store>, BootError> {
     let path = home.journal();
-    let options = SqliteOptions {
-        path: path.clone(),
-        readers: JOURNAL_READERS,
-        failpoint: Some(Arc::new(crate::failpoint::hit)),
-    };
+    let mut options = SqliteOptions::at(path.clone());
+    options.failpoint = Some(Arc::new(crate::failpoint::hit));
+    // The crash suite wants checkpoints often enough to die in one.
+    if let Some(pages) = std::env::var("LANYARD_CHECKPOINT_PAGES").ok().and_then(|pages| pages.parse().ok()) {
+        options.checkpoint_pages = pages;
+    }
     let journal = SqliteJournal::open(options).map_err(|source| BootError::Journal { path, source })?;
     Ok(Arc::new(journal))
 }
@@ -196,7 +195,7 @@ async fn settle(engine: &Engine, store: &Arc<dyn Store>, clock: &Clock) -> Resul
                 let cause = Some(Cause::Signal(signal.name().to_owned()));
                 let ask = Ask::Tell { session, signal };
                 let result =
-                    engine.ask(Request { ask, actor: Actor::system("boot"), cause, key: None }).await;
+                    engine.ask(Request { ask, actor: Actor::system("boot"), cause, keys: Vec::new() }).await;
                 if let Err(error) = result {
                     tracing::warn!(%session, %error, "a turn that was running could not be settled");
                 }

@@ -78,7 +78,8 @@ pub struct Request {
     pub ask: Ask,
     pub actor: Actor,
     pub cause: Option<Cause>,
-    pub key: Option<Key>,
+    /// The request is carried out once for each of these, whichever comes again.
+    pub keys: Vec<Key>,
 }
 
 /// An idempotency key: who used which key, for which content.

@@ -1,7 +1,7 @@
 //! Lanyard's daemon: the engine that owns live sessions, the hub that feeds readers, and the HTTP API.
 
 pub mod api;
-mod auth;
+pub mod auth;
 mod boot;
 pub mod clock;
 pub mod config;

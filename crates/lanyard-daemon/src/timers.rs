@@ -63,7 +63,7 @@ impl Timers {
                 ask: Ask::Nudge { session },
                 actor: Actor::system("timer"),
                 cause: Some(Cause::Signal("quiet".to_owned())),
-                key: None,
+                keys: Vec::new(),
             };
             // One that changed is no longer due; any other, refused ones too, is left alone for a while.
             let again_ms = match self.engine.ask(request).await {

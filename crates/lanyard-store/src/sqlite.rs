@@ -44,8 +44,6 @@ use crate::sqlite::writer::Writer;
 /// `checkpoint`.
 pub type Failpoints = Arc<dyn Fn(&'static str) + Send + Sync>;
 
-/// Pages by which the write-ahead log grows before the thread moves them on: 4 MB.
-const CHECKPOINT_PAGES: i32 = 1_024;
 /// Pages at which the writer itself empties the write-ahead log, so that it stays bounded however busy it is: 64 MB.
 const RESET_PAGES: i32 = 16_384;
 
@@ -53,7 +51,17 @@ pub struct SqliteOptions {
     pub path: PathBuf,
     /// Connections that read; more callers than that wait for each other.
     pub readers: usize,
+    /// Pages by which the write-ahead log grows before the thread moves them on.
+    pub checkpoint_pages: i32,
     pub failpoint: Option<Failpoints>,
+}
+
+impl SqliteOptions {
+    /// What a daemon uses: four readers, and a checkpoint every 4 MB.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Self {
+        Self { path, readers: 4, checkpoint_pages: 1_024, failpoint: None }
+    }
 }
 
 /// Dropping it writes what is still in memory only for speed, and closes the file.
@@ -114,7 +122,7 @@ impl SqliteJournal {
 
     /// Keeps the write-ahead log short. The batch that made it long is already safe: a failure here stops the next.
     fn tend_wal(&self, writer: &mut Writer) {
-        let Some(pages) = writer.grown(CHECKPOINT_PAGES) else { return };
+        let Some(pages) = writer.grown(self.options.checkpoint_pages) else { return };
         if pages < RESET_PAGES {
             self.checkpointer.ask();
             return;
@@ -140,11 +148,12 @@ impl std::fmt::Debug for SqliteJournal {
 
 impl std::fmt::Debug for SqliteOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { path, readers, failpoint } = self;
+        let Self { path, readers, checkpoint_pages, failpoint } = self;
         let failpoint = failpoint.is_some();
         f.debug_struct("SqliteOptions")
             .field("path", path)
             .field("readers", readers)
+            .field("checkpoint_pages", checkpoint_pages)
             .field("failpoint", &failpoint)
             .finish()
     }

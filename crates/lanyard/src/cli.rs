@@ -52,16 +52,18 @@ pub(crate) struct Cli {
     command: Option<Command>,
 }
 
+const DATA_DIR_HELP: &str = "Data folder [env: LANYARD_DATA_DIR] [default: ~/.local/share/lanyard]";
+const CONFIG_HELP: &str = "Config file [env: LANYARD_CONFIG] [default: ~/.config/lanyard/config.toml]";
+
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 struct Global {
-    /// Folder of the journal, the token and the socket [default: ~/.local/share/lanyard]
-    #[arg(long, global = true, value_name = "DIR", env = "LANYARD_DATA_DIR", hide_env_values = true)]
+    // The environment is read below and not by clap, which would show what it holds in every message about usage.
+    #[arg(long, global = true, value_name = "DIR", help = DATA_DIR_HELP)]
     data_dir: Option<PathBuf>,
-    /// Config file [default: ~/.config/lanyard/config.toml]
-    #[arg(long, global = true, value_name = "FILE", env = "LANYARD_CONFIG", hide_env_values = true)]
+    #[arg(long, global = true, value_name = "FILE", help = CONFIG_HELP)]
     config: Option<PathBuf>,
-    /// Idempotency key of the change: the same key again gets the first outcome [default: random]
+    /// Key of the change: sent again, it gets the first outcome [default: random]
     #[arg(long, global = true, value_name = "KEY")]
     key: Option<String>,
     /// Print JSON, errors too
@@ -244,11 +246,14 @@ impl Global {
 
     fn context(self) -> Result<Context, Failure> {
         let out = Out::new(self.form(), self.quiet);
-        let dir = match self.data_dir {
+        let named = |option: Option<PathBuf>, variable: &str| {
+            option.or_else(|| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from))
+        };
+        let dir = match named(self.data_dir, "LANYARD_DATA_DIR") {
             Some(dir) => dir,
             None => user_folder("XDG_DATA_HOME", ".local/share", "--data-dir")?,
         };
-        let config = match self.config {
+        let config = match named(self.config, "LANYARD_CONFIG") {
             Some(file) => file,
             None => user_folder("XDG_CONFIG_HOME", ".config", "--config")?.join("config.toml"),
         };

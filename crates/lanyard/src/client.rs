@@ -26,7 +26,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 /// How long an answer may take. Generous: a commit waits for a disk, and a disk can be slow.
-const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long a daemon may take to say that it is there, or that it will end: neither waits for a disk.
+pub(crate) const SIGN_OF_LIFE_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Client<'a> {
     context: &'a Context,
@@ -46,14 +48,8 @@ struct Ask<'a> {
     body: Option<Bytes>,
     /// Makes a repeat of a change harmless; questions need none.
     key: Option<String>,
-    patience: Patience,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Patience {
-    Bounded,
-    /// For work whose length depends on the size of the journal.
-    Endless,
+    /// Whatever takes as long as the journal is large has no limit.
+    within: Option<Duration>,
 }
 
 struct Answer {
@@ -64,7 +60,8 @@ struct Answer {
 /// Why there was no answer.
 enum Lost {
     Broken,
-    Silent,
+    /// Nothing for this long.
+    Silent(Duration),
 }
 
 impl<'a> Client<'a> {
@@ -73,12 +70,12 @@ impl<'a> Client<'a> {
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&mut self, route: &Route) -> Result<T, Failure> {
-        self.ask(Ask::question(route, Patience::Bounded)).await?.read()
+        self.ask(Ask::question(route, Some(ANSWER_TIMEOUT))).await?.read()
     }
 
     /// A question that may take as long as it takes.
     pub(crate) async fn get_patiently<T: DeserializeOwned>(&mut self, route: &Route) -> Result<T, Failure> {
-        self.ask(Ask::question(route, Patience::Endless)).await?.read()
+        self.ask(Ask::question(route, None)).await?.read()
     }
 
     pub(crate) async fn post<T: DeserializeOwned>(
@@ -86,7 +83,7 @@ impl<'a> Client<'a> {
         route: &Route,
         body: &impl Serialize,
     ) -> Result<T, Failure> {
-        self.change(Method::POST, route, Some(encode(body)?), Patience::Bounded).await?.read()
+        self.change(Method::POST, route, Some(encode(body)?), Some(ANSWER_TIMEOUT)).await?.read()
     }
 
     pub(crate) async fn post_patiently<T: DeserializeOwned>(
@@ -94,7 +91,7 @@ impl<'a> Client<'a> {
         route: &Route,
         body: &impl Serialize,
     ) -> Result<T, Failure> {
-        self.change(Method::POST, route, Some(encode(body)?), Patience::Endless).await?.read()
+        self.change(Method::POST, route, Some(encode(body)?), None).await?.read()
     }
 
     pub(crate) async fn delete<T: DeserializeOwned>(
@@ -102,12 +99,12 @@ impl<'a> Client<'a> {
         route: &Route,
         body: &impl Serialize,
     ) -> Result<T, Failure> {
-        self.change(Method::DELETE, route, Some(encode(body)?), Patience::Bounded).await?.read()
+        self.change(Method::DELETE, route, Some(encode(body)?), Some(ANSWER_TIMEOUT)).await?.read()
     }
 
     /// Deletes what answers with nothing.
     pub(crate) async fn remove(&mut self, route: &Route) -> Result<(), Failure> {
-        self.change(Method::DELETE, route, None, Patience::Bounded).await.map(drop)
+        self.change(Method::DELETE, route, None, Some(ANSWER_TIMEOUT)).await.map(drop)
     }
 
     /// Asks the daemon to shut down. Not repeated: a broken connection is what was asked for.
@@ -119,12 +116,12 @@ impl<'a> Client<'a> {
             route: &route,
             body,
             key: Some(self.key()?),
-            patience: Patience::Bounded,
+            within: Some(SIGN_OF_LIFE_TIMEOUT),
         };
         match self.wire.attempt(&ask).await {
             Ok(answer) => answer.accepted().map(drop),
             Err(Lost::Broken) => Ok(()),
-            Err(Lost::Silent) => Err(silent()),
+            Err(Lost::Silent(waited)) => Err(silent(waited, None)),
         }
     }
 
@@ -146,10 +143,10 @@ impl<'a> Client<'a> {
         method: Method,
         route: &Route,
         body: Option<Bytes>,
-        patience: Patience,
+        within: Option<Duration>,
     ) -> Result<Answer, Failure> {
         let key = Some(self.key()?);
-        self.ask(Ask { method, route, body, key, patience }).await
+        self.ask(Ask { method, route, body, key, within }).await
     }
 
     /// The key the user gave, or a fresh one.
@@ -169,7 +166,7 @@ impl<'a> Client<'a> {
     async fn ask(&mut self, ask: Ask<'_>) -> Result<Answer, Failure> {
         match self.wire.attempt(&ask).await {
             Ok(answer) => return answer.accepted(),
-            Err(Lost::Silent) => return Err(silent()),
+            Err(Lost::Silent(waited)) => return Err(silent(waited, ask.key.as_deref())),
             Err(Lost::Broken) => {}
         }
         let how = if ask.key.is_some() { "asking again with the same key" } else { "asking again" };
@@ -181,15 +178,15 @@ impl<'a> Client<'a> {
         };
         match self.wire.attempt(&ask).await {
             Ok(answer) => answer.accepted(),
-            Err(Lost::Silent) => Err(silent()),
+            Err(Lost::Silent(waited)) => Err(silent(waited, ask.key.as_deref())),
             Err(Lost::Broken) => Err(uncertain(ask.key.as_deref())),
         }
     }
 }
 
 impl<'a> Ask<'a> {
-    fn question(route: &'a Route, patience: Patience) -> Self {
-        Self { method: Method::GET, route, body: None, key: None, patience }
+    fn question(route: &'a Route, within: Option<Duration>) -> Self {
+        Self { method: Method::GET, route, body: None, key: None, within }
     }
 }
 
@@ -220,21 +217,17 @@ impl Wire {
     }
 
     /// Asks how the daemon is, once; `None` when the connection broke.
-    pub(crate) async fn status(&mut self) -> Result<Option<DaemonStatus>, Failure> {
-        match self.attempt(&Ask::question(&Route::to(&["status"]), Patience::Bounded)).await {
+    pub(crate) async fn status(&mut self, within: Duration) -> Result<Option<DaemonStatus>, Failure> {
+        match self.attempt(&Ask::question(&Route::to(&["status"]), Some(within))).await {
             Ok(answer) => answer.accepted()?.read().map(Some),
             Err(Lost::Broken) => Ok(None),
-            Err(Lost::Silent) => Err(silent()),
+            Err(Lost::Silent(waited)) => Err(silent(waited, None)),
         }
     }
 
     async fn attempt(&mut self, ask: &Ask<'_>) -> Result<Answer, Lost> {
-        match ask.patience {
-            Patience::Endless => self.send(ask).await,
-            Patience::Bounded => {
-                tokio::time::timeout(ANSWER_TIMEOUT, self.send(ask)).await.unwrap_or(Err(Lost::Silent))
-            }
-        }
+        let Some(within) = ask.within else { return self.send(ask).await };
+        tokio::time::timeout(within, self.send(ask)).await.unwrap_or(Err(Lost::Silent(within)))
     }
 
     async fn send(&mut self, ask: &Ask<'_>) -> Result<Answer, Lost> {
@@ -293,26 +286,23 @@ fn unsendable() -> Failure {
     Failure::local("request_unwritable", "the request cannot be written", "")
 }
 
-fn silent() -> Failure {
-    let title = format!("the daemon did not answer within {} s", ANSWER_TIMEOUT.as_secs());
-    Failure::unreachable(
-        "daemon_silent",
-        title,
-        "run `lanyard doctor`, and look at `daemon.log` in the data folder",
-    )
+fn silent(waited: Duration, key: Option<&str>) -> Failure {
+    let title = format!("the daemon did not answer within {} s", waited.as_secs());
+    let advice = match key {
+        Some(key) => again_with(key),
+        None => "run `lanyard doctor`, and look at `daemon.log` in the data folder".to_owned(),
+    };
+    Failure::unreachable("daemon_silent", title, advice)
 }
 
 /// Nothing with effects is repeated behind anyone's back: say what is not known, and how to find out.
 fn uncertain(key: Option<&str>) -> Failure {
-    let advice = match key {
-        Some(key) => {
-            format!("run the same command again with `--key {key}`: the change is then made once only")
-        }
-        None => "run it again".to_owned(),
-    };
-    Failure::unreachable(
-        "uncertain",
-        "the connection broke before an answer, and there was no second one",
-        advice,
+    let title = "the connection broke before an answer, and there was no second one";
+    Failure::unreachable("uncertain", title, key.map_or_else(|| "run it again".to_owned(), again_with))
+}
+
+fn again_with(key: &str) -> String {
+    format!(
+        "run the same command again with `--key {key}`: the change is then made once, whether it was made or not"
     )
 }

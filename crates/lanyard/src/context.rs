@@ -9,7 +9,7 @@ use lanyard_daemon::home::Home;
 
 use crate::client::{Client, Route, Wire};
 use crate::failure::{Failure, chain};
-use crate::launch;
+use crate::launch::{self, Launched};
 use crate::out::Out;
 
 #[derive(Debug)]
@@ -43,8 +43,9 @@ impl Context {
                 "start one with `lanyard up --detach`; LANYARD_NO_START keeps this from being done for you",
             ));
         }
-        let started = launch::detached(self, None).await?;
-        self.out.note(&format!("started a daemon at {} (pid {})", started.url(), started.pid));
+        if let Launched::Here(daemon) = launch::detached(self, None).await? {
+            self.out.note(&format!("started a daemon at {} (pid {})", daemon.url(), daemon.pid));
+        }
         Wire::dial(&self.home)
             .await?
             .ok_or_else(|| self.not_running("look at `daemon.log` in the data folder"))

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lanyard_daemon::home::Home;
 
-use crate::client::Wire;
+use crate::client::{ANSWER_TIMEOUT, Wire};
 use crate::context::Context;
 use crate::failure::{Failure, chain};
 
@@ -34,29 +34,38 @@ impl Daemon {
     }
 }
 
-/// The daemon of this data folder, if one answers.
+/// The daemon of this data folder, if one answers. One that has just started listens first and answers when it has
+/// settled what a crash left.
 pub(crate) async fn answering(context: &Context) -> Result<Option<Daemon>, Failure> {
     let Some(mut wire) = Wire::dial(&context.home).await? else { return Ok(None) };
-    let status = wire.status().await?;
+    let status = wire.status(ANSWER_TIMEOUT).await?;
     Ok(status.map(|status| Daemon { pid: status.pid, address: status.address, version: status.version }))
 }
 
+/// Who started the daemon there is in the end.
+#[derive(Debug)]
+pub(crate) enum Launched {
+    Here(Daemon),
+    /// By another command that was quicker.
+    Elsewhere(Daemon),
+}
+
 /// Starts a daemon in the background and waits until it answers.
-pub(crate) async fn detached(context: &Context, listen: Option<SocketAddr>) -> Result<Daemon, Failure> {
+pub(crate) async fn detached(context: &Context, listen: Option<SocketAddr>) -> Result<Launched, Failure> {
     let home = Home::create(&context.home.dir).map_err(|error| {
         Failure::local("data_dir_unusable", chain(&error), "name another one with --data-dir")
     })?;
     let starting = take_turn(&home).await?;
     // Whoever had the turn before may have started one.
     if let Some(daemon) = answering(context).await? {
-        return Ok(daemon);
+        return Ok(Launched::Elsewhere(daemon));
     }
     let (log, seen) = open_log(&home.log())?;
     let mut child = spawn(context, listen, &log)?;
     for _ in 0..POLLS_MAX {
         if let Some(daemon) = answering(context).await? {
             drop(starting);
-            return Ok(daemon);
+            return Ok(Launched::Here(daemon));
         }
         if let Ok(Some(_)) = child.try_wait() {
             return Err(died(&home.log(), seen));

@@ -76,6 +76,7 @@ impl Session {
         if envelope.seq != self.seq + 1 {
             return Err(ApplyError::Gap { last: self.seq, found: envelope.seq });
         }
+        let before = self.state.name();
         let open = !self.deleted || is_noise(&envelope.event);
         let legal = match &envelope.event {
             Event::Change(event) => self.change(event, envelope.at)?,
@@ -85,7 +86,7 @@ impl Session {
             Event::Transcript(event) => self.transcript(event, envelope.at),
         };
         if !(open && legal) {
-            return Err(ApplyError::Illegal { seq: envelope.seq, state: self.state.name() });
+            return Err(ApplyError::Illegal { seq: envelope.seq, state: before });
         }
         self.seq = envelope.seq;
         if is_activity(&envelope.event) {

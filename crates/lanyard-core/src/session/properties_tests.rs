@@ -1,6 +1,7 @@
 //! What holds for every session, whatever is thrown at it. `Given::put` itself panics when a decision makes an event
 //! that does not apply, so each run here checks that too.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 use proptest::collection::vec;
@@ -13,10 +14,10 @@ use crate::policy::{Limits, MemoryMode, Overlong, Rules};
 use crate::session::event::{Ending, Envelope, Event, Role, TurnOutcome};
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
-    Given, HOUR, Input, ann, archive, born, cancel_turn, complete, context_compacted, daemon_restarted,
-    delete, ended, fail, given, guidance_delivered, guide, in_state, issue_seen, migrate_to_agent, note_id,
-    quiet, reset, session_id, start_turn, stop, tool_called, turn_finished, turn_id, turn_lost, unarchive,
-    withdraw_stop, work_ended,
+    Given, HOUR, Input, ann, archive, born, cancel_turn, checkpoint, complete, context_compacted,
+    daemon_restarted, delete, ended, fail, given, guidance_delivered, guide, in_state, issue_seen,
+    migrate_to_agent, note_id, quiet, reset, session_id, start_turn, stop, tool_called, turn_finished,
+    turn_id, turn_lost, unarchive, withdraw_stop, work_ended,
 };
 use crate::session::{
     Command, Lineage, NewSession, Refusal, Session, Signal, StateName, create, link, replay,
@@ -268,9 +269,8 @@ fn reachable() -> BTreeMap<String, Given> {
         for input in &inputs {
             let mut after = given.clone();
             after.put(input);
-            let key = situation(&after.session);
-            if !found.contains_key(&key) {
-                found.insert(key, after.clone());
+            if let Entry::Vacant(unseen) = found.entry(situation(&after.session)) {
+                unseen.insert(after.clone());
                 next.push_back(after);
             }
         }
@@ -324,7 +324,7 @@ mod families {
             prop::bool::weighted(0.1),
         )
             .prop_map(|(depth_limit, memory_mode, leaf)| {
-                Box::new(NewSession { depth_limit, memory_mode, leaf, ..NewSession::default() })
+                Box::new(NewSession { memory_mode, leaf, depth_limit, ..NewSession::default() })
             });
         prop_oneof![
             6 => (option::of(index()), new).prop_map(|(parent, new)| Act::Create { parent, new }),
@@ -343,7 +343,7 @@ mod families {
                     self.create(parent, &new)?;
                 }
                 Act::Link { child, parent } if count > 0 => {
-                    self.link(child.index(count), parent.index(count))?
+                    self.link(child.index(count), parent.index(count))?;
                 }
                 Act::End(member) if count > 0 => {
                     self.tell(member.index(count), ended(Ending::Completed));
@@ -396,7 +396,7 @@ mod families {
                 prop_assert!(self.tell(child, in_child));
                 prop_assert!(self.tell(parent, in_parent));
                 if let Some((former, event)) = in_former {
-                    let former = self.index(former);
+                    let former = index(former);
                     prop_assert!(self.tell(former, event));
                 }
             }
@@ -421,11 +421,11 @@ mod families {
                 let lineage = self.lineage(number);
                 prop_assert!(!lineage.ancestors.contains(&session.id), "a cycle");
                 prop_assert_eq!(lineage.level(), lineage.depth().min(3));
-                let Some(parent) = session.parent.map(|parent| &self.members[self.index(parent)]) else {
+                let Some(parent) = session.parent.map(|parent| &self.members[index(parent)]) else {
                     prop_assert_eq!(lineage.depth(), 1);
                     continue;
                 };
-                let root = &self.members[self.index(lineage.root().unwrap())];
+                let root = &self.members[index(lineage.root().unwrap())];
                 prop_assert!(lineage.depth() <= root.policy.depth_limit, "deeper than the root allows");
                 prop_assert!(lineage.depth() <= self.limits.depth.max(1), "deeper than the config allows");
                 prop_assert!(!parent.policy.leaf, "a leaf with a child");
@@ -443,7 +443,7 @@ mod families {
             while let Some(id) = above {
                 assert!(ancestors.len() <= self.members.len(), "a cycle");
                 ancestors.push(id);
-                above = self.members[self.index(id)].parent;
+                above = self.members[index(id)].parent;
             }
             Lineage { ancestors }
         }
@@ -453,10 +453,10 @@ mod families {
             let children = (0..self.members.len()).filter(|&other| self.members[other].parent == Some(id));
             1 + children.map(|child| self.height(child)).max().unwrap_or(0)
         }
+    }
 
-        fn index(&self, id: SessionId) -> usize {
-            usize::try_from(id.as_u128()).unwrap() - 1
-        }
+    fn index(id: SessionId) -> usize {
+        usize::try_from(id.as_u128()).unwrap() - 1
     }
 }
 
@@ -498,19 +498,18 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// A step that does not end the session for good, so that a long run stays a long run.
 fn lasting_step() -> impl Strategy<Value = Step> {
-    let lasting =
-        prop_oneof![signal(short_text()), command(short_text())].prop_filter("ends the session", |input| {
-            !matches!(
-                input,
-                Input::Command(
-                    Command::Complete { .. }
-                        | Command::Fail { .. }
-                        | Command::Stop { .. }
-                        | Command::Delete { .. }
-                )
+    prop_oneof![signal(short_text()), command(short_text())].prop_map(|input| {
+        let ends = matches!(
+            input,
+            Input::Command(
+                Command::Complete { .. }
+                    | Command::Fail { .. }
+                    | Command::Stop { .. }
+                    | Command::Delete { .. }
             )
-        });
-    lasting.prop_map(|input| Step { input, jump_ms: 0 })
+        );
+        Step { input: if ends { checkpoint() } else { input }, jump_ms: 0 }
+    })
 }
 
 fn input() -> impl Strategy<Value = Input> {
@@ -581,8 +580,8 @@ fn signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
     let role = prop_oneof![Just(Role::User), Just(Role::Agent)];
     let outcome =
         prop_oneof![Just(TurnOutcome::Completed), Just(TurnOutcome::Failed), Just(TurnOutcome::Refused)];
-    let score =
-        option::of(any::<f64>().prop_filter("JSON has finite numbers only", |score| score.is_finite()));
+    // JSON has finite numbers only.
+    let score = any::<f64>().prop_map(|score| score.is_finite().then_some(score));
     prop_oneof![
         2 => (role, text.clone()).prop_map(|(role, text)| Signal::Said { role, text }),
         1 => text.clone().prop_map(|text| Signal::Thought { text }),

@@ -31,12 +31,14 @@ const STEP_MS: u64 = 1_000;
 
 /// Checks what one input does to a session with the given past.
 #[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "a test says `expect![[…]]` and no more")]
 pub(super) fn check(mut given: Given, when: impl Into<Input>, expect: Expect) {
     expect.assert_eq(&given.told(&when.into()));
 }
 
 /// Checks what several inputs do, one after the other.
 #[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "a test says `expect![[…]]` and no more")]
 pub(super) fn story(mut given: Given, inputs: impl IntoIterator<Item = Input>, expect: Expect) {
     let mut text = String::new();
     for input in inputs {

@@ -36,7 +36,7 @@ impl<S: Sync> FromRequestParts<S> for Target {
 pub(super) struct Change<T> {
     pub(super) actor: Actor,
     pub(super) cause: Option<Cause>,
-    pub(super) key: Option<Key>,
+    pub(super) keys: Vec<Key>,
     pub(super) body: T,
 }
 
@@ -63,7 +63,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Change<T> {
             body: parse(&parts.headers, &bytes)?,
             actor: caller.actor,
             cause: Some(Cause::Request(cause)),
-            key: key.map(|(_, key)| key),
+            keys: key.map(|(_, key)| key).into_iter().collect(),
         })
     }
 }
@@ -98,6 +98,15 @@ fn parse<T: DeserializeOwned>(headers: &HeaderMap, bytes: &[u8]) -> Result<T, Pr
 }
 
 fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // A list would be taken as the fields in their order, and a typing mistake as something that was meant.
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        return Err(Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "body_invalid",
+            "the body is a JSON list where an object belongs",
+            "compare it with the schema at /api/v1/openapi.json",
+        ));
+    }
     serde_json::from_slice(bytes).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,

@@ -48,11 +48,10 @@ pub(super) async fn link(State(app): Shared, target: Target, change: Change<NewL
 pub(super) async fn turn(State(app): Shared, target: Target, mut change: Change<NewTurn>) -> Answer {
     let turn = TurnId::mint(app.clock.now(), app.clock.random());
     let NewTurn { prompt, client_turn_id } = change.body.clone();
-    // A turn named by its client is carried out once, whether or not the request has a key of its own.
-    if let (None, Some(client)) = (change.key, &client_turn_id) {
-        let session = target.0.to_string();
-        let key = key_of(&change.actor, &format!("turn\0{session}\0{client}"), &[], prompt.as_bytes());
-        change.key = Some(key);
+    // A turn named by its client is carried out once, whether or not the request has a key of its own (S3-15).
+    if let Some(client) = &client_turn_id {
+        let name = format!("turn\0{}\0{client}", target.0);
+        change.keys.push(key_of(&change.actor, &name, &[], prompt.as_bytes()));
     }
     let command = Command::StartTurn { turn, client_turn_id, prompt };
     command_on(&app, target, change, command, StatusCode::CREATED).await
@@ -169,7 +168,7 @@ async fn command_on<T>(
 
 /// Asks the engine. A repeat of a key is answered as the first time, and says that it is one.
 async fn carry_out<T>(app: &Arc<App>, change: Change<T>, ask: Ask, accepted: StatusCode) -> Answer {
-    let request = Request { ask, actor: change.actor, cause: change.cause, key: change.key };
+    let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };
     let reply = app.engine.ask(request).await?;
     let mut response = (accepted, Json(reply.outcome)).into_response();
     if reply.repeated {

@@ -95,7 +95,7 @@ pub(super) async fn new_token(State(app): Shared, change: Change<NewToken>) -> R
         return Err(bad_token("the name cannot be used", "use 1 to 200 visible characters"));
     }
     // From its key, so that a repeat of the request makes the same token and not another.
-    let bits = change.key.map_or_else(|| app.clock.random(), |key| u128::from_be_bytes(key.key));
+    let bits = change.keys.first().map_or_else(|| app.clock.random(), |key| u128::from_be_bytes(key.key));
     let token = app.tokens.derive(bits);
     let stored = StoredToken {
         id: TokenId::from_u128(bits),

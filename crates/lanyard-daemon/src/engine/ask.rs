@@ -36,7 +36,7 @@ impl Worker {
             Ask::Tell { session, signal } => self.signal(request, *session, signal)?,
             Ask::Nudge { session } => return self.nudge(request, *session),
         };
-        if let Some(key) = request.key {
+        for key in &request.keys {
             let kept =
                 KeptOutcome { key: key.key, request: key.request, at: self.draft.now, outcome: outcome.clone() };
             self.draft.keys.insert(key.key, self.draft.batch.outcomes.len());
@@ -45,17 +45,20 @@ impl Worker {
         Ok(Reply { outcome, repeated: false })
     }
 
-    /// The outcome the request's key was given before.
+    /// The outcome one of the request's keys was given before.
     fn kept(&self, request: &Request) -> Result<Option<Outcome>, AskError> {
-        let Some(key) = request.key else { return Ok(None) };
-        let kept = match self.draft.keys.get(&key.key) {
-            Some(at) => self.draft.batch.outcomes.get(*at).cloned(),
-            None => self.store.outcome(&key.key).map_err(|error| unavailable(&error))?,
-        };
-        match kept {
-            Some(kept) if kept.request != key.request => Err(AskError::KeyConflict),
-            kept => Ok(kept.map(|kept| kept.outcome)),
+        for key in &request.keys {
+            let kept = match self.draft.keys.get(&key.key) {
+                Some(at) => self.draft.batch.outcomes.get(*at).cloned(),
+                None => self.store.outcome(&key.key).map_err(|error| unavailable(&error))?,
+            };
+            match kept {
+                Some(kept) if kept.request != key.request => return Err(AskError::KeyConflict),
+                Some(kept) => return Ok(Some(kept.outcome)),
+                None => {}
+            }
         }
+        Ok(None)
     }
 
     fn create(

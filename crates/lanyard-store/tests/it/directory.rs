@@ -204,7 +204,8 @@ fn each_filter_finds_what_it_names(store: &dyn Store) {
     check(Filter { plan: text("p-coder"), ..any() }, &[a, d, e]);
     check(Filter { plan: text("nobody's"), ..any() }, &[]);
     check(Filter { parent: Some(a), ..any() }, &[c]);
-    check(Filter { memory_mode: Some(MemoryMode::Full), ..any() }, &[a, e]);
+    // A child inherits what its parent may remember.
+    check(Filter { memory_mode: Some(MemoryMode::Full), ..any() }, &[a, c, e]);
     check(Filter { archived: Some(true), ..any() }, &[f]);
     check(Filter { archived: Some(false), ..any() }, &[a, b, c, d, e]);
     let ended = teller.sessions[&d].since.as_millis();

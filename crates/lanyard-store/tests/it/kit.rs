@@ -44,7 +44,7 @@ pub(crate) fn open(path: &Path) -> SqliteJournal {
 }
 
 pub(crate) fn options(path: &Path) -> SqliteOptions {
-    SqliteOptions { path: path.to_owned(), readers: 2, failpoint: None }
+    SqliteOptions { readers: 2, ..SqliteOptions::at(path.to_owned()) }
 }
 
 pub(crate) fn at(millis: i64) -> Timestamp {
@@ -139,15 +139,31 @@ impl Teller {
         self.record(&envelope);
     }
 
+    /// The event, if it can happen to the session as it is.
+    pub(crate) fn attempt(&mut self, id: SessionId, event: impl Into<Event>) {
+        let seq = self.sessions[&id].seq + 1;
+        let envelope = self.envelope(id, seq, event.into());
+        let mut session = self.sessions[&id].clone();
+        if session.apply(&envelope).is_ok() {
+            self.sessions.insert(id, session);
+            self.record(&envelope);
+        }
+    }
+
     pub(crate) fn say(&mut self, id: SessionId, text: &str) {
         self.push(id, TranscriptEvent::Message { role: Role::Agent, text: text.to_owned() });
     }
 
-    pub(crate) fn start_turn(&mut self, id: SessionId) {
+    pub(crate) fn started(&mut self) -> TurnEvent {
         let turn = TurnId::from_u128(self.mint());
         let (client_turn_id, prompt, anchors) = (None, "go on".to_owned(), Vec::new());
         let (prompt_hash, opening) = ("0".to_owned(), Opening::Continued);
-        self.push(id, TurnEvent::Started { turn, client_turn_id, prompt, prompt_hash, opening, anchors });
+        TurnEvent::Started { turn, client_turn_id, prompt, prompt_hash, opening, anchors }
+    }
+
+    pub(crate) fn start_turn(&mut self, id: SessionId) {
+        let started = self.started();
+        self.push(id, started);
     }
 
     pub(crate) fn finish_turn(&mut self, id: SessionId) {

@@ -1,1 +1,161 @@
-//! To come.
+//! Whatever happens, in whatever batches: projections made along the way are the ones the log adds up to.
+
+use lanyard_core::session::{
+    ChangeEvent, ControlEvent, Ending, Event, Hands, NewSession, StateName, StopLevel, TranscriptEvent, TurnEvent,
+    TurnOutcome,
+};
+use lanyard_core::{Address, SessionId};
+use lanyard_store::{Filter, Found, Loaded, MemoryJournal, Row, Upkeep};
+use proptest::prelude::*;
+
+use crate::kit::{Store, Teller, list_all, open};
+
+/// One thing that happens to one of the sessions, or the end of a batch.
+#[derive(Debug, Clone)]
+enum Step {
+    Create { alias: u8, place: u8, parent: Option<u8> },
+    Say(u8),
+    Turn(u8),
+    Stop(u8),
+    Alias(u8, u8),
+    HandOver(u8, u8),
+    Archive(u8),
+    End(u8),
+    Delete(u8),
+    Commit,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        2 => (any::<u8>(), 0..4_u8, proptest::option::of(any::<u8>()))
+            .prop_map(|(alias, place, parent)| Step::Create { alias, place, parent }),
+        8 => any::<u8>().prop_map(Step::Say),
+        4 => any::<u8>().prop_map(Step::Turn),
+        1 => any::<u8>().prop_map(Step::Stop),
+        1 => (any::<u8>(), any::<u8>()).prop_map(|(who, alias)| Step::Alias(who, alias)),
+        1 => (any::<u8>(), 0..3_u8).prop_map(|(who, owner)| Step::HandOver(who, owner)),
+        1 => any::<u8>().prop_map(Step::Archive),
+        1 => any::<u8>().prop_map(Step::End),
+        1 => any::<u8>().prop_map(Step::Delete),
+        4 => Just(Step::Commit),
+    ]
+}
+
+/// Does the step, if it can happen to the session it picks.
+fn take(teller: &mut Teller, step: &Step, stores: &[&dyn Store]) {
+    let pick = |who: u8| teller.ids.get(usize::from(who) % teller.ids.len().max(1)).copied();
+    let event: (Option<SessionId>, Event) = match *step {
+        Step::Create { alias, place, parent } => {
+            let new = NewSession {
+                title: Some(format!("title {alias}")),
+                workspace: (place & 1 > 0).then(|| "w".to_owned()),
+                plan: (place & 2 > 0).then(|| "p".to_owned()),
+                // Aliases that may clash are the contract suite's business.
+                aliases: vec![format!("alias-{}-{alias}", teller.ids.len())],
+                ..NewSession::default()
+            };
+            let parent = parent.and_then(pick).filter(|id| !teller.sessions[id].state.is_ended());
+            teller.new_child(&new, parent);
+            return;
+        }
+        Step::Commit => {
+            let batch = teller.batch();
+            stores.iter().for_each(|store| store.append(&batch).unwrap());
+            return;
+        }
+        Step::Say(who) => (pick(who), TranscriptEvent::Thought { text: "hm".to_owned() }.into()),
+        Step::Turn(who) => {
+            let id = pick(who);
+            let turn = id.and_then(|id| teller.sessions[&id].turn.as_ref()).map(|turn| turn.id);
+            let event = match turn {
+                Some(turn) => TurnEvent::Finished { turn, outcome: TurnOutcome::Completed },
+                None => teller.started(),
+            };
+            (id, event.into())
+        }
+        Step::Stop(who) => {
+            (pick(who), ControlEvent::StopRequested { level: StopLevel::Graceful, reason: None }.into())
+        }
+        Step::Alias(who, alias) => {
+            (pick(who), ChangeEvent::AliasAdded { alias: format!("later-{}-{alias}", teller.now) }.into())
+        }
+        Step::HandOver(who, owner) => {
+            let id = pick(who);
+            let Some(from) = id.map(|id| teller.sessions[&id].hands.clone()) else { return };
+            let to = Hands { owner: format!("owner-{owner}"), ..from.clone() };
+            (id, ChangeEvent::Migrated { from, to, reason: "shift".to_owned() }.into())
+        }
+        Step::Archive(who) => (pick(who), ChangeEvent::Archived {}.into()),
+        Step::End(who) => (pick(who), ChangeEvent::Ended { how: Ending::Stopped, reason: None }.into()),
+        Step::Delete(who) => (pick(who), ChangeEvent::Deleted { reason: None }.into()),
+    };
+    if let (Some(id), event) = event {
+        teller.attempt(id, event);
+    }
+}
+
+/// Everything a journal can be asked about its sessions.
+#[derive(Debug, PartialEq)]
+struct Answers {
+    rows: Vec<Row>,
+    texts: Vec<Row>,
+    finds: Vec<Vec<Found>>,
+    loads: Vec<Option<Loaded>>,
+    events: Vec<Vec<Vec<u8>>>,
+    heights: Vec<u32>,
+    executing: Vec<SessionId>,
+    states: Vec<(StateName, u64)>,
+}
+
+fn ask(store: &dyn Store, teller: &Teller) -> Answers {
+    let ids = &teller.ids;
+    let aliases = teller.sessions.values().flat_map(|session| &session.aliases);
+    let now = lanyard_core::Timestamp::from_millis(teller.now);
+    let bodies = |id: &SessionId| {
+        let page = store.events(*id, 0, usize::MAX).unwrap();
+        page.events.into_iter().map(|event| event.body.unwrap().to_vec()).collect()
+    };
+    Answers {
+        rows: list_all(store, &Filter::default(), 7),
+        texts: list_all(store, &Filter { text: Some("TITLE 1".to_owned()), ..Filter::default() }, 7),
+        finds: aliases.map(|alias| store.find(&Address::of(alias.clone())).unwrap()).collect(),
+        loads: ids.iter().map(|id| store.load(*id).unwrap()).collect(),
+        events: ids.iter().map(bodies).collect(),
+        heights: ids.iter().map(|id| store.height(*id, 64).unwrap()).collect(),
+        executing: store.in_state_since(StateName::Executing, now, 5).unwrap(),
+        states: store.states().unwrap(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// S0-B16, S0-T3: memory and file agree, a reopened file is the same, and so is one whose projections were made
+    /// again from the log.
+    #[test]
+    fn projections_are_what_the_log_adds_up_to(steps in proptest::collection::vec(step(), 1..250)) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.db");
+        let memory = MemoryJournal::new();
+        let sqlite = open(&path);
+        let mut teller = Teller::default();
+        for step in steps.iter().chain([&Step::Commit]) {
+            take(&mut teller, step, &[&memory, &sqlite]);
+        }
+        let wanted = ask(&memory, &teller);
+        prop_assert_eq!(&ask(&sqlite, &teller), &wanted);
+        let report = sqlite.check().unwrap();
+        prop_assert_eq!((report.structure, report.damage), (vec![], vec![]));
+        drop(sqlite);
+        let sqlite = open(&path);
+        prop_assert_eq!(&ask(&sqlite, &teller), &wanted);
+        prop_assert_eq!(sqlite.rebuild().unwrap(), teller.ids.len() as u64);
+        prop_assert_eq!(&ask(&sqlite, &teller), &wanted);
+        let report = sqlite.check().unwrap();
+        prop_assert_eq!((report.structure, report.damage), (vec![], vec![]));
+        drop(sqlite);
+        prop_assert_eq!(&ask(&open(&path), &teller), &wanted);
+        prop_assert_eq!(memory.rebuild().unwrap(), teller.ids.len() as u64);
+        prop_assert_eq!(&ask(&memory, &teller), &wanted);
+    }
+}

@@ -25,7 +25,6 @@ pub(crate) trait Publisher {
     fn tend(&mut self) -> Result<()>;
 }
 
-#[derive(Debug)]
 pub(crate) struct Crowd {
     ready: Ready,
     observers: Vec<Observer>,
@@ -53,7 +52,13 @@ impl Crowd {
         Ok(crowd)
     }
 
-    pub(crate) fn grow(&mut self, address: SocketAddr, count: usize, words: &[u8], welcome: &[u8]) -> Result<()> {
+    pub(crate) fn grow(
+        &mut self,
+        address: SocketAddr,
+        count: usize,
+        words: &[u8],
+        welcome: &[u8],
+    ) -> Result<()> {
         // A few at a time, so that no queue of connections overflows.
         let mut left = count;
         while left > 0 {
@@ -138,7 +143,8 @@ impl Crowd {
             }
             publisher.tend()?;
             let wait = if published < events { due - now } else { PATIENCE };
-            let reads = self.turn(wait, |_, observer, bytes| arrivals(epoch, observer, bytes, &mut millis))?;
+            let reads =
+                self.turn(wait, |_, observer, bytes| arrivals(epoch, observer, bytes, &mut millis))?;
             let arrived = millis.len();
             ensure!(reads > 0 || published < events, "only {arrived} of {expected} deliveries arrived");
         }
@@ -147,7 +153,12 @@ impl Crowd {
     }
 
     /// Publishes many events at once and answers how long it took until everybody had all of them.
-    pub(crate) fn burst(&mut self, publisher: &mut dyn Publisher, events: usize, padding: usize) -> Result<Duration> {
+    pub(crate) fn burst(
+        &mut self,
+        publisher: &mut dyn Publisher,
+        events: usize,
+        padding: usize,
+    ) -> Result<Duration> {
         self.drain()?;
         let expected = self.observers.len() * events;
         let texts: Vec<String> = (0..events).map(|_| text(self.epoch, padding)).collect();

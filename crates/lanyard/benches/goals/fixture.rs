@@ -5,7 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use lanyard_core::session::{Command, Envelope, Event, NewSession, Role, Signal, TurnOutcome, create, decide, observe};
+use lanyard_core::session::{
+    Command, Envelope, Event, NewSession, Role, Signal, TurnOutcome, create, decide, observe,
+};
 use lanyard_core::{Actor, Rules, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{Batch, Entry, Journal, SqliteJournal, SqliteOptions};
 
@@ -33,7 +35,7 @@ pub(crate) fn word(number: usize) -> String {
 
 pub(crate) fn open(home: &Path) -> Result<SqliteJournal> {
     std::fs::create_dir_all(home)?;
-    let options = SqliteOptions { path: home.join("journal.db"), readers: 4, failpoint: None };
+    let options = SqliteOptions::at(home.join("journal.db"));
     SqliteJournal::open(options).context("cannot open a journal")
 }
 
@@ -79,7 +81,12 @@ impl<'a> Scribe<'a> {
 
     fn stage(&mut self, envelope: &Envelope) -> Result<()> {
         let body = Bytes::from(serde_json::to_vec(envelope)?);
-        self.batch.entries.push(Entry { session: envelope.session, seq: envelope.seq, at: envelope.at, body });
+        self.batch.entries.push(Entry {
+            session: envelope.session,
+            seq: envelope.seq,
+            at: envelope.at,
+            body,
+        });
         Ok(())
     }
 
@@ -190,16 +197,26 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn of(session: &Session) -> Self {
-        let (id, at) = (session.id, session.created_at);
+    /// Of a session that has only begun.
+    fn of(session: &Session) -> Self {
+        Self { seq: session.seq, ..Self::unwritten(session.id, session.created_at) }
+    }
+
+    /// Logs that are in no journal, to be written elsewhere.
+    pub(crate) fn loose(count: usize) -> Vec<Self> {
+        let at = now();
+        (0..count).map(|number| Self::unwritten(SessionId::mint(at, bits(number)), at)).collect()
+    }
+
+    fn unwritten(id: SessionId, at: Timestamp) -> Self {
         let blank = " ".repeat(SEQ_WIDTH);
         let head = format!(
             "{{\"seq\":{blank},\"session\":\"{id}\",\"at\":\"{at}\",\"actor\":{{\"kind\":\"agent\",\"name\":\"bench\"}},\
              \"type\":\"message\",\"data\":{{\"role\":\"agent\",\"text\":\""
         );
-        let filled = BODY_BYTES.saturating_sub(head.len() + 4);
+        let filled = BODY_BYTES.saturating_sub(head.len() + 3);
         let ready = format!("{head}{:x<filled$}\"}}}}", "").into_bytes();
-        Self { id, seq: session.seq, at, ready }
+        Self { id, seq: 0, at, ready }
     }
 
     /// The next event of content.

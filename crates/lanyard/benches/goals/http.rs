@@ -48,7 +48,9 @@ impl Caller {
 
     fn head(&self, method: &str, path: &str, more: &str) -> String {
         let Self { host, token } = self;
-        format!("{method} /api/v1{path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n{more}\r\n")
+        format!(
+            "{method} /api/v1{path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n{more}\r\n"
+        )
     }
 }
 
@@ -196,7 +198,8 @@ pub(crate) struct Posts {
 
 impl Posts {
     pub(crate) fn connect(daemon: &Daemon, session: &str, connections: usize) -> Result<Self> {
-        let lines = (0..connections).map(|_| Ok((connect(daemon)?, Answer::default()))).collect::<Result<_>>()?;
+        let lines =
+            (0..connections).map(|_| Ok((connect(daemon)?, Answer::default()))).collect::<Result<_>>()?;
         let path = format!("/sessions/{session}/signals");
         Ok(Self { caller: Caller::of(daemon), path, lines, next: 0, unanswered: 0 })
     }

@@ -43,7 +43,8 @@ fn commit() -> String {
 
 /// CPU time a process has used, its ended threads included.
 pub(crate) fn cpu(pid: u32) -> Result<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).context("cannot read the CPU time of a process")?;
+    let stat =
+        fs::read_to_string(format!("/proc/{pid}/stat")).context("cannot read the CPU time of a process")?;
     // The name before the last bracket may hold anything.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u32>().ok());
@@ -53,7 +54,8 @@ pub(crate) fn cpu(pid: u32) -> Result<Duration> {
 
 /// Memory of a process that is in RAM, in KiB.
 pub(crate) fn rss_kib(pid: u32) -> Result<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).context("cannot read the memory of a process")?;
+    let status =
+        fs::read_to_string(format!("/proc/{pid}/status")).context("cannot read the memory of a process")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
     let kib = line.trim().trim_end_matches(" kB").parse::<u32>().context("VmRSS is no number")?;
     Ok(f64::from(kib))

@@ -122,7 +122,8 @@ impl Reference {
             .spawn()
             .with_context(|| format!("cannot start the reference `{role}`"))?;
         let mut child = Owned(child);
-        let said = first_line(&mut child.0).with_context(|| format!("the reference `{role}` said nothing"))?;
+        let said =
+            first_line(&mut child.0).with_context(|| format!("the reference `{role}` said nothing"))?;
         Ok(Self { child, said: said.trim().to_owned() })
     }
 

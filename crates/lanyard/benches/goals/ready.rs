@@ -12,7 +12,6 @@ use rustix::io::Errno;
 /// Sockets told of at a time.
 const BATCH: usize = 1_024;
 
-#[derive(Debug)]
 pub(crate) struct Ready {
     epoll: OwnedFd,
     events: Vec<epoll::Event>,

@@ -29,12 +29,12 @@ pub(crate) fn play(role: &str, args: &[String]) -> Result<()> {
 }
 
 /// The least a server can do: what comes in on one connection goes out on all others, one send each.
-fn floor(observers: usize) -> Result<()> {
+fn floor(observers: u32) -> Result<()> {
     let publishers = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     println!("{} {}", publishers.local_addr()?.port(), listener.local_addr()?.port());
     let (mut publisher, _) = publishers.accept()?;
-    let mut everyone = Vec::with_capacity(observers);
+    let mut everyone = Vec::new();
     for _ in 0..observers {
         let (mut observer, _) = listener.accept()?;
         observer.set_nodelay(true)?;
@@ -55,7 +55,10 @@ fn floor(observers: usize) -> Result<()> {
 
 /// axum's own server-sent events, with nothing around them.
 fn sse() -> Result<()> {
-    let app = axum::Router::new().route("/", axum::routing::get(|| async { Sse::new(Quiet::default()).keep_alive(KeepAlive::default()) }));
+    let app = axum::Router::new().route(
+        "/",
+        axum::routing::get(|| async { Sse::new(Quiet::default()).keep_alive(KeepAlive::default()) }),
+    );
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         println!("{}", listener.local_addr()?.port());
@@ -108,7 +111,12 @@ fn lean(sessions: u32) -> Result<()> {
             _since: at,
             _last_activity_at: at,
             _state: 0,
-            _words: format!("owner-{:02} claude api workspace-{:03} refactor the parser {number:06}", number % 20, number % 50).into(),
+            _words: format!(
+                "owner-{:02} claude api workspace-{:03} refactor the parser {number:06}",
+                number % 20,
+                number % 50
+            )
+            .into(),
         };
         all.insert(u128::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835), session);
     }

@@ -17,15 +17,16 @@ pub(super) struct Target {
     narrow: Narrow,
 }
 
+const AMBIGUOUS: &str = "When an alias is used more than once";
+
 /// Two sessions in different workspaces may go by the same alias.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "When an alias is used more than once")]
 struct Narrow {
     /// The one in this workspace
-    #[arg(long, value_name = "WORKSPACE", value_parser = workspace)]
+    #[arg(long, value_name = "WORKSPACE", value_parser = workspace, help_heading = AMBIGUOUS)]
     workspace: Option<String>,
     /// The one of this plan
-    #[arg(long, value_name = "PLAN")]
+    #[arg(long, value_name = "PLAN", help_heading = AMBIGUOUS)]
     plan: Option<String>,
 }
 

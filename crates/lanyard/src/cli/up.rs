@@ -10,7 +10,7 @@ use tracing_subscriber::EnvFilter;
 use super::block_on;
 use crate::context::Context;
 use crate::failure::{Failure, chain};
-use crate::launch;
+use crate::launch::{self, Launched};
 
 const EXAMPLES: &str = "\
 Commands that need the daemon start one by themselves unless LANYARD_NO_START=1 is set.
@@ -42,9 +42,13 @@ impl Up {
     }
 
     async fn detach(self, context: &Context) -> Result<(), Failure> {
-        let (daemon, sentence) = match launch::answering(context).await? {
-            Some(daemon) => (daemon, "a daemon already runs"),
-            None => (launch::detached(context, self.listen).await?, "a daemon was started"),
+        let launched = match launch::answering(context).await? {
+            Some(daemon) => Launched::Elsewhere(daemon),
+            None => launch::detached(context, self.listen).await?,
+        };
+        let (daemon, sentence) = match launched {
+            Launched::Here(daemon) => (daemon, "a daemon was started"),
+            Launched::Elsewhere(daemon) => (daemon, "a daemon already runs"),
         };
         context.out.note(&format!("{sentence} (pid {}, version {})", daemon.pid, daemon.version));
         if context.out.is_json() {

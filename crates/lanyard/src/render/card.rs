@@ -7,7 +7,7 @@ use lanyard_core::session::{NoteStatus, SessionView};
 
 use crate::render::event::stop_level;
 use crate::render::session::state;
-use crate::render::text::{one_line, pad, quoted};
+use crate::render::text::{count, one_line, pad, quoted};
 use crate::render::time::{ago, stamp};
 
 const LABEL_COLUMNS: usize = 13;
@@ -130,12 +130,10 @@ fn what_happened(card: &mut Card, view: &SessionView, now: Timestamp) {
     let when = |at: Timestamp| format!("{} ({})", stamp(at), ago(now, at));
     card.line("created", when(view.created_at));
     card.line("active", when(view.last_activity_at));
-    card.line("log", format!("{} events, {} turns", view.last_seq, view.turns));
+    card.line("log", format!("{}, {}", count(view.last_seq, "event"), count(view.turns, "turn")));
     if let Some(call) = &view.last_tool_call {
-        card.line(
-            "last tool",
-            format!("{} {}, {} calls in all", one_line(&call.tool), ago(now, call.at), call.count),
-        );
+        let all = count(call.count, "call");
+        card.line("last tool", format!("{} {}, {all} in all", one_line(&call.tool), ago(now, call.at)));
     }
     if !view.usage.is_zero() {
         let context = view.usage.context_tokens.map(|n| format!(", {n} in context")).unwrap_or_default();
@@ -146,10 +144,10 @@ fn what_happened(card: &mut Card, view: &SessionView, now: Timestamp) {
     }
     if let Some(last) = view.compaction_history.last() {
         let sizes = format!("last {} → {} {}", last.size_before, last.size_after, ago(now, last.at));
-        card.line("compacted", format!("{} times, {sizes}", view.compactions));
+        card.line("compacted", format!("{}, {sizes}", count(view.compactions, "time")));
     }
     if view.stall.stalls > 0 {
-        card.line("stalled", format!("{} times", view.stall.stalls));
+        card.line("stalled", count(view.stall.stalls, "time"));
     }
     card.lines("anchor", view.anchors.iter().map(|anchor| one_line(anchor)));
     let newest = view.checkpoints.iter().rev().take(NEWEST);
@@ -209,6 +207,19 @@ mod tests {
             json!({ "state": "beginning", "owner": "operator", "source": "cli", "policy": policy() });
         let view = seen(&[("session.created", created)], &Lineage::default());
         expect![[r#"
+            id           sess_00000000000000000000000007
+            state        beginning since 3m ago
+                         takes a prompt
+
+            owner        operator
+            source       cli
+            memory       session_only
+
+            depth        1 of 3, level 1
+
+            created      2026-11-15T08:00:00Z (3m ago)
+            active       2026-11-15T08:00:00Z (3m ago)
+            log          1 event, 0 turns
         "#]]
         .assert_eq(&card(&view, now()));
     }
@@ -251,6 +262,38 @@ mod tests {
         ];
         let lineage = Lineage { ancestors: vec![SessionId::from_u128(2), SessionId::from_u128(1)] };
         expect![[r#"
+            id           sess_00000000000000000000000007
+            title        fix the�[31m test
+            alias        ses_4f2a
+                         a::b
+            state        executing, stopping since 3m ago, before that compacted
+            turn         turn_01m7n5djg0fayvh8t5cxyjkdnf "nightly" since 3m ago, cancel requested
+            stop         level 1 (graceful) by operator 3m ago: "enough"
+            guidance     note_01m7n5djg0fayvh8t5cxyjkdnf waiting, 3m ago: "use the staging key"
+
+            agent        codex
+            owner        mira
+            source       chat
+            workspace    /srv/web
+            plan         login
+            phase        custom
+            purpose      review
+            memory       session_only
+
+            parent       sess_00000000000000000000000002
+            root         sess_00000000000000000000000001
+            depth        3 of 3, level 3, cannot delegate
+
+            created      2026-11-15T08:00:00Z (3m ago)
+            active       2026-11-15T08:00:00Z (3m ago)
+            log          10 events, 1 turn
+            last tool    bash 3m ago, 1 call in all
+            tokens       10 in, 2 out, 900 in context
+            compacted    1 time, last 900 → 90 3m ago
+            anchor       the key is in vault
+            checkpoint   at 7, 3m ago
+                         at 2, 3m ago
+            handed over  3m ago: "rest"
         "#]]
         .assert_eq(&card(&seen(&log, &lineage), now()));
     }

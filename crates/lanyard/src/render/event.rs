@@ -8,7 +8,7 @@ use lanyard_core::session::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::render::text::{fit, one_line, pad, quoted};
+use crate::render::text::{count, fit, one_line, pad, quoted};
 use crate::render::time::{span, stamp};
 
 /// Columns for the names of events; longer ones push the summary aside.
@@ -206,10 +206,10 @@ fn transcript(event: &TranscriptEvent) -> String {
             format!("{role}: {}", one_line(text))
         }
         TranscriptEvent::Thought { text } => one_line(text),
-        TranscriptEvent::ToolCalled { tool, arguments, .. } => words([
-            one_line(tool),
-            if arguments.is_null() { String::new() } else { one_line(&arguments.to_string()) },
-        ]),
+        TranscriptEvent::ToolCalled { tool, arguments: Value::Null, .. } => one_line(tool),
+        TranscriptEvent::ToolCalled { tool, arguments, .. } => {
+            format!("{} {}", one_line(tool), one_line(&arguments.to_string()))
+        }
         TranscriptEvent::ToolReturned { is_error, content, .. } => {
             let content = match content {
                 Value::Null => String::new(),
@@ -239,10 +239,6 @@ pub(crate) fn stop_level(level: StopLevel) -> String {
 
 fn because(text: &str, reason: Option<&String>) -> String {
     words([text.to_owned(), reason.map(|reason| quoted(reason)).unwrap_or_default()])
-}
-
-fn count(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// The parts that say something, with a comma between.

@@ -56,6 +56,24 @@ fn a_life_in_one_line_per_event() {
     let text: String =
         (1..).zip(&life).map(|(seq, (kind, data))| line(&event(seq, kind, data), None) + "\n").collect();
     expect![[r#"
+            1  2026-11-15T08:00:00Z  session.created        beginning, opencode, "fix it", by operator
+            2  2026-11-15T08:00:00Z  turn.started           "run the tests", back after 2d, with 1 anchor, by operator
+            3  2026-11-15T08:00:00Z  tool.called            bash {"command":"cargo test"}
+            4  2026-11-15T08:00:00Z  tool.returned          error: �[31mfailed
+            5  2026-11-15T08:00:00Z  message                agent: It fails.
+            6  2026-11-15T08:00:00Z  usage.reported         10 in, 2 out, 900 in context
+            7  2026-11-15T08:00:00Z  guidance.queued        "use the staging key", by operator
+            8  2026-11-15T08:00:00Z  guidance.delivered     1 note through mcp, by operator
+            9  2026-11-15T08:00:00Z  context.compacted      900 → 90, 2 anchors lost, by operator
+           10  2026-11-15T08:00:00Z  context.checkpoint     at 9, before a risky tool, by operator
+           11  2026-11-15T08:00:00Z  stop.requested         level 1 (graceful), "enough", by operator
+           12  2026-11-15T08:00:00Z  stop.raised            level 2 (immediate), by operator
+           13  2026-11-15T08:00:00Z  turn.interrupted       user, "cancelled", by operator
+           14  2026-11-15T08:00:00Z  session.idle           quiet for 1h
+           15  2026-11-15T08:00:00Z  session.migrated       agent a → b, "rest", by operator
+           16  2026-11-15T08:00:00Z  command.refused        start_turn while idle: session_stopping, by operator
+           17  2026-11-15T08:00:00Z  session.ended          stopped, "enough", by operator
+           18  2026-11-15T08:00:00Z  session.archived       by operator
     "#]]
     .assert_eq(&text);
 }
@@ -72,6 +90,7 @@ fn an_event_of_a_newer_lanyard_is_shown_as_it_is() {
     let mut unknown = event(3, "session.teleported", &json!({ "to": "mars" }));
     unknown["actor"] = json!({ "kind": "wizard", "name": "x" });
     expect![[r#"
+            3  2026-11-15T08:00:00.007Z  session.teleported     {"to":"mars"}
     "#]]
     .assert_eq(&(line(&unknown, None) + "\n"));
 }

@@ -24,6 +24,14 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", one_line(text))
 }
 
+/// `1 event`, `2 events`.
+pub(crate) fn count(n: impl TryInto<u64>, noun: &str) -> String {
+    match n.try_into().unwrap_or(u64::MAX) {
+        1 => format!("1 {noun}"),
+        n => format!("{n} {noun}s"),
+    }
+}
+
 /// Columns the text takes in a terminal.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns).sum()

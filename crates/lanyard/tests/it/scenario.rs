@@ -114,14 +114,17 @@ impl Stage {
         // Longest names first, so that $AB is not taken for $A.
         let mut names: Vec<_> = self.names.iter().collect();
         names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-        names.into_iter().fold(word.to_owned(), |word, (name, value)| word.replace(&format!("${name}"), value))
+        names
+            .into_iter()
+            .fold(word.to_owned(), |word, (name, value)| word.replace(&format!("${name}"), value))
     }
 
     /// Adds to the transcript, with known ids shown by their names.
     fn show(&mut self, mark: &str, text: &str) {
-        let text = self.names.iter().fold(text.to_owned(), |text, (name, value)| {
-            text.replace(value.as_str(), &format!("${name}"))
-        });
+        let text = self
+            .names
+            .iter()
+            .fold(text.to_owned(), |text, (name, value)| text.replace(value.as_str(), &format!("${name}")));
         for line in text.lines() {
             let _ = writeln!(self.transcript, "{}", format!("{mark}{line}").trim_end());
         }

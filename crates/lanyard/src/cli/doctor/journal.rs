@@ -37,7 +37,7 @@ async fn through_daemon(context: &Context, rebuild: bool) -> Result<Vec<Finding>
 }
 
 fn alone(context: &Context, rebuild: bool) -> Vec<Finding> {
-    let options = SqliteOptions { path: context.home.journal(), readers: 1, failpoint: None };
+    let options = SqliteOptions::at(context.home.journal());
     let journal = match SqliteJournal::open(options) {
         Ok(journal) => journal,
         Err(error) => return vec![Finding::fail(NAME, chain(&error), mend(&error))],

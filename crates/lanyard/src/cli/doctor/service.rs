@@ -8,7 +8,7 @@ use lanyard_daemon::config::Config;
 use lanyard_daemon::home::{Claim, HomeError};
 
 use super::Finding;
-use crate::client::Wire;
+use crate::client::{SIGN_OF_LIFE_TIMEOUT, Wire};
 use crate::context::Context;
 use crate::failure::{Failure, chain};
 
@@ -42,7 +42,7 @@ pub(super) fn config(context: &Context) -> (Option<Config>, Finding) {
 pub(super) async fn daemon(context: &Context) -> (Running, Vec<Finding>) {
     const NAME: &str = "daemon";
     let answer = match Wire::dial(&context.home).await {
-        Ok(Some(mut wire)) => wire.status().await,
+        Ok(Some(mut wire)) => wire.status(SIGN_OF_LIFE_TIMEOUT).await,
         Ok(None) => Ok(None),
         Err(failure) => Err(failure),
     };

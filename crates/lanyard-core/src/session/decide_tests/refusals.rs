@@ -1,0 +1,198 @@
+//! Refusals: their codes, and how many of them the log holds.
+
+use super::*;
+
+/// S1-17, X-04: refused and recorded.
+#[test]
+fn a_refusal_is_recorded_with_code_and_state() {
+    check(
+        given([]),
+        cancel_turn(),
+        expect![[r#"
+            refused no_active_turn: no turn is running; look at its state with `lanyard show`
+            command.refused code=no_active_turn command=cancel_turn state=beginning
+            beginning
+        "#]],
+    );
+}
+
+#[test]
+fn a_fault_of_the_request_is_answered_and_not_recorded() {
+    check(
+        given([]),
+        guide(1, ""),
+        expect![[r#"
+            refused field_empty: text is empty; give at least one visible character
+            beginning
+        "#]],
+    );
+}
+
+/// A client in a loop cannot fill the disk: 32 in a row are written, the rest only answered.
+#[test]
+fn the_thirty_third_refusal_in_a_row_is_only_answered() {
+    let given = given([]).after_each((0..31).map(|_| cancel_turn()));
+    story(
+        given,
+        [cancel_turn(), cancel_turn()],
+        expect![[r#"
+            > cancel_turn
+            refused no_active_turn: no turn is running; look at its state with `lanyard show`
+            command.refused code=no_active_turn command=cancel_turn state=beginning
+            beginning
+            > cancel_turn
+            refused no_active_turn: no turn is running; look at its state with `lanyard show`
+            beginning
+        "#]],
+    );
+}
+
+#[test]
+fn unexpected_signals_count_in_the_same_row() {
+    let given = given([]).after_each((0..16).flat_map(|_| [cancel_turn(), turn_finished()]));
+    story(
+        given,
+        [cancel_turn(), turn_finished()],
+        expect![[r#"
+            > cancel_turn
+            refused no_active_turn: no turn is running; look at its state with `lanyard show`
+            beginning
+            > turn_finished
+            beginning
+        "#]],
+    );
+}
+
+#[test]
+fn anything_that_happens_ends_the_row() {
+    let given = given([]).after_each((0..40).map(|_| cancel_turn())).after(checkpoint());
+    assert_eq!(given.session.refused_in_row, 0);
+    check(
+        given,
+        cancel_turn(),
+        expect![[r#"
+            refused no_active_turn: no turn is running; look at its state with `lanyard show`
+            command.refused code=no_active_turn command=cancel_turn state=beginning
+            beginning
+        "#]],
+    );
+}
+
+/// S0-B13: whoever asks in vain keeps nothing alive.
+#[test]
+fn a_refusal_is_no_activity() {
+    let given = given([]);
+    let before = given.session.last_activity_at;
+    assert_eq!(given.later(HOUR).after(cancel_turn()).session.last_activity_at, before);
+}
+
+/// Every refusal has its own stable code and says what to do.
+#[test]
+fn codes_are_distinct_and_every_refusal_has_advice() {
+    let refusals = every_refusal();
+    let codes: std::collections::BTreeSet<&str> = refusals.iter().map(Refusal::code).collect();
+    assert_eq!(codes.len(), refusals.len());
+    for refusal in &refusals {
+        assert!(!refusal.advice().is_empty() && !refusal.advice().ends_with('.'), "{refusal}");
+        assert!(!refusal.to_string().ends_with('.'), "{refusal}");
+    }
+}
+
+/// Clients branch on these: a changed line here breaks them.
+#[test]
+fn the_codes_of_refusals() {
+    let lines: Vec<String> = every_refusal()
+        .iter()
+        .map(|refusal| {
+            let recorded = if refusal.record(&given([]).session, "x").is_some() { "recorded" } else { "" };
+            let fault = if refusal.is_bad_request() { "bad request" } else { "" };
+            format!("{:22} {:8} {:11} {refusal}", refusal.code(), recorded, fault)
+        })
+        .collect();
+    expect![[r#"
+        turn_rejected_busy     recorded             turn turn#1 is running
+        session_ended          recorded             the session has ended as failed
+        session_deleted        recorded             the session was deleted
+        session_stopping       recorded             a stop is pending
+        session_archived       recorded             the session is archived
+        session_not_archived   recorded             the session is not archived
+        no_active_turn         recorded             no turn is running
+        no_stop_pending        recorded             no stop is pending
+        stop_final             recorded             the stop has reached level 3
+        guidance_not_pending                        guidance note#1 is not pending
+        guidance_full                               64 pieces of guidance are already pending
+        field_empty                     bad request title is empty
+        field_too_long                  bad request title is longer than 1000 characters
+        field_too_many                  bad request aliases has more than 16 entries
+        field_bad_text                  bad request title holds a control character
+        nothing_to_migrate              bad request nothing was named to hand over to
+        parent_ended           recorded             parent sess#2 has ended
+        leaf_cannot_delegate   recorded             parent sess#2 is a leaf and cannot delegate
+        depth_exceeded         recorded             the family would be 4 deep and the limit is 3
+        policy_wider           recorded             the session's policy is wider than that of parent sess#2
+        link_cycle             recorded             sess#2 is the session itself or one of its descendants
+        already_linked                              the session is already a child of sess#2
+        has_children           recorded             2 live sessions are its children
+        fork_ahead_of_log                           the log ends at 7"#]]
+    .assert_eq(&short_ids(&lines.join("\n")));
+}
+
+fn every_refusal() -> Vec<Refusal> {
+    let parent = session_id(2);
+    let all = vec![
+        Refusal::Busy { turn: turn_id(1) },
+        Refusal::Ended { state: StateName::Failed },
+        Refusal::Deleted,
+        Refusal::Stopping,
+        Refusal::Archived,
+        Refusal::NotArchived,
+        Refusal::NoTurn,
+        Refusal::NoStop,
+        Refusal::StopFinal,
+        Refusal::NoSuchGuidance { note: note_id(1) },
+        Refusal::GuidanceFull { max: 64 },
+        Refusal::Empty { field: "title" },
+        Refusal::TooLong { field: "title", max: 1_000, unit: "characters" },
+        Refusal::TooMany { field: "aliases", max: 16 },
+        Refusal::BadText { field: "title" },
+        Refusal::NothingToMigrate,
+        Refusal::ParentEnded { parent },
+        Refusal::LeafCannotDelegate { parent },
+        Refusal::DepthExceeded { depth: 4, limit: 3 },
+        Refusal::PolicyWider { parent },
+        Refusal::Cycle { parent },
+        Refusal::AlreadyLinked { parent },
+        Refusal::HasChildren { children: 2 },
+        Refusal::ForkAhead { head: 7 },
+    ];
+    for refusal in &all {
+        // A new refusal does not compile before it stands here, and above.
+        match refusal {
+            Refusal::Busy { .. }
+            | Refusal::Ended { .. }
+            | Refusal::Deleted
+            | Refusal::Stopping
+            | Refusal::Archived
+            | Refusal::NotArchived
+            | Refusal::NoTurn
+            | Refusal::NoStop
+            | Refusal::StopFinal
+            | Refusal::NoSuchGuidance { .. }
+            | Refusal::GuidanceFull { .. }
+            | Refusal::Empty { .. }
+            | Refusal::TooLong { .. }
+            | Refusal::TooMany { .. }
+            | Refusal::BadText { .. }
+            | Refusal::NothingToMigrate
+            | Refusal::ParentEnded { .. }
+            | Refusal::LeafCannotDelegate { .. }
+            | Refusal::DepthExceeded { .. }
+            | Refusal::PolicyWider { .. }
+            | Refusal::Cycle { .. }
+            | Refusal::AlreadyLinked { .. }
+            | Refusal::HasChildren { .. }
+            | Refusal::ForkAhead { .. } => {}
+        }
+    }
+    all
+}

@@ -1,0 +1,273 @@
+//! A disk that misbehaves under the real daemon: no panic, nothing acknowledged is lost, nothing damaged is shown as
+//! if it were whole (S1-B08, S0-24).
+//!
+//! The faults come from a small library (`faults.c`) that is loaded into the daemon and changes what the system
+//! answers to writes and syncs of the journal.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::support::{Answer, Daemon, PATIENCE, Setup};
+
+/// What writes and syncs do, as `faults.c` reads it.
+type Weather = [u8; 2];
+const FINE: Weather = [0, 0];
+
+/// The library, built once.
+fn library() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/faults.c");
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("faults-{}.so", std::process::id()));
+        let built = std::process::Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-Wall", "-o"])
+            .args([&library, &source])
+            .arg("-ldl")
+            .status()
+            .expect("a C compiler: install one, as for SQLite itself");
+        assert!(built.success());
+        library
+    })
+}
+
+/// A daemon under a sky that can be changed.
+struct Storm {
+    daemon: Daemon,
+    sky: PathBuf,
+    session: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Storm {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let sky = folder.path().join("sky");
+        std::fs::write(&sky, FINE).unwrap();
+        let setup = Setup::default().env("LD_PRELOAD", library()).env("LANYARD_FAULTS", &sky);
+        let daemon = Daemon::start(setup);
+        let made = daemon.request("POST", "/api/v1/sessions", &[], Some(r#"{"title":"in the storm"}"#));
+        assert_eq!(made.status, 201, "{}", made.text());
+        let session = made.json()["session"].as_str().unwrap().to_owned();
+        Self { daemon, sky, session, _folder: folder }
+    }
+
+    /// Written in place: the daemon has the file mapped.
+    fn set(&self, weather: Weather) {
+        use std::os::unix::fs::FileExt;
+        let file = std::fs::File::options().write(true).open(&self.sky).unwrap();
+        file.write_all_at(&weather, 0).unwrap();
+    }
+
+    fn say(&self, key: &str) -> Answer {
+        let path = format!("/api/v1/sessions/{}/signals", self.session);
+        let body = format!(r#"{{"type":"said","role":"agent","text":"{key}"}}"#);
+        self.daemon.request("POST", &path, &[("idempotency-key", key)], Some(&body))
+    }
+
+    /// Says it again and again until it is acknowledged, as a client would with its key.
+    fn say_until_kept(&self, key: &str) {
+        let since = Instant::now();
+        loop {
+            let answer = self.say(key);
+            if answer.status == 201 {
+                return;
+            }
+            assert_eq!(answer.code(), "storage_unavailable", "{}", answer.text());
+            assert!(since.elapsed() < PATIENCE, "does not recover: {}", answer.text());
+            // sleep: the daemon tries a failed journal twice a second.
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// What was said, in order; the log has no gaps and nothing damaged.
+    fn said(&self) -> Vec<String> {
+        let log = self.daemon.log_after(&self.session, 0);
+        for (at, event) in log.iter().enumerate() {
+            assert_eq!(event["seq"], at as u64 + 1, "a gap: {event}");
+            assert_ne!(event["type"], "record.damaged", "{event}");
+        }
+        let messages = log.iter().filter(|event| event["type"] == "message");
+        messages.map(|event| event["data"]["text"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+fn storm_passes(weather: Weather) {
+    let mut storm = Storm::new();
+    let mut expected = Vec::new();
+    for key in ["before-1", "before-2"] {
+        assert_eq!(storm.say(key).status, 201);
+        expected.push(key.to_owned());
+    }
+    storm.set(weather);
+    let refused = storm.say("during");
+    assert_eq!((refused.status, refused.code()), (503, "storage_unavailable".to_owned()), "{}", refused.text());
+    // Still refused, and reading goes on meanwhile.
+    assert_eq!(storm.say("during").status, 503);
+    let status = storm.daemon.request("GET", "/api/v1/status", &[], None).json();
+    assert_eq!(status["storage"], "unavailable", "{status}");
+    assert_eq!(storm.said()[..2], expected);
+
+    storm.set(FINE);
+    storm.say_until_kept("during");
+    storm.say_until_kept("after");
+    expected.extend(["during".to_owned(), "after".to_owned()]);
+    assert_eq!(storm.said(), expected, "each once, in order");
+    let status = storm.daemon.request("GET", "/api/v1/status", &[], None).json();
+    assert_eq!(status["storage"], "ok", "{status}");
+
+    storm.daemon.restart_with(Setup::default());
+    assert_eq!(storm.said(), expected, "and after a crash");
+    let report = storm.daemon.request("GET", "/api/v1/check", &[], None).json();
+    assert_eq!((&report["damage"], &report["structure"]), (&serde_json::json!([]), &serde_json::json!([])), "{report}");
+}
+
+#[test]
+fn an_io_error_on_write_stops_acknowledging_until_it_is_gone() {
+    storm_passes([1, 0]);
+}
+
+#[test]
+fn a_full_disk_stops_acknowledging_until_there_is_room() {
+    storm_passes([2, 0]);
+}
+
+#[test]
+fn a_short_write_leaves_no_half() {
+    storm_passes([3, 0]);
+}
+
+#[test]
+fn a_file_system_that_turned_read_only_stops_acknowledging() {
+    storm_passes([4, 0]);
+}
+
+#[test]
+fn a_failed_fsync_is_never_acknowledged() {
+    storm_passes([0, 1]);
+}
+
+#[test]
+fn an_fsync_that_finds_no_room_is_never_acknowledged() {
+    storm_passes([0, 2]);
+}
+
+/// Killed right after a failed sync: the batch is there whole or not at all, and its key tells which.
+#[test]
+fn a_crash_during_the_storm_leaves_definite_outcomes() {
+    for weather in [[1, 0], [3, 0], [0, 1]] {
+        let mut storm = Storm::new();
+        assert_eq!(storm.say("before").status, 201);
+        storm.set(weather);
+        assert_eq!(storm.say("during").status, 503);
+        storm.daemon.restart_with(Setup::default());
+        let said = storm.said();
+        assert!(said == ["before"] || said == ["before", "during"], "{said:?}");
+        assert_eq!(storm.say("during").status, 201);
+        assert_eq!(storm.said(), ["before", "during"]);
+    }
+}
+
+/// Weather that changes all the time, with several clients: what was acknowledged is there once, in the end.
+#[test]
+fn changing_weather_loses_nothing_that_was_acknowledged() {
+    let storm = Storm::new();
+    let kept: Vec<String> = std::thread::scope(|scope| {
+        let storm = &storm;
+        let clients: Vec<_> = (0..4)
+            .map(|client| {
+                scope.spawn(move || {
+                    let mut kept = Vec::new();
+                    for number in 0..90 {
+                        let key = format!("c{client}-{number}");
+                        if number % 3 == 0 {
+                            storm.say_until_kept(&key);
+                            kept.push(key);
+                        } else if storm.say(&key).status == 201 {
+                            kept.push(key);
+                        }
+                    }
+                    kept
+                })
+            })
+            .collect();
+        let mut random = fastrand::Rng::with_seed(7);
+        while clients.iter().any(|client| !client.is_finished()) {
+            storm.set([random.u8(0..5), random.u8(0..3)]);
+            // sleep: weather lasts a moment.
+            std::thread::sleep(Duration::from_millis(random.u64(1..30)));
+            storm.set(FINE);
+            // sleep: and so does sunshine; longer than the daemon waits before it tries again.
+            std::thread::sleep(Duration::from_millis(random.u64(1..700)));
+        }
+        clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+    });
+    storm.set(FINE);
+    storm.say_until_kept("the-end");
+    let mut said = storm.said();
+    said.sort();
+    for key in &kept {
+        let found = said.iter().filter(|text| *text == key).count();
+        assert_eq!(found, 1, "{key} was acknowledged");
+    }
+    let all = said.len();
+    said.dedup();
+    assert_eq!(said.len(), all, "something is there twice");
+    assert!(kept.len() > 50, "hardly anything was acknowledged: {}", kept.len());
+}
+
+/// A flipped bit in an event: reported in its place, the rest stays readable, other sessions stay usable.
+#[test]
+fn a_damaged_record_is_reported_in_its_place_and_the_rest_stays_usable() {
+    let mut storm = Storm::new();
+    for key in ["one", "the-damaged-one", "three"] {
+        assert_eq!(storm.say(key).status, 201);
+    }
+    assert!(storm.daemon.terminate().success());
+    let journal = storm.daemon.home().join("journal.db");
+    let mut bytes = std::fs::read(&journal).unwrap();
+    let place = find(&bytes, br#""text":"the-damaged-one""#).expect("the event is in the file");
+    bytes[place + 10] ^= 0x04;
+    std::fs::write(&journal, bytes).unwrap();
+    storm.daemon.restart_with(Setup::default());
+
+    let log = storm.daemon.log_after(&storm.session, 0);
+    let types: Vec<&str> = log.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["session.created", "message", "record.damaged", "message"]);
+    let shown = storm.daemon.request("GET", &format!("/api/v1/sessions/{}", storm.session), &[], None).json();
+    assert_eq!(shown["damage"][0]["first_seq"], 3, "{shown}");
+    let refused = storm.say("four");
+    assert_eq!((refused.status, refused.code()), (409, "session_damaged".to_owned()));
+    let doctor = storm.daemon.lanyard(&["doctor"]);
+    assert_eq!(doctor.status.code(), Some(1), "{}", String::from_utf8_lossy(&doctor.stdout));
+    let made = storm.daemon.request("POST", "/api/v1/sessions", &[], Some("{}"));
+    assert_eq!(made.status, 201, "others go on: {}", made.text());
+}
+
+/// A file that is no journal, and one from the future, are refused by name and left as they are.
+#[test]
+fn a_foreign_file_and_a_newer_journal_are_refused_and_untouched() {
+    let mut daemon = Daemon::prepare(Setup::default());
+    std::fs::create_dir(daemon.home()).unwrap();
+    let journal = daemon.home().join("journal.db");
+    std::fs::write(&journal, "a shopping list").unwrap();
+    let error = daemon.try_start().unwrap_err();
+    assert!(error.contains("is not a Lanyard journal"), "{error}");
+    assert_eq!(std::fs::read(&journal).unwrap(), b"a shopping list");
+
+    let daemon = Daemon::start(Setup::default());
+    assert!(daemon.terminate().success());
+    let journal = daemon.home().join("journal.db");
+    let conn = rusqlite::Connection::open(&journal).unwrap();
+    conn.pragma_update(None, "user_version", 999).unwrap();
+    drop(conn);
+    let before = std::fs::read(&journal).unwrap();
+    let mut daemon = daemon;
+    let error = daemon.try_start().unwrap_err();
+    assert!(error.contains("newer Lanyard (schema 999"), "{error}");
+    assert_eq!(std::fs::read(&journal).unwrap(), before);
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|window| window == wanted)
+}

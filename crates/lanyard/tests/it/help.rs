@@ -1,0 +1,76 @@
+//! What `lanyard` says of itself, word for word: the overview, the first page of the help, and a page per command.
+//! `UPDATE_EXPECT=1` writes the pages anew.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use expect_test::expect_file;
+
+use crate::support::binary;
+
+fn help(words: &[&str]) -> String {
+    let output = Command::new(binary())
+        .args(words)
+        .env_clear()
+        .env("COLUMNS", "100")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn page(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/snapshots/help").join(format!("{name}.txt"))
+}
+
+/// The commands the first page lists: indented, in chapters, before the options.
+fn commands(first_page: &str) -> Vec<&str> {
+    let listing = first_page.split("Global options:").next().unwrap_or_default();
+    listing
+        .lines()
+        .filter_map(|line| line.strip_prefix("  "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect()
+}
+
+#[test]
+fn lanyard_alone_prints_an_overview() {
+    expect_file![page("overview")].assert_eq(&help(&[]));
+}
+
+#[test]
+fn the_first_page_lists_every_command() {
+    expect_file![page("lanyard")].assert_eq(&help(&["--help"]));
+}
+
+#[test]
+fn every_command_has_a_page_with_examples() {
+    let first_page = help(&["--help"]);
+    let commands = commands(&first_page);
+    assert!(commands.len() > 20, "{commands:?}");
+    for command in &commands {
+        let text = help(&[command, "--help"]);
+        assert!(text.contains("Examples:\n  "), "{command} shows no example");
+        expect_file![page(command)].assert_eq(&text);
+    }
+    for verb in ["ls", "new", "rm"] {
+        expect_file![page(&format!("token-{verb}"))].assert_eq(&help(&["token", verb, "--help"]));
+    }
+}
+
+/// A page of a command that is gone would be kept for ever otherwise.
+#[test]
+fn there_is_no_page_without_a_command() {
+    let first_page = help(&["--help"]);
+    let mut expected: Vec<String> = commands(&first_page).into_iter().map(str::to_owned).collect();
+    expected.extend(["overview", "lanyard", "token-ls", "token-new", "token-rm"].map(str::to_owned));
+    expected.sort();
+    let folder = page("x");
+    let mut found: Vec<String> = std::fs::read_dir(folder.parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    found.sort();
+    assert_eq!(found, expected);
+}

@@ -1,0 +1,336 @@
+//! A real daemon in a folder of its own, and simple clients for it. Everything it starts ends with it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// How long a daemon may take to start, and a request to be answered. Generous: the machine may be busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How a daemon is started.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Setup {
+    env: BTreeMap<OsString, OsString>,
+    config: Option<String>,
+}
+
+impl Setup {
+    pub(crate) fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    pub(crate) fn config(mut self, text: &str) -> Self {
+        self.config = Some(text.to_owned());
+        self
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    folder: tempfile::TempDir,
+    setup: Setup,
+    child: Mutex<Option<Child>>,
+}
+
+impl Daemon {
+    /// A folder and no daemon yet.
+    pub(crate) fn prepare(setup: Setup) -> Self {
+        // In /tmp, since a socket's path must be short.
+        let folder = tempfile::Builder::new().prefix("ly").tempdir_in("/tmp").unwrap();
+        Self { folder, setup, child: Mutex::new(None) }
+    }
+
+    pub(crate) fn start(setup: Setup) -> Self {
+        let mut daemon = Self::prepare(setup);
+        daemon.must_start();
+        daemon
+    }
+
+    fn must_start(&mut self) {
+        if let Err(error) = self.try_start() {
+            panic!("the daemon did not start: {error}");
+        }
+    }
+
+    /// Starts the daemon and waits until it answers. An error is what it said before it ended.
+    pub(crate) fn try_start(&mut self) -> Result<(), String> {
+        if let Some(config) = &self.setup.config {
+            std::fs::write(self.config(), config).unwrap();
+        }
+        let log = std::fs::File::options().create(true).append(true).open(self.stderr_path()).unwrap();
+        let mut command = Command::new(binary());
+        command
+            .args(["up", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(self.home())
+            .arg("--config")
+            .arg(self.config())
+            .env_remove("LANYARD_FAILPOINT")
+            .env("LANYARD_LOG", "info")
+            .envs(&self.setup.env)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        *self.child.lock().unwrap() = Some(command.spawn().unwrap());
+        let since = Instant::now();
+        while !self.caller().answers() {
+            if !self.is_alive() {
+                return Err(self.stderr());
+            }
+            assert!(since.elapsed() < PATIENCE, "the daemon does not answer: {}", self.stderr());
+            // sleep: between two looks at a process that starts.
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn restart_with(&mut self, setup: Setup) {
+        if let Err(error) = self.try_restart_with(setup) {
+            panic!("the daemon did not start: {error}");
+        }
+    }
+
+    pub(crate) fn try_restart_with(&mut self, setup: Setup) -> Result<(), String> {
+        self.kill_9();
+        self.setup = setup;
+        self.try_start()
+    }
+
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.lock().unwrap().as_ref().map(Child::id)
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        match &mut *self.child.lock().unwrap() {
+            Some(child) => child.try_wait().unwrap().is_none(),
+            None => false,
+        }
+    }
+
+    /// SIGKILL, without waiting for the end.
+    pub(crate) fn signal_kill(&self) {
+        if let Some(child) = &mut *self.child.lock().unwrap() {
+            let _ = child.kill();
+        }
+    }
+
+    pub(crate) fn kill_9(&self) {
+        if let Some(mut child) = self.child.lock().unwrap().take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// SIGTERM, and how it ended.
+    pub(crate) fn terminate(&self) -> std::process::ExitStatus {
+        let mut child = self.child.lock().unwrap().take().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        child.wait().unwrap()
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.folder.path().join("config.toml")
+    }
+
+    fn stderr_path(&self) -> PathBuf {
+        self.folder.path().join("stderr")
+    }
+
+    /// What all daemons in this folder have said so far.
+    pub(crate) fn stderr(&self) -> String {
+        std::fs::read_to_string(self.stderr_path()).unwrap_or_default()
+    }
+
+    pub(crate) fn token(&self) -> String {
+        std::fs::read_to_string(self.home().join("token")).unwrap_or_default().trim().to_owned()
+    }
+
+    /// Where it listens on TCP.
+    pub(crate) fn address(&self) -> String {
+        let text = std::fs::read_to_string(self.home().join("daemon.lock")).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap()["address"].as_str().unwrap().to_owned()
+    }
+
+    /// Runs the command line against this daemon.
+    pub(crate) fn lanyard(&self, words: &[&str]) -> Output {
+        Command::new(binary())
+            .args(words)
+            .env("LANYARD_DATA_DIR", self.home())
+            .env("LANYARD_CONFIG", self.config())
+            .env("LANYARD_NO_START", "1")
+            .env("COLUMNS", "140")
+            .env_remove("LANYARD_FAILPOINT")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    pub(crate) fn caller(&self) -> Caller {
+        Caller { socket: self.home().join("lanyard.sock"), token: self.token() }
+    }
+
+    /// A request with the operator's token, over the socket.
+    pub(crate) fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&str>,
+    ) -> Answer {
+        self.caller()
+            .try_request(method, path, headers, body)
+            .unwrap_or_else(|error| panic!("{method} {path}: {error}\n{}", self.stderr()))
+    }
+
+    /// A session's events after a position, to the end of its log.
+    pub(crate) fn log_after(&self, session: &str, after: u64) -> Vec<Value> {
+        let mut log = Vec::new();
+        let mut cursor = after;
+        loop {
+            let path = format!("/api/v1/sessions/{session}/events?limit=1000&after={cursor}");
+            let page = self.request("GET", &path, &[], None);
+            assert_eq!(page.status, 200, "{path}: {}", page.text());
+            let page = page.json();
+            let events = page["events"].as_array().unwrap();
+            log.extend(events.iter().cloned());
+            cursor = log.last().map_or(after, |event| event["seq"].as_u64().unwrap());
+            if cursor >= page["head"].as_u64().unwrap() {
+                return log;
+            }
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.kill_9();
+        if std::thread::panicking() {
+            eprintln!("the daemon said:\n{}", self.stderr());
+        }
+    }
+}
+
+/// A client of one daemon, for use in any thread.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) socket: PathBuf,
+    pub(crate) token: String,
+}
+
+impl Caller {
+    fn answers(&self) -> bool {
+        self.try_request("GET", "/api/v1/status", &[], None).is_ok_and(|answer| answer.status == 200)
+    }
+
+    pub(crate) fn try_request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&str>,
+    ) -> std::io::Result<Answer> {
+        let bearer = format!("Bearer {}", self.token);
+        let mut all = vec![("host", "localhost"), ("authorization", bearer.as_str())];
+        all.extend_from_slice(headers);
+        exchange(UnixStream::connect(&self.socket)?, method, path, &all, body)
+    }
+}
+
+/// Sends one request on a connection of its own and reads the whole answer.
+pub(crate) fn exchange(
+    mut stream: impl Read + Write,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Option<&str>,
+) -> std::io::Result<Answer> {
+    stream.write_all(head(method, path, headers, body).as_bytes())?;
+    if let Some(body) = body {
+        // A server that has refused a body need not read it.
+        let _ = stream.write_all(body.as_bytes());
+    }
+    let mut reader = BufReader::new(stream);
+    let mut answer = read_head(&mut reader)?;
+    match answer.header("content-length").map(|length| length.parse().unwrap()) {
+        Some(length) => {
+            answer.body = vec![0; length];
+            reader.read_exact(&mut answer.body)?;
+        }
+        None => {
+            reader.read_to_end(&mut answer.body)?;
+        }
+    }
+    Ok(answer)
+}
+
+pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> String {
+    let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+    if let Some(body) = body {
+        head += &format!("content-length: {}\r\n", body.len());
+        if !headers.iter().any(|(name, _)| *name == "content-type") {
+            head += "content-type: application/json\r\n";
+        }
+    }
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    head + "\r\n"
+}
+
+pub(crate) fn read_head(reader: &mut impl BufRead) -> std::io::Result<Answer> {
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let status = status.ok_or_else(|| std::io::Error::other(format!("no answer: {line:?}")))?;
+    let mut headers = Vec::new();
+    loop {
+        line.clear();
+        reader.read_line(&mut line)?;
+        match line.trim_end().split_once(": ") {
+            Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.to_owned())),
+            None => return Ok(Answer { status, headers, body: Vec::new() }),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    /// The stable code of a refusal.
+    pub(crate) fn code(&self) -> String {
+        self.json()["code"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+pub(crate) fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_lanyard"))
+}
