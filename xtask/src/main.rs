@@ -5,6 +5,7 @@
 
 mod allow;
 mod audit;
+mod bench;
 mod process;
 mod schema;
 mod test;
@@ -30,6 +31,8 @@ enum Task {
     Test(test::Args),
     /// Check file sizes, module docs, Markdown links and other habits of the tree
     Tidy,
+    /// Measure the performance goals beside bare references, and say which are met
+    Bench(bench::Args),
     /// Check the licences and duplicate versions of third-party packages
     Audit,
     /// Write schema/openapi.json, or check that it is up to date
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Task::Up(args) => up::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Tidy => tidy::run(),
+        Task::Bench(args) => bench::run(&args),
         Task::Audit => audit::run(),
         Task::Schema(args) => schema::run(&args),
     };

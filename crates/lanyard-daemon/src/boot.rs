@@ -9,6 +9,7 @@ use lanyard_core::session::{Signal, StateName};
 use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_store::{OpenError, SqliteJournal, SqliteOptions, StoreError};
 use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 
 use crate::api::{App, router};
@@ -66,9 +67,10 @@ pub enum BootError {
 
 /// Runs a daemon until it is told to end: by SIGTERM, SIGINT or the API.
 pub async fn run(options: Options) -> Result<(), BootError> {
+    let system = |what| move |source| BootError::System { what, source };
+    let mut ends = Ends::listen().map_err(system("signals"))?;
     let home = Home::create(&options.home)?;
     let mut claim = home.claim()?;
-    let system = |what| move |source| BootError::System { what, source };
     let clock = Arc::new(Clock::from_env().map_err(system("random bits"))?);
     let store = open(&home)?;
     if let Some(latest) = store.latest_at()? {
@@ -122,7 +124,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
 
     let mut engine_ended = tokio::task::spawn_blocking(move || thread.join());
     tokio::select! {
-        told = told_to_end(&app.shutdown) => told.map_err(system("signals"))?,
+        () = ends.told(&app.shutdown) => {}
         // Without its engine a daemon would only refuse; better that whoever watches it starts it again.
         _ = &mut engine_ended => return Err(BootError::EngineLost),
     }
@@ -207,14 +209,23 @@ async fn settle(engine: &Engine, store: &Arc<dyn Store>, clock: &Clock) -> Resul
     }
 }
 
-async fn told_to_end(asked: &Notify) -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-        () = asked.notified() => {}
+/// The ways to tell a daemon to end. Listened to from the start, so that one that is just starting ends in order too.
+struct Ends {
+    terminate: Signals,
+    interrupt: Signals,
+}
+
+impl Ends {
+    fn listen() -> std::io::Result<Self> {
+        let (terminate, interrupt) = (SignalKind::terminate(), SignalKind::interrupt());
+        Ok(Self { terminate: signal(terminate)?, interrupt: signal(interrupt)? })
     }
-    Ok(())
+
+    async fn told(&mut self, asked: &Notify) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            () = asked.notified() => {}
+        }
+    }
 }

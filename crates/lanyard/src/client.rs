@@ -171,7 +171,7 @@ impl<'a> Client<'a> {
         }
         let how = if ask.key.is_some() { "asking again with the same key" } else { "asking again" };
         self.context.out.note(&format!("the connection broke before an answer; {how}"));
-        self.wire = match self.context.wire().await {
+        self.wire = match self.context.wire_again().await {
             Ok(wire) => wire,
             Err(failure) if ask.key.is_none() => return Err(failure),
             Err(_) => return Err(uncertain(ask.key.as_deref())),

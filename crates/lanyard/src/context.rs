@@ -1,16 +1,20 @@
 //! What every command works with: where the data is, how to talk to the daemon, and where output goes.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use lanyard_core::Timestamp;
 use lanyard_daemon::api::types::DaemonStatus;
 use lanyard_daemon::config::Config;
 use lanyard_daemon::home::Home;
 
-use crate::client::{Client, Route, Wire};
+use crate::client::{ANSWER_TIMEOUT, Client, Route, Wire};
 use crate::failure::{Failure, chain};
 use crate::launch::{self, Launched};
 use crate::out::Out;
+
+const REDIAL: Duration = Duration::from_millis(50);
+const REDIALS_MAX: u32 = 100;
 
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -49,6 +53,19 @@ impl Context {
         Wire::dial(&self.home)
             .await?
             .ok_or_else(|| self.not_running("look at `daemon.log` in the data folder"))
+    }
+
+    /// A connection after one that broke. The daemon may be about to end and still take connections, so this one is
+    /// tried before it is given out.
+    pub(crate) async fn wire_again(&self) -> Result<Wire, Failure> {
+        for _ in 0..REDIALS_MAX {
+            let mut wire = self.wire().await?;
+            if wire.status(ANSWER_TIMEOUT).await?.is_some() {
+                return Ok(wire);
+            }
+            tokio::time::sleep(REDIAL).await;
+        }
+        Err(self.not_running("run `lanyard doctor`"))
     }
 
     pub(crate) fn not_running(&self, advice: &str) -> Failure {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lanyard_daemon::home::Home;
+use lanyard_daemon::home::{Home, HomeError};
 
 use crate::client::{ANSWER_TIMEOUT, Wire};
 use crate::context::Context;
@@ -17,6 +17,8 @@ use crate::failure::{Failure, chain};
 const POLL: Duration = Duration::from_millis(20);
 /// 30 s: reading back a large journal after a crash takes a while, a disk that hangs takes for ever.
 const POLLS_MAX: u32 = 1_500;
+/// 10 s, as long as `lanyard down` waits for the end.
+const SETTLE_POLLS_MAX: u32 = 500;
 /// A log longer than this is put aside when the next daemon starts.
 const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
@@ -56,8 +58,7 @@ pub(crate) async fn detached(context: &Context, listen: Option<SocketAddr>) -> R
         Failure::local("data_dir_unusable", chain(&error), "name another one with --data-dir")
     })?;
     let starting = take_turn(&home).await?;
-    // Whoever had the turn before may have started one.
-    if let Some(daemon) = answering(context).await? {
+    if let Some(daemon) = settled(context).await? {
         return Ok(Launched::Elsewhere(daemon));
     }
     let (log, seen) = open_log(&home.log())?;
@@ -74,6 +75,36 @@ pub(crate) async fn detached(context: &Context, listen: Option<SocketAddr>) -> R
     }
     let title = format!("the daemon (pid {}) has not answered for 30 s", child.id());
     Err(Failure::unreachable("daemon_silent", title, format!("look at {}", home.log().display())))
+}
+
+/// Waits until a daemon answers or nobody has the data folder. Whoever had the turn before may have started one; one
+/// that is starting by itself will answer; one that was killed this very moment holds the folder a little longer.
+async fn settled(context: &Context) -> Result<Option<Daemon>, Failure> {
+    for _ in 0..SETTLE_POLLS_MAX {
+        if let Some(daemon) = answering(context).await? {
+            return Ok(Some(daemon));
+        }
+        if is_free(&context.home)? {
+            return Ok(None);
+        }
+        tokio::time::sleep(POLL).await;
+    }
+    let title = "a daemon holds the data folder and does not answer";
+    Err(Failure::unreachable("daemon_silent", title, "run `lanyard doctor`"))
+}
+
+/// Whether no process holds the data folder.
+pub(crate) fn is_free(home: &Home) -> Result<bool, Failure> {
+    if !home.lock().exists() {
+        return Ok(true);
+    }
+    match home.claim() {
+        Ok(_) => Ok(true),
+        Err(HomeError::Taken(_)) => Ok(false),
+        Err(error @ HomeError::Io { .. }) => {
+            Err(Failure::local("data_dir_unusable", chain(&error), "run `lanyard doctor`"))
+        }
+    }
 }
 
 /// Commands that find no daemon at the same time take turns, so that one is started and not several.

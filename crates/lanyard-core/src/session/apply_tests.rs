@@ -26,6 +26,7 @@ use crate::session::{
     StateName, Status, StopLevel, replay, view,
 };
 
+/// S0-24, S1-B08: a log that was damaged is found out, never believed and never a crash.
 mod damaged_logs {
     use super::*;
 

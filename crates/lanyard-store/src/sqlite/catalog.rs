@@ -84,7 +84,8 @@ impl Facts {
             head: Head::default(),
             parent: None,
             since: Timestamp::from_millis(0),
-            text_sum: 0,
+            // No text has this sum, so the first card brings its texts along.
+            text_sum: -1,
             owner: NONE,
             source: NONE,
             agent: NONE,

@@ -42,9 +42,8 @@ pub(super) struct Touched {
 pub(super) enum Change {
     /// The session is new.
     New,
-    /// Its texts are not what they were.
+    /// Its texts are not what they were, or it was deleted and is no longer searched for.
     Texts,
-    Deleted,
     /// Nothing of it is searched for.
     Rest,
 }
@@ -93,8 +92,7 @@ impl Plan {
             let card = Card::of(session);
             let change = match known {
                 None => Change::New,
-                Some((_, facts)) if !facts.is_carded() => Change::Texts,
-                Some((_, facts)) if card.deleted && !facts.is_deleted() => Change::Deleted,
+                Some((_, facts)) if card.deleted != facts.is_deleted() => Change::Texts,
                 Some((_, facts)) if card.text_sum != facts.text_sum => Change::Texts,
                 Some(_) => Change::Rest,
             };
@@ -118,7 +116,7 @@ impl Plan {
     ) -> Result<(), AppendError> {
         let mut in_batch = HashMap::new();
         for ((sid, card, change), session) in self.cards.iter().zip(&batch.sessions) {
-            if card.deleted || matches!(change, Change::Rest | Change::Deleted) {
+            if card.deleted || *change == Change::Rest {
                 continue;
             }
             for alias in &session.aliases {

@@ -175,11 +175,10 @@ pub(super) fn write_session(
     let mut put = conn
         .prepare_cached("INSERT OR REPLACE INTO records (sid, as_of, crc, body) VALUES (?1, ?2, ?3, ?4)")?;
     put.execute((sid, signed(session.seq), record_sum(sid, session.seq, &body), body))?;
-    let unsearched = matches!(change, Change::Texts | Change::Deleted);
-    if unsearched {
+    if change == Change::Texts {
         conn.prepare_cached("DELETE FROM search WHERE rowid = ?1")?.execute([sid])?;
     }
-    if matches!(change, Change::New | Change::Texts) {
+    if change != Change::Rest {
         // Aliases are added and never taken away. Those of a deleted session stay, to tell it from an unknown one.
         let mut put = conn.prepare_cached("INSERT OR IGNORE INTO aliases (alias, sid) VALUES (?1, ?2)")?;
         for alias in &session.aliases {

@@ -54,7 +54,8 @@ fn take(teller: &mut Teller, step: &Step, stores: &[&dyn Store]) {
                 aliases: vec![format!("alias-{}-{alias}", teller.ids.len())],
                 ..NewSession::default()
             };
-            let parent = parent.and_then(pick).filter(|id| !teller.sessions[id].state.is_ended());
+            let alive = |id: &SessionId| !teller.sessions[id].state.is_ended() && !teller.sessions[id].deleted;
+            let parent = parent.and_then(pick).filter(alive);
             teller.new_child(&new, parent);
             return;
         }

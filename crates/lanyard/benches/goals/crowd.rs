@@ -18,6 +18,9 @@ const READ_BYTES: usize = 64 * 1024;
 
 /// Whoever passes events on to the observers.
 pub(crate) trait Publisher {
+    /// Called before anything is measured.
+    fn prepare(&mut self) -> Result<()>;
+
     /// Publishes all of them at once and does not wait.
     fn publish(&mut self, texts: &[String]) -> Result<()>;
 
@@ -129,6 +132,7 @@ impl Crowd {
         padding: usize,
     ) -> Result<Vec<f64>> {
         self.drain()?;
+        publisher.prepare()?;
         let expected = self.observers.len() * events as usize;
         let mut millis = Vec::with_capacity(expected);
         let (epoch, began) = (self.epoch, Instant::now());
@@ -160,6 +164,7 @@ impl Crowd {
         padding: usize,
     ) -> Result<Duration> {
         self.drain()?;
+        publisher.prepare()?;
         let expected = self.observers.len() * events;
         let texts: Vec<String> = (0..events).map(|_| text(self.epoch, padding)).collect();
         let began = Instant::now();
@@ -178,6 +183,7 @@ impl Crowd {
     /// Bytes one event is on the wire, framing included.
     pub(crate) fn size_of_one(&mut self, publisher: &mut dyn Publisher, padding: usize) -> Result<usize> {
         self.drain()?;
+        publisher.prepare()?;
         publisher.publish(&[text(self.epoch, padding)])?;
         let (mut bytes, mut arrived) = (0, 0);
         while arrived < self.observers.len() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::crowd::{Crowd, Publisher};
-use crate::fixture::{self, Scribe};
+use crate::fixture::{self, BATCH_EVENTS, Scribe};
 use crate::http::{Caller, Posts};
 use crate::process::{Daemon, Reference};
 use crate::redis::Redis;
@@ -56,13 +56,13 @@ impl Stage {
         let journal = fixture::open(&home)?;
         let mut scribe = Scribe::new(&journal);
         let mut logs = scribe.beginnings(1)?;
-        scribe.content(&mut logs, OLD_EVENTS)?;
+        scribe.content(&mut logs, OLD_EVENTS, BATCH_EVENTS)?;
         drop(journal);
         let session = logs.first().context("no session")?.id.to_string();
         let daemon = Daemon::start(&home)?;
         let words = Caller::of(&daemon).stream(&format!("/sessions/{session}/events?tail=0"));
         let crowd = Crowd::join(daemon.address, OBSERVERS, &words, b"HTTP/1.1 200")?;
-        let posts = Posts::connect(&daemon, &session, BURST)?;
+        let posts = Posts::to(&daemon, &session, BURST);
         Ok(Self { daemon, session, crowd, posts })
     }
 
@@ -73,6 +73,10 @@ impl Stage {
 }
 
 impl Publisher for Posts {
+    fn prepare(&mut self) -> Result<()> {
+        self.connect()
+    }
+
     fn publish(&mut self, texts: &[String]) -> Result<()> {
         texts.iter().try_for_each(|text| self.said(text))
     }
@@ -107,6 +111,10 @@ impl Floor {
 }
 
 impl Publisher for Line {
+    fn prepare(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     fn publish(&mut self, texts: &[String]) -> Result<()> {
         let width = self.frame;
         let frames: String = texts.iter().map(|text| format!("{text:.<width$}")).collect();

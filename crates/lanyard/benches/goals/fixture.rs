@@ -16,7 +16,7 @@ pub(crate) const BODY_BYTES: usize = 300;
 /// Room for a sequence number in such an event, so that it can be written into a ready one.
 const SEQ_WIDTH: usize = 9;
 /// Events of one commit while a journal is made.
-const BATCH_EVENTS: usize = 10_000;
+pub(crate) const BATCH_EVENTS: usize = 10_000;
 /// Words of titles. Session `n` is called by word `n % 200`, so that a word goes with few owners.
 const WORDS: usize = 200;
 
@@ -134,7 +134,9 @@ impl<'a> Scribe<'a> {
     }
 
     /// Sessions as they are in a daemon that has been used: several owners, agents, places and states, ten events each.
-    pub(crate) fn catalogue(&mut self, count: usize) -> Result<()> {
+    /// Answers the logs of those that can go on.
+    pub(crate) fn catalogue(&mut self, count: usize) -> Result<Vec<Log>> {
+        let mut logs = Vec::new();
         for number in 0..count {
             let new = NewSession {
                 title: Some(format!("session about {} number{number:06}", word(number))),
@@ -148,9 +150,13 @@ impl<'a> Scribe<'a> {
             };
             let mut session = self.born(number, &new)?;
             self.live(&mut session, number)?;
+            if !session.state.is_ended() {
+                logs.push(Log::of(&session));
+            }
             self.keep(session)?;
         }
-        self.flush()
+        self.flush()?;
+        Ok(logs)
     }
 
     fn live(&mut self, session: &mut Session, number: usize) -> Result<()> {
@@ -173,13 +179,13 @@ impl<'a> Scribe<'a> {
         }
     }
 
-    /// Adds content to sessions in turn, one event each, until so many are written.
-    pub(crate) fn content(&mut self, logs: &mut [Log], events: usize) -> Result<()> {
+    /// Adds content to sessions in turn, one event each, until so many are written; `commit` of them at a time.
+    pub(crate) fn content(&mut self, logs: &mut [Log], events: usize, commit: usize) -> Result<()> {
         let count = logs.len();
         for number in 0..events {
             let log = &mut logs[number % count];
             self.batch.entries.push(log.next());
-            if self.batch.entries.len() >= BATCH_EVENTS {
+            if self.batch.entries.len() >= commit {
                 self.flush()?;
             }
         }
@@ -197,7 +203,6 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Of a session that has only begun.
     fn of(session: &Session) -> Self {
         Self { seq: session.seq, ..Self::unwritten(session.id, session.created_at) }
     }

@@ -2,7 +2,7 @@
 //! It is written out so that what the client costs is small and the same for everyone.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -137,7 +137,7 @@ pub(crate) fn closed_loop(
     let mut ready = Ready::new()?;
     let mut lines = Vec::with_capacity(connections);
     for number in 0..connections {
-        let stream = connect(daemon)?;
+        let stream = connect(daemon.address)?;
         ready.add(&stream, number)?;
         lines.push((stream, Answer::default(), Instant::now()));
     }
@@ -179,8 +179,8 @@ pub(crate) fn closed_loop(
 }
 
 /// A connection that does not wait.
-pub(crate) fn connect(daemon: &Daemon) -> Result<TcpStream> {
-    let stream = TcpStream::connect(daemon.address)?;
+fn connect(address: SocketAddr) -> Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     stream.set_nonblocking(true)?;
     Ok(stream)
@@ -189,19 +189,32 @@ pub(crate) fn connect(daemon: &Daemon) -> Result<TcpStream> {
 /// Posts signals to one session without waiting for the answers, which are looked at later.
 #[derive(Debug)]
 pub(crate) struct Posts {
+    address: SocketAddr,
     caller: Caller,
     path: String,
+    connections: usize,
     lines: Vec<(TcpStream, Answer)>,
     next: usize,
     pub(crate) unanswered: usize,
 }
 
 impl Posts {
-    pub(crate) fn connect(daemon: &Daemon, session: &str, connections: usize) -> Result<Self> {
-        let lines =
-            (0..connections).map(|_| Ok((connect(daemon)?, Answer::default()))).collect::<Result<_>>()?;
+    pub(crate) fn to(daemon: &Daemon, session: &str, connections: usize) -> Self {
         let path = format!("/sessions/{session}/signals");
-        Ok(Self { caller: Caller::of(daemon), path, lines, next: 0, unanswered: 0 })
+        let (address, caller) = (daemon.address, Caller::of(daemon));
+        Self { address, caller, path, connections, lines: Vec::new(), next: 0, unanswered: 0 }
+    }
+
+    /// Connects anew: a daemon does not keep connections for ever that ask nothing.
+    pub(crate) fn connect(&mut self) -> Result<()> {
+        while self.unanswered > 0 {
+            self.settle()?;
+        }
+        self.lines.clear();
+        for _ in 0..self.connections {
+            self.lines.push((connect(self.address)?, Answer::default()));
+        }
+        Ok(())
     }
 
     pub(crate) fn said(&mut self, text: &str) -> Result<()> {

@@ -175,7 +175,7 @@ fn rooms(plan: &Plan, dir: &Path) -> (Vec<Row>, Vec<anyhow::Error>) {
             Err(error) => errors.push(error),
         }
     };
-    let full = dir.join("full");
+    let (full, crashed) = (dir.join("full"), dir.join("crashed"));
     let catalogue = ["M2", "rss", "R1", "list"];
     enter("durable", &["D1", "D4"], &|dir| durable::run(plan, dir));
     enter("turns", &["T1"], &|dir| turns::run(plan, dir));
@@ -183,10 +183,10 @@ fn rooms(plan: &Plan, dir: &Path) -> (Vec<Row>, Vec<anyhow::Error>) {
     enter("observers", &["M1"], &|dir| memory::observers(plan, dir));
     enter("catalogue", &catalogue, &|_| {
         progress(&format!("writing a journal of {} sessions and {} events", plan.sessions, plan.events));
-        fixture::Scribe::new(&fixture::open(&full)?).catalogue(plan.sessions).map(|()| Vec::new())
+        recovery::catalogue(plan, &full, &crashed).map(|()| Vec::new())
     });
     enter("sessions", &["M2", "rss"], &|dir| memory::sessions(plan, dir, &full));
-    enter("restart", &["R1"], &|_| recovery::restart(plan, &full));
+    enter("restart", &["R1"], &|_| recovery::restart(plan, &full, &crashed));
     enter("listing", &["list"], &|_| listing::run(plan, &full));
     enter("resume", &["R2"], &|dir| recovery::resume(plan, dir));
     rows.retain(|row| plan.wants(row.goal));

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,6 @@ impl Drop for Owned {
 #[derive(Debug)]
 pub(crate) struct Daemon {
     child: Owned,
-    pub(crate) home: PathBuf,
     pub(crate) address: SocketAddr,
     pub(crate) token: String,
 }
@@ -40,7 +39,7 @@ impl Daemon {
         let address = line.trim().trim_start_matches("http://").parse();
         let address = address.with_context(|| format!("the daemon said `{}`", line.trim()))?;
         let token = token(home)?;
-        Ok(Self { child, home: home.to_owned(), address, token })
+        Ok(Self { child, address, token })
     }
 
     pub(crate) fn pid(&self) -> u32 {

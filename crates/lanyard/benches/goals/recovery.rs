@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::fixture::{self, Log, Scribe};
+use crate::fixture::{self, BATCH_EVENTS, Log, Scribe};
 use crate::http::{Caller, Client};
 use crate::process::{Daemon, time_daemon, token};
 use crate::report::{Better, Judge, Row, median};
@@ -20,11 +20,55 @@ use crate::{Plan, machine, progress};
 const RESUMES: usize = 40;
 /// Events of the short log.
 const SHORT: usize = 1_000;
+/// Events of a commit when a daemon is busy.
+const COMMIT: usize = 64;
 /// How far from its end a log is resumed.
 const NEAR_END: u64 = 10;
 
-/// `full` is the data folder with the catalogue of sessions.
-pub(crate) fn restart(plan: &Plan, full: &Path) -> Result<Vec<Row>> {
+/// Writes the catalogue of sessions into the data folder `full`, and leaves in `crashed` what a daemon leaves that is
+/// killed while it writes.
+pub(crate) fn catalogue(plan: &Plan, full: &Path, crashed: &Path) -> Result<()> {
+    let journal = fixture::open(full)?;
+    let mut scribe = Scribe::new(&journal);
+    let mut logs = scribe.catalogue(plan.sessions)?;
+    if plan.wants("R1") {
+        scribe.content(&mut logs, plan.events / 10, COMMIT)?;
+        std::fs::create_dir_all(crashed)?;
+        restore(full, crashed)?;
+    }
+    Ok(())
+}
+
+/// Copies a journal as it lies on disk. The log of writes comes second: it is the one that is added to.
+fn restore(from: &Path, to: &Path) -> Result<()> {
+    for name in ["journal.db", "journal.db-wal"] {
+        std::fs::copy(from.join(name), to.join(name)).with_context(|| format!("cannot copy {name}"))?;
+    }
+    Ok(())
+}
+
+/// `full` is the data folder with the catalogue of sessions, `crashed` a journal as a crash leaves it.
+pub(crate) fn restart(plan: &Plan, full: &Path, crashed: &Path) -> Result<Vec<Row>> {
+    let mut rows = after_an_end(plan, full)?;
+    rows.push(after_a_crash(plan, full, crashed)?);
+    Ok(rows)
+}
+
+fn after_a_crash(plan: &Plan, full: &Path, crashed: &Path) -> Result<Row> {
+    let what = format!("restart after a crash while {} events were written, warm", plan.events / 10);
+    let mut row = Row::new("R1", what, "ms", Judge::Shown).beside("scan of the session rows");
+    let home = crashed.with_extension("home");
+    Daemon::start(&home)?.stop()?;
+    let token = token(&home)?;
+    for _ in 0..plan.repetitions {
+        restore(crashed, &home)?;
+        let plain = scan(&full.join("journal.db"), plan.sessions)?;
+        row.add(millis(serving(&home, &token)?), millis(plain));
+    }
+    Ok(row)
+}
+
+fn after_an_end(plan: &Plan, full: &Path) -> Result<Vec<Row>> {
     // The first start makes the token.
     Daemon::start(full)?.stop()?;
     let token = token(full)?;
@@ -97,7 +141,7 @@ fn millis(took: Duration) -> f64 {
 pub(crate) fn resume(plan: &Plan, dir: &Path) -> Result<Vec<Row>> {
     let small = written(&dir.join("short"), |scribe| {
         let mut logs = scribe.beginnings(1)?;
-        scribe.content(&mut logs, SHORT)?;
+        scribe.content(&mut logs, SHORT, BATCH_EVENTS)?;
         Ok(logs)
     })?;
     let large = written(&dir.join("long"), |scribe| {
@@ -105,8 +149,8 @@ pub(crate) fn resume(plan: &Plan, dir: &Path) -> Result<Vec<Row>> {
         let (long, spread) = logs.split_at_mut(1);
         let stride = plan.events / SHORT;
         for _ in 0..SHORT {
-            scribe.content(long, stride)?;
-            scribe.content(spread, 1)?;
+            scribe.content(long, stride, BATCH_EVENTS)?;
+            scribe.content(spread, 1, BATCH_EVENTS)?;
         }
         Ok(logs)
     })?;
@@ -130,9 +174,15 @@ pub(crate) fn resume(plan: &Plan, dir: &Path) -> Result<Vec<Row>> {
     for repetition in 0..plan.repetitions {
         for (row, log, near) in &mut cases {
             let (mut ours, mut reference) = (Vec::new(), Vec::new());
-            for _ in 0..RESUMES {
-                reference.push(first_event(&short_daemon, short, near)?);
-                ours.push(first_event(&long_daemon, log, near)?);
+            for number in 0..RESUMES {
+                // Who comes second finds the machine awake; so they take turns.
+                if number % 2 == 0 {
+                    reference.push(first_event(&short_daemon, short, *near)?);
+                }
+                ours.push(first_event(&long_daemon, log, *near)?);
+                if number % 2 == 1 {
+                    reference.push(first_event(&short_daemon, short, *near)?);
+                }
             }
             row.add(median(&ours), median(&reference));
         }
@@ -157,7 +207,7 @@ enum Near {
 }
 
 /// Milliseconds from connecting until the first event of a stream is there.
-fn first_event(daemon: &Daemon, log: &Log, near: &Near) -> Result<f64> {
+fn first_event(daemon: &Daemon, log: &Log, near: Near) -> Result<f64> {
     let after = match near {
         Near::End => log.seq - NEAR_END,
         Near::Middle => log.seq / 2,

@@ -70,6 +70,10 @@ fn connect(address: SocketAddr) -> Result<TcpStream> {
 }
 
 impl Publisher for Line {
+    fn prepare(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     fn publish(&mut self, texts: &[String]) -> Result<()> {
         let mut commands = String::new();
         // A delivered message has some thirty bytes around its content.

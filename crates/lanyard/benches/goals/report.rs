@@ -163,7 +163,9 @@ pub(crate) fn table(rows: &[Row]) -> String {
     for row in notes {
         let _ = writeln!(text, "  {} {}: {}", row.goal, row.what, row.note);
     }
-    let missed: Vec<&str> = rows.iter().filter(|row| row.verdict() == "MISSED").map(|row| row.goal).collect();
+    let mut missed: Vec<&str> =
+        rows.iter().filter(|row| row.verdict() == "MISSED").map(|row| row.goal).collect();
+    missed.dedup();
     let _ = match missed.as_slice() {
         [] => writeln!(text, "\nNo goal that was measured is missed."),
         missed => writeln!(text, "\nMISSED: {}", missed.join(", ")),

@@ -79,6 +79,10 @@ struct Crawl<'a> {
 }
 
 impl Publisher for Crawl<'_> {
+    fn prepare(&mut self) -> Result<()> {
+        self.posts.prepare()
+    }
+
     fn publish(&mut self, texts: &[String]) -> Result<()> {
         self.posts.publish(texts)
     }

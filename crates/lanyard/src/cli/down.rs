@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use lanyard_daemon::home::HomeError;
-
 use crate::context::Context;
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
+use crate::launch::is_free;
 
 const POLL: Duration = Duration::from_millis(20);
 const POLLS_MAX: u32 = 500;
@@ -31,12 +30,12 @@ impl Down {
                 pid = context.home.running().ok().flatten().map(|running| running.pid);
                 client.shut_down().await?;
             }
-            None if is_gone(context)? => return done(context, "no daemon is running"),
+            None if is_free(&context.home)? => return done(context, "no daemon is running"),
             // It holds the folder and does not listen: it is just starting, or just ending.
             None => {}
         }
         for _ in 0..POLLS_MAX {
-            if is_gone(context)? {
+            if is_free(&context.home)? {
                 return done(context, "the daemon has ended");
             }
             tokio::time::sleep(POLL).await;
@@ -49,20 +48,6 @@ impl Down {
             title,
             format!("look at {}, then {end}", context.home.log().display()),
         ))
-    }
-}
-
-/// Whether no process holds the data folder.
-fn is_gone(context: &Context) -> Result<bool, Failure> {
-    if !context.home.lock().exists() {
-        return Ok(true);
-    }
-    match context.home.claim() {
-        Ok(_) => Ok(true),
-        Err(HomeError::Taken(_)) => Ok(false),
-        Err(error @ HomeError::Io { .. }) => {
-            Err(Failure::local("data_dir_unusable", chain(&error), "run `lanyard doctor`"))
-        }
     }
 }
 

@@ -169,7 +169,7 @@ fn down_ends_the_daemon() {
     let daemon = Daemon::start(Setup::default());
     let down = daemon.lanyard(&["down"]);
     assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
-    assert!(!daemon.is_alive());
+    assert!(daemon.wait().success());
     assert_eq!(daemon.lanyard(&["ls"]).status.code(), Some(3));
 }
 

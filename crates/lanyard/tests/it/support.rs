@@ -130,9 +130,14 @@ impl Daemon {
 
     /// SIGTERM, and how it ended.
     pub(crate) fn terminate(&self) -> std::process::ExitStatus {
-        let mut child = self.child.lock().unwrap().take().unwrap();
-        let pid = rustix::process::Pid::from_child(&child);
+        let pid = self.child.lock().unwrap().as_ref().map(rustix::process::Pid::from_child).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        self.wait()
+    }
+
+    /// How it ended, once it has.
+    pub(crate) fn wait(&self) -> std::process::ExitStatus {
+        let mut child = self.child.lock().unwrap().take().unwrap();
         child.wait().unwrap()
     }
 

@@ -15,7 +15,7 @@ fn text(bytes: &[u8]) -> String {
 /// Runs it and gives back what it printed.
 fn ok(daemon: &Daemon, words: &[&str]) -> String {
     let output = daemon.lanyard(words);
-    assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+    assert!(output.status.success(), "{words:?}: {}{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout).trim_end().to_owned()
 }
 
@@ -261,7 +261,7 @@ fn text_can_come_from_stdin() {
 
 #[test]
 fn the_doctor_finds_what_is_open_to_others_and_checks_the_journal_with_and_without_a_daemon() {
-    let daemon = Daemon::start(Setup::default());
+    let daemon = Daemon::start(Setup::default().config("[daemon]\nlisten = \"127.0.0.1:0\"\n"));
     ok(&daemon, &["new"]);
     assert!(ok(&daemon, &["doctor", "--rebuild"]).contains("of 1 sessions were made again"));
     let token = daemon.home().join("token");

@@ -1,0 +1,64 @@
+//! `cargo xtask bench`: the performance goals, measured on this machine beside bare references.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::process;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only these goals, such as D1,F1 [default: all]
+    #[arg(long, value_name = "GOALS")]
+    only: Option<String>,
+    /// Three short repetitions: to see that it works, not to judge by
+    #[arg(long)]
+    quick: bool,
+    /// Write everything that was measured to this file as well
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Where journals are made: on the disk that is to be measured [default: in the target directory]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    process::run(&mut command(args)?)
+}
+
+/// Cargo builds the daemon with the same optimisations first; a release is built like a bench.
+fn command(args: &Args) -> Result<Command> {
+    let mut command = process::cargo(["bench", "-p", "lanyard", "--bench", "goals", "--"]);
+    if let Some(only) = &args.only {
+        command.arg("--only").arg(only);
+    }
+    if args.quick {
+        command.arg("--quick");
+    }
+    for (name, path) in [("--json", &args.json), ("--dir", &args.dir)] {
+        if let Some(path) = path {
+            command.arg(name).arg(whole(path)?);
+        }
+    }
+    Ok(command)
+}
+
+/// Cargo starts a bench in its package's folder, so it needs whole paths.
+fn whole(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("cannot use the path {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_passed_on_and_paths_are_whole() {
+        let dir = Some(PathBuf::from("/tmp/x"));
+        let args = Args { only: Some("D1,F1".to_owned()), quick: true, json: None, dir };
+        let shown = process::show(&command(&args).unwrap());
+        assert!(shown.ends_with(" bench -p lanyard --bench goals -- --only D1,F1 --quick --dir /tmp/x"), "{shown}");
+        assert!(whole(Path::new("goals.json")).unwrap().is_absolute());
+    }
+}
