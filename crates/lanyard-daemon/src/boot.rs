@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lanyard_core::session::{Signal, StateName};
+use lanyard_core::session::{Signal, StateName, Status};
 use lanyard_core::{Actor, Cause, SessionId};
-use lanyard_store::{OpenError, SqliteJournal, SqliteOptions, StoreError};
+use lanyard_store::{Filter, OpenError, SqliteJournal, SqliteOptions, StoreError};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
@@ -90,7 +90,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         runtime: tokio::runtime::Handle::current(),
     };
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
-    settle(&engine, &store, &clock).await?;
+    settle(&engine, &store).await?;
 
     let running = Running {
         pid: std::process::id(),
@@ -180,32 +180,37 @@ fn hosts(address: SocketAddr) -> HashSet<String> {
     hosts
 }
 
-/// Turns that were running when the last daemon ended have nobody working on them any more (S1-B07, S4-B07).
-async fn settle(engine: &Engine, store: &Arc<dyn Store>, clock: &Clock) -> Result<(), BootError> {
-    let mut seen: HashSet<SessionId> = HashSet::new();
-    loop {
-        let limit = SETTLE_PAGE + seen.len();
-        let page = store.in_state_since(StateName::Executing, clock.now(), limit)?;
-        let fresh: Vec<SessionId> = page.into_iter().filter(|session| seen.insert(*session)).collect();
-        if fresh.is_empty() {
-            return Ok(());
+/// Turns that were running when the last daemon ended have nobody working on them any more, and a stop that waited
+/// for such a turn, or that nobody was told of before the crash, has nothing left to wait for (S1-B07, S4-B07).
+async fn settle(engine: &Engine, store: &Arc<dyn Store>) -> Result<(), BootError> {
+    let executing = Filter { state: Some(StateName::Executing), ..Filter::default() };
+    let stopping = Filter { status: Some(Status::Stopping), ..Filter::default() };
+    for filter in [executing, stopping] {
+        let mut cursor = None;
+        loop {
+            // Those that change drop out of the listing; the cursor leads past those that cannot.
+            let page = store.list(&filter, cursor.as_ref(), SETTLE_PAGE)?;
+            let asks: Vec<_> =
+                page.rows.iter().map(|row| tokio::spawn(settle_one(engine.clone(), row.id))).collect();
+            for ask in asks {
+                let _ = ask.await;
+            }
+            match page.next {
+                Some(next) => cursor = Some(next),
+                None => break,
+            }
         }
-        let asks = fresh.into_iter().map(|session| {
-            let engine = engine.clone();
-            tokio::spawn(async move {
-                let signal = Signal::DaemonRestarted;
-                let cause = Some(Cause::Signal(signal.name().to_owned()));
-                let ask = Ask::Tell { session, signal };
-                let result =
-                    engine.ask(Request { ask, actor: Actor::system("boot"), cause, keys: Vec::new() }).await;
-                if let Err(error) = result {
-                    tracing::warn!(%session, %error, "a turn that was running could not be settled");
-                }
-            })
-        });
-        for ask in asks.collect::<Vec<_>>() {
-            let _ = ask.await;
-        }
+    }
+    Ok(())
+}
+
+async fn settle_one(engine: Engine, session: SessionId) {
+    let signal = Signal::DaemonRestarted;
+    let cause = Some(Cause::Signal(signal.name().to_owned()));
+    let ask = Ask::Tell { session, signal };
+    let request = Request { ask, actor: Actor::system("boot"), cause, keys: Vec::new() };
+    if let Err(error) = engine.ask(request).await {
+        tracing::warn!(%session, %error, "what the last daemon left could not be settled");
     }
 }
 

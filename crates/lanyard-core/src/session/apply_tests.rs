@@ -317,6 +317,15 @@ mod the_record {
         );
     }
 
+    #[test]
+    fn entering_the_same_state_again_is_no_transition() {
+        let given =
+            given([]).after_each([reset(), context_compacted(9, 1, &[]), context_compacted(8, 1, &[])]);
+        let history: Vec<StateName> = given.session.history.iter().map(|change| change.state).collect();
+        assert_eq!(history, [StateName::Beginning, StateName::Compacted]);
+        assert_eq!(given.session.since, given.log[2].at);
+    }
+
     /// S1-B11: sixteen of each, the newest, whatever the log's length.
     #[test]
     fn histories_keep_their_newest_sixteen() {

@@ -50,15 +50,7 @@ pub(super) async fn shutdown(State(app): Shared, _: Change<Reason>) -> StatusCod
 }
 
 pub(super) async fn check(State(app): Shared) -> Result<Json<CheckReport>, Problem> {
-    let report = on_disk(&app, |store| store.check()).await?;
-    Ok(Json(CheckReport {
-        schema: report.schema,
-        sessions: report.sessions,
-        events: report.events,
-        bytes: report.bytes,
-        structure: report.structure,
-        damage: report.damage,
-    }))
+    Ok(Json(on_disk(&app, |store| store.check()).await?))
 }
 
 pub(super) async fn rebuild(State(app): Shared, _: Change<Reason>) -> Result<Json<Rebuilt>, Problem> {

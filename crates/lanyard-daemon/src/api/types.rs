@@ -2,7 +2,7 @@
 
 use lanyard_core::session::StateName;
 use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
-use lanyard_store::{Damage, Row};
+use lanyard_store::Row;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -174,15 +174,7 @@ pub struct StateCount {
 }
 
 /// What a check of the journal found.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct CheckReport {
-    pub schema: u32,
-    pub sessions: u64,
-    pub events: u64,
-    pub bytes: u64,
-    pub structure: Vec<String>,
-    pub damage: Vec<Damage>,
-}
+pub use lanyard_store::Report as CheckReport;
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Rebuilt {

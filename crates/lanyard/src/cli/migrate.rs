@@ -14,14 +14,16 @@ Examples:
   lanyard migrate ses_4f2a --owner mira --reason \"end of my shift\"
   lanyard migrate ses_4f2a --agent reviewer --reason \"ready for review\"";
 
+const USAGE: &str = "lanyard migrate [OPTIONS] --reason <REASON> <ID>";
+
 /// Hand a session over to another agent, worker or owner
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 #[group(id = "hands", required = true, multiple = true, args = ["agent", "worker", "owner"])]
 pub(super) struct Migrate {
     #[command(flatten)]
     target: Target,
-    /// The agent that goes on
+    /// The agent that goes on; at least one of these three
     #[arg(long)]
     agent: Option<String>,
     /// The worker that goes on

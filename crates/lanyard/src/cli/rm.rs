@@ -10,7 +10,7 @@ use super::target::Target;
 use crate::client::Route;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::render::text::quoted;
+use crate::render::text::{count, quoted};
 
 const EXAMPLES: &str = "\
 A deleted session is not listed any more and cannot go on. `lanyard archive` puts one away instead.
@@ -61,7 +61,7 @@ fn agreed(view: &SessionView) -> Result<bool, Failure> {
     let unasked =
         |error| Failure::local("terminal", format!("cannot ask: {error}"), "say --yes if you are sure");
     let mut terminal = std::io::stderr();
-    write!(terminal, "delete {}{title}, {}, {} events? [y/N] ", view.id, view.state, view.last_seq)
+    write!(terminal, "delete {}{title}, {}, {}? [y/N] ", view.id, view.state, count(view.last_seq, "event"))
         .and_then(|()| terminal.flush())
         .map_err(unasked)?;
     let mut answer = String::new();

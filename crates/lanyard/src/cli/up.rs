@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 
-use lanyard_daemon::home::Running;
+use lanyard_daemon::home::{HomeError, Running};
 use lanyard_daemon::{BootError, Options};
 use tracing_subscriber::EnvFilter;
 
@@ -98,5 +98,12 @@ fn log_to_stderr() {
 }
 
 fn not_booted(error: &BootError) -> Failure {
-    Failure::local("daemon_boot_failed", chain(error), "run `lanyard doctor`")
+    let (code, advice) = if let BootError::Home(HomeError::Taken(_)) = error {
+        ("daemon_already_runs", "use that one, end it with `lanyard down`, or name another --data-dir")
+    } else if let BootError::Listen { .. } = error {
+        ("address_unusable", "set another `listen` in the config, or `lanyard up --listen 127.0.0.1:0`")
+    } else {
+        ("daemon_boot_failed", "run `lanyard doctor`")
+    };
+    Failure::local(code, chain(error), advice)
 }

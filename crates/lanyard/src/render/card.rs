@@ -206,7 +206,7 @@ mod tests {
         let created =
             json!({ "state": "beginning", "owner": "operator", "source": "cli", "policy": policy() });
         let view = seen(&[("session.created", created)], &Lineage::default());
-        expect![[r#"
+        expect![[r"
             id           sess_00000000000000000000000007
             state        beginning since 3m ago
                          takes a prompt
@@ -220,7 +220,7 @@ mod tests {
             created      2026-11-15T08:00:00Z (3m ago)
             active       2026-11-15T08:00:00Z (3m ago)
             log          1 event, 0 turns
-        "#]]
+        "]]
         .assert_eq(&card(&view, now()));
     }
 

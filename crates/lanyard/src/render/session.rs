@@ -49,10 +49,10 @@ pub(crate) fn listing(rows: &[Row], now: Timestamp, max: Option<usize>) -> Strin
     const COLUMNS: [Column; 6] = [
         Column::whole("ID"),
         Column::whole("STATE"),
-        Column::elastic("AGENT", 8),
+        Column::elastic("AGENT", 5),
         Column::whole("TURNS"),
         Column::whole("ACTIVE"),
-        Column::elastic("TITLE", 12),
+        Column::elastic("TITLE", 5),
     ];
     let optional = |text: &Option<String>| text.as_deref().map(one_line).unwrap_or_default();
     let cells: Vec<Vec<String>> = rows

@@ -123,11 +123,11 @@ mod tests {
         check(
             &TWO,
             Some(72),
-            &expect![[r#"
+            &expect![[r"
                 ID                               STATE      AGENT     TITLE
                 sess_01m7n5djg0fayvh8t5cxyjkdnf  executing  opencode  fix the failing l…
                 sess_01m7n5djg0fayvh8t5cxyjkdng  idle                 漢字のタイトル
-            "#]],
+            "]],
         );
     }
 

@@ -6,7 +6,7 @@ use lanyard_core::SessionId;
 use lanyard_daemon::api::types::TreeNode;
 use lanyard_store::Row;
 
-use crate::render::text::fit;
+use crate::render::text::{fit, width};
 
 /// Draws a family, one session per line. `line` says what stands on it.
 pub(crate) fn draw(root: &TreeNode, line: &impl Fn(&Row) -> String, max: Option<usize>) -> String {
@@ -37,7 +37,9 @@ fn push_children(
 
 fn push(text: &mut String, branches: &str, line: &str, max: Option<usize>) {
     let whole = format!("{branches}{line}");
-    text.push_str(&max.map_or_else(|| whole.clone(), |max| fit(&whole, max)));
+    // The first word is an id, which is never cut.
+    let id = width(branches) + width(line.split(' ').next().unwrap_or_default());
+    text.push_str(&max.map_or_else(|| whole.clone(), |max| fit(&whole, max.max(id + 1))));
     text.push('\n');
 }
 
@@ -72,7 +74,7 @@ mod tests {
 
     fn family() -> Vec<Row> {
         vec![
-            row(5, Some(2), "grandchild"),
+            row(5, Some(2), "grandchild works"),
             row(4, None, "alone"),
             row(3, Some(1), "second"),
             row(2, Some(1), "first"),
@@ -91,7 +93,7 @@ mod tests {
         expect![[r"
             hub
             ├── first
-            │   └── grandchild
+            │   └── grandchild works
             └── second
             alone
             its parent is elsewhere
@@ -100,13 +102,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_said_and_lines_fit_the_terminal() {
+    fn what_was_left_out_is_said_and_lines_fit_the_terminal_but_ids_stay_whole() {
         let mut roots = forest(family());
         roots[0].truncated = true;
         expect![[r"
             hub
             ├── first
-            │   └── grandch…
+            │   └── grandchild…
             ├── second
             └── … more were…
         "]]

@@ -1,5 +1,8 @@
 //! The binary as its users meet it: real processes, real sockets, real files.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![allow(clippy::disallowed_methods, reason = "real processes are waited for in real time")]
+
 mod api;
 mod auth;
 mod crash;

@@ -237,9 +237,8 @@ fn a_log_is_replayed_from_the_daemon_from_a_file_and_from_stdin() {
     std::fs::write(&file, &log).unwrap();
     assert_eq!(ok(&daemon, &["replay", file.to_str().unwrap()]), steps);
 
-    let gap: String =
-        log.lines().filter(|line| !line.contains("alias_added")).map(|line| format!("{line}\n")).collect();
-    let senseless = with_stdin(&daemon, &["replay", "-"], &gap);
+    let gap: Vec<&str> = log.lines().filter(|line| !line.contains("alias_added")).collect();
+    let senseless = with_stdin(&daemon, &["replay", "-"], &gap.join("\n"));
     assert_eq!(senseless.status.code(), Some(1));
     assert_eq!(text(&senseless.stdout).lines().count(), 2);
     let said = text(&senseless.stderr);

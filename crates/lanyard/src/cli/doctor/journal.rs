@@ -50,14 +50,7 @@ fn alone(context: &Context, rebuild: bool) -> Vec<Finding> {
         }
     }
     match journal.check() {
-        Ok(report) => findings.extend(told(&CheckReport {
-            schema: report.schema,
-            sessions: report.sessions,
-            events: report.events,
-            bytes: report.bytes,
-            structure: report.structure,
-            damage: report.damage,
-        })),
+        Ok(report) => findings.extend(told(&report)),
         Err(error) => findings.push(Finding::fail(NAME, format!("cannot be read: {}", chain(&error)), COPY)),
     }
     findings
