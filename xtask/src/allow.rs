@@ -55,10 +55,7 @@ mod tests {
 
     #[test]
     fn an_entry_needs_a_reason() {
-        assert_eq!(
-            parse("src/big.rs  ").unwrap_err().to_string(),
-            "line 1: `src/big.rs` gives no reason"
-        );
+        assert_eq!(parse("src/big.rs  ").unwrap_err().to_string(), "line 1: `src/big.rs` gives no reason");
     }
 
     #[test]

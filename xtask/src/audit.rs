@@ -89,12 +89,12 @@ fn licences<'a>(packages: &[&'a Package]) -> Licences<'a> {
         let _known = found.expressions.insert(expression);
         match spdx::satisfiable(expression, LICENCES) {
             Ok(true) => {}
-            Ok(false) => found.errors.push(format!(
-                "{name} {version} has the licence `{expression}`, which is not on our list"
-            )),
-            Err(error) => found.errors.push(format!(
-                "{name} {version} has a licence we cannot read, `{expression}`: {error}"
-            )),
+            Ok(false) => found
+                .errors
+                .push(format!("{name} {version} has the licence `{expression}`, which is not on our list")),
+            Err(error) => found
+                .errors
+                .push(format!("{name} {version} has a licence we cannot read, `{expression}`: {error}")),
         }
     }
     found
@@ -140,9 +140,7 @@ mod tests {
     fn check(duplicates: &[(&str, &[&str])], allowed: &[&str]) -> Vec<String> {
         let duplicates = duplicates
             .iter()
-            .map(|(name, lines)| {
-                ((*name).to_owned(), lines.iter().map(ToString::to_string).collect())
-            })
+            .map(|(name, lines)| ((*name).to_owned(), lines.iter().map(ToString::to_string).collect()))
             .collect();
         let entry = |(line, key): (usize, &&str)| Entry { line, key: (*key).to_owned() };
         compare(&duplicates, &(1..).zip(allowed).map(entry).collect::<Vec<_>>())
@@ -160,10 +158,7 @@ mod tests {
 
     #[test]
     fn an_excuse_that_is_not_needed_is_an_error() {
-        assert_eq!(
-            check(&[], &["syn@2"]),
-            ["audit.allow:1: `syn@2` is no duplicate: remove the line"]
-        );
+        assert_eq!(check(&[], &["syn@2"]), ["audit.allow:1: `syn@2` is no duplicate: remove the line"]);
         assert_eq!(check(&[("syn", &["2", "3"])], &["syn@2", "syn@3"]).len(), 1);
     }
 

@@ -58,7 +58,10 @@ mod tests {
         let dir = Some(PathBuf::from("/tmp/x"));
         let args = Args { only: Some("D1,F1".to_owned()), quick: true, json: None, dir };
         let shown = process::show(&command(&args).unwrap());
-        assert!(shown.ends_with(" bench -p lanyard --bench goals -- --only D1,F1 --quick --dir /tmp/x"), "{shown}");
+        assert!(
+            shown.ends_with(" bench -p lanyard --bench goals -- --only D1,F1 --quick --dir /tmp/x"),
+            "{shown}"
+        );
         assert!(whole(Path::new("goals.json")).unwrap().is_absolute());
     }
 }

@@ -26,9 +26,9 @@ where
     // `cargo run` tells us about xtask's own package. Passed on, these make build scripts that
     // watch them run again each time the outer command differs.
     for (name, _) in env::vars_os() {
-        let about_us = name.to_str().is_some_and(|name| {
-            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
-        });
+        let about_us = name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"));
         if about_us {
             command.env_remove(name);
         }
@@ -49,10 +49,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 /// Runs a command for what it prints on stdout; what it says on stderr goes to the user.
 pub(crate) fn read(command: &mut Command) -> Result<String> {
     let shown = show(command);
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("cannot start `{shown}`"))?;
+    let output =
+        command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start `{shown}`"))?;
     if !output.status.success() {
         bail!("`{shown}` ended with {}", output.status);
     }
@@ -61,11 +59,7 @@ pub(crate) fn read(command: &mut Command) -> Result<String> {
 
 /// Whether a command can be started and ends well. It is not heard.
 pub(crate) fn works(command: &mut Command) -> bool {
-    command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 /// A command as one would type it: the program's name without its directory.

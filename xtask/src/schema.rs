@@ -18,8 +18,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let printed =
-        process::read(&mut process::cargo(["run", "-q", "-p", "lanyard", "--", "schema"]))?;
+    let printed = process::read(&mut process::cargo(["run", "-q", "-p", "lanyard", "--", "schema"]))?;
     let wanted = document(&printed)?;
     let path = process::root().join(DOCUMENT);
     // A missing file is an old one: both are cured by writing it.
@@ -31,8 +30,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bail!("{DOCUMENT} is out of date; run `cargo xtask schema` and commit the result");
     }
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create {}", folder.display()))?;
+        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     }
     fs::write(&path, wanted).with_context(|| format!("cannot write {}", path.display()))?;
     eprintln!("wrote {DOCUMENT}");
@@ -42,8 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// The text to keep: exactly what was printed, with one newline at its end. Refuses what is not
 /// an `OpenAPI` document, so that a broken build never overwrites a good file.
 fn document(printed: &str) -> Result<String> {
-    let parsed: Value =
-        serde_json::from_str(printed).context("`lanyard schema` did not print JSON")?;
+    let parsed: Value = serde_json::from_str(printed).context("`lanyard schema` did not print JSON")?;
     if parsed.get("openapi").and_then(Value::as_str).is_none() {
         bail!("`lanyard schema` printed JSON without an `openapi` version");
     }

@@ -147,9 +147,7 @@ fn perform(step: Step, args: &Args, tally: &mut Option<Tally>) -> Result<()> {
 /// Says what to install when a component of the toolchain is missing.
 fn need(subcommand: &str, component: &str) -> Result<()> {
     if !process::works(&mut process::cargo([subcommand, "--version"])) {
-        bail!(
-            "`cargo {subcommand}` is not installed (`rustup component add {component}` installs it)"
-        );
+        bail!("`cargo {subcommand}` is not installed (`rustup component add {component}` installs it)");
     }
     Ok(())
 }
@@ -189,8 +187,7 @@ fn counted(command: &mut Command, runner: Runner) -> Result<(Option<Tally>, Resu
         (None, None) => Ok(None),
     };
     let status = child.wait().with_context(|| format!("cannot wait for `{shown}`"))?;
-    let result =
-        if status.success() { Ok(()) } else { Err(anyhow!("`{shown}` ended with {status}")) };
+    let result = if status.success() { Ok(()) } else { Err(anyhow!("`{shown}` ended with {status}")) };
     Ok((tally.with_context(|| format!("cannot read what `{shown}` prints"))?, result))
 }
 

@@ -46,8 +46,7 @@ fn next_steps(name: &str) -> String {
 /// Builds the daemon and returns where cargo put it. Cargo is asked rather than guessed: the
 /// target directory, the profile and a configured target triple all have a say in it.
 fn build(debug: bool) -> Result<PathBuf> {
-    let mut command =
-        process::cargo(["build", "-p", "lanyard", "--message-format=json-render-diagnostics"]);
+    let mut command = process::cargo(["build", "-p", "lanyard", "--message-format=json-render-diagnostics"]);
     if !debug {
         command.arg("--release");
     }
@@ -90,11 +89,7 @@ fn is_on_path(binary: &Path, path: Option<OsString>) -> bool {
 /// A path as a shell reads it back.
 fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
-    if path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', r"'\''"))
-    }
+    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]

@@ -88,8 +88,12 @@ impl Clock {
     pub fn elapsed_ms(&self, since: Timestamp) -> u64 {
         let now = self.now();
         let state = self.lock();
-        let forward: i64 =
-            state.steps.iter().filter(|(at, step)| *at >= since.as_millis() && *step > 0).map(|(_, step)| step).sum();
+        let forward: i64 = state
+            .steps
+            .iter()
+            .filter(|(at, step)| *at >= since.as_millis() && *step > 0)
+            .map(|(_, step)| step)
+            .sum();
         now.millis_since(since).saturating_sub(forward.unsigned_abs())
     }
 

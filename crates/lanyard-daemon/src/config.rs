@@ -31,10 +31,7 @@ pub struct DaemonConfig {
 
 impl Default for DaemonConfig {
     fn default() -> Self {
-        Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 7717)),
-            keep_outcomes_ms: 7 * 24 * 60 * 60 * 1_000,
-        }
+        Self { listen: SocketAddr::from(([127, 0, 0, 1], 7717)), keep_outcomes_ms: 7 * 24 * 60 * 60 * 1_000 }
     }
 }
 

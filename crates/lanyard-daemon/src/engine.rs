@@ -64,13 +64,33 @@ impl Stats {
 /// What is asked of the engine.
 #[derive(Debug, Clone)]
 pub enum Ask {
-    Create { id: SessionId, new: Box<NewSession>, parent: Option<SessionId> },
-    Fork { id: SessionId, source: SessionId, at: Option<u64>, title: Option<String> },
-    Link { child: SessionId, parent: SessionId },
-    Do { session: SessionId, command: Command },
-    Tell { session: SessionId, signal: Signal },
+    Create {
+        id: SessionId,
+        new: Box<NewSession>,
+        parent: Option<SessionId>,
+    },
+    Fork {
+        id: SessionId,
+        source: SessionId,
+        at: Option<u64>,
+        title: Option<String>,
+    },
+    Link {
+        child: SessionId,
+        parent: SessionId,
+    },
+    Do {
+        session: SessionId,
+        command: Command,
+    },
+    Tell {
+        session: SessionId,
+        signal: Signal,
+    },
     /// Nothing may have happened for a while: look, and answer in `seq` after how many milliseconds to look again.
-    Nudge { session: SessionId },
+    Nudge {
+        session: SessionId,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -129,7 +149,10 @@ type LoadResult = Result<Option<Box<lanyard_store::Loaded>>, String>;
 #[derive(Debug)]
 enum Input {
     Ask(Box<Work>),
-    Loaded { session: SessionId, result: LoadResult },
+    Loaded {
+        session: SessionId,
+        result: LoadResult,
+    },
     /// Time has passed; a failed journal is tried again.
     Tick,
     Stop,

@@ -89,7 +89,8 @@ impl Home {
     pub fn claim(&self) -> Result<Claim, HomeError> {
         let path = self.lock();
         let fail = |source| HomeError::Io { path: path.clone(), source };
-        let mut file = private().read(true).write(true).create(true).truncate(false).open(&path).map_err(fail)?;
+        let mut file =
+            private().read(true).write(true).create(true).truncate(false).open(&path).map_err(fail)?;
         match file.try_lock() {
             Ok(()) => {
                 // What is in it is a dead daemon's; until `announce` nothing can be said about this one.
@@ -127,7 +128,8 @@ impl Home {
             Ok(_) | Err(_) => {
                 // Written aside and renamed, so that a crash leaves no half token.
                 let aside = self.dir.join("token.new");
-                let mut file = private().write(true).create(true).truncate(true).open(&aside).map_err(fail)?;
+                let mut file =
+                    private().write(true).create(true).truncate(true).open(&aside).map_err(fail)?;
                 writeln!(file, "{fresh}").and_then(|()| file.sync_all()).map_err(fail)?;
                 std::fs::rename(&aside, &path).map_err(fail)?;
                 Ok(fresh.to_owned())

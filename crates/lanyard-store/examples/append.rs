@@ -30,12 +30,16 @@ fn main() {
     let mut few = Subject::new(folder.path(), 64);
     let mut file = File::create(folder.path().join("file")).unwrap();
     let mut ratios = (Vec::new(), Vec::new());
-    println!("{GROUP} events of {BODY_BYTES} bytes per commit; events/s (p50/p99 µs of a commit)");
+    println!(
+        "{GROUP} events of {BODY_BYTES} bytes per commit; events/s (p50/p99 µs of a commit, bytes per event)"
+    );
     for _ in 0..TURNS {
         let plain = run(|| append_to(&mut file));
         let ten_thousand = run(|| many.append());
         let sixty_four = run(|| few.append());
-        println!("file {plain}   journal, 10,000 sessions {ten_thousand}   journal, 64 sessions {sixty_four}");
+        println!(
+            "file {plain}   journal, 10,000 sessions {ten_thousand}   journal, 64 sessions {sixty_four}"
+        );
         ratios.0.push(ten_thousand.rate / plain.rate);
         ratios.1.push(ten_thousand.rate / sixty_four.rate);
     }
@@ -95,18 +99,21 @@ fn born(number: u64) -> (Session, Entry) {
 
 struct Measured {
     rate: f64,
+    /// Bytes handed to the system for each event, where the system tells.
+    bytes: u64,
     p50: Duration,
     p99: Duration,
 }
 
 impl std::fmt::Display for Measured {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:.0} ({}/{})", self.rate, self.p50.as_micros(), self.p99.as_micros())
+        let Self { rate, bytes, p50, p99 } = self;
+        write!(f, "{rate:.0} ({}/{}, {bytes} B)", p50.as_micros(), p99.as_micros())
     }
 }
 
 fn run(mut commit: impl FnMut()) -> Measured {
-    let begin = Instant::now();
+    let (begin, written) = (Instant::now(), bytes_written());
     let mut times = Vec::new();
     while begin.elapsed() < TURN {
         let start = Instant::now();
@@ -115,8 +122,15 @@ fn run(mut commit: impl FnMut()) -> Measured {
     }
     #[expect(clippy::cast_precision_loss, reason = "counts are small")]
     let rate = (times.len() * GROUP) as f64 / begin.elapsed().as_secs_f64();
+    let bytes = (bytes_written() - written) / (times.len() * GROUP) as u64;
     times.sort_unstable();
-    Measured { rate, p50: times[times.len() / 2], p99: times[times.len() * 99 / 100] }
+    Measured { rate, bytes, p50: times[times.len() / 2], p99: times[times.len() * 99 / 100] }
+}
+
+fn bytes_written() -> u64 {
+    let counters = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let written = counters.lines().find_map(|line| line.strip_prefix("wchar: "));
+    written.and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
 fn spread(ratios: &mut [f64]) -> String {

@@ -33,6 +33,15 @@ pub(crate) const SIGN_OF_LIFE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Client<'a> {
     context: &'a Context,
     wire: Wire,
+    if_gone: IfGone,
+}
+
+/// What to do when no daemon is there, or not any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IfGone {
+    Start,
+    /// For commands about the daemon itself.
+    Leave,
 }
 
 /// One connection and the right to use it.
@@ -65,8 +74,8 @@ enum Lost {
 }
 
 impl<'a> Client<'a> {
-    pub(crate) fn new(context: &'a Context, wire: Wire) -> Self {
-        Self { context, wire }
+    pub(crate) fn new(context: &'a Context, wire: Wire, if_gone: IfGone) -> Self {
+        Self { context, wire, if_gone }
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&mut self, route: &Route) -> Result<T, Failure> {
@@ -171,7 +180,7 @@ impl<'a> Client<'a> {
         }
         let how = if ask.key.is_some() { "asking again with the same key" } else { "asking again" };
         self.context.out.note(&format!("the connection broke before an answer; {how}"));
-        self.wire = match self.context.wire_again().await {
+        self.wire = match self.context.wire_again(self.if_gone).await {
             Ok(wire) => wire,
             Err(failure) if ask.key.is_none() => return Err(failure),
             Err(_) => return Err(uncertain(ask.key.as_deref())),

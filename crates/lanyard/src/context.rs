@@ -8,7 +8,7 @@ use lanyard_daemon::api::types::DaemonStatus;
 use lanyard_daemon::config::Config;
 use lanyard_daemon::home::Home;
 
-use crate::client::{ANSWER_TIMEOUT, Client, Route, Wire};
+use crate::client::{ANSWER_TIMEOUT, Client, IfGone, Route, Wire};
 use crate::failure::{Failure, chain};
 use crate::launch::{self, Launched};
 use crate::out::Out;
@@ -30,17 +30,20 @@ pub(crate) struct Context {
 impl Context {
     /// A client of the daemon; of a fresh one when none runs.
     pub(crate) async fn client(&self) -> Result<Client<'_>, Failure> {
-        Ok(Client::new(self, self.wire().await?))
+        Ok(Client::new(self, self.wire(IfGone::Start).await?, IfGone::Start))
     }
 
     /// A client of the daemon that runs, if one does.
     pub(crate) async fn client_if_running(&self) -> Result<Option<Client<'_>>, Failure> {
-        Ok(Wire::dial(&self.home).await?.map(|wire| Client::new(self, wire)))
+        Ok(Wire::dial(&self.home).await?.map(|wire| Client::new(self, wire, IfGone::Leave)))
     }
 
-    pub(crate) async fn wire(&self) -> Result<Wire, Failure> {
+    async fn wire(&self, if_gone: IfGone) -> Result<Wire, Failure> {
         if let Some(wire) = Wire::dial(&self.home).await? {
             return Ok(wire);
+        }
+        if if_gone == IfGone::Leave {
+            return Err(self.not_running("start one with `lanyard up --detach`"));
         }
         if !self.may_start {
             return Err(self.not_running(
@@ -57,9 +60,9 @@ impl Context {
 
     /// A connection after one that broke. The daemon may be about to end and still take connections, so this one is
     /// tried before it is given out.
-    pub(crate) async fn wire_again(&self) -> Result<Wire, Failure> {
+    pub(crate) async fn wire_again(&self, if_gone: IfGone) -> Result<Wire, Failure> {
         for _ in 0..REDIALS_MAX {
-            let mut wire = self.wire().await?;
+            let mut wire = self.wire(if_gone).await?;
             if wire.status(ANSWER_TIMEOUT).await?.is_some() {
                 return Ok(wire);
             }

@@ -48,11 +48,7 @@ pub(super) enum Runner {
 
 /// Copies a stream line by line and adds up the result lines in it. `None` when there were none:
 /// the build failed, or the format is not one we know, and a guess would be worse than silence.
-pub(super) fn copy(
-    runner: Runner,
-    from: impl Read,
-    mut to: impl Write,
-) -> io::Result<Option<Tally>> {
+pub(super) fn copy(runner: Runner, from: impl Read, mut to: impl Write) -> io::Result<Option<Tally>> {
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
     let mut total: Option<Tally> = None;
@@ -159,7 +155,8 @@ mod tests {
 
     #[test]
     fn a_run_cut_short_says_what_was_not_run() {
-        let output = "Summary [ 1.2s] 7/9 tests run: 5 passed (1 slow, 1 leaky), 1 failed, 1 timed out, 3 skipped\n";
+        let output =
+            "Summary [ 1.2s] 7/9 tests run: 5 passed (1 slow, 1 leaky), 1 failed, 1 timed out, 3 skipped\n";
         assert_eq!(
             count(Runner::Nextest, output).as_deref(),
             Some("5 passed, 2 failed, 3 skipped, 2 not run")
@@ -177,10 +174,7 @@ mod tests {
         let output = "test a ... ok\n\
             test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s\n\
             test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
-        assert_eq!(
-            count(Runner::Harness, output).as_deref(),
-            Some("7 passed, 1 failed, 1 skipped")
-        );
+        assert_eq!(count(Runner::Harness, output).as_deref(), Some("7 passed, 1 failed, 1 skipped"));
     }
 
     #[test]

@@ -124,9 +124,9 @@ pub(super) fn sleeps(path: &str, code: &str, comments: &str) -> Vec<Finding> {
     }
     let comments: Vec<&str> = comments.lines().collect();
     let excused = |index: usize| {
-        comments[index.saturating_sub(1)..=index].iter().any(|line| {
-            line.split_once("// sleep:").is_some_and(|(_, reason)| !reason.trim().is_empty())
-        })
+        comments[index.saturating_sub(1)..=index]
+            .iter()
+            .any(|line| line.split_once("// sleep:").is_some_and(|(_, reason)| !reason.trim().is_empty()))
     };
     let message = "a test sleeps; wait for a condition, or say why in `// sleep: reason`";
     let start = if is_test_file(path) { 0 } else { inline_tests(code) };
@@ -144,9 +144,8 @@ pub(super) fn sleeps(path: &str, code: &str, comments: &str) -> Vec<Finding> {
 /// By convention that module is the last thing in the file.
 fn inline_tests(code: &str) -> usize {
     let lines: Vec<&str> = code.lines().map(str::trim).collect();
-    let begins = |pair: &[&str]| {
-        pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{')
-    };
+    let begins =
+        |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{');
     lines.windows(2).position(begins).unwrap_or(lines.len())
 }
 

@@ -78,11 +78,7 @@ fn work_left_over_names_its_issue() {
         shown(unnumbered_todos("a.rs", text)),
         [
             concat!("a.rs:1: error: TO", "DO without the number of an issue, as in TO", "DO(#12)"),
-            concat!(
-                "a.rs:3: error: FIX",
-                "ME without the number of an issue, as in FIX",
-                "ME(#12)"
-            ),
+            concat!("a.rs:3: error: FIX", "ME without the number of an issue, as in FIX", "ME(#12)"),
         ]
     );
 }

@@ -139,8 +139,7 @@ fn resolve(page: &str, target: &str) -> Option<String> {
 /// exists on one machine only.
 fn is_in(paths: &BTreeSet<String>, path: &str) -> bool {
     let folder = if path.is_empty() { String::new() } else { format!("{path}/") };
-    paths.contains(path)
-        || paths.range(folder.clone()..).next().is_some_and(|next| next.starts_with(&folder))
+    paths.contains(path) || paths.range(folder.clone()..).next().is_some_and(|next| next.starts_with(&folder))
 }
 
 #[cfg(test)]
@@ -175,18 +174,12 @@ mod tests {
 
     #[test]
     fn the_web_and_the_same_page_are_not_checked() {
-        assert_eq!(
-            check("[a](https://x.org/gone.md) [b](#here) [c](mailto:a@b.c)\n[^1]: gone\n"),
-            [""; 0]
-        );
+        assert_eq!(check("[a](https://x.org/gone.md) [b](#here) [c](mailto:a@b.c)\n[^1]: gone\n"), [""; 0]);
     }
 
     #[test]
     fn code_is_not_prose() {
-        assert_eq!(
-            check("`[a](gone.md)` and ``[b](`gone.md)``\n```\n[c](gone.md)\n```\n"),
-            [""; 0]
-        );
+        assert_eq!(check("`[a](gone.md)` and ``[b](`gone.md)``\n```\n[c](gone.md)\n```\n"), [""; 0]);
         assert_eq!(check("an ` unclosed [d](gone.md)\n").len(), 1);
         assert_eq!(check("[`code`](gone.md)\n").len(), 1);
     }

@@ -192,11 +192,7 @@ mod tests {
 
     #[test]
     fn a_lifetime_is_no_character() {
-        check(
-            "fn f<'a>(c: &'a str) -> char { '\"' } // x",
-            "fn f<'a>(c: &'a str) -> char { }",
-            "// x",
-        );
+        check("fn f<'a>(c: &'a str) -> char { '\"' } // x", "fn f<'a>(c: &'a str) -> char { }", "// x");
         check(r"['\'', 'a', '\\'] // y", "[ , , ]", "// y");
     }
 }

@@ -7,17 +7,16 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use lanyard_core::session::{Lifecycle, SessionView, StateName, Status, view};
+use lanyard_core::session::{Lifecycle, StateName, Status, view};
 use lanyard_core::{Address, MemoryMode, SessionId};
-use lanyard_store::{Cursor, Damage, Filter, Loaded, Row, StoreError};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use lanyard_store::{Cursor, Filter, Loaded, Row, StoreError};
+use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::context::{Target, on_disk, query};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
-use crate::api::types::{SessionPage, TreeNode};
+use crate::api::types::{SessionDetail, SessionPage, TreeNode};
 use crate::engine::Store;
 use crate::hub::Reader;
 use crate::wire;
@@ -31,15 +30,6 @@ const EVENTS_MAX: usize = 1_000;
 const TREE_MAX: usize = 1_000;
 
 type Shared = State<Arc<App>>;
-
-/// A session with what could not be read of it.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct SessionDetail {
-    #[serde(flatten)]
-    view: SessionView,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    damage: Vec<Damage>,
-}
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -195,7 +185,11 @@ pub(super) async fn events(
     let after = match (resumed, query.after, query.tail) {
         (Some(seq), _, _) => seq,
         (None, Some(_), Some(_)) => {
-            return Err(Problem::bad_request("query_invalid", "`after` and `tail` exclude each other", "send one"));
+            return Err(Problem::bad_request(
+                "query_invalid",
+                "`after` and `tail` exclude each other",
+                "send one",
+            ));
         }
         (None, Some(after), None) => after,
         (None, None, Some(tail)) => head.saturating_sub(tail),

@@ -52,7 +52,10 @@ async fn admit(
     let target = match named {
         Some(named) => {
             let place: Place = query(uri)?;
-            Some(resolve(app, Address { session: named, workspace: place.workspace, plan: place.plan }).await?)
+            Some(
+                resolve(app, Address { session: named, workspace: place.workspace, plan: place.plan })
+                    .await?,
+            )
         }
         None => None,
     };

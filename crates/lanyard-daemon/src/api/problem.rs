@@ -26,7 +26,11 @@ impl Problem {
         Self { status, code, title: title.into(), advice: advice.into() }
     }
 
-    pub(super) fn bad_request(code: &'static str, title: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(super) fn bad_request(
+        code: &'static str,
+        title: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, title, advice)
     }
 

@@ -8,15 +8,15 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, post};
-use lanyard_core::session::{NewSession, Signal};
 use lanyard_core::Outcome;
+use lanyard_core::session::{NewSession, Signal};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::api::guard::guard;
 use crate::api::problem::Problem;
 use crate::api::types::{
-    Anchors, CheckReport, DaemonStatus, EventsPage, Migration, NewAlias, NewFork, NewGuidance, NewLink, NewToken,
-    NewTurn, Reason, Rebuilt, SessionPage, TokenInfo, TokenList, TreeNode,
+    Anchors, CheckReport, DaemonStatus, EventsPage, Migration, NewAlias, NewFork, NewGuidance, NewLink,
+    NewToken, NewTurn, Reason, Rebuilt, SessionDetail, SessionPage, TokenInfo, TokenList, TreeNode,
 };
 use crate::api::{App, directory, sessions, system};
 use crate::auth::Access;
@@ -43,8 +43,21 @@ fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 const LIST: &[&str] = &[
-    "status", "lifecycle", "state", "source", "owner", "agent", "workspace", "plan", "parent", "memory_mode",
-    "archived", "text", "live", "cursor", "limit",
+    "status",
+    "lifecycle",
+    "state",
+    "source",
+    "owner",
+    "agent",
+    "workspace",
+    "plan",
+    "parent",
+    "memory_mode",
+    "archived",
+    "text",
+    "live",
+    "cursor",
+    "limit",
 ];
 
 /// A row that changes something: `METHOD path access name summary body status answer handler`.
@@ -110,7 +123,7 @@ fn about_sessions() -> Vec<Route> {
     vec![
         look!("/sessions" LookAll "list_sessions" "A page of sessions, newest first." LIST => SessionPage, directory::list),
         change!(post "/sessions" Operate "create_session" "Create a session." NewSession => 201 Outcome, sessions::create),
-        look!("/sessions/{id}" Look "get_session" "One session." &[] => directory::SessionDetail, directory::get),
+        look!("/sessions/{id}" Look "get_session" "One session." &[] => SessionDetail, directory::get),
         change!(delete "/sessions/{id}" Operate "delete_session" "Delete a session, leaving a tombstone." Reason => 200 Outcome, sessions::delete),
         look!("/sessions/{id}/tree" Look "get_tree" "A session and the family below it." &[] => TreeNode, directory::tree),
         look!("/sessions/{id}/events" Look "list_events" "The log: a page, or a live stream as `text/event-stream`." &["after", "tail", "limit"] => EventsPage, directory::events),

@@ -73,7 +73,10 @@ pub(super) async fn new_token(State(app): Shared, change: Change<NewToken>) -> R
         (ActorKind::Agent, Some(session)) => Some(resolve(&app, Address::of(session)).await?),
         (ActorKind::Operator | ActorKind::Observer, None) => None,
         (ActorKind::System, _) => {
-            return Err(bad_token("the system's role is not given to tokens", "use operator, observer or agent"));
+            return Err(bad_token(
+                "the system's role is not given to tokens",
+                "use operator, observer or agent",
+            ));
         }
         (ActorKind::Agent, None) => {
             return Err(bad_token("an agent's token needs a session", "name the session it acts as"));
@@ -82,7 +85,8 @@ pub(super) async fn new_token(State(app): Shared, change: Change<NewToken>) -> R
             return Err(bad_token("only an agent's token is bound to a session", "leave `session` out"));
         }
     };
-    let printable = !name.trim().is_empty() && name.chars().count() <= 200 && !name.chars().any(char::is_control);
+    let printable =
+        !name.trim().is_empty() && name.chars().count() <= 200 && !name.chars().any(char::is_control);
     if !printable {
         return Err(bad_token("the name cannot be used", "use 1 to 200 visible characters"));
     }
@@ -117,9 +121,9 @@ pub(super) async fn revoke_token(
     Path(id): Path<String>,
     _: Change<Reason>,
 ) -> Result<StatusCode, Problem> {
-    let id: TokenId = id
-        .parse()
-        .map_err(|error| bad_token(&format!("`{id}` is not a token's id: {error}"), "list them with `lanyard token ls`"))?;
+    let id: TokenId = id.parse().map_err(|error| {
+        bad_token(&format!("`{id}` is not a token's id: {error}"), "list them with `lanyard token ls`")
+    })?;
     on_disk(&app, move |store| store.revoke_token(id)).await?;
     app.tokens.revoke(id);
     // Revoking what is not there leaves the same: no such token.

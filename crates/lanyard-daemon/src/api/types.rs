@@ -1,8 +1,8 @@
 //! The words of the HTTP API: request and response bodies. Clients use these types too.
 
-use lanyard_core::session::StateName;
+use lanyard_core::session::{SessionView, StateName};
 use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
-use lanyard_store::Row;
+use lanyard_store::{Damage, Row};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,15 @@ pub struct SessionPage {
     /// Give it back as `cursor` for the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+}
+
+/// A session with what could not be read of it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct SessionDetail {
+    #[serde(flatten)]
+    pub view: SessionView,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damage: Vec<Damage>,
 }
 
 /// Events as they are stored: `{seq, session, at, actor, cause, type, data}`.

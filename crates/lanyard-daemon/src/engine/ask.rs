@@ -1,6 +1,8 @@
 //! Carrying out one request: repeats, refusals, decisions. Nothing here waits or writes; it adds to the round.
 
-use lanyard_core::session::{self, Command, Event, Lineage, Refusal, Signal, create, decide, fork, link, observe};
+use lanyard_core::session::{
+    self, Command, Event, Lineage, Refusal, Signal, create, decide, fork, link, observe,
+};
 use lanyard_core::{Outcome, SessionId};
 use lanyard_store::KeptOutcome;
 
@@ -37,8 +39,12 @@ impl Worker {
             Ask::Nudge { session } => return self.nudge(request, *session),
         };
         for key in &request.keys {
-            let kept =
-                KeptOutcome { key: key.key, request: key.request, at: self.draft.now, outcome: outcome.clone() };
+            let kept = KeptOutcome {
+                key: key.key,
+                request: key.request,
+                at: self.draft.now,
+                outcome: outcome.clone(),
+            };
             self.draft.keys.insert(key.key, self.draft.batch.outcomes.len());
             self.draft.batch.outcomes.push(kept);
         }
@@ -95,8 +101,7 @@ impl Worker {
         at: Option<u64>,
         title: Option<&String>,
     ) -> Result<Outcome, AskError> {
-        let created =
-            fork(self.resident(source)?, at, title.cloned()).map_err(AskError::Refused)?;
+        let created = fork(self.resident(source)?, at, title.cloned()).map_err(AskError::Refused)?;
         self.write(id, created.into(), request);
         self.outcome(id, 1)
     }
@@ -122,12 +127,7 @@ impl Worker {
         self.outcome(child, 1)
     }
 
-    fn command(
-        &mut self,
-        request: &Request,
-        id: SessionId,
-        command: &Command,
-    ) -> Result<Outcome, AskError> {
+    fn command(&mut self, request: &Request, id: SessionId, command: &Command) -> Result<Outcome, AskError> {
         let mut command = command.clone();
         if let Command::Delete { children, .. } = &mut command {
             self.commit();

@@ -37,7 +37,10 @@ pub struct Reader {
 
 impl std::fmt::Debug for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader").field("session", &self.session).field("cursor", &self.cursor).finish_non_exhaustive()
+        f.debug_struct("Reader")
+            .field("session", &self.session)
+            .field("cursor", &self.cursor)
+            .finish_non_exhaustive()
     }
 }
 
@@ -48,25 +51,15 @@ impl Reader {
         // Joined before the journal is read: what is committed in between is in both, and never in neither.
         let topic = hub.join(session);
         let beats = topic.ring().beats;
-        let mut reader = Self {
-            hub,
-            store,
-            topic,
-            session,
-            cursor,
-            beats,
-            waiting: None,
-            reading: None,
-            ended: false,
-        };
+        let mut reader =
+            Self { hub, store, topic, session, cursor, beats, waiting: None, reading: None, ended: false };
         reader.read_journal();
         reader
     }
 
     fn read_journal(&mut self) {
         let (store, session, cursor) = (self.store.clone(), self.session, self.cursor);
-        self.reading =
-            Some(tokio::task::spawn_blocking(move || store.events(session, cursor, PAGE_EVENTS)));
+        self.reading = Some(tokio::task::spawn_blocking(move || store.events(session, cursor, PAGE_EVENTS)));
     }
 
     /// What the journal had, as frames; `None` when the reader is up with it.

@@ -1,21 +1,21 @@
 //! Which heads go to disk with which commit.
 //!
 //! A commit of 64 events touches up to 64 sessions, and their heads lie all over the table: writing each of them
-//! would cost a page per event. So a hand goes round the table like an elevator, and every commit writes the next few
-//! heads that changed, side by side, a page or two. When the hand has come round, everything that had changed before
-//! it set out is on disk. The log after that point is read again at the next start. With little to do the hand comes
-//! round within every commit.
+//! would cost a page per event. So a hand goes round the table like an elevator, a stretch of about a page at a time,
+//! and a commit writes the heads that changed in the stretches that are due. When the hand has come round, everything
+//! that had changed before it set out is on disk. The log after that point is read again at the next start, so the
+//! hand is paced by the log: one lap for so many events. While only few heads have changed, all are written at once.
 
 use std::collections::BTreeSet;
 
 use crate::sqlite::rows::{Pos, Sid};
 
-/// Heads one commit writes.
-const ROUND: usize = 64;
-/// Heads one commit writes when the hand falls behind.
-const ROUND_LATE: usize = 512;
-/// Events that may have to be read again at the next start before the hand must hurry.
-const BEHIND_MAX: Pos = 65_536;
+/// Sessions whose heads share a page, more or less.
+const STRETCH: Sid = 128;
+/// Events in which the hand goes round once. No more than two laps have to be read again at the next start.
+const LAP: Pos = 32_768;
+/// Changed heads that are not worth waiting for company.
+const FEW: usize = 8;
 /// Events by which the stored position may trail the true one, so that not every commit has to write it.
 const SLACK: Pos = 1_024;
 
@@ -24,6 +24,12 @@ pub(super) struct Elevator {
     dirty: BTreeSet<Sid>,
     /// The last session the hand has passed.
     hand: Sid,
+    /// The highest session there is to pass.
+    top: Sid,
+    /// Where the log ended at the last commit.
+    end: Pos,
+    /// How far the hand may go, in sessions times events; a stretch costs `STRETCH * LAP`.
+    credit: i64,
     /// Where the log ended when the hand set out.
     set_out: Pos,
     /// Heads on disk are true up to here.
@@ -42,40 +48,57 @@ pub(super) struct Round {
 impl Elevator {
     /// `stored` is what the file says; `dirty` are the sessions found in the log after it, which ends at `end`.
     pub(super) fn new(stored: Pos, end: Pos, dirty: BTreeSet<Sid>) -> Self {
-        Self { dirty, hand: 0, set_out: end, settled: stored, stored }
+        let top = dirty.last().copied().unwrap_or(0);
+        Self { dirty, hand: 0, top, end, credit: 0, set_out: end, settled: stored, stored }
     }
 
     pub(super) fn touch(&mut self, sid: Sid) {
+        self.top = self.top.max(sid);
         self.dirty.insert(sid);
     }
 
     /// The heads to write with a commit after which the log ends at `end`.
     pub(super) fn next(&mut self, end: Pos) -> Round {
-        let budget = if end - self.settled > BEHIND_MAX { ROUND_LATE } else { ROUND };
-        self.go(end, budget, SLACK)
+        self.credit += (end - self.end) * (self.top + STRETCH);
+        self.end = end;
+        if self.dirty.len() <= FEW {
+            self.credit = 0;
+            return self.go(end, i64::MAX, SLACK);
+        }
+        let stretches = self.credit / (STRETCH * LAP);
+        self.credit -= stretches * STRETCH * LAP;
+        self.go(end, stretches, SLACK)
     }
 
     /// All that is left.
     pub(super) fn rest(&mut self, end: Pos) -> Round {
-        self.go(end, usize::MAX, 1)
+        self.go(end, i64::MAX, 1)
     }
 
-    fn go(&mut self, end: Pos, budget: usize, slack: Pos) -> Round {
-        let mut sids = Vec::with_capacity(budget.min(self.dirty.len()));
-        while sids.len() < budget {
+    fn go(&mut self, end: Pos, mut stretches: i64, slack: Pos) -> Round {
+        let mut sids = Vec::new();
+        // How far the stretch goes that the hand is in.
+        let mut until = 0;
+        while !self.dirty.is_empty() {
             let Some(&sid) = self.dirty.range(self.hand + 1..).next() else {
-                // The hand has come round. With nothing dirty left, all of the log is settled.
-                self.settled = if self.dirty.is_empty() { end } else { self.set_out };
-                self.set_out = end;
-                self.hand = 0;
-                if self.dirty.is_empty() {
-                    break;
-                }
+                // The hand has come round.
+                self.settled = self.set_out;
+                (self.set_out, self.hand, until) = (end, 0, 0);
                 continue;
             };
+            if sid > until {
+                if stretches == 0 {
+                    break;
+                }
+                stretches -= 1;
+                until = sid + STRETCH;
+            }
             self.dirty.remove(&sid);
             self.hand = sid;
             sids.push(sid);
+        }
+        if self.dirty.is_empty() {
+            (self.settled, self.set_out, self.hand) = (end, end, 0);
         }
         let settled = (self.settled - self.stored >= slack).then_some(self.settled);
         self.stored = settled.unwrap_or(self.stored);
@@ -112,11 +135,13 @@ mod tests {
                 elevator.touch(Sid::try_from(sid).unwrap());
             }
             let round = elevator.next(end);
+            let round_len = round.sids.len();
             for sid in round.sids {
                 disk[usize::try_from(sid).unwrap()] = live[usize::try_from(sid).unwrap()];
             }
             let settled = elevator.settled;
-            assert!(end - settled < 2 * 65_536, "the hand is {} behind", end - settled);
+            assert!(end - settled <= 2 * LAP + 100, "the hand is {} behind", end - settled);
+            assert!(round_len <= 129, "{round_len} heads in one commit");
             for sid in 1..2_000 {
                 assert!(live[sid] > settled || disk[sid] == live[sid], "session {sid} is not on disk");
             }

@@ -128,7 +128,8 @@ fn pages_have_no_gaps_at_any_boundary(store: &dyn Store) {
         for (after, limit) in all {
             let page = store.events(*id, after as u64, limit).unwrap();
             let wanted = log.iter().enumerate().skip(after).take(limit);
-            let found = page.events.iter().map(|event| (event.seq as usize - 1, event.body.as_ref().unwrap()));
+            let found =
+                page.events.iter().map(|event| (event.seq as usize - 1, event.body.as_ref().unwrap()));
             assert!(found.eq(wanted), "{limit} after {after} of {size}");
             assert_eq!(page.head, size as u64);
         }
@@ -142,7 +143,10 @@ fn transcript_batches_need_no_record(store: &dyn Store) {
     teller.append(store);
     for count in 0..100 {
         let call = format!("call-{count}");
-        teller.push(id, TranscriptEvent::ToolCalled { call, tool: "sh".to_owned(), arguments: serde_json::json!({}) });
+        teller.push(
+            id,
+            TranscriptEvent::ToolCalled { call, tool: "sh".to_owned(), arguments: serde_json::json!({}) },
+        );
         let batch = teller.batch();
         assert!(batch.sessions.is_empty());
         store.append(&batch).unwrap();

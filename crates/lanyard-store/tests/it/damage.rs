@@ -28,7 +28,11 @@ fn original(folder: &Path) -> Original {
     for count in 0..12 {
         let alias = format!("chat-{count}");
         let parent = teller.ids.first().copied().filter(|_| count % 3 == 2);
-        let new = NewSession { title: Some(format!("Session {count}")), aliases: vec![alias], ..NewSession::default() };
+        let new = NewSession {
+            title: Some(format!("Session {count}")),
+            aliases: vec![alias],
+            ..NewSession::default()
+        };
         teller.new_child(&new, parent);
     }
     teller.append(&journal);
@@ -79,7 +83,9 @@ impl Original {
                     for (event, seq) in page.events.iter().zip(1_u64..) {
                         assert_eq!(event.seq, seq, "{what}: {id} has a gap");
                         match &event.body {
-                            Ok(body) => assert_eq!(Some(body), log.get(seq as usize - 1), "{what}: {id} event {seq}"),
+                            Ok(body) => {
+                                assert_eq!(Some(body), log.get(seq as usize - 1), "{what}: {id} event {seq}")
+                            }
                             Err(damage) => {
                                 assert_eq!((damage.session, damage.first_seq), (Some(*id), seq));
                                 reported = true;
@@ -95,14 +101,19 @@ impl Original {
                 Err(_) => reported = true,
                 Ok(None) => differs.push(format!("{id} is unknown")),
                 Ok(Some(loaded)) if !loaded.damage.is_empty() => reported = true,
-                Ok(Some(loaded)) if loaded.session != self.teller.sessions[id] => differs.push(format!("{id} loads otherwise")),
-                Ok(Some(loaded)) if loaded.lineage != self.teller.lineage(*id) => differs.push(format!("{id} has other parents")),
+                Ok(Some(loaded)) if loaded.session != self.teller.sessions[id] => {
+                    differs.push(format!("{id} loads otherwise"))
+                }
+                Ok(Some(loaded)) if loaded.lineage != self.teller.lineage(*id) => {
+                    differs.push(format!("{id} has other parents"))
+                }
                 Ok(Some(_)) => {}
             }
         }
         self.judge_the_rest(&journal, &mut differs, &mut reported);
         let checked = journal.check();
-        let complains = checked.as_ref().map_or(true, |report| !report.structure.is_empty() || !report.damage.is_empty());
+        let complains =
+            checked.as_ref().map_or(true, |report| !report.structure.is_empty() || !report.damage.is_empty());
         assert!(differs.is_empty() || complains, "{what}: not reported: {differs:?}");
         // It may or may not be possible to go on writing; it must not be possible to make things worse.
         self.go_on(&journal, what);
@@ -130,7 +141,9 @@ impl Original {
         for (session, alias) in self.teller.ids.iter().zip((0..).map(|count| format!("chat-{count}"))) {
             match journal.find(&Address::of(alias.clone())) {
                 Err(_) => *reported = true,
-                Ok(found) if found.len() != 1 || found[0].session != *session => differs.push(format!("{alias} differs")),
+                Ok(found) if found.len() != 1 || found[0].session != *session => {
+                    differs.push(format!("{alias} differs"))
+                }
                 Ok(_) => {}
             }
         }
@@ -146,9 +159,15 @@ impl Original {
             Err(AppendError::Unavailable(_) | AppendError::Contradiction(_)) => {}
             Ok(()) => {
                 for id in &teller.ids {
-                    let Ok(page) = journal.events(*id, self.teller.logs[id].len() as u64, 9) else { continue };
+                    let Ok(page) = journal.events(*id, self.teller.logs[id].len() as u64, 9) else {
+                        continue;
+                    };
                     let last = page.events.last().map(|event| event.body.clone().ok());
-                    assert_eq!(last.flatten().as_ref(), teller.logs[id].last(), "{what}: {id} lost what was appended");
+                    assert_eq!(
+                        last.flatten().as_ref(),
+                        teller.logs[id].last(),
+                        "{what}: {id} lost what was appended"
+                    );
                 }
             }
         }
@@ -275,7 +294,8 @@ fn a_damaged_record_is_made_again_from_the_log() {
 
 #[test]
 fn a_damaged_event_is_reported_in_its_place() {
-    let (teller, id, journal, _folder) = tampered("UPDATE events SET body = x'00' WHERE sid = 2 AND seq = 100");
+    let (teller, id, journal, _folder) =
+        tampered("UPDATE events SET body = x'00' WHERE sid = 2 AND seq = 100");
     assert_eq!(damaged(&teller, id, &journal, 0, 1_000), [100]);
     assert_eq!(damaged(&teller, id, &journal, 99, 1), [100]);
     assert_eq!(damaged(&teller, id, &journal, 98, 10), [100]);
@@ -332,7 +352,10 @@ fn lost_projections_are_made_again_when_the_journal_opens() {
         let (mut teller, id, journal, _folder) = tampered(sql);
         teller.assert_kept(&journal);
         assert_eq!(list_all(&journal, &Filter::default(), 10).len(), 2, "{sql}");
-        assert!(list_all(&journal, &Filter { owner: Some("mallory".to_owned()), ..Filter::default() }, 10).is_empty());
+        assert!(
+            list_all(&journal, &Filter { owner: Some("mallory".to_owned()), ..Filter::default() }, 10)
+                .is_empty()
+        );
         teller.say(id, "and on");
         teller.append(&journal);
         teller.assert_kept(&journal);
@@ -366,7 +389,9 @@ fn a_session_that_cannot_be_made_is_an_error_not_a_blank() {
     drop(journal);
     let path = folder.path().join("journal.db");
     let behind = Connection::open(&path).unwrap();
-    behind.execute_batch("UPDATE events SET body = x'00' WHERE sid = 2 AND seq = 1; DELETE FROM sessions").unwrap();
+    behind
+        .execute_batch("UPDATE events SET body = x'00' WHERE sid = 2 AND seq = 1; DELETE FROM sessions")
+        .unwrap();
     drop(behind);
     let journal = open(&path);
     assert!(journal.load(id).is_err());

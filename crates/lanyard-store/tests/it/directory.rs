@@ -1,7 +1,8 @@
 //! Finding sessions: addresses, filters, families, timers.
 
 use lanyard_core::session::{
-    ChangeEvent, ControlEvent, Ending, InterruptCause, Lifecycle, NewSession, StateName, Status, StopLevel, TurnEvent,
+    ChangeEvent, ControlEvent, Ending, InterruptCause, Lifecycle, NewSession, StateName, Status, StopLevel,
+    TurnEvent,
 };
 use lanyard_core::{Address, MemoryMode, SessionId};
 use lanyard_store::{AppendError, Cursor, CursorError, FIND_MAX, Filter, Found};
@@ -49,7 +50,13 @@ fn found(store: &dyn Store, address: &Address) -> Vec<SessionId> {
 /// S0-01, S0-10, S0-11, S0-T2: the same session id in two workspaces or plans does not collide.
 fn a_session_is_found_by_its_id_and_by_its_triple(store: &dyn Store) {
     let mut teller = Teller::default();
-    let places = [(None, None), (Some("w1"), None), (Some("w1"), Some("p1")), (Some("w1"), Some("p2")), (Some("w2"), Some("p1"))];
+    let places = [
+        (None, None),
+        (Some("w1"), None),
+        (Some("w1"), Some("p1")),
+        (Some("w1"), Some("p2")),
+        (Some("w2"), Some("p1")),
+    ];
     let ids = places.map(|(workspace, plan)| teller.new_session(&named(workspace, plan, "chat-1")));
     teller.append(store);
     for (id, (workspace, plan)) in ids.iter().zip(places) {
@@ -124,7 +131,8 @@ fn a_deleted_session_frees_its_aliases_and_stays_known(store: &dyn Store) {
 fn an_alias_may_hold_anything(store: &dyn Store) {
     let mut teller = Teller::default();
     let aliases = ["w::p::s", "::", "a::b", "100%_'\"; DROP TABLE events; --", "日本 語", "*", "sess_short"];
-    let ids: Vec<SessionId> = aliases.iter().map(|alias| teller.new_session(&named(Some("w::p"), None, alias))).collect();
+    let ids: Vec<SessionId> =
+        aliases.iter().map(|alias| teller.new_session(&named(Some("w::p"), None, alias))).collect();
     teller.append(store);
     for (id, alias) in ids.iter().zip(aliases) {
         assert_eq!(found(store, &address(alias, Some("w::p"), None)), [*id]);
@@ -225,14 +233,14 @@ fn filters_combine(store: &dyn Store) {
             source: pick(vec![None, None, Some("chat"), Some("api")]),
             agent: pick(vec![None, None, Some("coder"), Some("tester")]),
             text: pick(vec![None, None, Some("bug coder"), Some("TESTER"), Some("x")]),
-            state: pick(vec![None, None, Some("e"), Some("i")]).map(|name| {
-                if name == "e" { StateName::Executing } else { StateName::Interrupted }
-            }),
+            state: pick(vec![None, None, Some("e"), Some("i")])
+                .map(|name| if name == "e" { StateName::Executing } else { StateName::Interrupted }),
             status: pick(vec![None, None, Some("a")]).map(|_| Status::Active),
             archived: pick(vec![None, Some("no")]).map(|_| false),
             ..Filter::default()
         };
-        let is = |wanted: &Option<String>, found: Option<&str>| wanted.is_none() || wanted.as_deref() == found;
+        let is =
+            |wanted: &Option<String>, found: Option<&str>| wanted.is_none() || wanted.as_deref() == found;
         let wanted: Vec<SessionId> = every
             .iter()
             .filter(|row| is(&filter.source, Some(&row.source)) && is(&filter.agent, row.agent.as_deref()))
@@ -241,7 +249,11 @@ fn filters_combine(store: &dyn Store) {
             .filter(|row| filter.archived.is_none_or(|archived| row.archived == archived))
             .filter(|row| {
                 let text = format!("{:?} {:?}", row.title, row.agent).to_lowercase();
-                filter.text.iter().flat_map(|text| text.split(' ')).all(|word| text.contains(&word.to_lowercase()))
+                filter
+                    .text
+                    .iter()
+                    .flat_map(|text| text.split(' '))
+                    .all(|word| text.contains(&word.to_lowercase()))
             })
             .map(|row| row.id)
             .collect();
@@ -252,12 +264,16 @@ fn filters_combine(store: &dyn Store) {
 
 fn words_are_found_in_any_case_and_are_never_syntax(store: &dyn Store) {
     let mut teller = Teller::default();
-    let titles = ["Größe ändern", "NEAR AND OR NOT", "say \"hi\"", "c*", "a-b_c%d", "zwei\u{1f600}smile", "ab"];
+    let titles =
+        ["Größe ändern", "NEAR AND OR NOT", "say \"hi\"", "c*", "a-b_c%d", "zwei\u{1f600}smile", "ab"];
     let ids: Vec<SessionId> = titles
         .iter()
-        .map(|title| teller.new_session(&NewSession { title: Some((*title).to_owned()), ..NewSession::default() }))
+        .map(|title| {
+            teller.new_session(&NewSession { title: Some((*title).to_owned()), ..NewSession::default() })
+        })
         .collect();
-    let purposed = teller.new_session(&NewSession { purpose: Some("Refactoring".to_owned()), ..NewSession::default() });
+    let purposed =
+        teller.new_session(&NewSession { purpose: Some("Refactoring".to_owned()), ..NewSession::default() });
     teller.append(store);
     let find = |text: &str| listed(store, &Filter { text: Some(text.to_owned()), ..Filter::default() });
     assert_eq!(find("GRÖSSE"), []);
@@ -395,7 +411,8 @@ fn lineages_levels_and_heights_follow_the_parents(store: &dyn Store) {
 fn only_live_children_count(store: &dyn Store) {
     let mut teller = Teller::default();
     let parent = teller.plain();
-    let children: Vec<SessionId> = (0..4).map(|_| teller.new_child(&NewSession::default(), Some(parent))).collect();
+    let children: Vec<SessionId> =
+        (0..4).map(|_| teller.new_child(&NewSession::default(), Some(parent))).collect();
     teller.append(store);
     assert_eq!(store.live_children(parent).unwrap(), 4);
     teller.end(children[0], Ending::Failed);

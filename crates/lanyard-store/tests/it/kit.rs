@@ -5,13 +5,13 @@ use std::path::Path;
 
 use bytes::Bytes;
 use lanyard_core::session::{
-    ChangeEvent, Ending, Envelope, Event, Hands, Lineage, NewSession, Opening, Role, TranscriptEvent, TurnEvent,
-    TurnOutcome, create, replay,
+    ChangeEvent, Ending, Envelope, Event, Hands, Lineage, NewSession, Opening, Role, TranscriptEvent,
+    TurnEvent, TurnOutcome, create, replay,
 };
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
-    Batch, Directory, Entry, Families, Filter, Journal, KeptOutcome, Row, SqliteJournal,
-    SqliteOptions, Tokens, Upkeep,
+    Batch, Directory, Entry, Families, Filter, Journal, KeptOutcome, Row, SqliteJournal, SqliteOptions,
+    Tokens, Upkeep,
 };
 
 /// All a journal can be asked.
@@ -208,7 +208,8 @@ impl Teller {
             assert!(page.events.iter().map(|event| event.seq).eq(1..=log.len() as u64), "{id}");
             assert_eq!(page.head, log.len() as u64, "{id}");
             let loaded = store.load(*id).unwrap().unwrap();
-            let envelopes: Vec<Envelope> = log.iter().map(|body| serde_json::from_slice(body).unwrap()).collect();
+            let envelopes: Vec<Envelope> =
+                log.iter().map(|body| serde_json::from_slice(body).unwrap()).collect();
             assert_eq!(loaded.session, replay(&envelopes).unwrap().unwrap(), "{id}");
             assert_eq!(loaded.session, self.sessions[id], "{id}");
             assert_eq!(loaded.lineage, self.lineage(*id), "{id}");
@@ -249,4 +250,3 @@ pub(crate) fn list_all(store: &dyn Store, filter: &Filter, page: usize) -> Vec<R
 pub(crate) fn listed(store: &dyn Store, filter: &Filter) -> Vec<SessionId> {
     list_all(store, filter, 3).into_iter().map(|row| row.id).collect()
 }
-

@@ -1,8 +1,8 @@
 //! Whatever happens, in whatever batches: projections made along the way are the ones the log adds up to.
 
 use lanyard_core::session::{
-    ChangeEvent, ControlEvent, Ending, Event, Hands, NewSession, StateName, StopLevel, TranscriptEvent, TurnEvent,
-    TurnOutcome,
+    ChangeEvent, ControlEvent, Ending, Event, Hands, NewSession, StateName, StopLevel, TranscriptEvent,
+    TurnEvent, TurnOutcome,
 };
 use lanyard_core::{Address, SessionId};
 use lanyard_store::{Filter, Found, Loaded, MemoryJournal, Row, Upkeep};
@@ -54,7 +54,8 @@ fn take(teller: &mut Teller, step: &Step, stores: &[&dyn Store]) {
                 aliases: vec![format!("alias-{}-{alias}", teller.ids.len())],
                 ..NewSession::default()
             };
-            let alive = |id: &SessionId| !teller.sessions[id].state.is_ended() && !teller.sessions[id].deleted;
+            let alive =
+                |id: &SessionId| !teller.sessions[id].state.is_ended() && !teller.sessions[id].deleted;
             let parent = parent.and_then(pick).filter(alive);
             teller.new_child(&new, parent);
             return;

@@ -44,7 +44,8 @@ fn a_closed_journal_is_one_file_and_opens_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let mut teller = populated(&path);
-    let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(names.iter().all(|name| name == "journal.db" || name == "journal.db-lock"), "{names:?}");
     let journal = open(&path);
     teller.assert_kept(&journal);
@@ -154,7 +155,10 @@ fn a_foreign_file_is_refused_and_left_alone() {
     let empty = folder.path().join("empty");
     std::fs::write(&empty, "").unwrap();
     let database = folder.path().join("other.db");
-    Connection::open(&database).unwrap().execute_batch("CREATE TABLE other (x); INSERT INTO other VALUES (1)").unwrap();
+    Connection::open(&database)
+        .unwrap()
+        .execute_batch("CREATE TABLE other (x); INSERT INTO other VALUES (1)")
+        .unwrap();
     for (path, damaged) in [(&text, false), (&database, false), (&short, true), (&empty, true)] {
         let before = std::fs::read(path).unwrap();
         let refused = SqliteJournal::open(options(path)).unwrap_err();
@@ -203,10 +207,12 @@ fn an_older_journal_is_brought_forward() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let seen_there = Arc::clone(&seen);
     let failpoint: lanyard_store::Failpoints = Arc::new(move |point| seen_there.lock().unwrap().push(point));
-    let journal = SqliteJournal::open(SqliteOptions { failpoint: Some(failpoint), ..options(&path) }).unwrap();
+    let journal =
+        SqliteJournal::open(SqliteOptions { failpoint: Some(failpoint), ..options(&path) }).unwrap();
     assert_eq!(*seen.lock().unwrap(), ["migration", "migration"]);
     teller.assert_kept(&journal);
-    let found = journal.list(&Filter { text: Some("TIMER".to_owned()), ..Filter::default() }, None, 10).unwrap();
+    let found =
+        journal.list(&Filter { text: Some("TIMER".to_owned()), ..Filter::default() }, None, 10).unwrap();
     assert_eq!(found.rows.len(), 1);
     assert_eq!(journal.check().unwrap().schema, 2);
 }
@@ -219,7 +225,8 @@ fn failpoints_are_passed_in_order() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let seen_there = Arc::clone(&seen);
     let failpoint: lanyard_store::Failpoints = Arc::new(move |point| seen_there.lock().unwrap().push(point));
-    let journal = SqliteJournal::open(SqliteOptions { failpoint: Some(failpoint), ..options(&path) }).unwrap();
+    let journal =
+        SqliteJournal::open(SqliteOptions { failpoint: Some(failpoint), ..options(&path) }).unwrap();
     let mut teller = Teller::default();
     let id = teller.plain();
     teller.append(&journal);

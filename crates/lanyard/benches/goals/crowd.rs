@@ -136,21 +136,21 @@ impl Crowd {
         let expected = self.observers.len() * events as usize;
         let mut millis = Vec::with_capacity(expected);
         let (epoch, began) = (self.epoch, Instant::now());
-        let mut published = 0;
-        while published < events || millis.len() < expected {
-            let due = began + every * published;
+        let mut sent = 0;
+        while sent < events || millis.len() < expected {
+            let due = began + every * sent;
             let now = Instant::now();
-            if published < events && now >= due {
+            if sent < events && now >= due {
                 publisher.publish(&[text(epoch, padding)])?;
-                published += 1;
+                sent += 1;
                 continue;
             }
             publisher.tend()?;
-            let wait = if published < events { due - now } else { PATIENCE };
+            let wait = if sent < events { due - now } else { PATIENCE };
             let reads =
                 self.turn(wait, |_, observer, bytes| arrivals(epoch, observer, bytes, &mut millis))?;
             let arrived = millis.len();
-            ensure!(reads > 0 || published < events, "only {arrived} of {expected} deliveries arrived");
+            ensure!(reads > 0 || sent < events, "only {arrived} of {expected} deliveries arrived");
         }
         ensure!(millis.len() == expected, "{} deliveries instead of {expected}", millis.len());
         Ok(millis)

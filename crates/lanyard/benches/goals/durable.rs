@@ -98,7 +98,9 @@ fn file_rate(path: &PathBuf, span: Duration) -> Result<Rate> {
     let mut buffer = Vec::new();
     let rate = drive(&mut logs, span, |entries| {
         buffer.clear();
-        entries.iter().for_each(|entry| buffer.extend_from_slice(&entry.body));
+        for entry in &entries {
+            buffer.extend_from_slice(&entry.body);
+        }
         file.write_all(&buffer)?;
         Ok(file.sync_data()?)
     })?;

@@ -117,8 +117,11 @@ impl Publisher for Line {
 
     fn publish(&mut self, texts: &[String]) -> Result<()> {
         let width = self.frame;
-        let frames: String = texts.iter().map(|text| format!("{text:.<width$}")).collect();
-        Ok(self.publisher.write_all(frames.as_bytes())?)
+        let mut frames = Vec::with_capacity(texts.len() * width);
+        for text in texts {
+            write!(frames, "{text:.<width$}")?;
+        }
+        Ok(self.publisher.write_all(&frames)?)
     }
 
     fn tend(&mut self) -> Result<()> {

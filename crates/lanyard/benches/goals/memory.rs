@@ -31,16 +31,16 @@ pub(crate) fn observers(plan: &Plan, dir: &Path) -> Result<Vec<Row>> {
         let [port] = reference.numbers()?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let words = format!("GET / HTTP/1.1\r\nhost: {address}\r\naccept: text/event-stream\r\n\r\n");
-        let plain = per_observer(plan, address, reference.pid(), words.as_bytes())?;
+        let bare = per_observer(plan, address, reference.pid(), words.as_bytes())?;
         drop(reference);
 
         let daemon = Daemon::start(&home)?;
         let words = Caller::of(&daemon).stream(&format!("/sessions/{session}/events?tail=0"));
         let ours = per_observer(plan, daemon.address, daemon.pid(), &words)?;
         daemon.stop()?;
-        row.add(ours, plain);
+        row.add(ours, bare);
         progress(&format!(
-            "observers {}/{}: {ours:.1} KiB, axum {plain:.1} KiB",
+            "observers {}/{}: {ours:.1} KiB, axum {bare:.1} KiB",
             repetition + 1,
             plan.repetitions
         ));

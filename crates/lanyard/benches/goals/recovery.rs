@@ -62,8 +62,8 @@ fn after_a_crash(plan: &Plan, full: &Path, crashed: &Path) -> Result<Row> {
     let token = token(&home)?;
     for _ in 0..plan.repetitions {
         restore(crashed, &home)?;
-        let plain = scan(&full.join("journal.db"), plan.sessions)?;
-        row.add(millis(serving(&home, &token)?), millis(plain));
+        let bare = scan(&full.join("journal.db"), plan.sessions)?;
+        row.add(millis(serving(&home, &token)?), millis(bare));
     }
     Ok(row)
 }
@@ -81,13 +81,13 @@ fn after_an_end(plan: &Plan, full: &Path) -> Result<Vec<Row>> {
     let file = full.join("journal.db");
     for repetition in 0..plan.repetitions {
         let ours = serving(full, &token)?;
-        let plain = scan(&file, *sessions)?;
-        warm.add(millis(ours), millis(plain));
+        let bare = scan(&file, *sessions)?;
+        warm.add(millis(ours), millis(bare));
         machine::drop_cached(&file)?;
-        let plain = scan(&file, *sessions)?;
+        let bare = scan(&file, *sessions)?;
         machine::drop_cached(&file)?;
         let ours_cold = serving(full, &token)?;
-        cold.add(millis(ours_cold), millis(plain));
+        cold.add(millis(ours_cold), millis(bare));
         bound.figures.push(millis(ours_cold));
         progress(&format!(
             "restart {}/{}: warm {ours:.0?}, cold {ours_cold:.0?}",
@@ -220,7 +220,7 @@ fn first_event(daemon: &Daemon, log: &Log, near: Near) -> Result<f64> {
     stream.write_all(&request)?;
     let wanted = format!("id: {}\n", after + 1);
     let mut answer = Vec::new();
-    let mut buffer = [0; 64 * 1024];
+    let mut buffer = vec![0; 64 * 1024];
     loop {
         let count = stream.read(&mut buffer)?;
         ensure!(count > 0, "the stream ended before its first event");

@@ -68,6 +68,10 @@ impl Logs {
         // By its id from here on: an alias could come to mean another session while this one is followed.
         let id = view.id.to_string();
         let after = self.after.unwrap_or_else(|| view.last_seq.saturating_sub(self.tail));
+        if after > view.last_seq {
+            let title = format!("position {after} is past the end of the log, which is {}", view.last_seq);
+            return Err(Failure::local("position_ahead_of_log", title, "begin at a position that exists"));
+        }
         let mut printer = Printer { context, last: after, ended: view.state.is_ended() };
         read(&mut client, &id, after, view.last_seq, |event| printer.print(event)).await?;
         if !self.follow || printer.ended {

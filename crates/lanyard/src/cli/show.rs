@@ -1,8 +1,7 @@
 //! `lanyard show`: one session.
 
-use lanyard_core::session::SessionView;
+use lanyard_daemon::api::types::SessionDetail;
 use lanyard_store::Damage;
-use serde::{Deserialize, Serialize};
 
 use super::target::Target;
 use crate::context::{Context, daemon_now};
@@ -23,19 +22,10 @@ pub(super) struct Show {
     target: Target,
 }
 
-/// The view, and what could not be read of the session's log.
-#[derive(Debug, Serialize, Deserialize)]
-struct Detail {
-    #[serde(flatten)]
-    view: SessionView,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    damage: Vec<Damage>,
-}
-
 impl Show {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
-        let detail: Detail = client.get(&self.target.route(&[])).await?;
+        let detail: SessionDetail = client.get(&self.target.route(&[])).await?;
         if context.out.is_json() {
             return context.out.json(&detail);
         }

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use lanyard_daemon::home::{HomeError, Running};
 use lanyard_daemon::{BootError, Options};
@@ -11,6 +12,7 @@ use super::block_on;
 use crate::context::Context;
 use crate::failure::{Failure, chain};
 use crate::launch::{self, Launched};
+use crate::out::Out;
 
 const EXAMPLES: &str = "\
 Commands that need the daemon start one by themselves unless LANYARD_NO_START=1 is set.
@@ -20,6 +22,10 @@ Examples:
   lanyard up --detach
   lanyard up --listen 127.0.0.1:0
   LANYARD_LOG=lanyard_daemon=trace lanyard up";
+
+/// 5 s in all.
+const CLAIM: Duration = Duration::from_millis(20);
+const CLAIMS_MAX: u32 = 250;
 
 /// Run the daemon and print its address
 #[derive(Debug, clap::Args)]
@@ -67,28 +73,45 @@ impl Up {
             let _ = rustix::process::setsid();
         }
         let config = context.config()?;
-        log_to_stderr();
         let out = context.out;
-        let on_ready = Box::new(move |running: &Running| {
-            // A reader of the address that has gone away is no reason not to serve.
-            let _ = if out.is_json() {
-                out.json(running)
-            } else {
-                out.data(&format!("http://{}", running.address))
-            };
-        });
-        let options = Options { home: context.home.dir.clone(), config, listen: self.listen, on_ready };
+        log_to_stderr(out);
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
             .map_err(|error| Failure::local("runtime", format!("cannot start: {error}"), ""))?
-            .block_on(lanyard_daemon::run(options))
+            .block_on(serve_when_free(|| Options {
+                home: context.home.dir.clone(),
+                config: config.clone(),
+                listen: self.listen,
+                on_ready: Box::new(move |running| announce(out, running)),
+            }))
             .map_err(|error| not_booted(&error))
     }
 }
 
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("LANYARD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+/// Runs a daemon. Whoever holds the folder without saying who it is only looks (`lanyard doctor`) or has just started:
+/// it is gone in a moment, or can then be named.
+async fn serve_when_free(options: impl Fn() -> Options) -> Result<(), BootError> {
+    for _ in 0..CLAIMS_MAX {
+        match lanyard_daemon::run(options()).await {
+            Err(BootError::Home(HomeError::Taken(None))) => tokio::time::sleep(CLAIM).await,
+            ended => return ended,
+        }
+    }
+    lanyard_daemon::run(options()).await
+}
+
+fn announce(out: Out, running: &Running) {
+    // A reader of the address that has gone away is no reason not to serve.
+    let _ = if out.is_json() { out.json(running) } else { out.data(&format!("http://{}", running.address)) };
+}
+
+fn log_to_stderr(out: Out) {
+    let asked = std::env::var("LANYARD_LOG").unwrap_or_else(|_| "info".to_owned());
+    let filter = EnvFilter::try_new(&asked).unwrap_or_else(|error| {
+        out.warn(&format!("LANYARD_LOG={asked} is not understood ({error}); logging `info`"));
+        EnvFilter::new("info")
+    });
     // Fails only where a subscriber is set already, which then does the work.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -8,7 +8,7 @@ use lanyard_core::session::{NoteStatus, SessionView};
 use crate::render::event::stop_level;
 use crate::render::session::state;
 use crate::render::text::{count, one_line, pad, quoted};
-use crate::render::time::{ago, stamp};
+use crate::render::time::{ago, lasting, stamp};
 
 const LABEL_COLUMNS: usize = 13;
 /// Checkpoints and handoffs shown; all are in `--json`.
@@ -73,7 +73,7 @@ pub(crate) fn card(view: &SessionView, now: Timestamp) -> String {
 fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
     let before = view.previous_state.map(|state| format!(", before that {state}")).unwrap_or_default();
     let name = state(view.state, view.cause, view.status);
-    card.line("state", format!("{name} since {}{before}", ago(now, view.since)));
+    card.line("state", format!("{name} {}{before}", lasting(now, view.since)));
     let mut remarks: Vec<&str> = Vec::new();
     if view.archived {
         remarks.push("archived");
@@ -92,7 +92,7 @@ fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
     if let Some(turn) = &view.active_turn {
         let cancel = if turn.cancel_requested { ", cancel requested" } else { "" };
         let name = turn.client_turn_id.as_ref().map(|name| format!(" {}", quoted(name))).unwrap_or_default();
-        card.line("turn", format!("{}{name} since {}{cancel}", turn.id, ago(now, turn.started_at)));
+        card.line("turn", format!("{}{name} {}{cancel}", turn.id, lasting(now, turn.started_at)));
     }
     if let Some(stop) = &view.stop {
         let reason = stop.reason.as_ref().map(|reason| format!(": {}", quoted(reason))).unwrap_or_default();
@@ -208,7 +208,7 @@ mod tests {
         let view = seen(&[("session.created", created)], &Lineage::default());
         expect![[r"
             id           sess_00000000000000000000000007
-            state        beginning since 3m ago
+            state        beginning for 3m
                          takes a prompt
 
             owner        operator
@@ -266,8 +266,8 @@ mod tests {
             title        fix the�[31m test
             alias        ses_4f2a
                          a::b
-            state        executing, stopping since 3m ago, before that compacted
-            turn         turn_01m7n5djg0fayvh8t5cxyjkdnf "nightly" since 3m ago, cancel requested
+            state        executing, stopping for 3m, before that compacted
+            turn         turn_01m7n5djg0fayvh8t5cxyjkdnf "nightly" for 3m, cancel requested
             stop         level 1 (graceful) by operator 3m ago: "enough"
             guidance     note_01m7n5djg0fayvh8t5cxyjkdnf waiting, 3m ago: "use the staging key"
 

@@ -16,6 +16,14 @@ pub(crate) fn ago(now: Timestamp, then: Timestamp) -> String {
     }
 }
 
+/// `for 3m`: how long something has been so.
+pub(crate) fn lasting(now: Timestamp, since: Timestamp) -> String {
+    match now.millis_since(since) {
+        ms if ms < SECOND_MS => "just now".to_owned(),
+        ms => format!("for {}", span(ms)),
+    }
+}
+
 /// The largest unit that fits, rounded down: `90s` is `1m`.
 pub(crate) fn span(ms: u64) -> String {
     match ms {

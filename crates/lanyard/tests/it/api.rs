@@ -15,7 +15,8 @@ fn pages(daemon: &Daemon, query: &str, limit: usize) -> Vec<String> {
     let mut found = Vec::new();
     let mut cursor = String::new();
     loop {
-        let page = daemon.request("GET", &format!("/api/v1/sessions?limit={limit}&{query}{cursor}"), &[], None);
+        let page =
+            daemon.request("GET", &format!("/api/v1/sessions?limit={limit}&{query}{cursor}"), &[], None);
         assert_eq!(page.status, 200, "{query}: {}", page.text());
         let page = page.json();
         let rows = page["sessions"].as_array().unwrap();
@@ -47,7 +48,12 @@ fn filters_and_pages_find_all_and_only_what_they_name() {
     }
     let child = create(&daemon, &json!({"parent": all[3], "title": "the child"}));
     for number in [4, 5, 6] {
-        daemon.request("POST", &format!("/api/v1/sessions/{}/turns", all[number]), &[], Some(r#"{"prompt":"x"}"#));
+        daemon.request(
+            "POST",
+            &format!("/api/v1/sessions/{}/turns", all[number]),
+            &[],
+            Some(r#"{"prompt":"x"}"#),
+        );
     }
     daemon.request("POST", &format!("/api/v1/sessions/{}/stop", all[5]), &[], None);
     daemon.request("POST", &format!("/api/v1/sessions/{}/complete", all[7]), &[], None);
@@ -55,7 +61,11 @@ fn filters_and_pages_find_all_and_only_what_they_name() {
     daemon.request("DELETE", &format!("/api/v1/sessions/{}", all[9]), &[], None);
 
     let wanted = |test: &dyn Fn(usize) -> bool| -> Vec<String> {
-        (0..24).rev().filter(|number| *number != 9 && test(*number)).map(|number| all[number].clone()).collect()
+        (0..24)
+            .rev()
+            .filter(|number| *number != 9 && test(*number))
+            .map(|number| all[number].clone())
+            .collect()
     };
     let everything: Vec<String> = std::iter::once(child.clone()).chain(wanted(&|_| true)).collect();
     for limit in [1, 2, 7, 24, 25, 1000] {
@@ -90,8 +100,10 @@ fn a_cursor_is_steady_while_sessions_are_created() {
     for _ in 0..5 {
         create(&daemon, &json!({}));
     }
-    let second = daemon.request("GET", &format!("/api/v1/sessions?limit=100&cursor={cursor}"), &[], None).json();
-    let ids: Vec<&str> = second["sessions"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    let second =
+        daemon.request("GET", &format!("/api/v1/sessions?limit=100&cursor={cursor}"), &[], None).json();
+    let ids: Vec<&str> =
+        second["sessions"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!(ids, old[4..]);
     let mixed = daemon.request("GET", &format!("/api/v1/sessions?owner=x&cursor={cursor}"), &[], None);
     assert_eq!(mixed.code(), "cursor_other_filter");
@@ -122,9 +134,11 @@ fn concurrent_requests_with_one_key_or_one_alias_have_one_outcome() {
             let threads: Vec<_> = (0..8)
                 .map(|_| {
                     let caller = daemon.caller();
-                    let headers: Vec<(&str, &str)> = key.map(|key| ("idempotency-key", key)).into_iter().collect();
+                    let headers: Vec<(&str, &str)> =
+                        key.map(|key| ("idempotency-key", key)).into_iter().collect();
                     scope.spawn(move || {
-                        let answer = caller.try_request("POST", "/api/v1/sessions", &headers, Some(body)).unwrap();
+                        let answer =
+                            caller.try_request("POST", "/api/v1/sessions", &headers, Some(body)).unwrap();
                         (answer.status, answer.json())
                     })
                 })

@@ -19,7 +19,8 @@ fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/faults.c");
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("faults-{}.so", std::process::id()));
+        let library =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("faults-{}.so", std::process::id()));
         let built = std::process::Command::new("cc")
             .args(["-shared", "-fPIC", "-O1", "-Wall", "-o"])
             .args([&library, &source])
@@ -101,7 +102,12 @@ fn storm_passes(weather: Weather) {
     }
     storm.set(weather);
     let refused = storm.say("during");
-    assert_eq!((refused.status, refused.code()), (503, "storage_unavailable".to_owned()), "{}", refused.text());
+    assert_eq!(
+        (refused.status, refused.code()),
+        (503, "storage_unavailable".to_owned()),
+        "{}",
+        refused.text()
+    );
     // Still refused, and reading goes on meanwhile.
     assert_eq!(storm.say("during").status, 503);
     let status = storm.daemon.request("GET", "/api/v1/status", &[], None).json();
@@ -119,7 +125,11 @@ fn storm_passes(weather: Weather) {
     storm.daemon.restart_with(Setup::default());
     assert_eq!(storm.said(), expected, "and after a crash");
     let report = storm.daemon.request("GET", "/api/v1/check", &[], None).json();
-    assert_eq!((&report["damage"], &report["structure"]), (&serde_json::json!([]), &serde_json::json!([])), "{report}");
+    assert_eq!(
+        (&report["damage"], &report["structure"]),
+        (&serde_json::json!([]), &serde_json::json!([])),
+        "{report}"
+    );
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use lanyard_daemon::home::Home;
 use rustix::process::{Pid, Signal, getsid, kill_process};
@@ -232,5 +231,32 @@ fn what_a_daemon_in_the_background_says_is_in_its_log() {
     assert!(log.contains("ready"), "{log}");
     let metadata = std::fs::metadata(place.home().log()).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777, 0o600);
-    assert!(metadata.modified().unwrap().elapsed().unwrap() < Duration::from_mins(10));
+}
+
+/// Looking at a daemon that dies at that very moment must not bring another to life.
+#[test]
+fn a_command_about_the_daemon_does_not_start_one_when_it_dies_under_it() {
+    let mut daemon = Daemon::prepare(Setup::default().config("[daemon]\nlisten = \"127.0.0.1:0\"\n"));
+    daemon.try_start().unwrap();
+    let socket = daemon.home().join("lanyard.sock");
+    daemon.kill_9();
+    // In the dead daemon's place: takes a request and hangs up.
+    std::fs::remove_file(&socket).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let asked = Command::new(binary())
+        .arg("status")
+        .env("LANYARD_DATA_DIR", daemon.home())
+        .env("LANYARD_CONFIG", daemon.config())
+        .env_remove("LANYARD_NO_START")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(listener.accept().unwrap());
+    drop(listener);
+    let output = asked.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("[daemon_not_running]"), "{}", stderr(&output));
+    assert_eq!(Home { dir: daemon.home() }.running().unwrap(), None);
 }

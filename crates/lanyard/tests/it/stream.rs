@@ -43,7 +43,10 @@ impl Stream {
             if let Some(text) = line.strip_prefix("id: ") {
                 id = Some(text.trim().parse().unwrap());
             } else if let Some(text) = line.strip_prefix("data: ") {
-                return Some((id.expect("every event has its position"), serde_json::from_str(text).unwrap()));
+                return Some((
+                    id.expect("every event has its position"),
+                    serde_json::from_str(text).unwrap(),
+                ));
             }
         }
     }

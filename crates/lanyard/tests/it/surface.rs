@@ -216,6 +216,7 @@ fn logs_begin_where_they_are_asked_to() {
     assert_eq!(first(&["--after", "0"]), (700, 1));
     assert_eq!(first(&["--after", "600"]), (100, 601));
     assert_eq!(first(&["--after", "700"]), (0, 0));
+    assert_eq!(daemon.lanyard(&["logs", &id, "--after", "701"]).status.code(), Some(1));
 }
 
 #[test]
