@@ -11,6 +11,7 @@ use lanyard_store::{Filter, OpenError, SqliteJournal, SqliteOptions, StoreError}
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
 
 use crate::api::{App, router};
 use crate::auth::{self, Tokens};
@@ -112,12 +113,9 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         hosts: hosts(address),
         shutdown: Arc::new(Notify::new()),
     });
-    let (close, closing) = oneshot::channel();
-    let serving = tokio::spawn(serve(tcp, socket, router(&app), closing));
-    let waking = tokio::spawn(hub.clone().run());
     let keep_outcomes_ms = options.config.daemon.keep_outcomes_ms;
     let timers = Timers { engine: engine.clone(), store, clock, rules, keep_outcomes_ms };
-    let ticking = tokio::spawn(timers.run());
+    let at_work = AtWork::begin(&app, tcp, socket, timers);
     claim.announce(&running).map_err(system("the lock file"))?;
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
     (options.on_ready)(&running);
@@ -129,18 +127,41 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         _ = &mut engine_ended => return Err(BootError::EngineLost),
     }
     tracing::info!("ending");
-    // Streams first, since they never end by themselves; then requests; then the engine, which answers them.
-    hub.close();
-    let _ = close.send(());
-    let _ = waking.await;
-    let _ = serving.await;
-    ticking.abort();
+    at_work.end(&app.hub).await;
     engine.stop().await;
     let _ = engine_ended.await;
     let _ = std::fs::remove_file(home.socket());
     tracing::info!("ended");
-    drop(claim);
     Ok(())
+}
+
+/// Everything that runs beside the engine.
+struct AtWork {
+    close: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+    waking: JoinHandle<()>,
+    ticking: JoinHandle<()>,
+}
+
+impl AtWork {
+    fn begin(app: &Arc<App>, tcp: TcpListener, socket: UnixListener, timers: Timers) -> Self {
+        let (close, closing) = oneshot::channel();
+        Self {
+            close,
+            serving: tokio::spawn(serve(tcp, socket, router(app), closing)),
+            waking: tokio::spawn(app.hub.clone().run()),
+            ticking: tokio::spawn(timers.run()),
+        }
+    }
+
+    /// Streams first, since they never end by themselves; then requests, which the engine still answers.
+    async fn end(self, hub: &Hub) {
+        hub.close();
+        let _ = self.close.send(());
+        let _ = self.waking.await;
+        let _ = self.serving.await;
+        self.ticking.abort();
+    }
 }
 
 fn open(home: &Home) -> Result<Arc<dyn Store>, BootError> {

@@ -10,17 +10,18 @@ use crate::query::{Filter, Row};
 /// damaged chain that bites its own tail.
 pub(crate) const ANCESTORS_MAX: usize = 64;
 
+/// Its texts may be borrowed from wherever it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Card {
+pub(crate) struct Card<T = String> {
     pub(crate) id: SessionId,
     /// The event the card is as of.
     pub(crate) as_of: u64,
-    pub(crate) title: Option<String>,
-    pub(crate) agent: Option<String>,
-    pub(crate) owner: String,
-    pub(crate) source: String,
-    pub(crate) workspace: Option<String>,
-    pub(crate) plan: Option<String>,
+    pub(crate) title: Option<T>,
+    pub(crate) agent: Option<T>,
+    pub(crate) owner: T,
+    pub(crate) source: T,
+    pub(crate) workspace: Option<T>,
+    pub(crate) plan: Option<T>,
     pub(crate) parent: Option<SessionId>,
     pub(crate) state: StateName,
     pub(crate) cause: Option<InterruptCause>,
@@ -34,6 +35,33 @@ pub(crate) struct Card {
     pub(crate) last_activity_at: Timestamp,
     /// Changes when what a text filter or an alias would find changes.
     pub(crate) text_sum: i64,
+}
+
+impl Card<&str> {
+    pub(crate) fn into_owned(self) -> Card {
+        Card {
+            id: self.id,
+            as_of: self.as_of,
+            title: self.title.map(str::to_owned),
+            agent: self.agent.map(str::to_owned),
+            owner: self.owner.to_owned(),
+            source: self.source.to_owned(),
+            workspace: self.workspace.map(str::to_owned),
+            plan: self.plan.map(str::to_owned),
+            parent: self.parent,
+            state: self.state,
+            cause: self.cause,
+            stopping: self.stopping,
+            memory_mode: self.memory_mode,
+            archived: self.archived,
+            deleted: self.deleted,
+            turns: self.turns,
+            since: self.since,
+            created_at: self.created_at,
+            last_activity_at: self.last_activity_at,
+            text_sum: self.text_sum,
+        }
+    }
 }
 
 impl Card {

@@ -5,6 +5,7 @@
 //! thread moves them on into the file. Readers see a batch when it has been committed and published in the catalog.
 
 mod boot;
+mod cards;
 mod catalog;
 mod check;
 mod checkpoint;

@@ -40,7 +40,7 @@ pub(super) fn settled(conn: &Connection) -> Result<Pos, StoreError> {
 }
 
 fn settled_sum(value: Pos) -> u32 {
-    Sum::new().bytes(SETTLED.as_bytes()).int(value).done()
+    Sum::default().bytes(SETTLED.as_bytes()).int(value).done()
 }
 
 pub(super) fn store_settled(conn: &Connection, value: Pos) -> rusqlite::Result<()> {

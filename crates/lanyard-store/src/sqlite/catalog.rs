@@ -166,13 +166,12 @@ impl Catalog {
         }
     }
 
-    pub(super) fn put_card(&mut self, sid: Sid, card: &Card) {
+    pub(super) fn put_card<T: AsRef<str>>(&mut self, sid: Sid, card: &Card<T>) {
         self.put_id(sid, card.id);
-        let owner = self.names.intern(Some(&card.owner));
-        let source = self.names.intern(Some(&card.source));
-        let agent = self.names.intern(card.agent.as_deref());
-        let workspace = self.names.intern(card.workspace.as_deref());
-        let plan = self.names.intern(card.plan.as_deref());
+        let mut intern = |text: Option<&T>| self.names.intern(text.map(T::as_ref));
+        let (owner, source) = (intern(Some(&card.owner)), intern(Some(&card.source)));
+        let (agent, workspace, plan) =
+            (intern(card.agent.as_ref()), intern(card.workspace.as_ref()), intern(card.plan.as_ref()));
         if let Some(facts) = self.slot(sid) {
             *facts = Facts {
                 id: card.id,

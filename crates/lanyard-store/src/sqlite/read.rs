@@ -14,9 +14,9 @@ use crate::card::Card;
 use crate::error::StoreError;
 use crate::fold::Fold;
 use crate::journal::{Damage, StoredEvent};
+use crate::sqlite::cards;
 use crate::sqlite::rows::{
-    CARD_COLUMNS, EventRow, Head, Judged, Pos, Sid, is_damage, read_card, read_event, read_record, signed,
-    unsigned,
+    EventRow, Head, Judged, Pos, Sid, is_damage, read_event, read_record, signed, unsigned,
 };
 
 /// Events between two marks of a session.
@@ -299,9 +299,9 @@ pub(super) fn record(conn: &Connection, sid: Sid) -> Result<Result<Session, Stri
 
 /// The card as its row says.
 pub(super) fn stored_card(conn: &Connection, sid: Sid) -> Result<Option<Card>, StoreError> {
-    let mut get = conn.prepare_cached(&format!("SELECT {CARD_COLUMNS} FROM sessions WHERE sid = ?1"))?;
-    let card = get.query_row([sid], |row| Ok(read_card(row))).optional();
-    Ok(undamaged(card)?.flatten().flatten().map(|(_, card)| card))
+    let mut get = conn.prepare_cached(cards::GET)?;
+    let card = get.query_row([sid], |row| Ok(cards::read(row).map(|(_, card)| card.into_owned()))).optional();
+    Ok(undamaged(card)?.flatten().flatten())
 }
 
 /// The card from wherever it can still be had: its row, the record, the log.

@@ -43,34 +43,25 @@ pub(super) enum Judged<T> {
     Unreadable(String),
 }
 
-/// A checksum over a row's values. Numbers and lengths have a fixed width, so no two rows give the same bytes.
-pub(super) struct Sum(crc32fast::Hasher);
+/// A checksum over a row's values. Numbers and lengths have a fixed width, so no two rows give the same bytes; they
+/// are put together first, because a checksum of many small pieces takes longer than of one large one.
+#[derive(Default)]
+pub(super) struct Sum(Vec<u8>);
 
 impl Sum {
-    pub(super) fn new() -> Self {
-        Self(crc32fast::Hasher::new())
-    }
-
     pub(super) fn int(mut self, value: i64) -> Self {
-        self.0.update(&value.to_le_bytes());
+        self.0.extend_from_slice(&value.to_le_bytes());
         self
     }
 
     pub(super) fn bytes(mut self, value: &[u8]) -> Self {
-        self.0.update(&(value.len() as u64).to_le_bytes());
-        self.0.update(value);
+        self.0.extend_from_slice(&(value.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(value);
         self
     }
 
-    pub(super) fn text(self, value: Option<&str>) -> Self {
-        match value {
-            Some(value) => self.int(1).bytes(value.as_bytes()),
-            None => self.int(0),
-        }
-    }
-
     pub(super) fn done(self) -> u32 {
-        self.0.finalize()
+        crc32fast::hash(&self.0)
     }
 }
 
@@ -103,22 +94,18 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
 }
 
 pub(super) fn event_sum(pos: Pos, sid: Sid, seq: i64, prev: Pos, at: i64, body: &[u8]) -> u32 {
-    let mut head = [0; 40];
-    for (slot, value) in head.chunks_exact_mut(8).zip([pos, sid, seq, prev, at]) {
-        slot.copy_from_slice(&value.to_le_bytes());
-    }
     let mut sum = crc32fast::Hasher::new();
-    sum.update(&head);
+    sum.update(packed([pos, sid, seq, prev, at]).as_flattened());
     sum.update(body);
     sum.finalize()
 }
 
 /// A damaged page can turn any column into anything; a wrong type is damage, not a defect of this program.
-fn column<T: FromSql>(row: &Row<'_>, at: usize) -> Option<T> {
+pub(super) fn column<T: FromSql>(row: &Row<'_>, at: usize) -> Option<T> {
     row.get_ref(at).ok().and_then(|value| T::column_result(value).ok())
 }
 
-fn blob<'a>(row: &'a Row<'_>, at: usize) -> Option<&'a [u8]> {
+pub(super) fn blob<'a>(row: &'a Row<'_>, at: usize) -> Option<&'a [u8]> {
     match row.get_ref(at) {
         Ok(ValueRef::Blob(bytes)) => Some(bytes),
         Ok(ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_)) | Err(_) => None,
@@ -149,7 +136,12 @@ pub(super) fn read_event(row: &Row<'_>) -> Judged<EventRow> {
 }
 
 pub(super) fn head_sum(sid: Sid, head: &Head) -> u32 {
-    Sum::new().int(sid).int(signed(head.seq)).int(head.pos).int(head.at).done()
+    crc32fast::hash(packed([sid, signed(head.seq), head.pos, head.at]).as_flattened())
+}
+
+/// Numbers as the checksums take them.
+fn packed<const N: usize>(numbers: [i64; N]) -> [[u8; 8]; N] {
+    numbers.map(i64::to_le_bytes)
 }
 
 pub(super) const HEAD_COLUMNS: &str = "sid, seq, pos, at, crc";
@@ -160,103 +152,8 @@ pub(super) fn read_head(row: &Row<'_>) -> Option<(Sid, Head)> {
     (column::<u32>(row, 4)? == head_sum(sid, &head)).then_some((sid, head))
 }
 
-pub(super) const CARD_COLUMNS: &str = "sid, id, as_of, title, agent, owner, source, workspace, plan, parent, state, \
-     cause, stopping, memory_mode, archived, deleted, turns, since, created_at, last_activity_at, text_sum, crc";
-
-pub(super) const PUT_CARD: &str = "INSERT OR REPLACE INTO sessions (sid, id, as_of, title, agent, owner, source, \
-     workspace, plan, parent, state, cause, stopping, memory_mode, archived, deleted, turns, since, created_at, \
-     last_activity_at, text_sum, crc) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)";
-
-fn card_sum(sid: Sid, card: &Card) -> u32 {
-    Sum::new()
-        .int(sid)
-        .bytes(&id_bytes(card.id))
-        .int(signed(card.as_of))
-        .text(card.title.as_deref())
-        .text(card.agent.as_deref())
-        .text(Some(&card.owner))
-        .text(Some(&card.source))
-        .text(card.workspace.as_deref())
-        .text(card.plan.as_deref())
-        .bytes(&card.parent.map(id_bytes).unwrap_or_default())
-        .text(Some(card.state.as_str()))
-        .text(card.cause.map(InterruptCause::as_str))
-        .int(i64::from(card.stopping))
-        .text(Some(card.memory_mode.as_str()))
-        .int(i64::from(card.archived))
-        .int(i64::from(card.deleted))
-        .int(signed(card.turns))
-        .int(card.since.as_millis())
-        .int(card.created_at.as_millis())
-        .int(card.last_activity_at.as_millis())
-        .int(card.text_sum)
-        .done()
-}
-
-pub(super) fn put_card(statement: &mut CachedStatement<'_>, sid: Sid, card: &Card) -> rusqlite::Result<()> {
-    statement.execute(rusqlite::params![
-        sid,
-        id_bytes(card.id),
-        signed(card.as_of),
-        card.title,
-        card.agent,
-        card.owner,
-        card.source,
-        card.workspace,
-        card.plan,
-        card.parent.map(id_bytes),
-        card.state.as_str(),
-        card.cause.map(InterruptCause::as_str),
-        card.stopping,
-        card.memory_mode.as_str(),
-        card.archived,
-        card.deleted,
-        signed(card.turns),
-        card.since.as_millis(),
-        card.created_at.as_millis(),
-        card.last_activity_at.as_millis(),
-        card.text_sum,
-        card_sum(sid, card),
-    ])?;
-    Ok(())
-}
-
-/// Reads a row of `CARD_COLUMNS`; nothing when it is not as it was written.
-pub(super) fn read_card(row: &Row<'_>) -> Option<(Sid, Card)> {
-    let sid = column(row, 0)?;
-    let id = |at| Some(SessionId::from_u128(u128::from_be_bytes(blob(row, at)?.try_into().ok()?)));
-    let time = |at| Some(Timestamp::from_millis(column(row, at)?));
-    let state: String = column(row, 10)?;
-    let cause: Option<String> = column(row, 11)?;
-    let memory_mode: String = column(row, 13)?;
-    let card = Card {
-        id: id(1)?,
-        as_of: unsigned(column(row, 2)?),
-        title: column(row, 3)?,
-        agent: column(row, 4)?,
-        owner: column(row, 5)?,
-        source: column(row, 6)?,
-        workspace: column(row, 7)?,
-        plan: column(row, 8)?,
-        parent: id(9),
-        state: StateName::ALL.into_iter().find(|name| name.as_str() == state)?,
-        cause: InterruptCause::ALL.into_iter().find(|name| cause.as_deref() == Some(name.as_str())),
-        stopping: column(row, 12)?,
-        memory_mode: MemoryMode::ALL.into_iter().find(|mode| mode.as_str() == memory_mode)?,
-        archived: column(row, 14)?,
-        deleted: column(row, 15)?,
-        turns: unsigned(column(row, 16)?),
-        since: time(17)?,
-        created_at: time(18)?,
-        last_activity_at: time(19)?,
-        text_sum: column(row, 20)?,
-    };
-    (column::<u32>(row, 21)? == card_sum(sid, &card)).then_some((sid, card))
-}
-
 pub(super) fn record_sum(sid: Sid, as_of: u64, body: &[u8]) -> u32 {
-    Sum::new().int(sid).int(signed(as_of)).bytes(body).done()
+    Sum::default().int(sid).int(signed(as_of)).bytes(body).done()
 }
 
 pub(super) fn encode_record(session: &Session) -> Result<Vec<u8>, StoreError> {

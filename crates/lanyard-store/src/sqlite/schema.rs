@@ -59,27 +59,8 @@ const LOG: &str = "
 const PROJECTED: &str = "
     CREATE TABLE sessions (
         sid INTEGER PRIMARY KEY,
-        id BLOB NOT NULL,
-        as_of INTEGER NOT NULL,
-        title TEXT,
-        agent TEXT,
-        owner TEXT NOT NULL,
-        source TEXT NOT NULL,
-        workspace TEXT,
-        plan TEXT,
-        parent BLOB,
-        state TEXT NOT NULL,
-        cause TEXT,
-        stopping INTEGER NOT NULL,
-        memory_mode TEXT NOT NULL,
-        archived INTEGER NOT NULL,
-        deleted INTEGER NOT NULL,
-        turns INTEGER NOT NULL,
-        since INTEGER NOT NULL,
-        created_at INTEGER NOT NULL,
-        last_activity_at INTEGER NOT NULL,
-        text_sum INTEGER NOT NULL,
-        crc INTEGER NOT NULL
+        crc INTEGER NOT NULL,
+        card BLOB NOT NULL
     );
     CREATE TABLE records (
         sid INTEGER PRIMARY KEY,

@@ -59,7 +59,7 @@ impl Tokens for SqliteJournal {
 
 fn sum(id: &[u8], hash: &[u8], actor: &str, session: Option<&[u8; 16]>, created_at: i64) -> u32 {
     let session = session.map(<[u8; 16]>::as_slice).unwrap_or_default();
-    Sum::new().bytes(id).bytes(hash).text(Some(actor)).bytes(session).int(created_at).done()
+    Sum::default().bytes(id).bytes(hash).bytes(actor.as_bytes()).bytes(session).int(created_at).done()
 }
 
 /// Reads `id, hash, actor, session, created_at, crc`; nothing when it is not as it was written.

@@ -15,12 +15,13 @@ use crate::card::{Card, search_text};
 use crate::error::StoreError;
 use crate::journal::{Batch, KeptOutcome};
 use crate::sqlite::boot::store_settled;
+use crate::sqlite::cards;
 use crate::sqlite::catalog::Catalog;
 use crate::sqlite::heads::Elevator;
 use crate::sqlite::plan::{Change, Plan};
 use crate::sqlite::read::MARK_EVERY;
 use crate::sqlite::rows::{
-    Head, PUT_CARD, Pos, Sid, Sum, encode_record, event_sum, head_sum, put_card, record_sum, signed,
+    Head, Pos, Sid, Sum, encode_record, event_sum, head_sum, record_sum, signed,
 };
 
 /// How long the writer waits for readers when it has to reset the write-ahead log itself.
@@ -170,7 +171,7 @@ pub(super) fn write_session(
     session: &Session,
     change: Change,
 ) -> Result<(), StoreError> {
-    put_card(&mut conn.prepare_cached(PUT_CARD)?, sid, card)?;
+    cards::put(&mut conn.prepare_cached(cards::PUT)?, sid, card)?;
     let body = encode_record(session)?;
     let mut put = conn
         .prepare_cached("INSERT OR REPLACE INTO records (sid, as_of, crc, body) VALUES (?1, ?2, ?3, ?4)")?;
@@ -206,7 +207,7 @@ fn write_outcomes(conn: &Connection, outcomes: &[KeptOutcome]) -> Result<(), Sto
 }
 
 pub(super) fn outcome_sum(key: &[u8], request: &[u8], at: i64, body: &[u8]) -> u32 {
-    Sum::new().bytes(key).bytes(request).int(at).bytes(body).done()
+    Sum::default().bytes(key).bytes(request).int(at).bytes(body).done()
 }
 
 pub(super) fn write_heads(

@@ -34,16 +34,16 @@ impl People {
         };
         let observer = with(r#"{"role":"observer","name":"wall screen"}"#);
         let agent = with(&format!(r#"{{"role":"agent","name":"executor","session":"{session}"}}"#));
-        Self { session, other, observer, agent, operator, daemon }
+        Self { daemon, session, other, operator, observer, agent }
     }
+}
 
-    /// Uses a route on a session; whether it works is another matter, only who gets past the gate counts.
-    fn knock(&self, caller: &Caller, route: &Route, session: &str) -> Answer {
-        let path = format!("/api/v1{}", route.path).replace("{id}", session).replace("{note}", "x");
-        let path = path.replace("{token}", "x");
-        let body = (route.method != "get").then_some("{}");
-        caller.try_request(&route.method.to_uppercase(), &path, &[], body).unwrap()
-    }
+/// Uses a route on a session; whether it works is another matter, only who gets past the gate counts.
+fn knock(caller: &Caller, route: &Route, session: &str) -> Answer {
+    let path = format!("/api/v1{}", route.path).replace("{id}", session).replace("{note}", "x");
+    let path = path.replace("{token}", "x");
+    let body = (route.method != "get").then_some("{}");
+    caller.try_request(&route.method.to_uppercase(), &path, &[], body).unwrap()
 }
 
 fn is_turned_away(answer: &Answer) -> bool {
@@ -61,9 +61,9 @@ fn every_route_lets_in_exactly_whom_its_row_says() {
     for route in &routes {
         let name = route.name;
         let nobody = Caller { token: String::new(), ..people.operator.clone() };
-        assert_eq!(people.knock(&nobody, route, &people.session).code(), "token_missing", "{name}");
+        assert_eq!(knock(&nobody, route, &people.session).code(), "token_missing", "{name}");
         let stranger = Caller { token: "lyd_guess".to_owned(), ..people.operator.clone() };
-        assert_eq!(people.knock(&stranger, route, &people.session).status, 401, "{name}");
+        assert_eq!(knock(&stranger, route, &people.session).status, 401, "{name}");
 
         let (observer, own, other) = match route.access {
             Access::Look => (true, true, false),
@@ -72,15 +72,15 @@ fn every_route_lets_in_exactly_whom_its_row_says() {
             Access::Operate => (false, false, false),
         };
         let own = own && route.path.contains("{id}");
-        let answer = people.knock(&people.observer, route, &people.session);
+        let answer = knock(&people.observer, route, &people.session);
         assert_eq!(!is_turned_away(&answer), observer, "observer on {name}: {}", answer.text());
-        let answer = people.knock(&people.agent, route, &people.session);
+        let answer = knock(&people.agent, route, &people.session);
         assert_eq!(!is_turned_away(&answer), own, "agent on its own session, {name}: {}", answer.text());
-        let answer = people.knock(&people.agent, route, &people.other);
+        let answer = knock(&people.agent, route, &people.other);
         assert_eq!(!is_turned_away(&answer), other, "agent on another session, {name}: {}", answer.text());
     }
     for route in &routes {
-        let answer = people.knock(&people.operator, route, &people.other);
+        let answer = knock(&people.operator, route, &people.other);
         assert!(!is_turned_away(&answer), "operator on {}: {}", route.name, answer.text());
     }
 }

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -205,7 +204,7 @@ fn following_a_log_goes_on_over_a_restart() {
 fn half_a_request_does_not_hold_a_place_for_ever() {
     let daemon = Daemon::start(Setup::default());
     let mut stream = UnixStream::connect(daemon.caller().socket).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(b"GET /api/v1/status HTTP/1.1\r\nhost: loc").unwrap();
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest);

@@ -281,17 +281,15 @@ pub(crate) fn exchange(
 }
 
 pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> String {
-    let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+    let mut lines = vec![format!("{method} {path} HTTP/1.1"), "connection: close".to_owned()];
     if let Some(body) = body {
-        head += &format!("content-length: {}\r\n", body.len());
+        lines.push(format!("content-length: {}", body.len()));
         if !headers.iter().any(|(name, _)| *name == "content-type") {
-            head += "content-type: application/json\r\n";
+            lines.push("content-type: application/json".to_owned());
         }
     }
-    for (name, value) in headers {
-        head += &format!("{name}: {value}\r\n");
-    }
-    head + "\r\n"
+    lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
+    lines.join("\r\n") + "\r\n\r\n"
 }
 
 pub(crate) fn read_head(reader: &mut impl BufRead) -> std::io::Result<Answer> {

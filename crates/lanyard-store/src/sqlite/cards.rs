@@ -1,0 +1,168 @@
+//! Cards as bytes. Opening the journal reads all of them, so a card is one value that is checked and taken apart in
+//! place, without copying its texts. States and modes are written as words: their order may change, their names not.
+
+use lanyard_core::session::{InterruptCause, StateName};
+use lanyard_core::{MemoryMode, SessionId, Timestamp};
+use rusqlite::{CachedStatement, Row};
+
+use crate::card::Card;
+use crate::sqlite::rows::{Sid, blob, column};
+
+/// The first byte, so that another layout can be told from this one.
+const LAYOUT: u8 = 1;
+
+pub(super) const GET: &str = "SELECT sid, crc, card FROM sessions WHERE sid = ?1";
+pub(super) const GET_ALL: &str = "SELECT sid, crc, card FROM sessions ORDER BY sid";
+pub(super) const PUT: &str = "INSERT OR REPLACE INTO sessions (sid, crc, card) VALUES (?1, ?2, ?3)";
+
+pub(super) fn put(statement: &mut CachedStatement<'_>, sid: Sid, card: &Card) -> rusqlite::Result<()> {
+    let bytes = encode(card);
+    statement.execute((sid, sum(sid, &bytes), bytes))?;
+    Ok(())
+}
+
+/// Reads `sid, crc, card`; nothing when it is not as it was written.
+pub(super) fn read<'a>(row: &'a Row<'_>) -> Option<(Sid, Card<&'a str>)> {
+    let (sid, bytes) = (column(row, 0)?, blob(row, 2)?);
+    if column::<u32>(row, 1)? != sum(sid, bytes) {
+        return None;
+    }
+    Some((sid, decode(bytes)?))
+}
+
+fn sum(sid: Sid, bytes: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(bytes);
+    sum.update(&sid.to_le_bytes());
+    sum.finalize()
+}
+
+fn encode(card: &Card) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(256);
+    bytes.push(LAYOUT);
+    bytes.extend_from_slice(&card.id.as_u128().to_le_bytes());
+    // No session has number 0.
+    bytes.extend_from_slice(&card.parent.map_or(0, SessionId::as_u128).to_le_bytes());
+    bytes.extend_from_slice(&card.as_of.to_le_bytes());
+    bytes.extend_from_slice(&card.turns.to_le_bytes());
+    for time in [card.since, card.created_at, card.last_activity_at] {
+        bytes.extend_from_slice(&time.as_millis().to_le_bytes());
+    }
+    bytes.extend_from_slice(&card.text_sum.to_le_bytes());
+    bytes.extend([card.stopping, card.archived, card.deleted].map(u8::from));
+    put_text(&mut bytes, Some(card.state.as_str()));
+    put_text(&mut bytes, card.cause.map(InterruptCause::as_str));
+    put_text(&mut bytes, Some(card.memory_mode.as_str()));
+    put_text(&mut bytes, Some(&card.owner));
+    put_text(&mut bytes, Some(&card.source));
+    for text in [&card.title, &card.agent, &card.workspace, &card.plan] {
+        put_text(&mut bytes, text.as_deref());
+    }
+    bytes
+}
+
+/// The length plus one, or zero for no text at all; then the text.
+fn put_text(bytes: &mut Vec<u8>, text: Option<&str>) {
+    let length = text.map_or(0, |text| u32::try_from(text.len()).unwrap_or(u32::MAX - 1) + 1);
+    bytes.extend_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(text.unwrap_or_default().as_bytes());
+}
+
+fn decode(bytes: &[u8]) -> Option<Card<&str>> {
+    let mut rest = Rest(bytes);
+    if rest.take::<1>()? != [LAYOUT] {
+        return None;
+    }
+    let mut card = Card {
+        id: SessionId::from_u128(u128::from_le_bytes(rest.take()?)),
+        parent: Some(u128::from_le_bytes(rest.take()?)).filter(|id| *id != 0).map(SessionId::from_u128),
+        as_of: u64::from_le_bytes(rest.take()?),
+        turns: u64::from_le_bytes(rest.take()?),
+        since: rest.time()?,
+        created_at: rest.time()?,
+        last_activity_at: rest.time()?,
+        text_sum: i64::from_le_bytes(rest.take()?),
+        stopping: rest.take::<1>()? != [0],
+        archived: rest.take::<1>()? != [0],
+        deleted: rest.take::<1>()? != [0],
+        state: rest.word(StateName::ALL, StateName::as_str)??,
+        cause: rest.word(InterruptCause::ALL, InterruptCause::as_str)?,
+        memory_mode: rest.word(MemoryMode::ALL, MemoryMode::as_str)??,
+        owner: rest.text()??,
+        source: rest.text()??,
+        title: None,
+        agent: None,
+        workspace: None,
+        plan: None,
+    };
+    for text in [&mut card.title, &mut card.agent, &mut card.workspace, &mut card.plan] {
+        *text = rest.text()?;
+    }
+    rest.0.is_empty().then_some(card)
+}
+
+/// What is still to be taken apart.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    fn time(&mut self) -> Option<Timestamp> {
+        Some(Timestamp::from_millis(i64::from_le_bytes(self.take()?)))
+    }
+
+    /// The outer `None` is damage, the inner one no text.
+    fn text(&mut self) -> Option<Option<&'a str>> {
+        let Some(length) = u32::from_le_bytes(self.take()?).checked_sub(1) else { return Some(None) };
+        let (text, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
+        self.0 = rest;
+        Some(Some(std::str::from_utf8(text).ok()?))
+    }
+
+    fn word<T: Copy, const N: usize>(&mut self, all: [T; N], name: fn(T) -> &'static str) -> Option<Option<T>> {
+        let Some(word) = self.text()? else { return Some(None) };
+        Some(Some(all.into_iter().find(|one| name(*one) == word)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_comes_back_as_it_was_and_no_part_of_it_passes_for_one() {
+        let time = Timestamp::from_millis;
+        let mut card = Card {
+            id: SessionId::from_u128(7),
+            as_of: 9,
+            title: Some("Größe".to_owned()),
+            agent: None,
+            owner: String::new(),
+            source: "api".to_owned(),
+            workspace: Some(String::new()),
+            plan: Some("p".to_owned()),
+            parent: Some(SessionId::from_u128(8)),
+            state: StateName::Interrupted,
+            cause: Some(InterruptCause::HostLost),
+            stopping: true,
+            memory_mode: MemoryMode::Selective,
+            archived: false,
+            deleted: true,
+            turns: 3,
+            since: time(-1),
+            created_at: time(1),
+            last_activity_at: time(2),
+            text_sum: -5,
+        };
+        for cause in [Some(InterruptCause::HostLost), None] {
+            card.cause = cause;
+            let bytes = encode(&card);
+            assert_eq!(decode(&bytes).map(Card::into_owned), Some(card.clone()));
+            assert!((0..bytes.len()).all(|end| decode(&bytes[..end]).is_none()));
+        }
+    }
+}
