@@ -71,6 +71,8 @@ pub struct SqliteJournal {
     catalog: RwLock<Catalog>,
     writer: Mutex<Writer>,
     pool: Pool,
+    /// One connection for what the engine asks while it decides: it must not wait for anyone's long read.
+    prompt: Pool,
     checkpointer: Checkpointer,
     /// Held for as long as the journal is open: two processes would give the same numbers to different events.
     _lock: File,
@@ -90,6 +92,7 @@ impl SqliteJournal {
         })?;
         let writer = Writer { conn: Some(conn), elevator, end, wal_pages, asked_at: 0, failed: None };
         let readers = (0..options.readers.max(1)).map(|_| open::reader(path)).collect::<Result<_, _>>();
+        let prompt = open::reader(path).map_err(explain)?;
         let checkpointing = open::writer(path, None).map_err(explain)?;
         let checkpointer = Checkpointer::start(checkpointing, options.failpoint.clone())
             .map_err(|source| StoreError::Io { path: path.clone(), source })?;
@@ -97,6 +100,7 @@ impl SqliteJournal {
             catalog: RwLock::new(catalog),
             writer: Mutex::new(writer),
             pool: Pool::new(readers.map_err(explain)?),
+            prompt: Pool::new(vec![prompt]),
             checkpointer,
             options,
             _lock: lock,
@@ -164,6 +168,7 @@ impl Drop for SqliteJournal {
     fn drop(&mut self) {
         self.checkpointer.stop();
         self.pool.close();
+        self.prompt.close();
         let mut writer = self.writer();
         if writer.failed.is_some() {
             return;
@@ -268,7 +273,7 @@ impl Journal for SqliteJournal {
     }
 
     fn outcome(&self, key: &KeyHash) -> Result<Option<KeptOutcome>, StoreError> {
-        self.pool.read(|conn| {
+        self.prompt.read(|conn| {
             let mut get =
                 conn.prepare_cached("SELECT request, at, crc, outcome FROM outcomes WHERE key = ?1")?;
             let kept = get.query_row([key], |row| {

@@ -3,19 +3,18 @@
 //! Heads and cards are projections. Where one is damaged or missing it is made again from the record or the log, and
 //! the rest is not disturbed.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use lanyard_core::SessionId;
 use lanyard_core::session::Envelope;
 use rusqlite::{Connection, Row};
 
 use crate::error::StoreError;
+use crate::sqlite::cards;
 use crate::sqlite::catalog::{Catalog, Facts};
 use crate::sqlite::heads::Elevator;
-use crate::sqlite::read::{Log, card, last_pos, scan, undamaged};
-use crate::sqlite::rows::{
-    CARD_COLUMNS, EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, Sum, read_card, read_head,
-};
+use crate::sqlite::read::{Log, card, last_pos, record, scan, undamaged};
+use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, Sum, read_head};
 
 /// What the writer needs to go on.
 pub(super) struct Boot {
@@ -50,27 +49,25 @@ pub(super) fn store_settled(conn: &Connection, value: Pos) -> rusqlite::Result<(
 }
 
 pub(super) fn boot(conn: &Connection) -> Result<Boot, StoreError> {
-    let mut reading = Reading::default();
-    reading.sound &= each_row(conn, &format!("SELECT {HEAD_COLUMNS} FROM heads ORDER BY sid"), |row| {
-        let head = read_head(row);
-        head.map(|(sid, head)| reading.heads.insert(sid, head)).is_some()
+    let mut reading =
+        Reading { catalog: Catalog::default(), dirty: BTreeSet::new(), ids: HashMap::new(), sound: true };
+    let sessions = conn.query_row("SELECT max(sid) FROM sessions", [], |row| row.get::<_, Option<Sid>>(0));
+    reading.catalog.expect_sessions(undamaged(sessions)?.flatten().unwrap_or(0));
+    let cards = each_row(conn, cards::GET_ALL, |row| {
+        cards::read(row).map(|(sid, card)| reading.catalog.put_card(sid, &card)).is_some()
     })?;
-    reading.sound &= each_row(conn, &format!("SELECT {CARD_COLUMNS} FROM sessions ORDER BY sid"), |row| {
-        let card = read_card(row);
-        card.map(|(sid, card)| reading.catalog.put_card(sid, &card)).is_some()
+    let heads = each_row(conn, &format!("SELECT {HEAD_COLUMNS} FROM heads ORDER BY sid"), |row| {
+        read_head(row).map(|(sid, head)| reading.catalog.put_head(sid, head)).is_some()
     })?;
+    reading.sound = cards && heads;
     let settled = settled(conn)?;
-    let mut end = last_pos(conn)?;
     scan(conn, settled, Pos::MAX, |_, row| reading.tail(row))?;
     if !reading.is_sound() {
         tracing::warn!("heads or cards are damaged; reading the whole log");
         scan(conn, 0, Pos::MAX, |_, row| reading.tail(row))?;
     }
-    for (&sid, &head) in &reading.heads {
-        end = end.max(head.pos);
-        reading.catalog.put_head(sid, head);
-    }
     reading.complete(conn)?;
+    let end = reading.catalog.all().map(|(_, facts)| facts.head.pos).fold(last_pos(conn)?, Pos::max);
     let elevator = Elevator::new(settled, end, reading.dirty);
     Ok(Boot { catalog: reading.catalog, elevator, end })
 }
@@ -97,7 +94,6 @@ pub(super) fn each_row(
 
 struct Reading {
     catalog: Catalog,
-    heads: BTreeMap<Sid, Head>,
     /// Sessions whose head on disk is behind the log.
     dirty: BTreeSet<Sid>,
     /// Ids as events tell them, of sessions that have no card.
@@ -106,35 +102,23 @@ struct Reading {
     sound: bool,
 }
 
-impl Default for Reading {
-    fn default() -> Self {
-        Self {
-            catalog: Catalog::default(),
-            heads: BTreeMap::new(),
-            dirty: BTreeSet::new(),
-            ids: HashMap::new(),
-            sound: true,
-        }
-    }
-}
-
 impl Reading {
     /// An event after the point up to which heads are known to be true.
     fn tail(&mut self, row: Judged<EventRow>) {
-        let row = match row {
-            Judged::Intact(row) => row,
+        let known = |sid| self.catalog.facts(sid).map_or_else(Head::default, |facts| facts.head);
+        let (head, row) = match row {
+            Judged::Intact(row) => (Head::at(&row), row),
             // Most of a row is its body: its number is believed when it is just the one that is due.
-            Judged::Suspect(row) if self.heads.get(&row.sid).is_some_and(|head| head.seq + 1 == row.seq) => {
-                row
+            Judged::Suspect(row) if row.seq > 1 && row.seq == known(row.sid).seq + 1 => {
+                (known(row.sid).advanced(row.seq, row.pos, row.at), row)
             }
             Judged::Suspect(_) | Judged::Unreadable(_) => return self.sound = false,
         };
-        let head = self.heads.entry(row.sid).or_default();
-        if row.seq > head.seq {
-            *head = Head { seq: row.seq, pos: row.pos, at: row.at };
+        let carded = self.catalog.facts(row.sid).is_some_and(Facts::is_carded);
+        if head.seq > known(row.sid).seq {
+            self.catalog.put_head(row.sid, head);
             self.dirty.insert(row.sid);
         }
-        let carded = self.catalog.facts(row.sid).is_some_and(Facts::is_carded);
         if !carded
             && !self.ids.contains_key(&row.sid)
             && let Ok(envelope) = serde_json::from_slice::<Envelope>(&row.body)
@@ -143,21 +127,17 @@ impl Reading {
         }
     }
 
-    /// Whether heads and cards tell of the same sessions, without a hole.
+    /// Whether every session has both a head and a card.
     fn is_sound(&self) -> bool {
-        let dense = self.heads.keys().copied().eq(1..=self.catalog.last_sid());
-        let carded =
-            (1..=self.catalog.last_sid()).all(|sid| self.catalog.facts(sid).is_some_and(Facts::is_carded));
-        self.sound && dense && carded
+        self.sound && self.catalog.all().all(|(_, facts)| facts.is_carded() && facts.head.seq > 0)
     }
 
     /// Makes the cards that are missing.
     fn complete(&mut self, conn: &Connection) -> Result<(), StoreError> {
-        for (&sid, &head) in &self.heads {
-            if self.catalog.facts(sid).is_some_and(Facts::is_carded) {
-                continue;
-            }
-            let record = crate::sqlite::read::record(conn, sid)?.ok();
+        let bare = self.catalog.all().filter(|(_, facts)| !facts.is_carded() && facts.head.seq > 0);
+        let bare: Vec<(Sid, Head)> = bare.map(|(sid, facts)| (sid, facts.head)).collect();
+        for (sid, head) in bare {
+            let record = record(conn, sid)?.ok();
             let Some(id) = record.map(|session| session.id).or_else(|| self.ids.get(&sid).copied()) else {
                 tracing::error!(sid, "a session cannot be told from the log");
                 continue;

@@ -27,7 +27,7 @@ pub(super) fn read<'a>(row: &'a Row<'_>) -> Option<(Sid, Card<&'a str>)> {
     if column::<u32>(row, 1)? != sum(sid, bytes) {
         return None;
     }
-    Some((sid, decode(bytes)?))
+    Some((sid, decode(bytes).ok()?))
 }
 
 fn sum(sid: Sid, bytes: &[u8]) -> u32 {
@@ -68,10 +68,14 @@ fn put_text(bytes: &mut Vec<u8>, text: Option<&str>) {
     bytes.extend_from_slice(text.unwrap_or_default().as_bytes());
 }
 
-fn decode(bytes: &[u8]) -> Option<Card<&str>> {
+/// The bytes are not a card.
+#[derive(Debug)]
+struct Torn;
+
+fn decode(bytes: &[u8]) -> Result<Card<&str>, Torn> {
     let mut rest = Rest(bytes);
     if rest.take::<1>()? != [LAYOUT] {
-        return None;
+        return Err(Torn);
     }
     let mut card = Card {
         id: SessionId::from_u128(u128::from_le_bytes(rest.take()?)),
@@ -85,11 +89,11 @@ fn decode(bytes: &[u8]) -> Option<Card<&str>> {
         stopping: rest.take::<1>()? != [0],
         archived: rest.take::<1>()? != [0],
         deleted: rest.take::<1>()? != [0],
-        state: rest.word(StateName::ALL, StateName::as_str)??,
+        state: rest.word(StateName::ALL, StateName::as_str)?.ok_or(Torn)?,
         cause: rest.word(InterruptCause::ALL, InterruptCause::as_str)?,
-        memory_mode: rest.word(MemoryMode::ALL, MemoryMode::as_str)??,
-        owner: rest.text()??,
-        source: rest.text()??,
+        memory_mode: rest.word(MemoryMode::ALL, MemoryMode::as_str)?.ok_or(Torn)?,
+        owner: rest.text()?.ok_or(Torn)?,
+        source: rest.text()?.ok_or(Torn)?,
         title: None,
         agent: None,
         workspace: None,
@@ -98,34 +102,38 @@ fn decode(bytes: &[u8]) -> Option<Card<&str>> {
     for text in [&mut card.title, &mut card.agent, &mut card.workspace, &mut card.plan] {
         *text = rest.text()?;
     }
-    rest.0.is_empty().then_some(card)
+    if rest.0.is_empty() { Ok(card) } else { Err(Torn) }
 }
 
 /// What is still to be taken apart.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.0.split_first_chunk::<N>()?;
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Torn> {
+        let (head, rest) = self.0.split_first_chunk::<N>().ok_or(Torn)?;
         self.0 = rest;
-        Some(*head)
+        Ok(*head)
     }
 
-    fn time(&mut self) -> Option<Timestamp> {
-        Some(Timestamp::from_millis(i64::from_le_bytes(self.take()?)))
+    fn time(&mut self) -> Result<Timestamp, Torn> {
+        Ok(Timestamp::from_millis(i64::from_le_bytes(self.take()?)))
     }
 
-    /// The outer `None` is damage, the inner one no text.
-    fn text(&mut self) -> Option<Option<&'a str>> {
-        let Some(length) = u32::from_le_bytes(self.take()?).checked_sub(1) else { return Some(None) };
-        let (text, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
+    fn text(&mut self) -> Result<Option<&'a str>, Torn> {
+        let Some(length) = u32::from_le_bytes(self.take()?).checked_sub(1) else { return Ok(None) };
+        let length = usize::try_from(length).map_err(|_| Torn)?;
+        let (text, rest) = self.0.split_at_checked(length).ok_or(Torn)?;
         self.0 = rest;
-        Some(Some(std::str::from_utf8(text).ok()?))
+        std::str::from_utf8(text).map(Some).map_err(|_| Torn)
     }
 
-    fn word<T: Copy, const N: usize>(&mut self, all: [T; N], name: fn(T) -> &'static str) -> Option<Option<T>> {
-        let Some(word) = self.text()? else { return Some(None) };
-        Some(Some(all.into_iter().find(|one| name(*one) == word)?))
+    fn word<T: Copy, const N: usize>(
+        &mut self,
+        all: [T; N],
+        name: fn(T) -> &'static str,
+    ) -> Result<Option<T>, Torn> {
+        let Some(word) = self.text()? else { return Ok(None) };
+        all.into_iter().find(|one| name(*one) == word).map(Some).ok_or(Torn)
     }
 }
 
@@ -161,8 +169,8 @@ mod tests {
         for cause in [Some(InterruptCause::HostLost), None] {
             card.cause = cause;
             let bytes = encode(&card);
-            assert_eq!(decode(&bytes).map(Card::into_owned), Some(card.clone()));
-            assert!((0..bytes.len()).all(|end| decode(&bytes[..end]).is_none()));
+            assert_eq!(decode(&bytes).unwrap().into_owned(), card);
+            assert!((0..bytes.len()).all(|end| decode(&bytes[..end]).is_err()));
         }
     }
 }

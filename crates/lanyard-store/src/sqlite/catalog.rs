@@ -5,6 +5,7 @@
 //! kept on disk for any of them.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use lanyard_core::session::{Lineage, StateName};
 use lanyard_core::{MemoryMode, SessionId, Timestamp};
@@ -20,7 +21,7 @@ pub(super) const CHUNK: usize = 16_384;
 pub(super) struct Catalog {
     /// By `sid - 1`.
     facts: Vec<Facts>,
-    sids: HashMap<SessionId, Sid>,
+    sids: HashMap<SessionId, Sid, BuildHasherDefault<IdHasher>>,
     names: Names,
 }
 
@@ -56,6 +57,27 @@ enum Presence {
 #[derive(Default)]
 struct Names {
     numbers: HashMap<Box<str>, Name>,
+}
+
+/// Ids are random where it counts, so mixing their halves is all the hashing they need.
+#[derive(Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+    }
+
+    fn write_u128(&mut self, id: u128) {
+        let [low, high] = [id, id >> 64].map(|half| u64::try_from(half & u128::from(u64::MAX)).unwrap_or(0));
+        self.0 = (low ^ high.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
 }
 
 type Name = u32;
@@ -137,6 +159,18 @@ impl Catalog {
 
     pub(super) fn last_sid(&self) -> Sid {
         Sid::try_from(self.facts.len()).unwrap_or(Sid::MAX)
+    }
+
+    /// Makes room for so many.
+    pub(super) fn expect_sessions(&mut self, count: Sid) {
+        // A damaged file may say anything; a wrong guess only costs time.
+        let count = usize::try_from(count).unwrap_or(0).min(1 << 20);
+        self.facts.reserve(count);
+        self.sids.reserve(count);
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = (Sid, &Facts)> {
+        (1..).zip(&self.facts)
     }
 
     pub(super) fn latest_at(&self) -> Option<Timestamp> {

@@ -114,13 +114,14 @@ impl Checkup<'_> {
             );
         }
         let tally = self.tallies.entry(row.sid).or_default();
-        let before = std::mem::replace(&mut tally.head, Head { seq: row.seq, pos, at: row.at });
+        let before = tally.head;
+        tally.head = if intact { Head::at(&row) } else { before.advanced(row.seq, pos, row.at) };
         tally.settled = if settled { row.seq } else { tally.settled };
         if tally.id.is_none() && intact {
             tally.id = serde_json::from_slice::<Envelope>(&row.body).ok().map(|envelope| envelope.session);
         }
         let id = tally.id;
-        if intact && row.seq == due && row.prev != before.pos {
+        if intact && row.seq == due && (row.prev, row.rung) != (before.pos, before.rung) {
             self.complain(id, (row.seq, row.seq), "the event does not lead to the one before it");
         }
         if row.seq < due {

@@ -4,7 +4,7 @@ use std::collections::{BinaryHeap, HashSet};
 
 use lanyard_core::session::StateName;
 use lanyard_core::{Address, SessionId, Timestamp};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::card::{Card, words};
 use crate::error::StoreError;
@@ -16,6 +16,8 @@ use crate::sqlite::plan::holders;
 use crate::sqlite::read::{Log, card};
 use crate::sqlite::rows::Sid;
 
+/// Sessions whose texts are looked into one by one before the search index is asked.
+const TRIED_MAX: usize = 1_000;
 /// The shortest text the search index can look up.
 const INDEXED_CHARS: usize = 3;
 
@@ -53,7 +55,7 @@ impl Directory for SqliteJournal {
         workspace: Option<&str>,
         plan: Option<&str>,
     ) -> Result<bool, StoreError> {
-        let sids = self.pool.read(|conn| Ok(holders(conn, alias)?))?;
+        let sids = self.prompt.read(|conn| Ok(holders(conn, alias)?))?;
         let catalog = self.catalog();
         let mut holders = sids.iter().filter_map(|&sid| catalog.facts(sid));
         Ok(holders.any(|facts| facts.is_listed() && catalog.is_beside(facts, workspace, plan)))
@@ -157,6 +159,9 @@ impl SqliteJournal {
         below: Sid,
         words: &[String],
     ) -> Result<(), StoreError> {
+        if self.list_tried(conn, page, below, words)? {
+            return Ok(());
+        }
         // Quoted, so that nothing in them is an operator; a NUL would end the query early.
         let indexed =
             words.iter().filter(|word| word.chars().count() >= INDEXED_CHARS && !word.contains('\0'));
@@ -184,6 +189,50 @@ impl SqliteJournal {
             }
         }
         Ok(())
+    }
+
+    /// Looks into the texts of the newest sessions that fit the rest of the filter. That settles it when there are few
+    /// of them or the words are common; answers whether it did. Otherwise the page is as it was.
+    fn list_tried(
+        &self,
+        conn: &Connection,
+        page: &mut Page<'_>,
+        below: Sid,
+        words: &[String],
+    ) -> Result<bool, StoreError> {
+        let mut fitting = Vec::new();
+        let mut below = Some(below);
+        while let Some(start) = below.take_if(|_| fitting.len() <= TRIED_MAX) {
+            let catalog = self.catalog();
+            let Some(wanted) = Wanted::compile(&catalog, page.filter) else { return Ok(true) };
+            let (facts, next) = catalog.before(start);
+            let hits = facts.filter(|(_, facts)| wanted.matches(facts)).map(|(sid, _)| sid);
+            fitting.extend(hits.take(TRIED_MAX + 1 - fitting.len()));
+            below = next;
+        }
+        let all = fitting.len() <= TRIED_MAX;
+        let mut get = conn.prepare_cached("SELECT text FROM search WHERE rowid = ?1")?;
+        let mut found = Vec::new();
+        for sid in fitting {
+            let text: Option<String> = get.query_row([sid], |row| row.get(0)).optional()?;
+            if text.is_some_and(|text| words.iter().all(|word| text.contains(word))) {
+                found.push(sid);
+            }
+            if found.len() > page.limit {
+                break;
+            }
+        }
+        let settled = all || found.len() > page.limit;
+        if settled {
+            for sid in found {
+                if !self.add_row(conn, page, sid)? {
+                    break;
+                }
+            }
+            // Rows that changed under the search may have left room; there is more below them all the same.
+            page.more |= !all;
+        }
+        Ok(settled)
     }
 
     /// Adds a session's row to the page if it is still what the filter wants. Answers whether there is room for more.

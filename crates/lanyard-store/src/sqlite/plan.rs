@@ -29,6 +29,7 @@ pub(super) struct Place {
     pub(super) pos: Pos,
     pub(super) sid: Sid,
     pub(super) prev: Pos,
+    pub(super) rung: Pos,
 }
 
 #[derive(Clone, Copy)]
@@ -70,8 +71,9 @@ pub(super) fn plan(batch: &Batch, catalog: &Catalog, end: Pos) -> Result<Plan, S
             return Err(format!("event {found} of {id} after event {head}"));
         }
         plan.end += 1;
-        plan.places.push(Place { pos: plan.end, sid: touched.sid, prev: touched.head.pos });
-        touched.head = Head { seq: entry.seq, pos: plan.end, at: entry.at.as_millis() };
+        let Touched { sid, head } = *touched;
+        plan.places.push(Place { pos: plan.end, sid, prev: head.pos, rung: head.rung });
+        touched.head = head.advanced(entry.seq, plan.end, entry.at.as_millis());
     }
     plan.file_cards(batch, catalog)?;
     Ok(plan)

@@ -1,7 +1,7 @@
 //! Reading a log: from a mark or the head back along the chain, and around what is damaged.
 //!
-//! Each event names the position of its session's event before it, and every 64th event is marked. So a page costs at
-//! most 64 look-ups more than it has events, however long the log. Where the chain is broken, the log itself is read.
+//! Each event names the position of its session's event before it and of the rung before it, every 8th event is such
+//! a rung, and every 64th is marked. So a page costs at most 16 look-ups more than it has events, however long the log. Where the chain is broken, the log itself is read.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ use crate::fold::Fold;
 use crate::journal::{Damage, StoredEvent};
 use crate::sqlite::cards;
 use crate::sqlite::rows::{
-    EventRow, Head, Judged, Pos, Sid, is_damage, read_event, read_record, signed, unsigned,
+    EventRow, Head, Judged, Pos, RUNG, Sid, is_damage, read_event, read_record, signed, unsigned,
 };
 
 /// Events between two marks of a session.
@@ -50,13 +50,14 @@ impl Log {
         // Every event of the session that is still to come lies at or before this position.
         let mut bound = self.head.pos;
         while seq >= first {
-            let (prev, body) = match fetch(&mut get, pos)? {
+            let (next, body) = match fetch(&mut get, pos)? {
                 Fetched::Row(Judged::Intact(row)) if row.sid == self.sid && row.seq == seq => {
-                    bound = row.prev;
-                    (row.prev, Ok(row.body))
+                    let next = back(&row, seq, last);
+                    bound = next.1;
+                    (next, Ok(row.body))
                 }
-                Fetched::Row(Judged::Suspect(row)) if self.is_at(&mut get, row.prev, seq - 1)? => {
-                    (row.prev, Err("the event is not as it was written"))
+                Fetched::Row(Judged::Suspect(row)) if self.is_at(&mut get, back(&row, seq, last))? => {
+                    (back(&row, seq, last), Err("the event is not as it was written"))
                 }
                 broken @ (Fetched::Row(_) | Fetched::Missing) => {
                     // The chain ends here: from now on the log itself has to say what there is.
@@ -68,8 +69,7 @@ impl Log {
                 let body = body.map_err(|what| self.damage(seq, what));
                 found.push(StoredEvent { seq, body });
             }
-            pos = prev;
-            seq -= 1;
+            (seq, pos) = next;
         }
         found.reverse();
         Ok(found)
@@ -91,7 +91,7 @@ impl Log {
     }
 
     /// Whether the event at `pos` is beyond doubt this session's number `seq`. Number 0 is the log's beginning.
-    fn is_at(&self, get: &mut CachedStatement<'_>, pos: Pos, seq: u64) -> Result<bool, StoreError> {
+    fn is_at(&self, get: &mut CachedStatement<'_>, (seq, pos): (u64, Pos)) -> Result<bool, StoreError> {
         if seq == 0 {
             return Ok(true);
         }
@@ -142,7 +142,7 @@ impl Log {
         )?;
         let mark = find.query_row((self.sid, signed(seq)), |row| Ok((row.get(0)?, row.get(1)?))).optional();
         let Some((seq, pos)) = undamaged(mark)?.flatten() else { return Ok(0) };
-        let good = self.is_at(&mut conn.prepare_cached(FETCH)?, pos, unsigned(seq))?;
+        let good = self.is_at(&mut conn.prepare_cached(FETCH)?, (unsigned(seq), pos))?;
         Ok(if good { pos } else { 0 })
     }
 
@@ -191,6 +191,13 @@ impl Log {
     }
 }
 
+/// The step back from an event towards `last`: to the rung before it as long as that is not too far, else to its
+/// neighbour. The number and the position it leads to.
+fn back(row: &EventRow, seq: u64, last: u64) -> (u64, Pos) {
+    let rung = (seq - 1) / RUNG * RUNG;
+    if rung >= last { (rung, row.rung) } else { (seq - 1, row.prev) }
+}
+
 /// What is at a position.
 pub(super) enum Fetched {
     Row(Judged<EventRow>),
@@ -210,9 +217,9 @@ impl Fetched {
 }
 
 /// What `fetch` needs prepared.
-pub(super) const FETCH: &str = "SELECT pos, sid, seq, prev, at, crc, body FROM events WHERE pos = ?1";
+pub(super) const FETCH: &str = "SELECT pos, sid, seq, prev, rung, at, crc, body FROM events WHERE pos = ?1";
 const SCAN: &str =
-    "SELECT pos, sid, seq, prev, at, crc, body FROM events WHERE pos > ?1 AND pos <= ?2 ORDER BY pos";
+    "SELECT pos, sid, seq, prev, rung, at, crc, body FROM events WHERE pos > ?1 AND pos <= ?2 ORDER BY pos";
 
 pub(super) fn fetch(get: &mut CachedStatement<'_>, pos: Pos) -> Result<Fetched, StoreError> {
     match get.query_row([pos], |row| Ok(read_event(row))).optional() {

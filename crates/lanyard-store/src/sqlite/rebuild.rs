@@ -13,7 +13,7 @@ use crate::journal::{Damage, StoredEvent};
 use crate::sqlite::boot::store_settled;
 use crate::sqlite::plan::Change;
 use crate::sqlite::read::{FETCH, Fetched, MARK_EVERY, fetch, last_pos, record, scan};
-use crate::sqlite::rows::{Head, Judged, Pos, Sid};
+use crate::sqlite::rows::{Head, Judged, Pos, RUNG, Sid};
 use crate::sqlite::schema::reset_projections;
 use crate::sqlite::writer::{write_heads, write_mark, write_session};
 
@@ -112,7 +112,9 @@ impl Positions {
                 fetch(&mut conn.prepare_cached(FETCH)?, pos)?
         {
             at = row.at;
-            let head = Head { seq: self.0.len() as u64, pos, at };
+            let rung = self.0.len() as u64 / RUNG * RUNG;
+            let rung = usize::try_from(rung).ok().and_then(|rung| self.0.get(rung.checked_sub(1)?));
+            let head = Head { seq: self.0.len() as u64, pos, rung: rung.copied().unwrap_or(0), at };
             write_heads(conn, &[sid], |_| head)?;
         }
         let Some(session) = self.fold(conn, record)?.and_then(|fold| fold.session) else {

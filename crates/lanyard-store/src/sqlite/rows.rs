@@ -1,12 +1,10 @@
 //! How things are laid out in rows, and the checksum each row carries. Encoding and decoding only: it decides nothing.
 
 use bytes::Bytes;
-use lanyard_core::session::{InterruptCause, StateName};
-use lanyard_core::{MemoryMode, Session, SessionId, Timestamp};
+use lanyard_core::{Session, SessionId};
+use rusqlite::Row;
 use rusqlite::types::{FromSql, ValueRef};
-use rusqlite::{CachedStatement, Row};
 
-use crate::card::Card;
 use crate::error::StoreError;
 
 /// A session's place among the rows of the file: dense, from 1, in order of creation.
@@ -19,7 +17,25 @@ pub(super) type Pos = i64;
 pub(super) struct Head {
     pub(super) seq: u64,
     pub(super) pos: Pos,
+    /// Where the last event with a number divisible by `RUNG` is; 0 for none.
+    pub(super) rung: Pos,
     pub(super) at: i64,
+}
+
+/// Events between two rungs of a session's log. Each event names the rung before it as well as its neighbour, so that
+/// a walk back takes most of its way in long steps.
+pub(super) const RUNG: u64 = 8;
+
+impl Head {
+    /// The head after one more event.
+    pub(super) fn advanced(&self, seq: u64, pos: Pos, at: i64) -> Self {
+        Self { seq, pos, rung: if seq.is_multiple_of(RUNG) { pos } else { self.rung }, at }
+    }
+
+    /// What an event of the log tells of the head, if it is the last.
+    pub(super) fn at(row: &EventRow) -> Self {
+        Self { rung: row.rung, ..Self::default() }.advanced(row.seq, row.pos, row.at)
+    }
 }
 
 /// An event as its row holds it.
@@ -29,6 +45,7 @@ pub(super) struct EventRow {
     pub(super) sid: Sid,
     pub(super) seq: u64,
     pub(super) prev: Pos,
+    pub(super) rung: Pos,
     pub(super) at: i64,
     pub(super) body: Bytes,
 }
@@ -93,9 +110,10 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     wrong_page || wrong_value
 }
 
-pub(super) fn event_sum(pos: Pos, sid: Sid, seq: i64, prev: Pos, at: i64, body: &[u8]) -> u32 {
+/// `numbers` are `pos, sid, seq, prev, rung, at`.
+pub(super) fn event_sum(numbers: [i64; 6], body: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
-    sum.update(packed([pos, sid, seq, prev, at]).as_flattened());
+    sum.update(packed(numbers).as_flattened());
     sum.update(body);
     sum.finalize()
 }
@@ -112,31 +130,27 @@ pub(super) fn blob<'a>(row: &'a Row<'_>, at: usize) -> Option<&'a [u8]> {
     }
 }
 
-/// Reads `pos, sid, seq, prev, at, crc, body`.
+/// Reads `pos, sid, seq, prev, rung, at, crc, body`.
 pub(super) fn read_event(row: &Row<'_>) -> Judged<EventRow> {
-    let int = |at| column::<i64>(row, at);
-    let (Some(pos), Some(sid), Some(seq), Some(prev), Some(at)) = (int(0), int(1), int(2), int(3), int(4))
-    else {
-        return Judged::Unreadable("the event's row holds something else".to_owned());
-    };
-    let body = blob(row, 6);
-    let crc: Option<u32> = column(row, 5);
-    let event = EventRow {
-        pos,
-        sid,
-        seq: unsigned(seq),
-        prev,
-        at,
-        body: Bytes::copy_from_slice(body.unwrap_or_default()),
-    };
+    let mut numbers = [0; 6];
+    for (at, number) in numbers.iter_mut().enumerate() {
+        let Some(found) = column(row, at) else {
+            return Judged::Unreadable("the event's row holds something else".to_owned());
+        };
+        *number = found;
+    }
+    let [pos, sid, seq, prev, rung, at] = numbers;
+    let (crc, body) = (column::<u32>(row, 6), blob(row, 7));
+    let copy = Bytes::copy_from_slice(body.unwrap_or_default());
+    let event = EventRow { pos, sid, seq: unsigned(seq), prev, rung, at, body: copy };
     match (body, crc) {
-        (Some(body), Some(crc)) if crc == event_sum(pos, sid, seq, prev, at, body) => Judged::Intact(event),
+        (Some(body), Some(crc)) if crc == event_sum(numbers, body) => Judged::Intact(event),
         (_, _) => Judged::Suspect(event),
     }
 }
 
 pub(super) fn head_sum(sid: Sid, head: &Head) -> u32 {
-    crc32fast::hash(packed([sid, signed(head.seq), head.pos, head.at]).as_flattened())
+    crc32fast::hash(packed([sid, signed(head.seq), head.pos, head.rung, head.at]).as_flattened())
 }
 
 /// Numbers as the checksums take them.
@@ -144,12 +158,12 @@ fn packed<const N: usize>(numbers: [i64; N]) -> [[u8; 8]; N] {
     numbers.map(i64::to_le_bytes)
 }
 
-pub(super) const HEAD_COLUMNS: &str = "sid, seq, pos, at, crc";
+pub(super) const HEAD_COLUMNS: &str = "sid, seq, pos, rung, at, crc";
 
 pub(super) fn read_head(row: &Row<'_>) -> Option<(Sid, Head)> {
-    let sid = column(row, 0)?;
-    let head = Head { seq: unsigned(column(row, 1)?), pos: column(row, 2)?, at: column(row, 3)? };
-    (column::<u32>(row, 4)? == head_sum(sid, &head)).then_some((sid, head))
+    let (sid, seq) = (column(row, 0)?, unsigned(column(row, 1)?));
+    let head = Head { seq, pos: column(row, 2)?, rung: column(row, 3)?, at: column(row, 4)? };
+    (column::<u32>(row, 5)? == head_sum(sid, &head)).then_some((sid, head))
 }
 
 pub(super) fn record_sum(sid: Sid, as_of: u64, body: &[u8]) -> u32 {

@@ -28,6 +28,7 @@ const LOG: &str = "
         sid INTEGER NOT NULL,
         seq INTEGER NOT NULL,
         prev INTEGER NOT NULL, -- pos of the session's event before this one; 0 for none
+        rung INTEGER NOT NULL, -- pos of its last event before this one with a seq divisible by 8; 0 for none
         at INTEGER NOT NULL,
         crc INTEGER NOT NULL,
         body BLOB NOT NULL
@@ -72,6 +73,7 @@ const PROJECTED: &str = "
         sid INTEGER PRIMARY KEY,
         seq INTEGER NOT NULL,
         pos INTEGER NOT NULL,
+        rung INTEGER NOT NULL,
         at INTEGER NOT NULL,
         crc INTEGER NOT NULL
     );

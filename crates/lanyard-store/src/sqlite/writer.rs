@@ -18,11 +18,9 @@ use crate::sqlite::boot::store_settled;
 use crate::sqlite::cards;
 use crate::sqlite::catalog::Catalog;
 use crate::sqlite::heads::Elevator;
-use crate::sqlite::plan::{Change, Plan};
+use crate::sqlite::plan::{Change, Place, Plan};
 use crate::sqlite::read::MARK_EVERY;
-use crate::sqlite::rows::{
-    Head, Pos, Sid, Sum, encode_record, event_sum, head_sum, record_sum, signed,
-};
+use crate::sqlite::rows::{Head, Pos, Sid, Sum, encode_record, event_sum, head_sum, record_sum, signed};
 
 /// How long the writer waits for readers when it has to reset the write-ahead log itself.
 const RESET_PATIENCE: Duration = Duration::from_millis(250);
@@ -145,14 +143,15 @@ pub(super) fn write_batch(
 
 fn write_events(conn: &Connection, batch: &Batch, plan: &Plan) -> rusqlite::Result<()> {
     let mut put = conn.prepare_cached(
-        "INSERT INTO events (pos, sid, seq, prev, at, crc, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO events (pos, sid, seq, prev, rung, at, crc, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     for (entry, place) in batch.entries.iter().zip(&plan.places) {
+        let Place { pos, sid, prev, rung } = *place;
         let (seq, at) = (signed(entry.seq), entry.at.as_millis());
-        let crc = event_sum(place.pos, place.sid, seq, place.prev, at, &entry.body);
-        put.execute((place.pos, place.sid, seq, place.prev, at, crc, &entry.body[..]))?;
-        if entry.seq % MARK_EVERY == 0 {
-            write_mark(conn, place.sid, entry.seq, place.pos)?;
+        let crc = event_sum([pos, sid, seq, prev, rung, at], &entry.body);
+        put.execute((pos, sid, seq, prev, rung, at, crc, &entry.body[..]))?;
+        if entry.seq.is_multiple_of(MARK_EVERY) {
+            write_mark(conn, sid, entry.seq, pos)?;
         }
     }
     Ok(())
@@ -216,11 +215,11 @@ pub(super) fn write_heads(
     head_of: impl Fn(Sid) -> Head,
 ) -> rusqlite::Result<()> {
     let mut put = conn.prepare_cached(
-        "INSERT OR REPLACE INTO heads (sid, seq, pos, at, crc) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT OR REPLACE INTO heads (sid, seq, pos, rung, at, crc) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     for &sid in sids {
         let head = head_of(sid);
-        put.execute((sid, signed(head.seq), head.pos, head.at, head_sum(sid, &head)))?;
+        put.execute((sid, signed(head.seq), head.pos, head.rung, head.at, head_sum(sid, &head)))?;
     }
     Ok(())
 }

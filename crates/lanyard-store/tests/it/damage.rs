@@ -345,7 +345,8 @@ fn lost_projections_are_made_again_when_the_journal_opens() {
         "UPDATE heads SET pos = 3 WHERE sid = 2",
         "DELETE FROM sessions WHERE sid = 2",
         "DELETE FROM sessions",
-        "UPDATE sessions SET owner = 'mallory' WHERE sid = 2",
+        "UPDATE sessions SET card = (SELECT card FROM sessions WHERE sid = 1) WHERE sid = 2",
+        "UPDATE sessions SET card = CAST(replace(card, 'alex', 'mall') AS BLOB) WHERE sid = 2",
         "UPDATE meta SET value = 1000000 WHERE key = 'heads_settled'",
         "DELETE FROM meta",
     ] {
@@ -353,7 +354,7 @@ fn lost_projections_are_made_again_when_the_journal_opens() {
         teller.assert_kept(&journal);
         assert_eq!(list_all(&journal, &Filter::default(), 10).len(), 2, "{sql}");
         assert!(
-            list_all(&journal, &Filter { owner: Some("mallory".to_owned()), ..Filter::default() }, 10)
+            list_all(&journal, &Filter { owner: Some("mall".to_owned()), ..Filter::default() }, 10)
                 .is_empty()
         );
         teller.say(id, "and on");
