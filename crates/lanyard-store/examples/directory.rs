@@ -20,15 +20,11 @@ fn main() {
     let mut numbers = std::env::args().skip(1).map(|number| number.parse().unwrap());
     let (sessions, events) = (numbers.next().unwrap_or(100_000), numbers.next().unwrap_or(1_000_000));
     let folder = tempfile::tempdir().unwrap();
-    let keep = std::env::var("KEEP");
+
     let path = folder.path().join("journal.db");
     let start = Instant::now();
     let ids = fill(&path, sessions, events);
     println!("{sessions} sessions and {events} events written in {:?}", start.elapsed());
-    if let Ok(to) = keep {
-        std::fs::copy(&path, to).unwrap();
-        return;
-    }
     println!("file: {} MB", std::fs::metadata(&path).unwrap().len() >> 20);
     for _ in 0..3 {
         opening(&path);

@@ -19,6 +19,7 @@ mod read;
 mod rebuild;
 mod rows;
 mod schema;
+mod texts;
 mod tokens;
 mod writer;
 
@@ -31,6 +32,7 @@ use lanyard_core::{SessionId, Timestamp};
 use rusqlite::OptionalExtension;
 use rusqlite::wal::CheckpointMode;
 
+use crate::card::search_text;
 use crate::error::{AppendError, OpenError, StoreError};
 use crate::journal::{Batch, EventPage, Journal, KeptOutcome, KeyHash, Loaded, Report, Upkeep};
 use crate::sqlite::boot::{Boot, boot};
@@ -39,6 +41,7 @@ use crate::sqlite::checkpoint::Checkpointer;
 use crate::sqlite::pool::Pool;
 use crate::sqlite::read::Log;
 use crate::sqlite::rows::{Head, Sid};
+use crate::sqlite::texts::Texts;
 use crate::sqlite::writer::Writer;
 
 /// Called at named points, so that tests can end the process there: `migration`, `before_commit`, `after_commit`,
@@ -69,6 +72,7 @@ impl SqliteOptions {
 pub struct SqliteJournal {
     options: SqliteOptions,
     catalog: RwLock<Catalog>,
+    texts: Texts,
     writer: Mutex<Writer>,
     pool: Pool,
     /// One connection for what the engine asks while it decides: it must not wait for anyone's long read.
@@ -98,6 +102,7 @@ impl SqliteJournal {
             .map_err(|source| StoreError::Io { path: path.clone(), source })?;
         Ok(Self {
             catalog: RwLock::new(catalog),
+            texts: Texts::default(),
             writer: Mutex::new(writer),
             pool: Pool::new(readers.map_err(explain)?),
             prompt: Pool::new(vec![prompt]),
@@ -218,6 +223,11 @@ impl Journal for SqliteJournal {
         writer.commit(|point| self.pass(point), write).map_err(AppendError::Unavailable)?;
         writer.end = plan.end;
         writer::publish(&mut self.catalog.write().unwrap_or_else(PoisonError::into_inner), &plan);
+        for ((sid, card, change), session) in plan.cards.iter().zip(&batch.sessions) {
+            if *change != plan::Change::Rest {
+                self.texts.put(*sid, || (!card.deleted).then(|| search_text(session)));
+            }
+        }
         self.tend_wal(&mut writer);
         Ok(())
     }
@@ -245,6 +255,7 @@ impl Journal for SqliteJournal {
         writer.elevator = elevator;
         writer.end = end;
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = catalog;
+        self.texts.forget();
         writer.failed = None;
         Ok(())
     }
@@ -314,6 +325,7 @@ impl Upkeep for SqliteJournal {
         writer.elevator = elevator;
         writer.end = end;
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = catalog;
+        self.texts.forget();
         Ok(sessions)
     }
 

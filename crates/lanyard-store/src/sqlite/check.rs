@@ -219,7 +219,7 @@ impl Checkup<'_> {
                 self.complain(Some(session.id), (0, 0), "an alias of the session is missing");
             }
         }
-        let mut find = self.conn.prepare_cached("SELECT text FROM search WHERE rowid = ?1")?;
+        let mut find = self.conn.prepare_cached("SELECT text FROM search WHERE sid = ?1")?;
         let found = undamaged(find.query_row([sid], |row| row.get::<_, String>(0)).optional())?.flatten();
         if found != (!session.deleted).then(|| search_text(session)) {
             self.complain(Some(session.id), (0, 0), "the session is not in the search index as it should be");

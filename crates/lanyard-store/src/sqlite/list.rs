@@ -4,7 +4,8 @@ use std::collections::{BinaryHeap, HashSet};
 
 use lanyard_core::session::StateName;
 use lanyard_core::{Address, SessionId, Timestamp};
-use rusqlite::{Connection, OptionalExtension};
+use memchr::memmem::Finder;
+use rusqlite::Connection;
 
 use crate::card::{Card, words};
 use crate::error::StoreError;
@@ -15,11 +16,6 @@ use crate::sqlite::catalog::{Facts, Wanted};
 use crate::sqlite::plan::holders;
 use crate::sqlite::read::{Log, card};
 use crate::sqlite::rows::Sid;
-
-/// Sessions whose texts are looked into one by one before the search index is asked.
-const TRIED_MAX: usize = 1_000;
-/// The shortest text the search index can look up.
-const INDEXED_CHARS: usize = 3;
 
 impl Directory for SqliteJournal {
     fn find(&self, address: &Address) -> Result<Vec<Found>, StoreError> {
@@ -68,13 +64,11 @@ impl Directory for SqliteJournal {
         if limit == 0 {
             return Ok(page.done());
         }
-        self.pool.read(|conn| {
-            if words.is_empty() {
-                self.list_all(conn, &mut page, below)
-            } else {
-                self.list_found(conn, &mut page, below, &words)
-            }
-        })?;
+        if !words.is_empty() {
+            self.texts.ensure(&self.pool)?;
+        }
+        let words: Vec<Finder<'_>> = words.iter().map(Finder::new).collect();
+        self.pool.read(|conn| self.list_all(conn, &mut page, below, &words))?;
         Ok(page.done())
     }
 
@@ -127,14 +121,22 @@ impl SqliteJournal {
         }
     }
 
-    fn list_all(&self, conn: &Connection, page: &mut Page<'_>, below: Sid) -> Result<(), StoreError> {
+    fn list_all(
+        &self,
+        conn: &Connection,
+        page: &mut Page<'_>,
+        below: Sid,
+        words: &[Finder<'_>],
+    ) -> Result<(), StoreError> {
         let mut below = Some(below);
         while let Some(start) = below {
             let (sids, next): (Vec<Sid>, _) = {
                 let catalog = self.catalog();
                 let Some(wanted) = Wanted::compile(&catalog, page.filter) else { return Ok(()) };
                 let (facts, next) = catalog.before(start);
-                let hits = facts.filter(|(_, facts)| wanted.matches(facts)).map(|(sid, _)| sid);
+                let texts = self.texts.look();
+                let hits = facts.filter(|(sid, facts)| wanted.matches(facts) && texts.holds(*sid, words));
+                let hits = hits.map(|(sid, _)| sid);
                 // One more than fits tells whether there is a next page.
                 let sids: Vec<Sid> = hits.take(page.limit + 1 - page.rows.len()).collect();
                 // Rows that changed under the search leave room; then the rest of this chunk is looked at again.
@@ -150,89 +152,6 @@ impl SqliteJournal {
             below = next;
         }
         Ok(())
-    }
-
-    fn list_found(
-        &self,
-        conn: &Connection,
-        page: &mut Page<'_>,
-        below: Sid,
-        words: &[String],
-    ) -> Result<(), StoreError> {
-        if self.list_tried(conn, page, below, words)? {
-            return Ok(());
-        }
-        // Quoted, so that nothing in them is an operator; a NUL would end the query early.
-        let indexed =
-            words.iter().filter(|word| word.chars().count() >= INDEXED_CHARS && !word.contains('\0'));
-        let query = indexed
-            .map(|word| format!("\"{}\"", word.replace('"', "\"\"")))
-            .collect::<Vec<_>>()
-            .join(" AND ");
-        let sql = if query.is_empty() {
-            "SELECT rowid, text FROM search WHERE ?1 = '' AND rowid < ?2 ORDER BY rowid DESC"
-        } else {
-            "SELECT rowid, text FROM search WHERE search MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC"
-        };
-        let mut find = conn.prepare_cached(sql)?;
-        let mut rows = find.query((query, below))?;
-        while let Some(row) = rows.next()? {
-            let sid: Sid = row.get(0)?;
-            let wanted = {
-                let catalog = self.catalog();
-                let Some(wanted) = Wanted::compile(&catalog, page.filter) else { return Ok(()) };
-                catalog.facts(sid).is_some_and(|facts| wanted.matches(facts))
-            };
-            let text = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
-            if wanted && words.iter().all(|word| text.contains(word)) && !self.add_row(conn, page, sid)? {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// Looks into the texts of the newest sessions that fit the rest of the filter. That settles it when there are few
-    /// of them or the words are common; answers whether it did. Otherwise the page is as it was.
-    fn list_tried(
-        &self,
-        conn: &Connection,
-        page: &mut Page<'_>,
-        below: Sid,
-        words: &[String],
-    ) -> Result<bool, StoreError> {
-        let mut fitting = Vec::new();
-        let mut below = Some(below);
-        while let Some(start) = below.take_if(|_| fitting.len() <= TRIED_MAX) {
-            let catalog = self.catalog();
-            let Some(wanted) = Wanted::compile(&catalog, page.filter) else { return Ok(true) };
-            let (facts, next) = catalog.before(start);
-            let hits = facts.filter(|(_, facts)| wanted.matches(facts)).map(|(sid, _)| sid);
-            fitting.extend(hits.take(TRIED_MAX + 1 - fitting.len()));
-            below = next;
-        }
-        let all = fitting.len() <= TRIED_MAX;
-        let mut get = conn.prepare_cached("SELECT text FROM search WHERE rowid = ?1")?;
-        let mut found = Vec::new();
-        for sid in fitting {
-            let text: Option<String> = get.query_row([sid], |row| row.get(0)).optional()?;
-            if text.is_some_and(|text| words.iter().all(|word| text.contains(word))) {
-                found.push(sid);
-            }
-            if found.len() > page.limit {
-                break;
-            }
-        }
-        let settled = all || found.len() > page.limit;
-        if settled {
-            for sid in found {
-                if !self.add_row(conn, page, sid)? {
-                    break;
-                }
-            }
-            // Rows that changed under the search may have left room; there is more below them all the same.
-            page.more |= !all;
-        }
-        Ok(settled)
     }
 
     /// Adds a session's row to the page if it is still what the filter wants. Answers whether there is room for more.

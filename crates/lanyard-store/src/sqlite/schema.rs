@@ -90,8 +90,8 @@ const PROJECTED: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Trigrams find any part of a word, as people search for parts of names.
-const SEARCH: &str = "CREATE VIRTUAL TABLE search USING fts5 (text, tokenize = 'trigram', columnsize = 0);";
+/// What a search looks into, read into memory when somebody searches.
+const SEARCH: &str = "CREATE TABLE search (sid INTEGER PRIMARY KEY, text TEXT NOT NULL);";
 
 fn log_and_projections(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(LOG)?;
@@ -101,7 +101,7 @@ fn log_and_projections(conn: &Connection) -> rusqlite::Result<()> {
 fn search_index(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(SEARCH)?;
     let mut records = conn.prepare("SELECT as_of, crc, body, sid FROM records")?;
-    let mut insert = conn.prepare("INSERT INTO search (rowid, text) VALUES (?1, ?2)")?;
+    let mut insert = conn.prepare("INSERT INTO search (sid, text) VALUES (?1, ?2)")?;
     let mut rows = records.query([])?;
     while let Some(row) = rows.next()? {
         let sid: Sid = row.get(3)?;

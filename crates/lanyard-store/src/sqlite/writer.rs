@@ -176,7 +176,7 @@ pub(super) fn write_session(
         .prepare_cached("INSERT OR REPLACE INTO records (sid, as_of, crc, body) VALUES (?1, ?2, ?3, ?4)")?;
     put.execute((sid, signed(session.seq), record_sum(sid, session.seq, &body), body))?;
     if change == Change::Texts {
-        conn.prepare_cached("DELETE FROM search WHERE rowid = ?1")?.execute([sid])?;
+        conn.prepare_cached("DELETE FROM search WHERE sid = ?1")?.execute([sid])?;
     }
     if change != Change::Rest {
         // Aliases are added and never taken away. Those of a deleted session stay, to tell it from an unknown one.
@@ -185,7 +185,7 @@ pub(super) fn write_session(
             put.execute((alias, sid))?;
         }
         if !card.deleted {
-            let mut put = conn.prepare_cached("INSERT INTO search (rowid, text) VALUES (?1, ?2)")?;
+            let mut put = conn.prepare_cached("INSERT INTO search (sid, text) VALUES (?1, ?2)")?;
             put.execute((sid, search_text(session)))?;
         }
     }
