@@ -16,6 +16,8 @@ use crate::api::Via;
 
 /// Connections at a time. Further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 10_000;
+/// Bytes a connection buffers in each direction. What a reader that has stalled costs, beside what it is sent at once.
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
 /// How long a client may take to send its request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long open requests have to finish once the daemon is to end.
@@ -76,6 +78,7 @@ fn connection(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {

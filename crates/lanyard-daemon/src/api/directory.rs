@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use lanyard_core::session::{Lifecycle, StateName, Status, view};
 use lanyard_core::{Address, MemoryMode, SessionId};
-use lanyard_store::{Cursor, Filter, Loaded, Row, StoreError};
+use lanyard_store::{Cursor, EventPage, Filter, Loaded, Row, StoreError};
 use serde::Deserialize;
 
 use crate::api::App;
@@ -26,6 +26,9 @@ const PAGE_MAX: usize = 1_000;
 const PAGE_DEFAULT: usize = 100;
 /// Events of one page.
 const EVENTS_MAX: usize = 1_000;
+/// Bytes of events after which a page is full, and how many are read before looking.
+const EVENTS_BYTES_MAX: usize = 4 << 20;
+const EVENTS_STEP: usize = 64;
 /// Sessions of one tree.
 const TREE_MAX: usize = 1_000;
 
@@ -207,8 +210,32 @@ pub(super) async fn events(
         let kind = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
         return Ok((StatusCode::OK, kind, body).into_response());
     }
-    let page = on_disk(&app, move |store| store.events(id, after, limit)).await?;
+    let page = on_disk(&app, move |store| page_of(store, id, after, limit)).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], wire::page(id, &page)).into_response())
+}
+
+/// Up to `limit` events, or as many as fit: a page of large events is shorter, and says by its head that there is more.
+fn page_of(store: &dyn Store, id: SessionId, after: u64, limit: usize) -> Result<EventPage, StoreError> {
+    let mut page = store.events(id, after, limit.min(EVENTS_STEP))?;
+    let mut bytes: usize = size(&page);
+    while let Some(last) = page.events.last().map(|event| event.seq)
+        && last < page.head
+        && page.events.len() < limit
+        && bytes < EVENTS_BYTES_MAX
+    {
+        let more = store.events(id, last, EVENTS_STEP.min(limit - page.events.len()))?;
+        if more.events.is_empty() {
+            break;
+        }
+        bytes += size(&more);
+        page.events.extend(more.events);
+        page.head = more.head;
+    }
+    Ok(page)
+}
+
+fn size(page: &EventPage) -> usize {
+    page.events.iter().filter_map(|event| event.body.as_ref().ok()).map(bytes::Bytes::len).sum()
 }
 
 fn accepts_stream(headers: &HeaderMap) -> bool {

@@ -17,8 +17,12 @@ use crate::hub::ring::Next;
 use crate::hub::{Hub, Topic, frame};
 use crate::wire;
 
-/// Events read from the journal at a time. With their size this bounds what a slow reader holds in memory.
-const PAGE_EVENTS: usize = 128;
+/// Events read from the journal at a time: fewer after a page that was large, more after one that was small. That
+/// bounds what a slow reader holds in memory, whatever the size of its events.
+const PAGE_EVENTS_MAX: usize = 128;
+const PAGE_EVENTS_FIRST: usize = 32;
+const PAGE_BYTES_LARGE: usize = 256 * 1024;
+const PAGE_BYTES_SMALL: usize = 64 * 1024;
 
 /// The body of an SSE response.
 pub struct Reader {
@@ -32,6 +36,7 @@ pub struct Reader {
     /// When it last joined the ring's waiting list, and with which waker.
     waiting: Option<(u64, Waker)>,
     reading: Option<JoinHandle<Result<EventPage, StoreError>>>,
+    page_events: usize,
     ended: bool,
 }
 
@@ -51,15 +56,26 @@ impl Reader {
         // Joined before the journal is read: what is committed in between is in both, and never in neither.
         let topic = hub.join(session);
         let beats = topic.ring().beats;
-        let mut reader =
-            Self { hub, store, topic, session, cursor, beats, waiting: None, reading: None, ended: false };
+        let mut reader = Self {
+            hub,
+            store,
+            topic,
+            session,
+            cursor,
+            beats,
+            waiting: None,
+            reading: None,
+            page_events: PAGE_EVENTS_FIRST,
+            ended: false,
+        };
         reader.read_journal();
         reader
     }
 
     fn read_journal(&mut self) {
-        let (store, session, cursor) = (self.store.clone(), self.session, self.cursor);
-        self.reading = Some(tokio::task::spawn_blocking(move || store.events(session, cursor, PAGE_EVENTS)));
+        let (store, session, cursor, limit) =
+            (self.store.clone(), self.session, self.cursor, self.page_events);
+        self.reading = Some(tokio::task::spawn_blocking(move || store.events(session, cursor, limit)));
     }
 
     /// What the journal had, as frames; `None` when the reader is up with it.
@@ -70,6 +86,11 @@ impl Reader {
             frame(&mut frames, event.seq, &wire::body(self.session, event));
         }
         self.cursor = last;
+        self.page_events = match frames.len() {
+            PAGE_BYTES_LARGE.. => (self.page_events / 4).max(1),
+            0..PAGE_BYTES_SMALL => (self.page_events * 2).min(PAGE_EVENTS_MAX),
+            _ => self.page_events,
+        };
         Some(frames.freeze())
     }
 

@@ -125,6 +125,23 @@ fn a_body_that_is_too_large_is_refused_and_changes_nothing() {
     assert_eq!(daemon.request("POST", &path, &[], Some(&just)).status, 201);
 }
 
+/// A page of events is bounded by their size too, and says that there is more.
+#[test]
+fn a_page_of_large_events_is_shorter_and_complete_in_the_end() {
+    let daemon = Daemon::start(Setup::default());
+    let session = create(&daemon, &json!({}));
+    for _ in 0..90 {
+        let body = json!({"type": "said", "role": "agent", "text": "x".repeat(100_000)}).to_string();
+        daemon.request("POST", &format!("/api/v1/sessions/{session}/signals"), &[], Some(&body));
+    }
+    let page =
+        daemon.request("GET", &format!("/api/v1/sessions/{session}/events?limit=1000"), &[], None).json();
+    assert_eq!((page["events"].as_array().unwrap().len(), &page["head"]), (64, &json!(91)));
+    assert_eq!(daemon.log_after(&session, 0).len(), 91);
+    let logs = daemon.lanyard(&["logs", &session, "--after", "0", "--json"]);
+    assert_eq!(String::from_utf8(logs.stdout).unwrap().lines().count(), 91);
+}
+
 /// Two clients at once with the same key, and with the same alias: one of them wins, and both learn the same.
 #[test]
 fn concurrent_requests_with_one_key_or_one_alias_have_one_outcome() {
