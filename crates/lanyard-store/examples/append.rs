@@ -48,7 +48,7 @@ fn main() {
 }
 
 fn append_to(file: &mut File) {
-    file.write_all(&[b'x'; GROUP * BODY_BYTES]).unwrap();
+    file.write_all(&vec![b'x'; GROUP * BODY_BYTES]).unwrap();
     file.sync_data().unwrap();
 }
 

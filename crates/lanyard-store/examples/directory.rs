@@ -20,7 +20,6 @@ fn main() {
     let mut numbers = std::env::args().skip(1).map(|number| number.parse().unwrap());
     let (sessions, events) = (numbers.next().unwrap_or(100_000), numbers.next().unwrap_or(1_000_000));
     let folder = tempfile::tempdir().unwrap();
-
     let path = folder.path().join("journal.db");
     let start = Instant::now();
     let ids = fill(&path, sessions, events);
@@ -143,7 +142,7 @@ fn fill(path: &Path, sessions: usize, events: usize) -> Vec<SessionId> {
     for begin in (0..events.saturating_sub(sessions)).step_by(500) {
         let mut batch = Batch::default();
         for number in begin..begin + 500 {
-            let index = if number % 10 == 0 { 0 } else { rng.usize(0..sessions) };
+            let index = if number.is_multiple_of(10) { 0 } else { rng.usize(0..sessions) };
             let (id, head) = &mut heads[index];
             *head += 1;
             let event = TranscriptEvent::Message { role: Role::Agent, text: "x".repeat(150) };
@@ -161,7 +160,7 @@ fn born(number: usize, batch: &mut Batch) -> Session {
         agent: Some(format!("agent-{}", number % 7)),
         owner: Some(format!("owner-{}", number % 20)),
         // Half of the owners use one channel only.
-        source: Some(if number % 2 == 0 { "telegram" } else { "chat" }.to_owned()),
+        source: Some(if number.is_multiple_of(2) { "telegram" } else { "chat" }.to_owned()),
         workspace: Some(format!("workspace-{}", number % 100)),
         plan: Some(format!("plan-{}", number / 10)),
         aliases: vec![format!("chat-{number}")],
@@ -171,7 +170,7 @@ fn born(number: usize, batch: &mut Batch) -> Session {
     let (envelope, first) = entry(id, 1, created.into());
     let mut session = Session::born(&envelope).unwrap();
     batch.entries.push(first);
-    if number % 1_000 == 0 {
+    if number.is_multiple_of(1_000) {
         let started = TurnEvent::Started {
             turn: TurnId::from_u128(number as u128),
             client_turn_id: None,

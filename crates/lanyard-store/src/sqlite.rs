@@ -86,10 +86,9 @@ impl SqliteJournal {
     pub fn open(options: SqliteOptions) -> Result<Self, OpenError> {
         let path = &options.path;
         let lock = open::lock(path)?;
-        open::prepare(&options)?;
-        let explain = |error| open::explain(path, error);
         let wal_pages = Arc::new(AtomicI32::new(0));
-        let conn = open::writer(path, Some(&wal_pages)).map_err(explain)?;
+        let conn = open::prepare(&options, &wal_pages)?;
+        let explain = |error| open::explain(path, error);
         let Boot { catalog, elevator, end } = boot(&conn).map_err(|error| match error {
             StoreError::Sqlite(error) => explain(error),
             other @ (StoreError::Io { .. } | StoreError::Damaged(_) | StoreError::Stopped(_)) => other.into(),
@@ -117,7 +116,13 @@ impl SqliteJournal {
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writer.lock().unwrap_or_else(|poisoned| {
+            // A write that was cut short may have left anything in memory; the file has the truth.
+            self.writer.clear_poison();
+            let mut writer = poisoned.into_inner();
+            writer.fail(&StoreError::Stopped("a write ended in a panic".to_owned()));
+            writer
+        })
     }
 
     fn pass(&self, point: &'static str) {
@@ -208,8 +213,14 @@ impl Journal for SqliteJournal {
         let plan = {
             let catalog = self.catalog();
             let plan = plan::plan(batch, &catalog, writer.end).map_err(AppendError::Contradiction)?;
-            plan.check_aliases(batch, &catalog, conn)?;
-            plan
+            match plan.check_aliases(batch, &catalog, conn) {
+                Ok(()) => plan,
+                Err(AppendError::Unavailable(error)) => {
+                    writer.fail(&error);
+                    return Err(AppendError::Unavailable(error));
+                }
+                Err(contradiction @ AppendError::Contradiction(_)) => return Err(contradiction),
+            }
         };
         let fresh: std::collections::HashMap<Sid, Head> =
             plan.touched.values().map(|touched| (touched.sid, touched.head)).collect();

@@ -60,16 +60,17 @@ impl Directory for SqliteJournal {
     fn list(&self, filter: &Filter, after: Option<&Cursor>, limit: usize) -> Result<Listing, StoreError> {
         let below = after.map_or(Sid::MAX, |cursor| cursor.key);
         let words = words(filter);
-        let mut page = Page { filter, limit, rows: Vec::new(), last: None, more: false };
-        if limit == 0 {
-            return Ok(page.done());
-        }
-        if !words.is_empty() {
-            self.texts.ensure(&self.pool)?;
-        }
         let words: Vec<Finder<'_>> = words.iter().map(Finder::new).collect();
-        self.pool.read(|conn| self.list_all(conn, &mut page, below, &words))?;
-        Ok(page.done())
+        loop {
+            if !words.is_empty() {
+                self.texts.ensure(&self.pool)?;
+            }
+            let mut page = Page { filter, limit, rows: Vec::new(), last: None, more: false };
+            // The texts are forgotten when the journal recovers; then the search begins again.
+            if limit == 0 || self.pool.read(|conn| self.list_all(conn, &mut page, below, &words))? {
+                return Ok(page.done());
+            }
+        }
     }
 
     fn in_state_since(
@@ -121,20 +122,24 @@ impl SqliteJournal {
         }
     }
 
+    /// Fills the page. Answers whether it could: not without the texts, when words are looked for.
     fn list_all(
         &self,
         conn: &Connection,
         page: &mut Page<'_>,
         below: Sid,
         words: &[Finder<'_>],
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let mut below = Some(below);
         while let Some(start) = below {
             let (sids, next): (Vec<Sid>, _) = {
                 let catalog = self.catalog();
-                let Some(wanted) = Wanted::compile(&catalog, page.filter) else { return Ok(()) };
+                let Some(wanted) = Wanted::compile(&catalog, page.filter) else { return Ok(true) };
                 let (facts, next) = catalog.before(start);
                 let texts = self.texts.look();
+                if !words.is_empty() && !texts.are_read() {
+                    return Ok(false);
+                }
                 let hits = facts.filter(|(sid, facts)| wanted.matches(facts) && texts.holds(*sid, words));
                 let hits = hits.map(|(sid, _)| sid);
                 // One more than fits tells whether there is a next page.
@@ -146,12 +151,12 @@ impl SqliteJournal {
             };
             for sid in sids {
                 if !self.add_row(conn, page, sid)? {
-                    return Ok(());
+                    return Ok(true);
                 }
             }
             below = next;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Adds a session's row to the page if it is still what the filter wants. Answers whether there is room for more.

@@ -34,12 +34,13 @@ pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Makes sure that there is a journal this program understands, at the schema it knows.
-pub(super) fn prepare(options: &SqliteOptions) -> Result<(), OpenError> {
+/// The connection that writes, to a journal this program understands, at the schema it knows. Makes a new journal
+/// where there is none.
+pub(super) fn prepare(options: &SqliteOptions, wal_pages: &Arc<AtomicI32>) -> Result<Connection, OpenError> {
     let path = &options.path;
     match File::open(path) {
         Ok(file) => recognise(path, file)?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return create(options),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => create(options)?,
         Err(source) => return Err(io(path, source)),
     }
     // The header in the file may be older than the one in the write-ahead log, so the database is asked as well. A
@@ -47,8 +48,9 @@ pub(super) fn prepare(options: &SqliteOptions) -> Result<(), OpenError> {
     let conn = reader(path).map_err(|error| explain(path, error))?;
     known(schema::version(&conn).map_err(|error| explain(path, error))?)?;
     drop(conn);
-    let conn = writer(path, None).map_err(|error| explain(path, error))?;
-    schema::migrate(&conn, options.failpoint.as_ref()).map_err(|error| explain(path, error))
+    let conn = writer(path, Some(wal_pages)).map_err(|error| explain(path, error))?;
+    schema::migrate(&conn, options.failpoint.as_ref()).map_err(|error| explain(path, error))?;
+    Ok(conn)
 }
 
 /// Reads the header of a file that may be anything.

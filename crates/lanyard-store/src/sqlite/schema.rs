@@ -20,7 +20,7 @@ type Step = fn(&Connection) -> rusqlite::Result<()>;
 const STEPS: [Step; KNOWN as usize] = [log_and_projections, search_index];
 
 /// What `rebuild` throws away and makes again.
-pub(super) const PROJECTIONS: [&str; 6] = ["sessions", "records", "heads", "marks", "aliases", "search"];
+const PROJECTIONS: [&str; 6] = ["sessions", "records", "heads", "marks", "aliases", "search"];
 
 const LOG: &str = "
     CREATE TABLE events (

@@ -84,7 +84,7 @@ impl Texts {
     }
 
     fn are_read(&self) -> bool {
-        matches!(*self.look().0, State::Read(_))
+        self.look().are_read()
     }
 
     fn state_mut(&self) -> std::sync::RwLockWriteGuard<'_, State> {
@@ -96,6 +96,10 @@ impl Texts {
 pub(super) struct Look<'a>(RwLockReadGuard<'a, State>);
 
 impl Look<'_> {
+    pub(super) fn are_read(&self) -> bool {
+        matches!(*self.0, State::Read(_))
+    }
+
     /// Whether the session's text holds all the words.
     pub(super) fn holds(&self, sid: Sid, words: &[Finder<'_>]) -> bool {
         if words.is_empty() {

@@ -22,6 +22,8 @@ use crate::sqlite::plan::{Change, Place, Plan};
 use crate::sqlite::read::MARK_EVERY;
 use crate::sqlite::rows::{Head, Pos, Sid, Sum, encode_record, event_sum, head_sum, record_sum, signed};
 
+/// How long a write waits for somebody else's, such as a person's with a database tool.
+pub(super) const BUSY_PATIENCE: Duration = Duration::from_secs(5);
 /// How long the writer waits for readers when it has to reset the write-ahead log itself.
 const RESET_PATIENCE: Duration = Duration::from_millis(250);
 
@@ -106,7 +108,9 @@ impl Writer {
     pub(super) fn reset_wal(&mut self) -> Result<(), StoreError> {
         let conn = self.usable()?;
         conn.busy_timeout(RESET_PATIENCE)?;
-        match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::RESTART) {
+        let reset = conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::RESTART);
+        conn.busy_timeout(BUSY_PATIENCE)?;
+        match reset {
             Ok(_) => self.asked_at = 0,
             Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {
                 tracing::warn!("readers keep the write-ahead log from being reset");

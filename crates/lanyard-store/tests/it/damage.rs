@@ -11,6 +11,8 @@ use rusqlite::Connection;
 
 use crate::kit::{Teller, at, list_all, open, options, outcome};
 
+const PAGE: usize = 4_096;
+
 /// A journal with something of everything, closed, and what it must answer.
 struct Original {
     teller: Teller,
@@ -84,7 +86,7 @@ impl Original {
                         assert_eq!(event.seq, seq, "{what}: {id} has a gap");
                         match &event.body {
                             Ok(body) => {
-                                assert_eq!(Some(body), log.get(seq as usize - 1), "{what}: {id} event {seq}")
+                                assert_eq!(Some(body), log.get(seq as usize - 1), "{what}: {id} event {seq}");
                             }
                             Err(damage) => {
                                 assert_eq!((damage.session, damage.first_seq), (Some(*id), seq));
@@ -102,10 +104,10 @@ impl Original {
                 Ok(None) => differs.push(format!("{id} is unknown")),
                 Ok(Some(loaded)) if !loaded.damage.is_empty() => reported = true,
                 Ok(Some(loaded)) if loaded.session != self.teller.sessions[id] => {
-                    differs.push(format!("{id} loads otherwise"))
+                    differs.push(format!("{id} loads otherwise"));
                 }
                 Ok(Some(loaded)) if loaded.lineage != self.teller.lineage(*id) => {
-                    differs.push(format!("{id} has other parents"))
+                    differs.push(format!("{id} has other parents"));
                 }
                 Ok(Some(_)) => {}
             }
@@ -142,7 +144,7 @@ impl Original {
             match journal.find(&Address::of(alias.clone())) {
                 Err(_) => *reported = true,
                 Ok(found) if found.len() != 1 || found[0].session != *session => {
-                    differs.push(format!("{alias} differs"))
+                    differs.push(format!("{alias} differs"));
                 }
                 Ok(_) => {}
             }
@@ -179,13 +181,17 @@ impl Original {
 fn a_flipped_bit_is_never_wrong_in_silence() {
     let folder = tempfile::tempdir().unwrap();
     let original = original(folder.path());
-    let mut rng = fastrand::Rng::with_seed(24);
-    let pages = original.bytes.len() / 4_096;
+    // More of them, and others, for whoever has the time: LANYARD_FLIPS=5000 LANYARD_SEED=1.
+    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let mut rng = fastrand::Rng::with_seed(number("LANYARD_SEED").unwrap_or(24));
+    let pages = original.bytes.len() / PAGE;
     let mut tally = std::collections::BTreeMap::new();
     // Every byte of the header, the beginning of every page where its structure is, and anywhere.
     let header = (0..100).map(|byte| (byte, rng.u8(0..8))).collect::<Vec<_>>();
-    let starts = (0..pages).map(|page| (page * 4_096 + rng.usize(0..24), rng.u8(0..8))).collect::<Vec<_>>();
-    let anywhere = (0..300).map(|_| (rng.usize(0..original.bytes.len()), rng.u8(0..8))).collect::<Vec<_>>();
+    let starts = (0..pages).map(|page| (page * PAGE + rng.usize(0..24), rng.u8(0..8))).collect::<Vec<_>>();
+    let anywhere = (0..number("LANYARD_FLIPS").unwrap_or(300))
+        .map(|_| (rng.usize(0..original.bytes.len()), rng.u8(0..8)))
+        .collect::<Vec<_>>();
     for (byte, bit) in header.into_iter().chain(starts).chain(anywhere) {
         let copy = folder.path().join("copy.db");
         let mut bytes = original.bytes.clone();
@@ -195,7 +201,7 @@ fn a_flipped_bit_is_never_wrong_in_silence() {
         *tally.entry(verdict).or_insert(0) += 1;
         clear(&copy);
     }
-    println!("flipped bits of {} pages: {tally:?}", pages);
+    println!("flipped bits of {pages} pages: {tally:?}");
     assert!(tally[&Verdict::Reported] > 50 && tally[&Verdict::Unharmed] > 50, "{tally:?}");
 }
 
@@ -222,11 +228,11 @@ fn a_lost_page_is_never_wrong_in_silence() {
     let folder = tempfile::tempdir().unwrap();
     let original = original(folder.path());
     let mut rng = fastrand::Rng::with_seed(26);
-    for page in 0..original.bytes.len() / 4_096 {
+    for page in 0..original.bytes.len() / PAGE {
         let copy = folder.path().join("copy.db");
         let mut bytes = original.bytes.clone();
         let noise = rng.bool();
-        bytes[page * 4_096..(page + 1) * 4_096].fill_with(|| if noise { rng.u8(..) } else { 0 });
+        bytes[page * PAGE..(page + 1) * PAGE].fill_with(|| if noise { rng.u8(..) } else { 0 });
         std::fs::write(&copy, &bytes).unwrap();
         original.judge(&copy, &format!("page {page}, noise {noise}"));
         clear(&copy);

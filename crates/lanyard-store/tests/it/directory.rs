@@ -151,7 +151,7 @@ fn an_ambiguous_address_is_answered_with_a_bounded_list(store: &dyn Store) {
 }
 
 /// One of each kind.
-fn menagerie(teller: &mut Teller) -> Vec<SessionId> {
+fn menagerie(teller: &mut Teller) -> [SessionId; 6] {
     let new = |agent: &str, source: &str, memory_mode| NewSession {
         title: Some(format!("Fix the {agent} bug")),
         agent: Some(agent.to_owned()),
@@ -162,24 +162,24 @@ fn menagerie(teller: &mut Teller) -> Vec<SessionId> {
         memory_mode,
         ..NewSession::default()
     };
-    let a = teller.new_session(&new("coder", "chat", Some(MemoryMode::Full)));
-    let b = teller.new_session(&new("reviewer", "telegram", None));
-    let c = teller.new_child(&new("tester", "chat", None), Some(a));
-    let d = teller.new_session(&new("coder", "api", Some(MemoryMode::Off)));
-    let e = teller.new_session(&new("coder", "chat", Some(MemoryMode::Full)));
-    let f = teller.plain();
+    let busy = teller.new_session(&new("coder", "chat", Some(MemoryMode::Full)));
+    let stopping = teller.new_session(&new("reviewer", "telegram", None));
+    let child = teller.new_child(&new("tester", "chat", None), Some(busy));
+    let done = teller.new_session(&new("coder", "api", Some(MemoryMode::Off)));
+    let crashed = teller.new_session(&new("coder", "chat", Some(MemoryMode::Full)));
+    let archived = teller.plain();
     let gone = teller.new_session(&new("coder", "chat", Some(MemoryMode::Full)));
-    teller.start_turn(a);
-    teller.start_turn(b);
-    teller.finish_turn(b);
-    teller.push(b, ControlEvent::StopRequested { level: StopLevel::Graceful, reason: None });
-    teller.end(d, Ending::Completed);
-    teller.start_turn(e);
-    let turn = teller.sessions[&e].turn.as_ref().unwrap().id;
-    teller.push(e, TurnEvent::Interrupted { turn, cause: InterruptCause::Crash, reason: None });
-    teller.push(f, ChangeEvent::Archived {});
+    teller.start_turn(busy);
+    teller.start_turn(stopping);
+    teller.finish_turn(stopping);
+    teller.push(stopping, ControlEvent::StopRequested { level: StopLevel::Graceful, reason: None });
+    teller.end(done, Ending::Completed);
+    teller.start_turn(crashed);
+    let turn = teller.sessions[&crashed].turn.as_ref().unwrap().id;
+    teller.push(crashed, TurnEvent::Interrupted { turn, cause: InterruptCause::Crash, reason: None });
+    teller.push(archived, ChangeEvent::Archived {});
     teller.delete(gone);
-    vec![a, b, c, d, e, f]
+    [busy, stopping, child, done, crashed, archived]
 }
 
 /// S0-12, S0-13, S0-T7, S3-20, S3-T6.
@@ -187,7 +187,7 @@ fn each_filter_finds_what_it_names(store: &dyn Store) {
     let mut teller = Teller::default();
     let all = menagerie(&mut teller);
     teller.append(store);
-    let [a, b, c, d, e, f] = all[..] else { unreachable!() };
+    let [busy, stopping, child, done, crashed, archived] = all;
     let check = |filter: Filter, wanted: &[SessionId]| {
         let newest_first: Vec<SessionId> = wanted.iter().rev().copied().collect();
         assert_eq!(listed(store, &filter), newest_first, "{filter:?}");
@@ -195,30 +195,30 @@ fn each_filter_finds_what_it_names(store: &dyn Store) {
     let any = Filter::default;
     let text = |text: &str| Some(text.to_owned());
     check(any(), &all);
-    check(Filter { status: Some(Status::Active), ..any() }, &[a, c, e, f]);
-    check(Filter { status: Some(Status::Stopping), ..any() }, &[b]);
-    check(Filter { status: Some(Status::Completed), ..any() }, &[d]);
+    check(Filter { status: Some(Status::Active), ..any() }, &[busy, child, crashed, archived]);
+    check(Filter { status: Some(Status::Stopping), ..any() }, &[stopping]);
+    check(Filter { status: Some(Status::Completed), ..any() }, &[done]);
     check(Filter { status: Some(Status::Stopped), ..any() }, &[]);
-    check(Filter { lifecycle: Some(Lifecycle::Running), ..any() }, &[a]);
-    check(Filter { lifecycle: Some(Lifecycle::Idle), ..any() }, &[b, c, e, f]);
-    check(Filter { lifecycle: Some(Lifecycle::Terminal), ..any() }, &[d]);
-    check(Filter { state: Some(StateName::Interrupted), ..any() }, &[e]);
-    check(Filter { state: Some(StateName::Custom), ..any() }, &[c]);
-    check(Filter { source: text("chat"), ..any() }, &[a, c, e]);
-    check(Filter { owner: text("owner-telegram"), ..any() }, &[b]);
-    check(Filter { owner: text("alex"), ..any() }, &[f]);
-    check(Filter { agent: text("coder"), ..any() }, &[a, d, e]);
-    check(Filter { workspace: text("w-tester"), ..any() }, &[c]);
-    check(Filter { plan: text("p-coder"), ..any() }, &[a, d, e]);
+    check(Filter { lifecycle: Some(Lifecycle::Running), ..any() }, &[busy]);
+    check(Filter { lifecycle: Some(Lifecycle::Idle), ..any() }, &[stopping, child, crashed, archived]);
+    check(Filter { lifecycle: Some(Lifecycle::Terminal), ..any() }, &[done]);
+    check(Filter { state: Some(StateName::Interrupted), ..any() }, &[crashed]);
+    check(Filter { state: Some(StateName::Custom), ..any() }, &[child]);
+    check(Filter { source: text("chat"), ..any() }, &[busy, child, crashed]);
+    check(Filter { owner: text("owner-telegram"), ..any() }, &[stopping]);
+    check(Filter { owner: text("alex"), ..any() }, &[archived]);
+    check(Filter { agent: text("coder"), ..any() }, &[busy, done, crashed]);
+    check(Filter { workspace: text("w-tester"), ..any() }, &[child]);
+    check(Filter { plan: text("p-coder"), ..any() }, &[busy, done, crashed]);
     check(Filter { plan: text("nobody's"), ..any() }, &[]);
-    check(Filter { parent: Some(a), ..any() }, &[c]);
+    check(Filter { parent: Some(busy), ..any() }, &[child]);
     // A child inherits what its parent may remember.
-    check(Filter { memory_mode: Some(MemoryMode::Full), ..any() }, &[a, c, e]);
-    check(Filter { archived: Some(true), ..any() }, &[f]);
-    check(Filter { archived: Some(false), ..any() }, &[a, b, c, d, e]);
-    let ended = teller.sessions[&d].since.as_millis();
+    check(Filter { memory_mode: Some(MemoryMode::Full), ..any() }, &[busy, child, crashed]);
+    check(Filter { archived: Some(true), ..any() }, &[archived]);
+    check(Filter { archived: Some(false), ..any() }, &[busy, stopping, child, done, crashed]);
+    let ended = teller.sessions[&done].since.as_millis();
     check(Filter { live_since: Some(at(ended)), ..any() }, &all);
-    check(Filter { live_since: Some(at(ended + 1)), ..any() }, &[a, b, c, e, f]);
+    check(Filter { live_since: Some(at(ended + 1)), ..any() }, &[busy, stopping, child, crashed, archived]);
 }
 
 fn filters_combine(store: &dyn Store) {

@@ -1,8 +1,13 @@
 //! A disk that fails, and what it takes to go on.
 
-use lanyard_store::{AppendError, Journal, MemoryJournal, StoreError, Tokens, Upkeep};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::kit::{Teller, at, open};
+use lanyard_store::{
+    AppendError, Failpoints, Journal, MemoryJournal, SqliteJournal, SqliteOptions, StoreError, Tokens, Upkeep,
+};
+
+use crate::kit::{Teller, at, open, options};
 
 /// After a failure nothing is written, readers go on, and nothing is retried behind anyone's back (S0-23).
 #[test]
@@ -91,6 +96,42 @@ fn a_journal_recovers_when_its_folder_is_back() {
     teller.say(id, "back");
     teller.append(&journal);
     teller.assert_kept(&journal);
+}
+
+/// A panic in the middle of a write leaves the journal stopped, and recoverable to exactly what is on disk.
+#[test]
+fn a_panic_while_writing_stops_the_journal() {
+    for (point, kept) in [("before_commit", false), ("after_commit", true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.db");
+        let armed = Arc::new(AtomicBool::new(false));
+        let trigger = Arc::clone(&armed);
+        let failpoint: Failpoints = Arc::new(move |passed| {
+            assert!(passed != point || !trigger.swap(false, Ordering::SeqCst), "asked for");
+        });
+        let journal =
+            SqliteJournal::open(SqliteOptions { failpoint: Some(failpoint), ..options(&path) }).unwrap();
+        let mut teller = Teller::default();
+        let id = teller.plain();
+        teller.append(&journal);
+        let before = teller.clone();
+        teller.say(id, "perhaps");
+        let batch = teller.batch();
+        armed.store(true, Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            assert!(scope.spawn(|| journal.append(&batch)).join().is_err());
+        });
+        // Not acknowledged, so not visible, whether or not it is on disk.
+        before.assert_kept(&journal);
+        assert!(matches!(journal.append(&batch), Err(AppendError::Unavailable(StoreError::Stopped(_)))));
+        journal.recover().unwrap();
+        if kept {
+            assert!(matches!(journal.append(&batch), Err(AppendError::Contradiction(_))));
+        } else {
+            journal.append(&batch).unwrap();
+        }
+        teller.assert_kept(&journal);
+    }
 }
 
 /// Recovering a journal that never failed is allowed and changes nothing.

@@ -1,5 +1,8 @@
 //! What a journal promises, asked of every journal there is; and what only the one on disk can be asked.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![allow(clippy::cast_possible_truncation, reason = "the numbers of tests are small")]
+
 mod contract;
 mod damage;
 mod directory;

@@ -62,7 +62,9 @@ fn take(teller: &mut Teller, step: &Step, stores: &[&dyn Store]) {
         }
         Step::Commit => {
             let batch = teller.batch();
-            stores.iter().for_each(|store| store.append(&batch).unwrap());
+            for store in stores {
+                store.append(&batch).unwrap();
+            }
             return;
         }
         Step::Say(who) => (pick(who), TranscriptEvent::Thought { text: "hm".to_owned() }.into()),
