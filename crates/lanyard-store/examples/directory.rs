@@ -28,9 +28,7 @@ fn main() {
     for _ in 0..3 {
         opening(&path);
     }
-    let before = resident_kib();
     let journal = SqliteJournal::open(SqliteOptions::at(path)).unwrap();
-    println!("memory: {} B per session", (resident_kib() - before) * 1_024 / sessions);
     listing(&journal);
     resuming(&journal, &ids);
 }
@@ -197,10 +195,4 @@ fn show(times: &mut [Duration]) -> String {
     times.sort_unstable();
     let at = |percent: usize| times[(times.len() - 1) * percent / 100].as_micros();
     format!("p50 {} µs, p99 {} µs", at(50), at(99))
-}
-
-fn resident_kib() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }

@@ -108,7 +108,7 @@ impl Worker {
 
     fn link(&mut self, request: &Request, child: SessionId, parent: SessionId) -> Result<Outcome, AskError> {
         // The height of the child's family is read from the journal, which must hold all of it.
-        self.commit();
+        self.flush()?;
         let depth = self.rules.limits.depth.saturating_add(1);
         let height = self.store.height(child, depth).map_err(|error| unavailable(&error))?;
         let lineage = self.lineage(parent)?;
@@ -130,7 +130,7 @@ impl Worker {
     fn command(&mut self, request: &Request, id: SessionId, command: &Command) -> Result<Outcome, AskError> {
         let mut command = command.clone();
         if let Command::Delete { children, .. } = &mut command {
-            self.commit();
+            self.flush()?;
             *children = self.store.live_children(id).map_err(|error| unavailable(&error))?;
         }
         let session = self.resident(id)?;

@@ -75,7 +75,9 @@ impl Worker {
     pub(super) fn commit(&mut self) {
         let now = self.draft.now;
         let mut draft = std::mem::replace(&mut self.draft, Draft::new(now));
-        if !draft.batch.entries.is_empty() || draft.poison.is_some() {
+        // A command that had nothing to change still has an outcome to keep under its key.
+        let nothing = draft.batch.entries.is_empty() && draft.batch.outcomes.is_empty();
+        if !nothing || draft.poison.is_some() {
             self.with_rows(&mut draft);
             failpoint::hit("before_append");
             if let Err(error) = self.append(&draft) {
@@ -95,7 +97,15 @@ impl Worker {
             // A caller that went away misses its answer; the outcome is kept under its key.
             let _ = answer.send(result);
         }
-        self.residents.evict();
+    }
+
+    /// Commits what the round has so far, for a decision that has to read all of it from the journal.
+    pub(super) fn flush(&mut self) -> Result<(), AskError> {
+        self.commit();
+        match self.failed {
+            Some(_) => Err(AskError::Unavailable(self.engine.stats.storage_error().unwrap_or_default())),
+            None => Ok(()),
+        }
     }
 
     fn append(&mut self, draft: &Draft) -> Result<(), AskError> {

@@ -75,6 +75,7 @@ impl Worker {
                 }
                 self.commit();
             }
+            self.residents.evict();
         }
         // Who still waits for a session to be loaded is told by the closing of its channel.
         tracing::debug!("engine stopped");
