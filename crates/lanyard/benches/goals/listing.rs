@@ -1,7 +1,7 @@
 //! A page of a hundred out of all sessions, over HTTP, by conditions that match much, little and nothing.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -12,8 +12,10 @@ use crate::process::Daemon;
 use crate::report::{Judge, Row, median, quantile};
 use crate::{Plan, progress};
 
-/// Pages of one repetition.
+/// Pages of one repetition; fewer when they take long.
 const PAGES: usize = 200;
+const PAGES_MIN: usize = 20;
+const LONG: Duration = Duration::from_secs(1);
 /// Milliseconds a page may take.
 const BAR_MS: f64 = 10.0;
 
@@ -70,7 +72,8 @@ fn pages(daemon: &Daemon, query: &str) -> Result<Vec<f64>> {
     let mut client = Client::connect(daemon)?;
     let request = request(daemon, query);
     let mut millis = Vec::with_capacity(PAGES);
-    for _ in 0..PAGES {
+    let start = Instant::now();
+    while millis.len() < PAGES_MIN || (millis.len() < PAGES && start.elapsed() < LONG) {
         let began = Instant::now();
         client.ask(&request)?;
         millis.push(began.elapsed().as_secs_f64() * 1e3);

@@ -3,9 +3,9 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rustix::fs::{Advice, fadvise};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -43,13 +43,53 @@ fn commit() -> String {
 
 /// CPU time a process has used, its ended threads included.
 pub(crate) fn cpu(pid: u32) -> Result<Duration> {
+    let [user, system, _, _] = times(pid)?;
+    Ok(TICK * (user + system))
+}
+
+/// User and system time of a process, and of the children it has seen end, in ticks.
+fn times(pid: u32) -> Result<[u32; 4]> {
     let stat =
         fs::read_to_string(format!("/proc/{pid}/stat")).context("cannot read the CPU time of a process")?;
     // The name before the last bracket may hold anything.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u32>().ok());
-    let (user, system) = ticks(11).zip(ticks(12)).context("/proc/PID/stat has no CPU time")?;
-    Ok(TICK * (user + system))
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks: Vec<u32> = fields.skip(11).map_while(|field| field.parse().ok()).take(4).collect();
+    ticks.try_into().ok().context("/proc/PID/stat has no CPU time")
+}
+
+/// How much others used the machine meanwhile: what a figure is worth depends on it.
+#[derive(Debug)]
+pub(crate) struct Others {
+    began: Instant,
+    busy: u32,
+    own: u32,
+}
+
+impl Others {
+    pub(crate) fn watch() -> Result<Self> {
+        let own = times(std::process::id())?.iter().sum();
+        Ok(Self { began: Instant::now(), busy: busy()?, own })
+    }
+
+    /// Their share of all cores, in percent. The system's own work for us counts as theirs.
+    pub(crate) fn percent(&self) -> Result<f64> {
+        let own: u32 = times(std::process::id())?.iter().sum();
+        let theirs = busy()?.saturating_sub(self.busy).saturating_sub(own.saturating_sub(self.own));
+        let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
+        let all = self.began.elapsed().as_secs_f64() / TICK.as_secs_f64() * cores;
+        Ok(f64::from(theirs) / all * 100.0)
+    }
+}
+
+/// Ticks all cores together were not idle.
+fn busy() -> Result<u32> {
+    let stat = fs::read_to_string("/proc/stat").context("cannot read /proc/stat")?;
+    let line = stat.lines().next().unwrap_or_default();
+    let ticks: Vec<u32> = line.split_whitespace().skip(1).map_while(|field| field.parse().ok()).collect();
+    match ticks.as_slice() {
+        [user, nice, system, _, _, rest @ ..] => Ok(user + nice + system + rest.iter().take(3).sum::<u32>()),
+        _ => bail!("/proc/stat has no CPU times"),
+    }
 }
 
 /// Memory of a process that is in RAM, in KiB.

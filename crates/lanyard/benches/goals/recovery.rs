@@ -113,7 +113,7 @@ fn scan(file: &Path, expected: usize) -> Result<Duration> {
     )?;
     let mut all = conn.prepare("SELECT * FROM sessions")?;
     let columns = all.column_count();
-    let id = all.column_index("id")?;
+    let sid = all.column_index("sid")?;
     let mut rows = all.query([])?;
     let mut sessions = HashMap::new();
     while let Some(row) = rows.next()? {
@@ -126,7 +126,7 @@ fn scan(file: &Path, expected: usize) -> Result<Duration> {
                 ValueRef::Blob(blob) => blob.len(),
             };
         }
-        sessions.insert(row.get::<_, Vec<u8>>(id)?, bytes);
+        sessions.insert(row.get::<_, i64>(sid)?, bytes);
     }
     let took = began.elapsed();
     ensure!(sessions.len() == expected, "{} session rows instead of {expected}", sessions.len());
