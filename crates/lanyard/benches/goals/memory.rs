@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -15,6 +15,8 @@ use crate::{Plan, machine, progress};
 
 /// Observers that come first and are not counted: they pay for what is made once.
 const FIRST: usize = 200;
+/// Megabytes a daemon with all sessions may have.
+const MEMORY_MB_MAX: f64 = 150.0;
 /// How long a process is left alone before its memory is looked at.
 const SETTLE: Duration = Duration::from_millis(500);
 
@@ -67,15 +69,24 @@ pub(crate) fn sessions(plan: &Plan, dir: &Path, full: &Path) -> Result<Vec<Row>>
         .beside("lean struct in a HashMap")
         .note("the daemon's RSS with them, less that of one without any");
     let what = format!("resident memory with {count} sessions in the store");
-    let mut all = Row::new("rss", what, "MB", Judge::Below(150.0));
+    let mut all = Row::new("rss", what, "MB", Judge::Below(MEMORY_MB_MAX));
+    let mut searched = Row::new("rss", "the same after a search by text", "MB", Judge::Below(MEMORY_MB_MAX));
+    let mut first = Row::new("rss", "the first search by text after a start", "ms", Judge::Shown);
     let empty = dir.join("empty");
     for repetition in 0..plan.repetitions {
         let reference = Reference::start("lean", &[count.to_string()])?;
         let lean: f64 =
             reference.said.parse().with_context(|| format!("the reference said `{}`", reference.said))?;
-        let with = resting_kib(full)?;
-        let without = resting_kib(&empty)?;
-        let ours = (with - without) * 1024.0 / count as f64;
+        let daemon = asked(full)?;
+        let with = resting_kib(&daemon)?;
+        let began = Instant::now();
+        Client::connect(&daemon)?.ask(&Caller::of(&daemon).get("/sessions?limit=100&text=session"))?;
+        first.figures.push(began.elapsed().as_secs_f64() * 1e3);
+        searched.figures.push(resting_kib(&daemon)? * 1024.0 / 1e6);
+        daemon.stop()?;
+        let daemon = asked(&empty)?;
+        let ours = (with - resting_kib(&daemon)?) * 1024.0 / count as f64;
+        daemon.stop()?;
         each.add(ours, lean);
         all.figures.push(with * 1024.0 / 1e6);
         progress(&format!(
@@ -84,15 +95,17 @@ pub(crate) fn sessions(plan: &Plan, dir: &Path, full: &Path) -> Result<Vec<Row>>
             plan.repetitions
         ));
     }
-    Ok(vec![each, all])
+    Ok(vec![each, all, searched, first])
 }
 
-/// Memory of a daemon that has just started and answered one question.
-fn resting_kib(home: &Path) -> Result<f64> {
+/// A daemon that has just started and answered one question.
+fn asked(home: &Path) -> Result<Daemon> {
     let daemon = Daemon::start(home)?;
     Client::connect(&daemon)?.ask(&Caller::of(&daemon).get("/status"))?;
+    Ok(daemon)
+}
+
+fn resting_kib(daemon: &Daemon) -> Result<f64> {
     std::thread::sleep(SETTLE);
-    let kib = machine::rss_kib(daemon.pid())?;
-    daemon.stop()?;
-    Ok(kib)
+    machine::rss_kib(daemon.pid())
 }
