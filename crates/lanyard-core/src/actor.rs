@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::id::RunId;
+
 /// The kind of hand behind a command or signal. Roles are bound to tokens on the server, never claimed by a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -45,4 +47,6 @@ pub enum Cause {
     Request(String),
     /// Something that was observed, by the name of its signal.
     Signal(String),
+    /// What an agent wrote, up to this many bytes of its run's output.
+    Output { run: RunId, to: u64 },
 }

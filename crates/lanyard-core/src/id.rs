@@ -146,6 +146,10 @@ ids! {
     WorkerId = "worker";
     /// Words sent into a running agent.
     NoteId = "note";
+    /// One incarnation of an agent.
+    RunId = "run";
+    /// A question that waits for a person.
+    GateId = "gate";
     /// One daemon.
     NodeId = "node";
     /// A bearer token's handle; the token itself is never stored.

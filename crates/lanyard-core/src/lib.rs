@@ -15,7 +15,7 @@ pub mod time;
 
 pub use actor::{Actor, ActorKind, Cause};
 pub use address::Address;
-pub use id::{NodeId, NoteId, SessionId, TokenId, TurnId, WorkerId, WorkspaceId};
+pub use id::{GateId, NodeId, NoteId, RunId, SessionId, TokenId, TurnId, WorkerId, WorkspaceId};
 pub use outcome::Outcome;
 pub use policy::{Limits, MemoryMode, Overlong, Rules, Staleness};
 pub use session::Session;

@@ -2,15 +2,19 @@
 //! becomes true, and what follows from that.
 
 mod apply;
+mod apply_run;
 mod command;
 mod decide;
 mod effect;
 mod event;
 mod family;
+mod gate;
 mod guidance;
 mod observe;
+mod observe_run;
 mod record;
 mod refusal;
+mod run;
 mod signal;
 mod stall;
 mod state;
@@ -34,15 +38,20 @@ pub use decide::decide;
 pub use effect::{Effect, react};
 pub use event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Fork, Hands,
-    Opening, Role, Settled, TranscriptEvent, TurnEvent, TurnOutcome,
+    Opening, PlanEntry, PlanStatus, Role, Settled, SnapshotReason, TranscriptEvent, TurnEvent, TurnOutcome,
 };
 pub use family::{Lineage, LinkEvents, NewSession, create, fork, link};
+pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
 pub use guidance::{Note, NoteStatus};
 pub use observe::observe;
 pub use record::{
     ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Policy, Session, StateChange, Usage,
 };
 pub use refusal::Refusal;
+pub use run::{
+    AgentInfo, Attempt, Capabilities, Continuity, EndedProcess, Receipt, Run, RunEnd, RunEvent, RunPhase,
+    RunReady,
+};
 pub use signal::Signal;
 pub use stall::{Stall, StallKind};
 pub use state::{InterruptCause, Lifecycle, State, StateName, Status};

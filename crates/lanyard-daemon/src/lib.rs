@@ -1,5 +1,6 @@
 //! Lanyard's daemon: the engine that owns live sessions, the hub that feeds readers, and the HTTP API.
 
+pub mod agents;
 pub mod api;
 pub mod auth;
 mod boot;

@@ -84,11 +84,14 @@ impl Session {
             Event::Context(event) => self.context(event, envelope.at),
             Event::Control(event) => self.control(event, envelope),
             Event::Transcript(event) => self.transcript(event, envelope.at),
+            Event::Run(event) => self.run(event),
+            Event::Gate(event) => self.gate(event, envelope),
         };
         if !(open && legal) {
             return Err(ApplyError::Illegal { seq: envelope.seq, state: before });
         }
         self.seq = envelope.seq;
+        self.read_output(envelope.cause.as_ref());
         if is_activity(&envelope.event) {
             self.last_activity_at = self.last_activity_at.max(envelope.at);
         }
@@ -120,6 +123,8 @@ impl Session {
                 let handoff = Handoff { at, from: from.clone(), to: to.clone(), reason: reason.clone() };
                 remember(&mut self.handoffs, handoff);
                 let fits = *from == self.hands;
+                // Another agent knows nothing of this one's conversation.
+                self.native = self.native.take().filter(|_| from.agent == to.agent);
                 self.hands = to.clone();
                 alive && fits
             }
@@ -166,6 +171,7 @@ impl Session {
 
     fn start_over(&mut self, at: Timestamp) {
         self.enter(State::Beginning, at);
+        self.native = None;
         self.anchors_due.clear();
         self.compactions = 0;
         self.compaction_history.clear();
@@ -250,6 +256,15 @@ impl Session {
                 remember(&mut self.checkpoints, Checkpoint { position: *position, at, reason: *reason });
                 return alive && *position <= self.seq;
             }
+            ContextEvent::Snapshot { .. } => {
+                self.snapshots += 1;
+                self.snapshot_skipped = None;
+                return true;
+            }
+            ContextEvent::SnapshotSkipped { code, .. } => {
+                self.snapshot_skipped = Some(code.clone());
+                return true;
+            }
             ContextEvent::IssueSeen { hash, score } => self.stall.saw_issue(hash, *score),
             ContextEvent::ErrorSeen { hash } => self.stall.saw_error(hash),
             ContextEvent::Stalled { .. } => self.stall.stalls += 1,
@@ -306,7 +321,10 @@ impl Session {
 
     fn transcript(&mut self, event: &TranscriptEvent, at: Timestamp) -> bool {
         match event {
-            TranscriptEvent::Message { .. } | TranscriptEvent::Thought { .. } => {}
+            TranscriptEvent::Message { .. }
+            | TranscriptEvent::Thought { .. }
+            | TranscriptEvent::Planned { .. }
+            | TranscriptEvent::FileChanged { .. } => {}
             TranscriptEvent::ToolReturned { call, .. } => self.open_calls.retain(|open| open != call),
             TranscriptEvent::ToolCalled { call, tool, .. } => {
                 if self.turn.is_some() {
@@ -357,6 +375,11 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         turns: 0,
         stop: None,
         guidance: Vec::new(),
+        run: None,
+        native: None,
+        gates: Vec::new(),
+        snapshots: 0,
+        snapshot_skipped: None,
         last_tool_call: None,
         open_calls: [].into(),
         usage: Usage::default(),

@@ -1,6 +1,6 @@
 //! What may be asked of a session. A command can be refused; ids it needs were minted before it got here.
 
-use crate::id::{NoteId, TurnId, WorkerId};
+use crate::id::{GateId, NoteId, TurnId, WorkerId};
 
 /// A wish of somebody outside. Creating, linking and forking concern two sessions and live in `family`.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,14 @@ pub enum Command {
     WithdrawGuidance {
         note: NoteId,
     },
+    /// Answers a gate: the option's id, or one of `allow`, `always`, `deny`, `never`.
+    AnswerGate {
+        gate: GateId,
+        option: String,
+        message: Option<String>,
+    },
+    /// Wants the agent to be there, without a prompt yet.
+    Resume,
     Migrate {
         agent: Option<String>,
         worker: Option<WorkerId>,
@@ -70,6 +78,8 @@ impl Command {
             Self::WithdrawStop { .. } => "withdraw_stop",
             Self::Guide { .. } => "guide",
             Self::WithdrawGuidance { .. } => "withdraw_guidance",
+            Self::AnswerGate { .. } => "answer_gate",
+            Self::Resume => "resume",
             Self::Migrate { .. } => "migrate",
             Self::AddAlias { .. } => "add_alias",
             Self::SetAnchors { .. } => "set_anchors",

@@ -1,18 +1,20 @@
 //! Commands become events, or are refused. Pure: the same session, command and rules always give the same answer.
 
-use crate::id::{NoteId, TurnId, WorkerId};
+use crate::id::{GateId, NoteId, TurnId, WorkerId};
 use crate::policy::{Limits, Rules};
 use crate::session::command::Command;
 use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, Hands, Opening, Settled,
     TurnEvent, TurnOutcome,
 };
+use crate::session::gate::{GateEvent, GateStatus};
 use crate::session::guidance::{self, NoteStatus};
 use crate::session::record::{ActiveTurn, Session};
 use crate::session::refusal::Refusal;
+use crate::session::run::RunEvent;
 use crate::session::state::State;
 use crate::session::stop::StopLevel;
-use crate::text::{BODY_BYTES_MAX, NAME_CHARS_MAX, content_hash};
+use crate::text::{BODY_BYTES_MAX, NAME_CHARS_MAX, content_hash, cut};
 use crate::time::Timestamp;
 
 /// Aliases one session may have.
@@ -39,6 +41,8 @@ pub fn decide(
         Command::WithdrawStop { reason } => withdraw_stop(session, reason.as_deref()),
         Command::Guide { note, text } => guide(session, *note, text, &rules.limits),
         Command::WithdrawGuidance { note } => withdraw_guidance(session, *note),
+        Command::AnswerGate { gate, option, message } => answer(session, *gate, option, message.as_deref()),
+        Command::Resume => resume(session),
         Command::Migrate { agent, worker, owner, reason } => {
             migrate(session, agent.as_deref(), *worker, owner.as_deref(), reason)
         }
@@ -125,6 +129,7 @@ fn end(session: &Session, how: Ending, reason: Option<&str>) -> Result<Vec<Event
         let outcome = if how == Ending::Completed { TurnOutcome::Completed } else { TurnOutcome::Failed };
         events.push(TurnEvent::Finished { turn: turn.id, outcome }.into());
         events.push(checkpoint(session, CheckpointReason::TurnEnd));
+        events.extend(void_gates(session, "the session ended"));
     }
     // Completing is compliance: it resolves a stop that is pending (S0-B02).
     events.push(ChangeEvent::Ended { how, reason: reason.map(str::to_owned) }.into());
@@ -170,6 +175,42 @@ fn withdraw_guidance(session: &Session, note: NoteId) -> Result<Vec<Event>, Refu
         return Err(Refusal::NoSuchGuidance { note });
     }
     Ok(vec![ControlEvent::GuidanceSettled { notes: vec![note], how: Settled::Withdrawn }.into()])
+}
+
+/// The first answer wins; the same one again changes nothing.
+fn answer(session: &Session, id: GateId, word: &str, message: Option<&str>) -> Result<Vec<Event>, Refusal> {
+    if let Some(message) = message {
+        body("message", message)?;
+    }
+    let gate = session.gates.iter().find(|gate| gate.id == id).ok_or(Refusal::NoSuchGate { gate: id })?;
+    let option = gate.question.choose(word).ok_or_else(|| {
+        let known = gate.question.options.iter().map(|option| option.id.clone()).collect();
+        Refusal::NoSuchOption { option: cut(word, NAME_CHARS_MAX).0.to_owned(), known }
+    })?;
+    match &gate.status {
+        GateStatus::Open => {
+            let (option, message) = (option.id.clone(), message.map(str::to_owned));
+            Ok(vec![GateEvent::Answered { gate: id, option, message }.into()])
+        }
+        GateStatus::Answered { option: first, .. } if *first == option.id => Ok(Vec::new()),
+        GateStatus::Answered { option: first, .. } => {
+            Err(Refusal::GateAnswered { gate: id, option: first.clone() })
+        }
+        GateStatus::Withdrawn { why, .. } => Err(Refusal::GateVoid { gate: id, why: why.clone() }),
+    }
+}
+
+fn resume(session: &Session) -> Result<Vec<Event>, Refusal> {
+    alive(session)?;
+    at_rest(session)?;
+    if session.archived {
+        return Err(Refusal::Archived);
+    }
+    unhindered(session)?;
+    if session.live_run().is_some() {
+        return Ok(Vec::new());
+    }
+    Ok(vec![RunEvent::Wanted {}.into()])
 }
 
 fn migrate(
@@ -239,6 +280,11 @@ fn delete(session: &Session, reason: Option<&str>, children: u64) -> Result<Vec<
 /// A checkpoint that names the last position written so far.
 pub(super) fn checkpoint(session: &Session, reason: CheckpointReason) -> Event {
     ContextEvent::Checkpoint { position: session.seq, reason }.into()
+}
+
+/// Nobody waits for an answer any more.
+pub(super) fn void_gates(session: &Session, why: &str) -> impl Iterator<Item = Event> {
+    session.open_gates().map(move |gate| GateEvent::Withdrawn { gate: gate.id, why: why.to_owned() }.into())
 }
 
 pub(super) fn exists(session: &Session) -> Result<(), Refusal> {

@@ -1,9 +1,11 @@
 //! What follows from a committed event: work for the daemon, as data. Effects never come from anything but events that
 //! are on disk.
 
-use crate::id::TurnId;
-use crate::session::event::{ControlEvent, Envelope, Event, TurnEvent};
+use crate::id::{GateId, NoteId, TurnId};
+use crate::session::event::{ChangeEvent, ControlEvent, Envelope, Event, TurnEvent};
+use crate::session::gate::GateEvent;
 use crate::session::record::Session;
+use crate::session::run::RunEvent;
 use crate::session::stop::StopLevel;
 
 /// Something the daemon has to do. Its result comes back as a signal.
@@ -15,6 +17,14 @@ pub enum Effect {
     CancelWork { turn: TurnId, forced: bool },
     /// End all work of the session. `executing` says whether a turn was running when it was ordered.
     StopWork { level: StopLevel, executing: bool },
+    /// Give the agent the answer it waits for.
+    AnswerGate { gate: GateId },
+    /// Words wait that a running agent may be able to take.
+    Steer { note: NoteId },
+    /// The session has no more use for its agent's process.
+    EndRun,
+    /// Have the agent there, without a prompt yet.
+    Revive,
 }
 
 /// The effect of an event on the session it has just been applied to.
@@ -33,6 +43,23 @@ pub fn react(session: &Session, envelope: &Envelope) -> Option<Effect> {
         Event::Control(ControlEvent::StopRaised { to, .. }) => {
             Some(Effect::StopWork { level: *to, executing })
         }
-        Event::Control(_) | Event::Change(_) | Event::Context(_) | Event::Transcript(_) => None,
+        Event::Control(ControlEvent::GuidanceQueued { note, .. }) if executing => {
+            Some(Effect::Steer { note: *note })
+        }
+        Event::Gate(GateEvent::Answered { gate, .. }) => Some(Effect::AnswerGate { gate: *gate }),
+        Event::Run(RunEvent::Wanted {}) => Some(Effect::Revive),
+        Event::Change(
+            ChangeEvent::Ended { .. }
+            | ChangeEvent::Deleted { .. }
+            | ChangeEvent::Reset { .. }
+            | ChangeEvent::Archived {}
+            | ChangeEvent::Migrated { .. },
+        ) if session.live_run().is_some() => Some(Effect::EndRun),
+        Event::Control(_)
+        | Event::Change(_)
+        | Event::Context(_)
+        | Event::Transcript(_)
+        | Event::Run(_)
+        | Event::Gate(_) => None,
     }
 }

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, Cause};
 use crate::id::{NoteId, SessionId, TurnId, WorkerId};
+use crate::session::gate::GateEvent;
 use crate::session::record::Policy;
+use crate::session::run::RunEvent;
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, StateName};
 use crate::session::stop::StopLevel;
@@ -37,6 +39,8 @@ pub enum Event {
     Context(ContextEvent),
     Control(ControlEvent),
     Transcript(TranscriptEvent),
+    Run(RunEvent),
+    Gate(GateEvent),
 }
 
 /// The session itself changed: born, linked, handed over, put away, ended.
@@ -152,6 +156,18 @@ pub enum ContextEvent {
         position: u64,
         reason: CheckpointReason,
     },
+    /// A real snapshot of the workspace, in git, that can be gone back to (S1-B06).
+    #[serde(rename = "context.snapshot")]
+    Snapshot {
+        name: String,
+        commit: String,
+        reason: SnapshotReason,
+        /// Files that differ from the last commit of the branch.
+        files_changed: u32,
+    },
+    /// No snapshot could be made, and why; said once per reason.
+    #[serde(rename = "context.snapshot_skipped")]
+    SnapshotSkipped { code: String, why: String },
     #[serde(rename = "context.issue_seen")]
     IssueSeen {
         hash: String,
@@ -226,6 +242,18 @@ pub enum TranscriptEvent {
         is_error: bool,
         #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
         content: serde_json::Value,
+    },
+    /// The agent's plan as it now is, whole.
+    #[serde(rename = "plan.updated")]
+    Planned { entries: Vec<PlanEntry> },
+    #[serde(rename = "file.changed")]
+    FileChanged {
+        path: String,
+        /// Lines added and removed, where the agent showed the change.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        added: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        removed: Option<u64>,
     },
     #[serde(rename = "usage.reported")]
     UsageReported {
@@ -321,6 +349,32 @@ pub enum CheckpointReason {
     Asked,
 }
 
+/// One line of an agent's plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanEntry {
+    pub text: String,
+    pub status: PlanStatus,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStatus {
+    Pending,
+    InProgress,
+    Completed,
+}
+
+/// Why a snapshot of the workspace was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SnapshotReason {
+    TurnStart,
+    Stop,
+    Asked,
+    /// Before the workspace was taken back to an older one.
+    Rollback,
+}
+
 /// What became of a piece of guidance in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -360,4 +414,6 @@ into_event! {
     Context(ContextEvent),
     Control(ControlEvent),
     Transcript(TranscriptEvent),
+    Run(RunEvent),
+    Gate(GateEvent),
 }

@@ -2,12 +2,15 @@
 
 use crate::id::NoteId;
 use crate::policy::{Rules, Staleness};
-use crate::session::decide::checkpoint;
+use crate::session::decide::{checkpoint, void_gates};
 use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, Settled, TranscriptEvent,
     TurnEvent,
 };
 use crate::session::guidance::NoteStatus;
+use crate::session::observe_run::{
+    gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready, run_started, snapshot,
+};
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
 use crate::session::signal::Signal;
 use crate::session::stall::StallKind;
@@ -21,6 +24,10 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::DaemonRestarted => work_ended(session, "the daemon restarted and the turn's work was gone"),
         Signal::Quiet { for_ms } => quiet(session, *for_ms, &rules.staleness),
         Signal::WorkEnded { channel } => work_ended(session, channel),
+        Signal::RunEnded { run, how, cause, reason, receipt } => {
+            run_ended(session, *run, how, *cause, reason.as_deref(), receipt)
+        }
+        Signal::SnapshotTaken { .. } | Signal::SnapshotSkipped { .. } => snapshot(session, signal),
         _ if session.state.is_ended() || session.deleted => unexpected(session, signal),
         Signal::Said { role, text } => {
             vec![TranscriptEvent::Message { role: *role, text: text.clone() }.into()]
@@ -70,6 +77,18 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             stalling(session, seen, StallKind::Error, hash, rules)
         }
         Signal::GuidanceDelivered { notes, channel } => delivered(session, notes, channel),
+        Signal::Planned { entries } => planned(entries),
+        Signal::FileChanged { path, added, removed } => {
+            let path = cut(path, NAME_CHARS_MAX).0.to_owned();
+            vec![TranscriptEvent::FileChanged { path, added: *added, removed: *removed }.into()]
+        }
+        Signal::RunStarted { run, agent, driver, mirrored } => {
+            run_started(session, *run, agent, driver, *mirrored)
+        }
+        Signal::RunReady(ready) => run_ready(session, ready),
+        Signal::RunAdopted { run } => run_adopted(session, *run),
+        Signal::GateAsked { gate, run, question } => gate_asked(session, *gate, *run, question),
+        Signal::GateWithdrawn { request, why } => gate_withdrawn(session, request, why),
     }
 }
 
@@ -181,7 +200,7 @@ fn delivered(session: &Session, notes: &[NoteId], channel: &str) -> Vec<Event> {
     vec![ControlEvent::GuidanceDelivered { notes: pending, channel: channel.to_owned() }.into()]
 }
 
-fn interrupted(session: &Session, cause: InterruptCause, reason: Option<&str>) -> Vec<Event> {
+pub(super) fn interrupted(session: &Session, cause: InterruptCause, reason: Option<&str>) -> Vec<Event> {
     let Some(turn) = &session.turn else { return Vec::new() };
     let event = TurnEvent::Interrupted { turn: turn.id, cause, reason: reason.map(str::to_owned) };
     turn_over(session, event.into(), CheckpointReason::Interruption)
@@ -190,18 +209,20 @@ fn interrupted(session: &Session, cause: InterruptCause, reason: Option<&str>) -
 /// The end of a turn: the event itself, a checkpoint, and the end of the session if a stop was waiting for it.
 fn turn_over(session: &Session, event: Event, reason: CheckpointReason) -> Vec<Event> {
     let mut events = vec![event, checkpoint(session, reason)];
-    if session.stop.is_some() {
+    events.extend(void_gates(session, "the turn ended"));
+    // A stop is confirmed when nothing of the work lives: an agent's process that is still there keeps it waiting.
+    if session.stop.is_some() && session.live_run().is_none() {
         events.push(stopped(session));
     }
     events
 }
 
-fn stopped(session: &Session) -> Event {
+pub(super) fn stopped(session: &Session) -> Event {
     let reason = session.stop.as_ref().and_then(|stop| stop.reason.clone());
     ChangeEvent::Ended { how: Ending::Stopped, reason }.into()
 }
 
-fn unexpected(session: &Session, signal: &Signal) -> Vec<Event> {
+pub(super) fn unexpected(session: &Session, signal: &Signal) -> Vec<Event> {
     if session.refused_in_row >= REFUSED_IN_ROW_MAX {
         return Vec::new();
     }

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::id::{SessionId, TurnId};
 use crate::policy::MemoryMode;
 use crate::session::event::{CheckpointReason, Fork, Hands};
+use crate::session::gate::{Gate, GateStatus};
 use crate::session::guidance::Note;
+use crate::session::run::Run;
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName, Status};
 use crate::session::stop::Stop;
@@ -61,6 +63,21 @@ pub struct Session {
     pub stop: Option<Stop>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<Note>,
+    /// The newest run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Run>,
+    /// The agent's own id of the conversation, by which a later run can take it up again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<String>,
+    /// Gates that are open, and the newest that are settled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
+    /// Snapshots of the workspace.
+    #[serde(default)]
+    pub snapshots: u32,
+    /// Why the last snapshot was not taken, so that it is said once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_skipped: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_tool_call: Option<LastToolCall>,
     /// Calls of the running turn that have not returned; the agent may be quiet while it waits for them (S0-B13).
@@ -174,6 +191,17 @@ impl Session {
     #[must_use]
     pub fn status(&self) -> Status {
         self.state.name().status(self.stop.is_some())
+    }
+
+    /// The run whose process is this session's own and may still be alive.
+    #[must_use]
+    pub fn live_run(&self) -> Option<&Run> {
+        self.run.as_ref().filter(|run| run.is_live() && !run.mirrored)
+    }
+
+    #[must_use]
+    pub fn open_gates(&self) -> impl Iterator<Item = &Gate> {
+        self.gates.iter().filter(|gate| gate.status == GateStatus::Open)
     }
 
     #[must_use]

@@ -1,6 +1,6 @@
 //! Why a command was refused: a stable code, one sentence of what happened, one of what to do.
 
-use crate::id::{NoteId, SessionId, TurnId};
+use crate::id::{GateId, NoteId, SessionId, TurnId};
 use crate::session::event::{ControlEvent, Event};
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
 use crate::session::state::StateName;
@@ -56,6 +56,14 @@ pub enum Refusal {
     HasChildren { children: u64 },
     #[error("the log ends at {head}")]
     ForkAhead { head: u64 },
+    #[error("the session has no gate {gate}")]
+    NoSuchGate { gate: GateId },
+    #[error("the gate has no option `{option}`; it has {}", known.join(", "))]
+    NoSuchOption { option: String, known: Vec<String> },
+    #[error("gate {gate} was answered with `{option}`")]
+    GateAnswered { gate: GateId, option: String },
+    #[error("gate {gate} is void: {why}")]
+    GateVoid { gate: GateId, why: String },
 }
 
 impl Refusal {
@@ -87,6 +95,10 @@ impl Refusal {
             Self::AlreadyLinked { .. } => "already_linked",
             Self::HasChildren { .. } => "has_children",
             Self::ForkAhead { .. } => "fork_ahead_of_log",
+            Self::NoSuchGate { .. } => "gate_not_found",
+            Self::NoSuchOption { .. } => "gate_option_unknown",
+            Self::GateAnswered { .. } => "gate_already_answered",
+            Self::GateVoid { .. } => "gate_void",
         }
     }
 
@@ -123,6 +135,10 @@ impl Refusal {
             Self::HasChildren { .. } => {
                 "link the children to another parent, or end or delete them first".into()
             }
+            Self::NoSuchGate { .. } => "list the gates that wait with `lanyard gates`".into(),
+            Self::NoSuchOption { .. } => "choose one of those, or say `allow` or `deny`".into(),
+            Self::GateAnswered { .. } => "the first answer stands; nothing was changed".into(),
+            Self::GateVoid { .. } => "nobody waits for it any more; look at `lanyard show`".into(),
             Self::ForkAhead { .. } => "fork at a position that exists, or leave the position out".into(),
         }
     }
@@ -163,6 +179,10 @@ impl Refusal {
             | Self::BadText { .. }
             | Self::NothingToMigrate
             | Self::AlreadyLinked { .. }
+            | Self::NoSuchGate { .. }
+            | Self::NoSuchOption { .. }
+            | Self::GateAnswered { .. }
+            | Self::GateVoid { .. }
             | Self::ForkAhead { .. } => false,
         }
     }
@@ -177,6 +197,7 @@ impl Refusal {
                 | Self::TooMany { .. }
                 | Self::BadText { .. }
                 | Self::NothingToMigrate
+                | Self::NoSuchOption { .. }
         )
     }
 }

@@ -4,8 +4,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{NoteId, TurnId};
-use crate::session::event::{Role, TurnOutcome};
+use crate::id::{GateId, NoteId, RunId, TurnId};
+use crate::session::event::{PlanEntry, Role, SnapshotReason, TurnOutcome};
+use crate::session::gate::Question;
+use crate::session::run::{Receipt, RunEnd, RunReady};
 use crate::session::state::InterruptCause;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +69,60 @@ pub enum Signal {
         notes: Vec<NoteId>,
         channel: String,
     },
+    Planned {
+        entries: Vec<PlanEntry>,
+    },
+    FileChanged {
+        path: String,
+        #[serde(default)]
+        added: Option<u64>,
+        #[serde(default)]
+        removed: Option<u64>,
+    },
+    /// A run is about to be started.
+    RunStarted {
+        run: RunId,
+        agent: String,
+        driver: String,
+        #[serde(default)]
+        mirrored: bool,
+    },
+    RunReady(Box<RunReady>),
+    RunAdopted {
+        run: RunId,
+    },
+    /// Nothing of the run lives any more. `cause` is why a turn that was running is interrupted, unless somebody had
+    /// asked for its end.
+    RunEnded {
+        run: RunId,
+        how: RunEnd,
+        cause: InterruptCause,
+        #[serde(default)]
+        reason: Option<String>,
+        #[serde(default)]
+        receipt: Receipt,
+    },
+    /// The agent asks, and waits.
+    GateAsked {
+        gate: GateId,
+        run: RunId,
+        question: Box<Question>,
+    },
+    /// The agent no longer waits for an answer to its question.
+    GateWithdrawn {
+        request: String,
+        why: String,
+    },
+    SnapshotTaken {
+        name: String,
+        commit: String,
+        reason: SnapshotReason,
+        files_changed: u32,
+    },
+    SnapshotSkipped {
+        code: String,
+        why: String,
+    },
     /// Nothing of the agent's work runs any more: this confirms a cancel or a stop.
     WorkEnded {
         channel: String,
@@ -94,15 +150,38 @@ impl Signal {
             Self::IssueSeen { .. } => "issue_seen",
             Self::ErrorSeen { .. } => "error_seen",
             Self::GuidanceDelivered { .. } => "guidance_delivered",
+            Self::Planned { .. } => "planned",
+            Self::FileChanged { .. } => "file_changed",
+            Self::RunStarted { .. } => "run_started",
+            Self::RunReady(_) => "run_ready",
+            Self::RunAdopted { .. } => "run_adopted",
+            Self::RunEnded { .. } => "run_ended",
+            Self::GateAsked { .. } => "gate_asked",
+            Self::GateWithdrawn { .. } => "gate_withdrawn",
+            Self::SnapshotTaken { .. } => "snapshot_taken",
+            Self::SnapshotSkipped { .. } => "snapshot_skipped",
             Self::WorkEnded { .. } => "work_ended",
             Self::DaemonRestarted => "daemon_restarted",
             Self::Quiet { .. } => "quiet",
         }
     }
 
-    /// Signals only Lanyard itself may send: a client that could send them could stop a session's clock.
+    /// Signals only Lanyard itself may send: a client that could send them could stop a session's clock, or speak for a
+    /// process it does not own.
     #[must_use]
     pub const fn is_internal(&self) -> bool {
-        matches!(self, Self::DaemonRestarted | Self::Quiet { .. })
+        matches!(
+            self,
+            Self::DaemonRestarted
+                | Self::Quiet { .. }
+                | Self::RunStarted { .. }
+                | Self::RunReady(_)
+                | Self::RunAdopted { .. }
+                | Self::RunEnded { .. }
+                | Self::GateAsked { .. }
+                | Self::GateWithdrawn { .. }
+                | Self::SnapshotTaken { .. }
+                | Self::SnapshotSkipped { .. }
+        )
     }
 }

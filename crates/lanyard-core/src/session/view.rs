@@ -8,10 +8,12 @@ use crate::id::{SessionId, WorkerId};
 use crate::policy::{MemoryMode, Staleness};
 use crate::session::event::Fork;
 use crate::session::family::Lineage;
+use crate::session::gate::{Gate, GateStatus};
 use crate::session::guidance::Note;
 use crate::session::record::{
     ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage,
 };
+use crate::session::run::Run;
 use crate::session::stall::Stall;
 use crate::session::state::{InterruptCause, Lifecycle, StateName, Status};
 use crate::session::stop::Stop;
@@ -66,6 +68,13 @@ pub struct SessionView {
     pub active_turn: Option<ActiveTurn>,
     pub stop: Option<Stop>,
     pub guidance: Vec<Note>,
+    /// The newest run of the agent.
+    pub run: Option<Run>,
+    /// The agent's own id of the conversation.
+    pub native: Option<String>,
+    /// Questions that wait for an answer.
+    pub gates: Vec<Gate>,
+    pub snapshots: u32,
     pub last_tool_call: Option<LastToolCall>,
     pub usage: Usage,
     pub anchors: Vec<String>,
@@ -126,6 +135,10 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         active_turn: s.turn,
         stop: s.stop,
         guidance: s.guidance,
+        run: s.run,
+        native: s.native,
+        gates: s.gates.into_iter().filter(|gate| gate.status == GateStatus::Open).collect(),
+        snapshots: s.snapshots,
         last_tool_call: s.last_tool_call,
         usage: s.usage,
         anchors: s.anchors,

@@ -158,6 +158,8 @@ impl Worker {
             | Command::Stop { .. }
             | Command::WithdrawStop { .. }
             | Command::WithdrawGuidance { .. }
+            | Command::AnswerGate { .. }
+            | Command::Resume
             | Command::Migrate { .. }
             | Command::AddAlias { .. }
             | Command::SetAnchors { .. }
@@ -277,7 +279,9 @@ fn guidance_warnings(events: &[Event]) -> Vec<String> {
             | Event::Turn(_)
             | Event::Context(_)
             | Event::Control(_)
-            | Event::Transcript(_) => None,
+            | Event::Transcript(_)
+            | Event::Run(_)
+            | Event::Gate(_) => None,
         })
         .flatten()
         .collect()

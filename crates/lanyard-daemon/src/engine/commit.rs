@@ -164,7 +164,11 @@ impl Worker {
                 Effect::CancelWork { forced: true, .. } => "forced",
                 Effect::StopWork { executing: false, .. } => "nothing was running",
                 Effect::StopWork { level: StopLevel::Terminated, .. } => "terminated",
-                Effect::StopWork { .. } => continue,
+                Effect::StopWork { .. }
+                | Effect::AnswerGate { .. }
+                | Effect::Steer { .. }
+                | Effect::EndRun
+                | Effect::Revive => continue,
             };
             let signal = Signal::WorkEnded { channel: channel.to_owned() };
             let cause = Some(Cause::Signal(signal.name().to_owned()));

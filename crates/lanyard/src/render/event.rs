@@ -2,8 +2,9 @@
 
 use lanyard_core::ActorKind;
 use lanyard_core::session::{
-    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Hands,
-    Opening, Role, Settled, StallKind, StopLevel, TranscriptEvent, TurnEvent, TurnOutcome,
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, GateEvent,
+    Hands, Opening, PlanStatus, Role, RunEnd, RunEvent, Settled, SnapshotReason, StallKind, StopLevel,
+    TranscriptEvent, TurnEvent, TurnOutcome,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -46,6 +47,8 @@ fn summary(envelope: &Envelope) -> String {
         Event::Context(event) => context(event),
         Event::Control(event) => control(event),
         Event::Transcript(event) => return transcript(event),
+        Event::Run(event) => run(event),
+        Event::Gate(event) => gate(event),
     };
     match envelope.actor.kind {
         ActorKind::System => text,
@@ -159,6 +162,17 @@ fn context(event: &ContextEvent) -> String {
             };
             format!("at {position}, {reason}")
         }
+        ContextEvent::Snapshot { name, reason, files_changed, .. } => {
+            let reason = match reason {
+                SnapshotReason::TurnStart => "start of the turn",
+                SnapshotReason::Stop => "stop",
+                SnapshotReason::Asked => "asked for",
+                SnapshotReason::Rollback => "before a rollback",
+            };
+            let files = count(usize::try_from(*files_changed).unwrap_or(usize::MAX), "file");
+            format!("{}, {reason}, {files} changed", one_line(name))
+        }
+        ContextEvent::SnapshotSkipped { why, .. } => one_line(why),
         ContextEvent::IssueSeen { hash, score } => {
             words([one_line(hash), score.map(|score| format!("score {score}")).unwrap_or_default()])
         }
@@ -196,8 +210,63 @@ fn control(event: &ControlEvent) -> String {
     }
 }
 
+fn run(event: &RunEvent) -> String {
+    match event {
+        RunEvent::Started { number, agent, driver, mirrored, .. } => words([
+            format!("run {number} of {}", one_line(agent)),
+            format!("driver {}", one_line(driver)),
+            if *mirrored { "inside its parent's process".to_owned() } else { String::new() },
+        ]),
+        RunEvent::Ready(ready) => words([
+            one_line(&ready.info.name),
+            ready.info.version.as_deref().map(one_line).unwrap_or_default(),
+            ready.continuity.map(|how| format!("continuity {}", how.as_str())).unwrap_or_default(),
+        ]),
+        RunEvent::Adopted { .. } => "the same process goes on, continuity exact".to_owned(),
+        RunEvent::Ended { how, reason, receipt, .. } => {
+            let how = match how {
+                RunEnd::Exited { code } => format!("exited with {code}"),
+                RunEnd::Signalled { signal } => format!("ended by signal {signal}"),
+                RunEnd::Lost => "lost".to_owned(),
+                RunEnd::HostLost => "lost with its machine".to_owned(),
+                RunEnd::NotStarted { code } => format!("not started: {}", one_line(code)),
+            };
+            let tried: Vec<_> = receipt.tried.iter().map(|one| one_line(&one.channel)).collect();
+            let tried = if tried.is_empty() { String::new() } else { format!("tried {}", tried.join(", ")) };
+            let ended = match receipt.processes.len() {
+                0 => String::new(),
+                1 => "1 process ended".to_owned(),
+                n => format!("{n} processes ended"),
+            };
+            words([because(&how, reason.as_ref()), tried, ended])
+        }
+        RunEvent::Wanted {} => String::new(),
+    }
+}
+
+fn gate(event: &GateEvent) -> String {
+    match event {
+        GateEvent::Opened { gate, question, .. } => format!("{gate}: {}", one_line(&question.title)),
+        GateEvent::Answered { gate, option, message } => {
+            because(&format!("{gate}: {}", one_line(option)), message.as_ref())
+        }
+        GateEvent::Withdrawn { gate, why } => format!("{gate}: {}", one_line(why)),
+    }
+}
+
 fn transcript(event: &TranscriptEvent) -> String {
     match event {
+        TranscriptEvent::Planned { entries } => {
+            let done = entries.iter().filter(|entry| entry.status == PlanStatus::Completed).count();
+            format!("{} of {} done", done, count(entries.len(), "step"))
+        }
+        TranscriptEvent::FileChanged { path, added, removed } => {
+            let lines = match (added, removed) {
+                (None, None) => String::new(),
+                _ => format!("+{} -{}", added.unwrap_or(0), removed.unwrap_or(0)),
+            };
+            words([one_line(path), lines])
+        }
         TranscriptEvent::Message { role, text } => {
             let role = match role {
                 Role::User => "user",

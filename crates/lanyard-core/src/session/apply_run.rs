@@ -1,0 +1,103 @@
+//! The fold of runs and gates.
+
+use crate::actor::Cause;
+use crate::session::event::Envelope;
+use crate::session::gate::{Gate, GateEvent, GateStatus, SETTLED_MAX};
+use crate::session::record::Session;
+use crate::session::run::{Capabilities, Continuity, Run, RunEvent, RunPhase};
+
+impl Session {
+    pub(super) fn run(&mut self, event: &RunEvent) -> bool {
+        let alive = !self.state.is_ended();
+        match event {
+            RunEvent::Started { run, number, mirrored, .. } => {
+                let before = self.run.as_ref();
+                let follows = before.is_none_or(|before| !before.is_live());
+                let counts = *number == before.map_or(0, |before| before.number) + 1;
+                self.run = Some(Run {
+                    id: *run,
+                    number: *number,
+                    phase: RunPhase::Starting,
+                    cursor: 0,
+                    mirrored: *mirrored,
+                    continuity: None,
+                    info: None,
+                    capabilities: Capabilities::default(),
+                });
+                alive && follows && counts
+            }
+            RunEvent::Ready(ready) => {
+                self.native = Some(ready.native.clone());
+                let Some(run) = self.run.as_mut().filter(|run| run.id == ready.run && run.is_live()) else {
+                    return false;
+                };
+                run.phase = RunPhase::Ready;
+                run.continuity = ready.continuity;
+                run.info = Some(ready.info.clone());
+                run.capabilities = ready.capabilities;
+                alive
+            }
+            RunEvent::Adopted { run } => match &mut self.run {
+                Some(held) if held.id == *run && held.is_live() => {
+                    held.continuity = Some(Continuity::Exact);
+                    true
+                }
+                Some(_) | None => false,
+            },
+            RunEvent::Ended { run, .. } => match &mut self.run {
+                Some(held) if held.id == *run && held.is_live() => {
+                    held.phase = RunPhase::Ended;
+                    true
+                }
+                Some(_) | None => false,
+            },
+            RunEvent::Wanted {} => alive,
+        }
+    }
+
+    pub(super) fn gate(&mut self, event: &GateEvent, envelope: &Envelope) -> bool {
+        let at = envelope.at;
+        let (id, status) = match event {
+            GateEvent::Opened { gate, run, question } => {
+                self.gates.push(Gate {
+                    id: *gate,
+                    run: *run,
+                    question: (**question).clone(),
+                    opened_at: at,
+                    status: GateStatus::Open,
+                });
+                return !self.state.is_ended();
+            }
+            GateEvent::Answered { gate, option, message } => {
+                let by = envelope.actor.clone();
+                (*gate, GateStatus::Answered { option: option.clone(), message: message.clone(), by, at })
+            }
+            GateEvent::Withdrawn { gate, why } => (*gate, GateStatus::Withdrawn { why: why.clone(), at }),
+        };
+        let open = self.gates.iter_mut().find(|gate| gate.id == id && gate.status == GateStatus::Open);
+        let Some(gate) = open else { return false };
+        gate.status = status;
+        self.forget_old_gates();
+        true
+    }
+
+    /// Keeps the record bounded: open gates stay, of the settled ones the newest.
+    fn forget_old_gates(&mut self) {
+        let settled = self.gates.iter().filter(|gate| gate.status != GateStatus::Open).count();
+        let mut extra = settled.saturating_sub(SETTLED_MAX);
+        self.gates.retain(|gate| {
+            let goes = extra > 0 && gate.status != GateStatus::Open;
+            extra -= usize::from(goes);
+            !goes
+        });
+    }
+
+    /// What was read of the agent's output is read.
+    pub(super) fn read_output(&mut self, cause: Option<&Cause>) {
+        if let (Some(Cause::Output { run, to }), Some(held)) = (cause, &mut self.run)
+            && held.id == *run
+        {
+            held.cursor = held.cursor.max(*to);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! A run: one incarnation of the agent behind a session, from its start to the end of its last process.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::RunId;
+
+/// The newest run of a session, as its record knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    pub id: RunId,
+    /// First, second, … run of this session.
+    pub number: u64,
+    pub phase: RunPhase,
+    /// How much of the agent's output has become events: after a crash the rest is read again, and nothing twice.
+    pub cursor: u64,
+    /// The process belongs to the parent's run; this session shows one of its subagents.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mirrored: bool,
+    /// How the conversation came over to this run; nothing for the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuity: Option<Continuity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub info: Option<AgentInfo>,
+    #[serde(default)]
+    pub capabilities: Capabilities,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunPhase {
+    /// Its process is being started and greeted.
+    Starting,
+    /// It takes prompts.
+    Ready,
+    /// Nothing of it lives any more.
+    Ended,
+}
+
+impl Run {
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.phase != RunPhase::Ended
+    }
+}
+
+/// How a conversation went on after a break.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Continuity {
+    /// The same process.
+    Exact,
+    /// The agent's own resume or load.
+    Native,
+    /// The transcript was given back.
+    Replayed,
+    /// A bounded summary made from the log.
+    Preamble,
+    /// The agent knows nothing of it.
+    Lost,
+}
+
+impl Continuity {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Native => "native",
+            Self::Replayed => "replayed",
+            Self::Preamble => "preamble",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// What the agent says it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct AgentInfo {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The protocol it is spoken to in, with its version: `acp 1`.
+    pub protocol: String,
+}
+
+/// What the agent can do, by its own word and by what its driver can make of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
+pub struct Capabilities {
+    /// Load a conversation and play it back.
+    pub load: bool,
+    /// Go on with a conversation without playing it back.
+    pub resume: bool,
+    pub fork: bool,
+    pub list: bool,
+    pub close: bool,
+    pub cancel: bool,
+    /// Take words into a running turn.
+    pub steer: bool,
+    pub compact: bool,
+    /// Its subagents show as sessions of their own.
+    pub children: bool,
+    /// It asks before it does what needs permission.
+    pub permissions: bool,
+    pub images: bool,
+    pub mcp_stdio: bool,
+    pub mcp_http: bool,
+    pub mcp_sse: bool,
+}
+
+/// How a run came to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum RunEnd {
+    Exited {
+        code: i32,
+    },
+    Signalled {
+        signal: i32,
+    },
+    /// Its supervisor died; what was left of it was ended.
+    Lost,
+    /// The machine was started anew.
+    HostLost,
+    /// It never came to work; the code says why.
+    NotStarted {
+        code: String,
+    },
+}
+
+/// Something that was tried to end a run's work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Attempt {
+    /// `agent` (its own cancel), `term`, `kill`, `close`.
+    pub channel: String,
+    /// Milliseconds after the order to end.
+    pub after_ms: u64,
+}
+
+/// A process that was ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EndedProcess {
+    pub pid: u32,
+    pub name: String,
+    /// The signal it was sent last, or nothing when it went by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// What ending a run took: each channel that was tried and each process that was ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Receipt {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Attempt>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<EndedProcess>,
+}
+
+/// The life of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "data")]
+pub enum RunEvent {
+    /// Written before its process is started.
+    #[serde(rename = "run.started")]
+    Started {
+        run: RunId,
+        number: u64,
+        agent: String,
+        driver: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        mirrored: bool,
+    },
+    #[serde(rename = "run.ready")]
+    Ready(Box<RunReady>),
+    /// A daemon that came back found it alive and goes on with it.
+    #[serde(rename = "run.adopted")]
+    Adopted { run: RunId },
+    #[serde(rename = "run.ended")]
+    Ended {
+        run: RunId,
+        how: RunEnd,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        #[serde(default)]
+        receipt: Receipt,
+    },
+    /// Somebody wants the agent to be there, without a prompt yet.
+    #[serde(rename = "run.wanted")]
+    Wanted {},
+}
+
+/// The agent answered its greeting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunReady {
+    pub run: RunId,
+    /// The agent's own id of the conversation.
+    pub native: String,
+    pub info: AgentInfo,
+    pub capabilities: Capabilities,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuity: Option<Continuity>,
+    /// Messages the agent played back when it took the conversation up again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<u64>,
+}

@@ -1,0 +1,4 @@
+//! Agents: what is configured, how each is spoken to, and who looks after a run.
+
+pub(crate) mod driver;
+pub mod settings;

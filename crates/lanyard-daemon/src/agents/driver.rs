@@ -1,0 +1,269 @@
+//! The one small trait behind which agents differ.
+//!
+//! A driver translates: lines the agent wrote become [`Action`]s, wishes become lines to write. It does no input or
+//! output, reads no clock and starts nothing, so it can be tested as text in, actions out, and picked up in mid-turn:
+//! after a daemon restart a new driver is told what the log knows ([`Begin::Adopted`]) and is shown the output again
+//! from the last position that became events. Everything it sends carries a key, and the shim writes each key once per
+//! run: a driver may send again what was sent before the restart, and nothing reaches the agent twice.
+
+use std::path::PathBuf;
+
+use lanyard_core::TurnId;
+use lanyard_core::session::{
+    AgentInfo, Capabilities, GateOption, OptionKind, PlanEntry, Question, TurnOutcome,
+};
+use serde_json::Value;
+
+/// An agent's own protocol.
+pub(crate) trait Driver: Send {
+    /// The first words. Called once, before anything else.
+    fn begin(&mut self, out: &mut Actions);
+
+    /// One line the agent wrote, without its newline.
+    fn line(&mut self, line: &[u8], out: &mut Actions);
+
+    /// Hands over a prompt. Only called after [`Action::Ready`] and while no other turn of the same conversation runs.
+    /// `native` names a subagent's conversation; the main one when left out.
+    fn prompt(&mut self, turn: TurnId, native: Option<&str>, text: &str, out: &mut Actions);
+
+    /// Asks the agent to end the turn. It answers with [`Action::Finished`], late or never.
+    fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions);
+
+    /// Answers a question the agent asked with [`Action::Asked`].
+    fn answer(&mut self, question: &Question, answer: &Answer, out: &mut Actions);
+
+    /// Puts words into the running turn. False when the agent cannot take them.
+    fn steer(&mut self, _key: &str, _text: &str, _out: &mut Actions) -> bool {
+        false
+    }
+
+    /// Asks the agent to compact its context. False when it cannot.
+    fn compact(&mut self, _key: &str, _out: &mut Actions) -> bool {
+        false
+    }
+
+    /// Says goodbye, before its input is closed.
+    fn close(&mut self, _out: &mut Actions) {}
+
+    /// The result of a [`Action::Call`].
+    fn called(&mut self, _request: &str, _result: Result<Value, CallError>, _out: &mut Actions) {}
+
+    /// The process ended with this code. For an agent that is run once per turn this is the end of the turn.
+    fn exited(&mut self, _code: Option<i32>, _out: &mut Actions) {}
+}
+
+pub(crate) type Actions = Vec<Action>;
+
+/// What a driver wants done, or has seen.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Action {
+    /// Write this line (its newline is added) to the agent, once per key and run.
+    Send {
+        key: String,
+        line: String,
+    },
+    /// The agent takes prompts from now on.
+    Ready(Box<Readiness>),
+    /// The agent played back so many messages of a conversation it took up again. May come before or after `Ready`.
+    Replayed(u64),
+    /// Part of a message or thought; parts are joined before they become an event.
+    Text {
+        native: Option<String>,
+        kind: TextKind,
+        text: String,
+    },
+    Saw {
+        native: Option<String>,
+        seen: Seen,
+    },
+    /// The agent asks and waits.
+    Asked {
+        native: Option<String>,
+        question: Box<Question>,
+    },
+    /// It no longer waits.
+    Unasked {
+        request: String,
+        why: String,
+    },
+    /// A subagent appeared: a conversation of its own, already at work on `prompt`.
+    Child(Box<Child>),
+    /// The turn is over. `native` for a subagent's.
+    Finished {
+        native: Option<String>,
+        turn: Option<TurnId>,
+        end: TurnEnd,
+    },
+    /// The agent asks the client to do something; the result goes to [`Driver::called`].
+    Call {
+        request: String,
+        call: Call,
+    },
+    /// The agent broke its protocol, or refused to work: the run is ended with this reason.
+    Broken {
+        code: &'static str,
+        what: String,
+    },
+    /// Something odd that harms nothing; it goes to the daemon's log.
+    Odd {
+        what: String,
+    },
+}
+
+/// The greeting's result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Readiness {
+    /// The agent's own id of the conversation.
+    pub(crate) native: String,
+    pub(crate) info: AgentInfo,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) how: Opened,
+}
+
+/// How the conversation was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opened {
+    New,
+    /// Taken up again, and what was played back shows whether anything is left of it.
+    Resumed,
+    /// Taken up again by the agent's word alone: its protocol has no way to see.
+    Believed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextKind {
+    Message,
+    Thought,
+    /// Words of the user that the agent repeats or got from elsewhere.
+    User,
+}
+
+/// What was seen of the agent's work.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Seen {
+    ToolCalled { call: String, tool: String, arguments: Value },
+    ToolReturned { call: String, is_error: bool, content: Value },
+    FileChanged { path: String, added: Option<u64>, removed: Option<u64> },
+    Planned { entries: Vec<PlanEntry> },
+    Usage { input: u64, output: u64, context: Option<u64> },
+    Compacted { before: u64, after: u64 },
+    Error { text: String },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Child {
+    pub(crate) native: String,
+    /// The conversation it was spawned from; the main one when left out.
+    pub(crate) parent: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) agent: Option<String>,
+    pub(crate) prompt: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TurnEnd {
+    Done(TurnOutcome),
+    Cancelled,
+    /// The agent's own limit: tokens or requests of one turn.
+    Limit(String),
+    /// It failed, in its own words.
+    Failed(String),
+}
+
+/// How a question was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Chosen {
+        option: GateOption,
+        message: Option<String>,
+    },
+    /// Nobody will answer: the turn is being cancelled, or the question came at a wrong time.
+    Void,
+}
+
+impl Answer {
+    /// Whether the agent may go on.
+    pub(crate) fn allows(&self) -> bool {
+        match self {
+            Self::Chosen { option, .. } => {
+                matches!(option.kind, OptionKind::AllowOnce | OptionKind::AllowAlways)
+            }
+            Self::Void => false,
+        }
+    }
+}
+
+/// Something an agent asks its client to do, confined to the workspace.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Call {
+    ReadFile {
+        path: PathBuf,
+        line: Option<u64>,
+        limit: Option<u64>,
+    },
+    WriteFile {
+        path: PathBuf,
+        text: String,
+    },
+    TerminalCreate {
+        command: String,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+        cwd: Option<PathBuf>,
+        output_bytes_max: Option<u64>,
+    },
+    TerminalOutput {
+        terminal: String,
+    },
+    TerminalWait {
+        terminal: String,
+    },
+    TerminalKill {
+        terminal: String,
+    },
+    TerminalRelease {
+        terminal: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallError {
+    pub(crate) message: String,
+    /// The thing it names does not exist.
+    pub(crate) missing: bool,
+}
+
+/// Everything a driver is told before it begins.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    pub(crate) begin: Begin,
+    pub(crate) workspace: PathBuf,
+    /// The agent's role, said before the first prompt of a conversation where the protocol has no place for it.
+    pub(crate) instructions: Option<String>,
+    /// A mode or model the agent knows by this name.
+    pub(crate) mode: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) mcp: Vec<McpServer>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Begin {
+    New,
+    /// Take this conversation up again; if the agent cannot, [`Action::Broken`] with code `resume_refused`.
+    Resume {
+        native: String,
+    },
+    /// The run is alive and was greeted: say nothing, go on from what the log knows.
+    Adopted {
+        readiness: Readiness,
+        turn: Option<TurnId>,
+        open: Vec<Question>,
+    },
+}
+
+/// An MCP server to be offered to the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum McpServer {
+    Stdio { name: String, command: String, args: Vec<String>, env: Vec<(String, String)> },
+    Http { name: String, url: String, headers: Vec<(String, String)> },
+}

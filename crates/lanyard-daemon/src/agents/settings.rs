@@ -1,0 +1,213 @@
+//! Agents as configuration: `[agents.<name>]`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How one agent is run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSettings {
+    pub driver: DriverKind,
+    /// The program and its arguments. A bare name is looked for on PATH.
+    pub command: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Start with nothing but `env` and a few harmless variables (HOME, PATH, LANG, TERM, USER).
+    #[serde(default)]
+    pub clear_env: bool,
+    /// The agent's role, told with the first prompt of a conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// A mode or model, by the name the agent knows it by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default)]
+    pub permissions: Permissions,
+    /// Milliseconds a turn may take; 0 is without end.
+    #[serde(default)]
+    pub turn_timeout_ms: u64,
+    /// End the agent when a turn took too long; otherwise only the turn is cancelled and the conversation is kept.
+    #[serde(default)]
+    pub abort_on_timeout: bool,
+    #[serde(default)]
+    pub budget: Budget,
+    /// How long the agent may take to greet.
+    #[serde(default = "handshake_timeout_ms")]
+    pub handshake_timeout_ms: u64,
+    /// How long it may take to follow its own cancel, before its processes are ended.
+    #[serde(default = "cancel_grace_ms")]
+    pub cancel_grace_ms: u64,
+    /// How long processes have after SIGTERM, before SIGKILL.
+    #[serde(default = "kill_grace_ms")]
+    pub kill_grace_ms: u64,
+    /// How long the process is kept after a turn, for the next one; 0 is without end.
+    #[serde(default = "keep_alive_ms")]
+    pub keep_alive_ms: u64,
+    /// What may be tried, in this order, when the process is gone.
+    #[serde(default = "resume")]
+    pub resume: Vec<ResumeWay>,
+    /// Go on by itself after a crash, with the words of `auto_resume_prompt`.
+    #[serde(default)]
+    pub auto_resume: bool,
+    #[serde(default = "auto_resume_prompt")]
+    pub auto_resume_prompt: String,
+    /// For `command` agents: how a turn is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_turn: Option<PerTurn>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DriverKind {
+    /// The Agent Client Protocol over stdio.
+    Acp,
+    /// The OpenCode server.
+    Opencode,
+    /// `codex app-server`.
+    Codex,
+    /// Any command, run once per turn.
+    Command,
+}
+
+impl DriverKind {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Acp => "acp",
+            Self::Opencode => "opencode",
+            Self::Codex => "codex",
+            Self::Command => "command",
+        }
+    }
+}
+
+/// How an agent's questions are judged before a person is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Permissions {
+    /// What happens to a question no rule speaks of.
+    pub default: Judgement,
+    /// Words in the tool's name, kind or title, and what to do then; `deny` before `ask` before `allow`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ask: Vec<String>,
+}
+
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    Allow,
+    #[default]
+    Ask,
+    Deny,
+}
+
+/// What one turn may use; 0 is without limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Budget {
+    pub time_ms: u64,
+    pub tool_calls: u64,
+    /// Input and output together, where the agent reports them.
+    pub tokens: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResumeWay {
+    /// The agent's own load or resume.
+    Native,
+    /// The whole transcript with the next prompt, when it is small enough.
+    Replay,
+    /// A bounded summary made from the log, with the next prompt.
+    Preamble,
+}
+
+/// A command that is run once per turn. `{prompt}` and `{native}` stand for the words and the conversation's id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PerTurn {
+    /// Arguments of a conversation's first turn.
+    pub first: Vec<String>,
+    /// Arguments of later turns; without them each turn stands alone.
+    #[serde(default)]
+    pub next: Vec<String>,
+    /// Whether the prompt goes to its standard input.
+    #[serde(default)]
+    pub prompt_on_stdin: bool,
+    #[serde(default)]
+    pub output: OutputForm,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputForm {
+    /// All it writes is its answer.
+    #[default]
+    Text,
+    /// JSON lines as `claude -p --output-format stream-json` writes them.
+    ClaudeJson,
+    /// JSON lines as `codex exec --json` writes them.
+    CodexJson,
+}
+
+const fn handshake_timeout_ms() -> u64 {
+    60_000
+}
+
+const fn cancel_grace_ms() -> u64 {
+    10_000
+}
+
+const fn kill_grace_ms() -> u64 {
+    5_000
+}
+
+const fn keep_alive_ms() -> u64 {
+    30 * 60_000
+}
+
+fn resume() -> Vec<ResumeWay> {
+    vec![ResumeWay::Native]
+}
+
+fn auto_resume_prompt() -> String {
+    "Your work was cut off by a crash. Look at where you were and go on.".to_owned()
+}
+
+impl AgentSettings {
+    /// The settings of an agent of which only the driver and the command are known.
+    #[must_use]
+    pub fn of(driver: DriverKind, command: Vec<String>) -> Self {
+        Self {
+            driver,
+            command,
+            env: BTreeMap::new(),
+            clear_env: false,
+            instructions: None,
+            mode: None,
+            model: None,
+            permissions: Permissions::default(),
+            turn_timeout_ms: 0,
+            abort_on_timeout: false,
+            budget: Budget::default(),
+            handshake_timeout_ms: handshake_timeout_ms(),
+            cancel_grace_ms: cancel_grace_ms(),
+            kill_grace_ms: kill_grace_ms(),
+            keep_alive_ms: keep_alive_ms(),
+            resume: resume(),
+            auto_resume: false,
+            auto_resume_prompt: auto_resume_prompt(),
+            per_turn: None,
+        }
+    }
+}
