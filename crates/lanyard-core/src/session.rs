@@ -49,8 +49,8 @@ pub use record::{
 };
 pub use refusal::Refusal;
 pub use run::{
-    AgentInfo, Attempt, Capabilities, Continuity, EndedProcess, Receipt, Run, RunEnd, RunEvent, RunPhase,
-    RunReady,
+    AgentInfo, Attempt, Capabilities, Continuity, EndedProcess, Receipt, ResumeWay, Run, RunEnd, RunEvent,
+    RunPhase, RunReady,
 };
 pub use signal::Signal;
 pub use stall::{Stall, StallKind};

@@ -228,7 +228,7 @@ async fn settle(engine: &Engine, store: &Arc<dyn Store>) -> Result<(), BootError
 async fn settle_one(engine: Engine, session: SessionId) {
     let signal = Signal::DaemonRestarted;
     let cause = Some(Cause::Signal(signal.name().to_owned()));
-    let ask = Ask::Tell { session, signal };
+    let ask = Ask::Tell { session, signals: vec![signal] };
     let request = Request { ask, actor: Actor::system("boot"), cause, keys: Vec::new() };
     if let Err(error) = engine.ask(request).await {
         tracing::warn!(%session, %error, "what the last daemon left could not be settled");

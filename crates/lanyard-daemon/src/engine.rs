@@ -85,7 +85,7 @@ pub enum Ask {
     },
     Tell {
         session: SessionId,
-        signal: Signal,
+        signals: Vec<Signal>,
     },
     /// Nothing may have happened for a while: look, and answer in `seq` after how many milliseconds to look again.
     Nudge {

@@ -80,7 +80,7 @@ impl Session {
         let open = !self.deleted || is_noise(&envelope.event);
         let legal = match &envelope.event {
             Event::Change(event) => self.change(event, envelope.at)?,
-            Event::Turn(event) => self.turn(event, envelope.at),
+            Event::Turn(event) => self.turn(event, envelope),
             Event::Context(event) => self.context(event, envelope.at),
             Event::Control(event) => self.control(event, envelope),
             Event::Transcript(event) => self.transcript(event, envelope.at),
@@ -178,7 +178,8 @@ impl Session {
         self.stall = Stall::default();
     }
 
-    fn turn(&mut self, event: &TurnEvent, at: Timestamp) -> bool {
+    fn turn(&mut self, event: &TurnEvent, envelope: &Envelope) -> bool {
+        let at = envelope.at;
         let running = self.turn.as_ref().map(|turn| turn.id);
         match event {
             TurnEvent::Started { turn, client_turn_id, prompt_hash, .. } => {
@@ -188,10 +189,14 @@ impl Session {
                     id: *turn,
                     client_turn_id: client_turn_id.clone(),
                     prompt_hash: prompt_hash.clone(),
+                    seq: envelope.seq,
                     started_at: at,
                     cancel_requested: false,
                 });
                 self.turns += 1;
+                if let Some(run) = self.run.as_mut().filter(|run| run.is_live()) {
+                    run.turns += 1;
+                }
                 self.open_calls.clear();
                 self.anchors_due.clear();
                 self.enter(State::Executing, at);
@@ -266,7 +271,7 @@ impl Session {
                 return true;
             }
             ContextEvent::IssueSeen { hash, score } => self.stall.saw_issue(hash, *score),
-            ContextEvent::ErrorSeen { hash } => self.stall.saw_error(hash),
+            ContextEvent::ErrorSeen { hash, .. } => self.stall.saw_error(hash),
             ContextEvent::Stalled { .. } => self.stall.stalls += 1,
         }
         alive

@@ -19,6 +19,7 @@ impl Session {
                     number: *number,
                     phase: RunPhase::Starting,
                     cursor: 0,
+                    turns: 0,
                     mirrored: *mirrored,
                     continuity: None,
                     info: None,
@@ -32,6 +33,7 @@ impl Session {
                     return false;
                 };
                 run.phase = RunPhase::Ready;
+                run.turns = u64::from(self.turn.is_some());
                 run.continuity = ready.continuity;
                 run.info = Some(ready.info.clone());
                 run.capabilities = ready.capabilities;
@@ -51,7 +53,7 @@ impl Session {
                 }
                 Some(_) | None => false,
             },
-            RunEvent::Wanted {} => alive,
+            RunEvent::Wanted { .. } => alive,
         }
     }
 

@@ -1,6 +1,7 @@
 //! What may be asked of a session. A command can be refused; ids it needs were minted before it got here.
 
 use crate::id::{GateId, NoteId, TurnId, WorkerId};
+use crate::session::run::ResumeWay;
 
 /// A wish of somebody outside. Creating, linking and forking concern two sessions and live in `family`.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +41,9 @@ pub enum Command {
         message: Option<String>,
     },
     /// Wants the agent to be there, without a prompt yet.
-    Resume,
+    Resume {
+        ways: Vec<ResumeWay>,
+    },
     Migrate {
         agent: Option<String>,
         worker: Option<WorkerId>,
@@ -79,7 +82,7 @@ impl Command {
             Self::Guide { .. } => "guide",
             Self::WithdrawGuidance { .. } => "withdraw_guidance",
             Self::AnswerGate { .. } => "answer_gate",
-            Self::Resume => "resume",
+            Self::Resume { .. } => "resume",
             Self::Migrate { .. } => "migrate",
             Self::AddAlias { .. } => "add_alias",
             Self::SetAnchors { .. } => "set_anchors",

@@ -11,7 +11,7 @@ use crate::session::gate::{GateEvent, GateStatus};
 use crate::session::guidance::{self, NoteStatus};
 use crate::session::record::{ActiveTurn, Session};
 use crate::session::refusal::Refusal;
-use crate::session::run::RunEvent;
+use crate::session::run::{ResumeWay, RunEvent};
 use crate::session::state::State;
 use crate::session::stop::StopLevel;
 use crate::text::{BODY_BYTES_MAX, NAME_CHARS_MAX, content_hash, cut};
@@ -42,7 +42,7 @@ pub fn decide(
         Command::Guide { note, text } => guide(session, *note, text, &rules.limits),
         Command::WithdrawGuidance { note } => withdraw_guidance(session, *note),
         Command::AnswerGate { gate, option, message } => answer(session, *gate, option, message.as_deref()),
-        Command::Resume => resume(session),
+        Command::Resume { ways } => resume(session, ways),
         Command::Migrate { agent, worker, owner, reason } => {
             migrate(session, agent.as_deref(), *worker, owner.as_deref(), reason)
         }
@@ -127,7 +127,7 @@ fn end(session: &Session, how: Ending, reason: Option<&str>) -> Result<Vec<Event
     let mut events = Vec::new();
     if let Some(turn) = &session.turn {
         let outcome = if how == Ending::Completed { TurnOutcome::Completed } else { TurnOutcome::Failed };
-        events.push(TurnEvent::Finished { turn: turn.id, outcome }.into());
+        events.push(TurnEvent::Finished { turn: turn.id, outcome, reason: None }.into());
         events.push(checkpoint(session, CheckpointReason::TurnEnd));
         events.extend(void_gates(session, "the session ended"));
     }
@@ -200,7 +200,7 @@ fn answer(session: &Session, id: GateId, word: &str, message: Option<&str>) -> R
     }
 }
 
-fn resume(session: &Session) -> Result<Vec<Event>, Refusal> {
+fn resume(session: &Session, ways: &[ResumeWay]) -> Result<Vec<Event>, Refusal> {
     alive(session)?;
     at_rest(session)?;
     if session.archived {
@@ -210,7 +210,7 @@ fn resume(session: &Session) -> Result<Vec<Event>, Refusal> {
     if session.live_run().is_some() {
         return Ok(Vec::new());
     }
-    Ok(vec![RunEvent::Wanted {}.into()])
+    Ok(vec![RunEvent::Wanted { ways: ways.to_vec() }.into()])
 }
 
 fn migrate(

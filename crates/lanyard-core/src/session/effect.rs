@@ -47,7 +47,7 @@ pub fn react(session: &Session, envelope: &Envelope) -> Option<Effect> {
             Some(Effect::Steer { note: *note })
         }
         Event::Gate(GateEvent::Answered { gate, .. }) => Some(Effect::AnswerGate { gate: *gate }),
-        Event::Run(RunEvent::Wanted {}) => Some(Effect::Revive),
+        Event::Run(RunEvent::Wanted { .. }) => Some(Effect::Revive),
         Event::Change(
             ChangeEvent::Ended { .. }
             | ChangeEvent::Deleted { .. }

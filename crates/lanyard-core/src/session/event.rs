@@ -122,7 +122,13 @@ pub enum TurnEvent {
         forced: bool,
     },
     #[serde(rename = "turn.finished")]
-    Finished { turn: TurnId, outcome: TurnOutcome },
+    Finished {
+        turn: TurnId,
+        outcome: TurnOutcome,
+        /// The agent's own words, where it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     #[serde(rename = "turn.interrupted")]
     Interrupted {
         turn: TurnId,
@@ -175,7 +181,11 @@ pub enum ContextEvent {
         score: Option<f64>,
     },
     #[serde(rename = "context.error_seen")]
-    ErrorSeen { hash: String },
+    ErrorSeen {
+        hash: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
     #[serde(rename = "context.stalled")]
     Stalled { kind: StallKind, hash: String, repeats: u32 },
 }

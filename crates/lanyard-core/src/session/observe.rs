@@ -48,12 +48,13 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             }
             .into(),
         ],
-        Signal::TurnFinished { turn, outcome } => match &session.turn {
+        Signal::TurnFinished { turn, outcome, reason } => match &session.turn {
             Some(running) if turn.is_none_or(|turn| turn == running.id) => {
                 if running.cancel_requested {
                     interrupted(session, InterruptCause::User, Some("cancelled"))
                 } else {
-                    let finished = TurnEvent::Finished { turn: running.id, outcome: *outcome };
+                    let reason = reason.as_deref().map(|reason| cut(reason, NAME_CHARS_MAX).0.to_owned());
+                    let finished = TurnEvent::Finished { turn: running.id, outcome: *outcome, reason };
                     turn_over(session, finished.into(), CheckpointReason::TurnEnd)
                 }
             }
@@ -71,9 +72,10 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             let seen = ContextEvent::IssueSeen { hash: hash.to_owned(), score: *score };
             stalling(session, seen, StallKind::Issue, hash, rules)
         }
-        Signal::ErrorSeen { hash } => {
+        Signal::ErrorSeen { hash, text } => {
             let (hash, _) = cut(hash, NAME_CHARS_MAX);
-            let seen = ContextEvent::ErrorSeen { hash: hash.to_owned() };
+            let text = text.as_deref().map(|text| cut(text, NAME_CHARS_MAX).0.to_owned());
+            let seen = ContextEvent::ErrorSeen { hash: hash.to_owned(), text };
             stalling(session, seen, StallKind::Error, hash, rules)
         }
         Signal::GuidanceDelivered { notes, channel } => delivered(session, notes, channel),

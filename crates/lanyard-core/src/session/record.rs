@@ -125,6 +125,9 @@ pub struct ActiveTurn {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_turn_id: Option<String>,
     pub prompt_hash: String,
+    /// Where in the log the turn began; its prompt is there.
+    #[serde(default)]
+    pub seq: u64,
     pub started_at: Timestamp,
     #[serde(default)]
     pub cancel_requested: bool,

@@ -14,6 +14,9 @@ pub struct Run {
     pub phase: RunPhase,
     /// How much of the agent's output has become events: after a crash the rest is read again, and nothing twice.
     pub cursor: u64,
+    /// Turns that began since the run was ready.
+    #[serde(default)]
+    pub turns: u64,
     /// The process belongs to the parent's run; this session shows one of its subagents.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mirrored: bool,
@@ -71,6 +74,18 @@ impl Continuity {
             Self::Lost => "lost",
         }
     }
+}
+
+/// A way to go on with a conversation whose process is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResumeWay {
+    /// The agent's own load or resume.
+    Native,
+    /// The whole transcript with the next prompt, when it is small enough.
+    Replay,
+    /// A bounded summary made from the log, with the next prompt.
+    Preamble,
 }
 
 /// What the agent says it is.
@@ -187,7 +202,11 @@ pub enum RunEvent {
     },
     /// Somebody wants the agent to be there, without a prompt yet.
     #[serde(rename = "run.wanted")]
-    Wanted {},
+    Wanted {
+        /// What may be tried to go on with the conversation; the agent's settings when left out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ways: Vec<ResumeWay>,
+    },
 }
 
 /// The agent answered its greeting.

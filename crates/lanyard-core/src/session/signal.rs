@@ -44,6 +44,8 @@ pub enum Signal {
         #[serde(default)]
         turn: Option<TurnId>,
         outcome: TurnOutcome,
+        #[serde(default)]
+        reason: Option<String>,
     },
     /// The turn's work is gone: process lost, time or budget over.
     TurnLost {
@@ -64,6 +66,8 @@ pub enum Signal {
     },
     ErrorSeen {
         hash: String,
+        #[serde(default)]
+        text: Option<String>,
     },
     GuidanceDelivered {
         notes: Vec<NoteId>,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lanyard_core::session::ResumeWay;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -119,17 +120,6 @@ pub struct Budget {
     pub tool_calls: u64,
     /// Input and output together, where the agent reports them.
     pub tokens: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ResumeWay {
-    /// The agent's own load or resume.
-    Native,
-    /// The whole transcript with the next prompt, when it is small enough.
-    Replay,
-    /// A bounded summary made from the log, with the next prompt.
-    Preamble,
 }
 
 /// A command that is run once per turn. `{prompt}` and `{native}` stand for the words and the conversation's id.

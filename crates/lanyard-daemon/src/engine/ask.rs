@@ -3,7 +3,7 @@
 use lanyard_core::session::{
     self, Command, Event, Lineage, Refusal, Signal, create, decide, fork, link, observe,
 };
-use lanyard_core::{Outcome, SessionId};
+use lanyard_core::{Cause, Outcome, SessionId};
 use lanyard_store::KeptOutcome;
 
 use crate::engine::worker::{Worker, error_chain};
@@ -35,7 +35,7 @@ impl Worker {
             Ask::Fork { id, source, at, title } => self.fork(request, *id, *source, *at, title.as_ref())?,
             Ask::Link { child, parent } => self.link(request, *child, *parent)?,
             Ask::Do { session, command } => self.command(request, *session, command)?,
-            Ask::Tell { session, signal } => self.signal(request, *session, signal)?,
+            Ask::Tell { session, signals } => self.signals(request, *session, signals)?,
             Ask::Nudge { session } => return self.nudge(request, *session),
         };
         for key in &request.keys {
@@ -159,7 +159,7 @@ impl Worker {
             | Command::WithdrawStop { .. }
             | Command::WithdrawGuidance { .. }
             | Command::AnswerGate { .. }
-            | Command::Resume
+            | Command::Resume { .. }
             | Command::Migrate { .. }
             | Command::AddAlias { .. }
             | Command::SetAnchors { .. }
@@ -172,9 +172,20 @@ impl Worker {
         Ok(outcome)
     }
 
-    fn signal(&mut self, request: &Request, id: SessionId, signal: &Signal) -> Result<Outcome, AskError> {
-        let events = observe(self.resident(id)?, signal, &self.rules);
-        let written = self.write_all(id, &events, request);
+    /// Signals that are told together become true together. What an agent wrote is told again after a crash, and
+    /// what the log has of it is not written twice.
+    fn signals(&mut self, request: &Request, id: SessionId, signals: &[Signal]) -> Result<Outcome, AskError> {
+        if let (Some(Cause::Output { run, to }), Some(held)) = (&request.cause, &self.resident(id)?.run)
+            && held.id == *run
+            && held.cursor >= *to
+        {
+            return self.outcome(id, 0);
+        }
+        let mut written = 0;
+        for signal in signals {
+            let events = observe(self.resident(id)?, signal, &self.rules);
+            written += self.write_all(id, &events, request);
+        }
         self.outcome(id, written)
     }
 

@@ -172,7 +172,7 @@ impl Worker {
             };
             let signal = Signal::WorkEnded { channel: channel.to_owned() };
             let cause = Some(Cause::Signal(signal.name().to_owned()));
-            let ask = Ask::Tell { session, signal };
+            let ask = Ask::Tell { session, signals: vec![signal] };
             let request = Request { ask, actor: Actor::system("engine"), cause, keys: Vec::new() };
             self.own.push_back(Work { request, answer: None });
         }

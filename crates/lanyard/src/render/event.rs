@@ -133,11 +133,14 @@ fn turn(event: &TurnEvent) -> String {
         TurnEvent::CancelRequested { reason, forced, .. } => {
             because(if *forced { "again, not waiting for the agent" } else { "" }, reason.as_ref())
         }
-        TurnEvent::Finished { outcome, .. } => match outcome {
-            TurnOutcome::Completed => "completed".to_owned(),
-            TurnOutcome::Failed => "failed".to_owned(),
-            TurnOutcome::Refused => "refused by the agent".to_owned(),
-        },
+        TurnEvent::Finished { outcome, reason, .. } => {
+            let outcome = match outcome {
+                TurnOutcome::Completed => "completed",
+                TurnOutcome::Failed => "failed",
+                TurnOutcome::Refused => "refused by the agent",
+            };
+            because(outcome, reason.as_ref())
+        }
         TurnEvent::Interrupted { cause, reason, .. } => because(cause.as_str(), reason.as_ref()),
     }
 }
@@ -176,7 +179,7 @@ fn context(event: &ContextEvent) -> String {
         ContextEvent::IssueSeen { hash, score } => {
             words([one_line(hash), score.map(|score| format!("score {score}")).unwrap_or_default()])
         }
-        ContextEvent::ErrorSeen { hash } => one_line(hash),
+        ContextEvent::ErrorSeen { hash, text } => text.as_deref().map_or_else(|| one_line(hash), one_line),
         ContextEvent::Stalled { kind, hash, repeats } => {
             let kind = match kind {
                 StallKind::Issue => "issue",
@@ -240,7 +243,7 @@ fn run(event: &RunEvent) -> String {
             };
             words([because(&how, reason.as_ref()), tried, ended])
         }
-        RunEvent::Wanted {} => String::new(),
+        RunEvent::Wanted { .. } => String::new(),
     }
 }
 

@@ -1,0 +1,525 @@
+//! The Agent Client Protocol: any agent that speaks it over stdio.
+//!
+//! Agents differ in what the protocol leaves open. What is known of that is handled by what they offer and by what
+//! they do, not by their names: a cancel is only sent into a running turn, open questions are given up before it, what
+//! is played back after a load is told from what is new, and a prompt that a late cancel swallowed is sent again.
+
+mod rpc;
+mod update;
+
+use std::collections::{BTreeSet, HashMap};
+
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1::{
+    self as acp, CancelNotification, ClientCapabilities, FileSystemCapabilities, Implementation,
+    InitializeRequest, InitializeResponse, LoadSessionRequest, NewSessionRequest, NewSessionResponse,
+    PromptRequest, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
+    ResumeSessionRequest, SelectedPermissionOutcome, SetSessionModeRequest, StopReason,
+};
+use lanyard_core::TurnId;
+use lanyard_core::session::{
+    AgentInfo, Capabilities, GateKind, GateOption, OptionKind, Question, TurnOutcome,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::agents::driver::{
+    Action, Actions, Answer, Begin, Call, CallError, Child, Driver, McpServer, Opened, Readiness, Seen,
+    Setting, TurnEnd,
+};
+use rpc::Message;
+use update::Tool;
+
+/// JSON-RPC's codes for what cannot be answered.
+const METHOD_NOT_FOUND: i64 = -32_601;
+const INVALID_PARAMS: i64 = -32_602;
+const RESOURCE_NOT_FOUND: i64 = -32_002;
+const INTERNAL_ERROR: i64 = -32_603;
+
+/// Ids of the greeting's requests; a prompt's is its turn.
+const INIT: &str = "init";
+const OPEN: &str = "open";
+const MODE: &str = "mode";
+/// Ends the id of a prompt that is sent a second time.
+const AGAIN: &str = ":again";
+
+#[derive(Debug)]
+pub(crate) struct Acp {
+    setting: Setting,
+    phase: Phase,
+    /// The agent's id of the main conversation, once it is known.
+    native: String,
+    info: AgentInfo,
+    capabilities: Capabilities,
+    turn: Option<Turn>,
+    /// What comes now was said before: the agent plays a loaded conversation back.
+    replaying: bool,
+    /// A cancel was sent for the turn before this one, and may have come too late for it.
+    late_cancel: bool,
+    /// Questions and calls of the agent that wait for an answer.
+    open: BTreeSet<String>,
+    tools: HashMap<String, Tool>,
+    /// Tokens in the agent's context, as it last said.
+    context: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Greeting,
+    Opening,
+    Ready,
+}
+
+#[derive(Debug)]
+struct Turn {
+    id: TurnId,
+    text: String,
+    cancelled: bool,
+    /// The agent did something for it.
+    stirred: bool,
+    again: bool,
+}
+
+impl Acp {
+    pub(crate) fn new(setting: Setting) -> Self {
+        let mut driver = Self {
+            phase: Phase::Greeting,
+            native: String::new(),
+            info: AgentInfo::default(),
+            capabilities: Capabilities::default(),
+            turn: None,
+            replaying: false,
+            late_cancel: false,
+            open: BTreeSet::new(),
+            tools: HashMap::new(),
+            context: None,
+            setting,
+        };
+        if let Begin::Adopted { readiness, turn, open } = &driver.setting.begin {
+            driver.phase = Phase::Ready;
+            driver.native.clone_from(&readiness.native);
+            driver.info.clone_from(&readiness.info);
+            driver.capabilities = readiness.capabilities;
+            driver.replaying = readiness.how == Opened::Resumed && turn.is_none();
+            driver.turn = turn.map(|id| Turn {
+                id,
+                text: String::new(),
+                cancelled: false,
+                stirred: true,
+                again: false,
+            });
+            driver.open = open.iter().map(|question| question.request.clone()).collect();
+        }
+        driver
+    }
+
+    fn greeted(&mut self, result: Value, out: &mut Actions) {
+        let answer: InitializeResponse = match read(result) {
+            Ok(answer) => answer,
+            Err(what) => {
+                return broken(out, "handshake_failed", format!("its greeting cannot be read: {what}"));
+            }
+        };
+        if answer.protocol_version != ProtocolVersion::V1 {
+            let version = answer.protocol_version;
+            return broken(
+                out,
+                "version_unsupported",
+                format!("it speaks version {version} of ACP, and this is 1"),
+            );
+        }
+        let offers = &answer.agent_capabilities;
+        let sessions = &offers.session_capabilities;
+        self.capabilities = Capabilities {
+            load: offers.load_session,
+            resume: sessions.resume.is_some(),
+            fork: sessions.fork.is_some(),
+            list: sessions.list.is_some(),
+            close: sessions.close.is_some(),
+            cancel: true,
+            steer: false,
+            compact: false,
+            children: false,
+            permissions: true,
+            images: offers.prompt_capabilities.image,
+            mcp_stdio: true,
+            mcp_http: offers.mcp_capabilities.http,
+            mcp_sse: offers.mcp_capabilities.sse,
+        };
+        let (name, version) = match answer.agent_info {
+            Some(info) => (info.name, Some(info.version)),
+            None => ("unnamed".to_owned(), None),
+        };
+        self.info = AgentInfo { name, version, protocol: "acp 1".to_owned() };
+        self.phase = Phase::Opening;
+        self.open_conversation(out);
+    }
+
+    fn open_conversation(&mut self, out: &mut Actions) {
+        let (cwd, servers) = (self.setting.workspace.clone(), self.servers(out));
+        let line = match &self.setting.begin {
+            Begin::Resume { native } if self.capabilities.load => {
+                self.replaying = true;
+                let asked = LoadSessionRequest::new(native.clone(), cwd).mcp_servers(servers);
+                rpc::request(OPEN, "session/load", &asked)
+            }
+            Begin::Resume { native } if self.capabilities.resume => {
+                let asked = ResumeSessionRequest::new(native.clone(), cwd).mcp_servers(servers);
+                rpc::request(OPEN, "session/resume", &asked)
+            }
+            Begin::Resume { .. } => {
+                return broken(out, "resume_refused", "it offers neither load nor resume".to_owned());
+            }
+            Begin::New | Begin::Adopted { .. } => {
+                rpc::request(OPEN, "session/new", &NewSessionRequest::new(cwd).mcp_servers(servers))
+            }
+        };
+        out.push(Action::Send { key: OPEN.to_owned(), line });
+    }
+
+    /// The MCP servers in the agent's terms; those it cannot reach are left out, and said so.
+    fn servers(&self, out: &mut Actions) -> Vec<acp::McpServer> {
+        let mut servers = Vec::new();
+        for server in &self.setting.mcp {
+            match server {
+                McpServer::Stdio { name, command, args, env } => {
+                    let env = env.iter().map(|(name, value)| acp::EnvVariable::new(name, value)).collect();
+                    servers.push(acp::McpServer::Stdio(
+                        acp::McpServerStdio::new(name, command).args(args.clone()).env(env),
+                    ));
+                }
+                McpServer::Http { name, url, headers } if self.capabilities.mcp_http => {
+                    let headers =
+                        headers.iter().map(|(name, value)| acp::HttpHeader::new(name, value)).collect();
+                    servers.push(acp::McpServer::Http(acp::McpServerHttp::new(name, url).headers(headers)));
+                }
+                McpServer::Http { name, .. } => out.push(Action::Odd {
+                    what: format!("the agent cannot reach MCP server {name} over HTTP; it is left out"),
+                }),
+            }
+        }
+        servers
+    }
+
+    fn opened(&mut self, result: Value, out: &mut Actions) {
+        let how = match &self.setting.begin {
+            Begin::Resume { native } => {
+                self.native.clone_from(native);
+                if self.replaying { Opened::Resumed } else { Opened::Believed }
+            }
+            Begin::New | Begin::Adopted { .. } => match read::<NewSessionResponse>(result) {
+                Ok(answer) => {
+                    self.native = answer.session_id.0.to_string();
+                    Opened::New
+                }
+                Err(what) => return broken(out, "handshake_failed", format!("no conversation: {what}")),
+            },
+        };
+        if let Some(mode) = &self.setting.mode {
+            let asked = SetSessionModeRequest::new(self.native.clone(), mode.clone());
+            let line = rpc::request(MODE, "session/set_mode", &asked);
+            out.push(Action::Send { key: MODE.to_owned(), line });
+        }
+        self.phase = Phase::Ready;
+        out.push(Action::Ready(Box::new(Readiness {
+            native: self.native.clone(),
+            info: self.info.clone(),
+            capabilities: self.capabilities,
+            how,
+        })));
+    }
+
+    fn failed(&mut self, id: &Value, message: String, out: &mut Actions) {
+        match id.as_str() {
+            Some(INIT) => broken(out, "handshake_failed", message),
+            Some(OPEN) => {
+                let code = match self.setting.begin {
+                    Begin::Resume { .. } => "resume_refused",
+                    Begin::New | Begin::Adopted { .. } => "handshake_failed",
+                };
+                broken(out, code, message);
+            }
+            Some(MODE) => broken(out, "mode_refused", message),
+            Some(text) => self.prompt_over(text, TurnEnd::Failed(message), out),
+            None => out.push(Action::Odd { what: format!("an error nobody asked for: {message}") }),
+        }
+    }
+
+    fn answered(&mut self, id: &Value, result: Value, out: &mut Actions) {
+        match id.as_str() {
+            Some(INIT) if self.phase == Phase::Greeting => self.greeted(result, out),
+            Some(OPEN) if self.phase == Phase::Opening => self.opened(result, out),
+            Some(INIT | OPEN | MODE) => {}
+            Some(text) => {
+                self.usage(&result, out);
+                let end = match serde_json::from_value(result["stopReason"].clone()) {
+                    Ok(StopReason::EndTurn) => TurnEnd::Done(TurnOutcome::Completed),
+                    Ok(StopReason::Refusal) => TurnEnd::Done(TurnOutcome::Refused),
+                    Ok(StopReason::Cancelled) => TurnEnd::Cancelled,
+                    Ok(StopReason::MaxTokens) => TurnEnd::Limit("the agent's limit of tokens".to_owned()),
+                    Ok(StopReason::MaxTurnRequests) => {
+                        TurnEnd::Limit("the agent's limit of requests in one turn".to_owned())
+                    }
+                    // A reason of a later version: the turn is over all the same.
+                    Ok(_) | Err(_) => TurnEnd::Done(TurnOutcome::Completed),
+                };
+                self.prompt_over(text, end, out);
+            }
+            None => out.push(Action::Odd { what: "an answer nobody asked for".to_owned() }),
+        }
+    }
+
+    fn usage(&self, result: &Value, out: &mut Actions) {
+        let usage = [&result["usage"], &result["_meta"]["usage"], &result["_meta"]["quota"]["token_count"]];
+        let number = |usage: &Value, names: [&str; 2]| names.iter().find_map(|name| usage[name].as_u64());
+        let told = usage.into_iter().find(|usage| usage.is_object());
+        let input = told.and_then(|usage| number(usage, ["inputTokens", "input_tokens"]));
+        let output = told.and_then(|usage| number(usage, ["outputTokens", "output_tokens"]));
+        if input.is_some() || output.is_some() || self.context.is_some() {
+            let (input, output) = (input.unwrap_or(0), output.unwrap_or(0));
+            let seen = Seen::Usage { input, output, context: self.context };
+            out.push(Action::Saw { native: None, seen });
+        }
+    }
+
+    fn prompt_over(&mut self, id: &str, end: TurnEnd, out: &mut Actions) {
+        let Ok(turn) = id.trim_end_matches(AGAIN).parse::<TurnId>() else {
+            return out.push(Action::Odd { what: format!("an answer to `{id}`, which nobody asked") });
+        };
+        match self.turn.take() {
+            // Some agents let a cancel that came too late for its turn swallow the next prompt.
+            Some(running)
+                if running.id == turn
+                    && end == TurnEnd::Cancelled
+                    && !running.cancelled
+                    && !running.stirred
+                    && !running.again
+                    && self.late_cancel =>
+            {
+                let text = running.text.clone();
+                self.turn = Some(Turn { again: true, ..running });
+                self.send_prompt(&format!("{turn}{AGAIN}"), &text, out);
+            }
+            Some(running) if running.id == turn => {
+                self.late_cancel = running.cancelled;
+                self.tools.clear();
+                out.push(Action::Finished { native: None, turn: Some(turn), end });
+            }
+            running => {
+                self.turn = running;
+                out.push(Action::Odd {
+                    what: format!("turn {turn} was answered more than once or too late"),
+                });
+            }
+        }
+    }
+
+    fn send_prompt(&self, id: &str, text: &str, out: &mut Actions) {
+        let asked = PromptRequest::new(self.native.clone(), vec![text.into()]);
+        out.push(Action::Send { key: id.to_owned(), line: rpc::request(id, "session/prompt", &asked) });
+    }
+
+    fn asked(&mut self, id: &Value, method: &str, params: Value, out: &mut Actions) {
+        let request = id.to_string();
+        let call = match method {
+            "session/request_permission" => return self.permission(request, params, out),
+            "fs/read_text_file" => read(params).map(|asked: acp::ReadTextFileRequest| Call::ReadFile {
+                path: asked.path,
+                line: asked.line.map(u64::from),
+                limit: asked.limit.map(u64::from),
+            }),
+            "fs/write_text_file" => read(params).map(|asked: acp::WriteTextFileRequest| Call::WriteFile {
+                path: asked.path,
+                text: asked.content,
+            }),
+            "terminal/create" => read(params).map(|asked: acp::CreateTerminalRequest| Call::TerminalCreate {
+                command: asked.command,
+                args: asked.args,
+                env: asked.env.into_iter().map(|variable| (variable.name, variable.value)).collect(),
+                cwd: asked.cwd,
+                output_bytes_max: asked.output_byte_limit,
+            }),
+            "terminal/output" => terminal(&params).map(|terminal| Call::TerminalOutput { terminal }),
+            "terminal/wait_for_exit" => terminal(&params).map(|terminal| Call::TerminalWait { terminal }),
+            "terminal/kill" => terminal(&params).map(|terminal| Call::TerminalKill { terminal }),
+            "terminal/release" => terminal(&params).map(|terminal| Call::TerminalRelease { terminal }),
+            _ => {
+                let line = rpc::error(&request, METHOD_NOT_FOUND, "Lanyard does not offer this method");
+                return out.push(Action::Send { key: format!("reply:{request}"), line });
+            }
+        };
+        match call {
+            Ok(call) => out.push(Action::Call { request, call }),
+            Err(what) => {
+                let line = rpc::error(&request, INVALID_PARAMS, &what);
+                out.push(Action::Send { key: format!("reply:{request}"), line });
+            }
+        }
+    }
+
+    fn permission(&mut self, request: String, params: Value, out: &mut Actions) {
+        let detail = params["toolCall"].clone();
+        let asked: RequestPermissionRequest = match read(params) {
+            Ok(asked) => asked,
+            Err(what) => {
+                let line = rpc::error(&request, INVALID_PARAMS, &what);
+                return out.push(Action::Send { key: format!("answer:{request}"), line });
+            }
+        };
+        self.stir();
+        let call = asked.tool_call.tool_call_id.0.to_string();
+        let native = self.other(&asked.session_id.0);
+        self.known_by(native.clone(), &call, &asked.tool_call, out);
+        let title = asked.tool_call.fields.title.clone();
+        let title = title.or_else(|| self.tools.get(&call).map(|tool| tool.name.clone()));
+        let options = asked.options.into_iter().map(|option| GateOption {
+            id: option.option_id.0.to_string(),
+            name: option.name,
+            kind: match option.kind {
+                acp::PermissionOptionKind::AllowOnce => OptionKind::AllowOnce,
+                acp::PermissionOptionKind::AllowAlways => OptionKind::AllowAlways,
+                acp::PermissionOptionKind::RejectOnce => OptionKind::RejectOnce,
+                acp::PermissionOptionKind::RejectAlways => OptionKind::RejectAlways,
+                _ => OptionKind::Other,
+            },
+        });
+        let question = Question {
+            kind: GateKind::Permission,
+            title: title.unwrap_or_else(|| "use a tool".to_owned()),
+            call: Some(call),
+            detail,
+            options: options.collect(),
+            request: request.clone(),
+        };
+        self.open.insert(request);
+        out.push(Action::Asked { native, question: Box::new(question) });
+    }
+
+    fn told(&mut self, method: &str, params: Value, out: &mut Actions) {
+        match method {
+            "session/update" => self.update(params, out),
+            // Lanyard's own words for what the protocol has none for yet.
+            "_lanyard/child" => {
+                let text = |name: &str| params[name].as_str().map(str::to_owned);
+                let Some(native) = text("sessionId") else { return };
+                let parent = text("parentSessionId").and_then(|parent| self.other(&parent));
+                let (title, agent) = (text("title"), text("agent"));
+                let prompt = text("prompt").unwrap_or_default();
+                out.push(Action::Child(Box::new(Child { native, parent, title, agent, prompt })));
+            }
+            "_lanyard/child_ended" => {
+                let Some(native) = params["sessionId"].as_str() else { return };
+                let end = match params["stopReason"].as_str() {
+                    Some("cancelled") => TurnEnd::Cancelled,
+                    Some("refusal") => TurnEnd::Done(TurnOutcome::Refused),
+                    _ => TurnEnd::Done(TurnOutcome::Completed),
+                };
+                out.push(Action::Finished { native: Some(native.to_owned()), turn: None, end });
+            }
+            "_lanyard/compacted" => {
+                let size = |name: &str| params[name].as_u64().unwrap_or(0);
+                let seen = Seen::Compacted { before: size("sizeBefore"), after: size("sizeAfter") };
+                let native = params["sessionId"].as_str().and_then(|native| self.other(native));
+                out.push(Action::Saw { native, seen });
+            }
+            // Agents send notes of their own; what is not known harms nothing.
+            _ => {}
+        }
+    }
+
+    /// The conversation's id, unless it is the main one.
+    fn other(&self, native: &str) -> Option<String> {
+        (native != self.native && !self.native.is_empty()).then(|| native.to_owned())
+    }
+
+    fn stir(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.stirred = true;
+        }
+    }
+}
+
+impl Driver for Acp {
+    fn begin(&mut self, out: &mut Actions) {
+        if self.phase == Phase::Ready {
+            return;
+        }
+        let files = FileSystemCapabilities::new().read_text_file(true).write_text_file(true);
+        let offers = ClientCapabilities::new().fs(files).terminal(true);
+        let asked = InitializeRequest::new(ProtocolVersion::V1)
+            .client_capabilities(offers)
+            .client_info(Implementation::new("lanyard", env!("CARGO_PKG_VERSION")));
+        out.push(Action::Send { key: INIT.to_owned(), line: rpc::request(INIT, "initialize", &asked) });
+    }
+
+    fn line(&mut self, line: &[u8], out: &mut Actions) {
+        match rpc::parse(line) {
+            Ok(Message::Request { id, method, params }) => self.asked(&id, &method, params, out),
+            Ok(Message::Notification { method, params }) => self.told(&method, params, out),
+            Ok(Message::Result { id, result }) => self.answered(&id, result, out),
+            Ok(Message::Error { id, message }) => self.failed(&id, message, out),
+            Err(what) => out.push(Action::Odd { what: format!("the agent wrote {what}") }),
+        }
+    }
+
+    fn prompt(&mut self, turn: TurnId, _native: Option<&str>, text: &str, out: &mut Actions) {
+        // The words are told again after a restart, which changes nothing for a turn that runs.
+        let stirred = self.turn.as_ref().is_some_and(|running| running.id == turn && running.stirred);
+        self.replaying = false;
+        self.turn = Some(Turn { id: turn, text: text.to_owned(), cancelled: false, stirred, again: false });
+        self.send_prompt(&turn.to_string(), text, out);
+    }
+
+    fn cancel(&mut self, turn: TurnId, _native: Option<&str>, out: &mut Actions) {
+        let Some(running) = self.turn.as_mut().filter(|running| running.id == turn) else { return };
+        running.cancelled = true;
+        // An agent may wait for its questions before it heeds the cancel.
+        let outcome = RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled);
+        for request in std::mem::take(&mut self.open) {
+            let line = rpc::result(&request, &outcome);
+            out.push(Action::Send { key: format!("answer:{request}"), line });
+        }
+        let line = rpc::notification("session/cancel", &CancelNotification::new(self.native.clone()));
+        out.push(Action::Send { key: format!("cancel:{turn}"), line });
+    }
+
+    fn answer(&mut self, question: &Question, answer: &Answer, out: &mut Actions) {
+        self.open.remove(&question.request);
+        let outcome = match answer {
+            Answer::Chosen { option, .. } => {
+                RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option.id.clone()))
+            }
+            Answer::Void => RequestPermissionOutcome::Cancelled,
+        };
+        let line = rpc::result(&question.request, &RequestPermissionResponse::new(outcome));
+        out.push(Action::Send { key: format!("answer:{}", question.request), line });
+    }
+
+    fn close(&mut self, out: &mut Actions) {
+        if self.capabilities.close {
+            let line = rpc::request("close", "session/close", &json!({ "sessionId": self.native }));
+            out.push(Action::Send { key: "close".to_owned(), line });
+        }
+    }
+
+    fn called(&mut self, request: &str, result: Result<Value, CallError>, out: &mut Actions) {
+        let line = match result {
+            Ok(value) => rpc::result(request, &value),
+            Err(CallError { message, missing: true }) => rpc::error(request, RESOURCE_NOT_FOUND, &message),
+            Err(CallError { message, missing: false }) => rpc::error(request, INTERNAL_ERROR, &message),
+        };
+        out.push(Action::Send { key: format!("reply:{request}"), line });
+    }
+}
+
+fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+fn terminal(params: &Value) -> Result<String, String> {
+    params["terminalId"].as_str().map(str::to_owned).ok_or_else(|| "no terminalId".to_owned())
+}
+
+fn broken(out: &mut Actions, code: &'static str, what: String) {
+    out.push(Action::Broken { code, what });
+}

@@ -1,0 +1,257 @@
+//! What an ACP agent tells of its work: words, thoughts, tool calls, plans.
+
+use agent_client_protocol_schema::v1::{
+    ContentBlock, Diff, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus,
+    ToolCallUpdate, ToolCallUpdateFields,
+};
+use lanyard_core::session::{PlanEntry, PlanStatus};
+use serde_json::Value;
+
+use super::Acp;
+use crate::agents::driver::{Action, Actions, Seen, TextKind};
+
+/// Tool calls remembered at a time; an agent with more open calls loses their names, nothing else.
+const TOOLS_MAX: usize = 1_024;
+/// Bytes of a tool's answer that are kept; the rest is left out and said so.
+const CONTENT_BYTES_MAX: usize = 256 * 1024;
+
+/// A tool call that has not ended.
+#[derive(Debug, Default)]
+pub(super) struct Tool {
+    pub(super) name: String,
+    input: Option<Value>,
+    content: Vec<ToolCallContent>,
+    /// Told of already.
+    told: bool,
+}
+
+impl Acp {
+    pub(super) fn update(&mut self, mut params: Value, out: &mut Actions) {
+        let native = params["sessionId"].as_str().and_then(|native| self.other(native));
+        let update = params["update"].take();
+        let kind = update["sessionUpdate"].as_str().unwrap_or("none").to_owned();
+        // Some agents name a tool only here.
+        let hint = update["_meta"]["claudeCode"]["toolName"].as_str().map(str::to_owned);
+        let update: SessionUpdate = match serde_json::from_value(update) {
+            Ok(update) => update,
+            Err(error) => {
+                return out
+                    .push(Action::Odd { what: format!("an update `{kind}` that is not known: {error}") });
+            }
+        };
+        if self.replaying && native.is_none() {
+            if matches!(
+                update,
+                SessionUpdate::UserMessageChunk(_)
+                    | SessionUpdate::AgentMessageChunk(_)
+                    | SessionUpdate::ToolCall(_)
+            ) {
+                out.push(Action::Replayed(1));
+            }
+            return;
+        }
+        self.seen(native, update, hint, out);
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "later versions of the protocol add kinds of updates")]
+    fn seen(
+        &mut self,
+        native: Option<String>,
+        update: SessionUpdate,
+        hint: Option<String>,
+        out: &mut Actions,
+    ) {
+        match update {
+            SessionUpdate::AgentMessageChunk(chunk) => {
+                self.stir();
+                text(native, TextKind::Message, chunk.content, out);
+            }
+            SessionUpdate::AgentThoughtChunk(chunk) => {
+                self.stir();
+                text(native, TextKind::Thought, chunk.content, out);
+            }
+            // The prompt, said back: it is in the log already.
+            SessionUpdate::UserMessageChunk(_) => {}
+            SessionUpdate::ToolCall(call) => {
+                self.stir();
+                let id = call.tool_call_id.0.to_string();
+                self.tool(native, &id, fields_of(call), hint, out);
+            }
+            SessionUpdate::ToolCallUpdate(update) => {
+                self.stir();
+                let id = update.tool_call_id.0.to_string();
+                self.tool(native, &id, update.fields, hint, out);
+            }
+            SessionUpdate::Plan(plan) => {
+                let entries = plan.entries.into_iter().map(|entry| PlanEntry {
+                    text: entry.content,
+                    status: match entry.status {
+                        PlanEntryStatus::InProgress => PlanStatus::InProgress,
+                        PlanEntryStatus::Completed => PlanStatus::Completed,
+                        _ => PlanStatus::Pending,
+                    },
+                });
+                out.push(Action::Saw { native, seen: Seen::Planned { entries: entries.collect() } });
+            }
+            SessionUpdate::UsageUpdate(usage) if native.is_none() => self.context = Some(usage.used),
+            _ => {}
+        }
+    }
+
+    /// A permission is asked for a call that may not have been told of.
+    pub(super) fn known_by(
+        &mut self,
+        native: Option<String>,
+        call: &str,
+        update: &ToolCallUpdate,
+        out: &mut Actions,
+    ) {
+        let mut fields = update.fields.clone();
+        // The question's content describes what would be done, not what was.
+        fields.content = None;
+        fields.status = Some(ToolCallStatus::InProgress);
+        self.tool(native, call, fields, None, out);
+    }
+
+    fn tool(
+        &mut self,
+        native: Option<String>,
+        id: &str,
+        fields: ToolCallUpdateFields,
+        hint: Option<String>,
+        out: &mut Actions,
+    ) {
+        if self.tools.len() >= TOOLS_MAX && !self.tools.contains_key(id) {
+            self.tools.clear();
+        }
+        let known = self.tools.contains_key(id);
+        let tool = self.tools.entry(id.to_owned()).or_default();
+        if let Some(name) = fields.name.or(hint) {
+            tool.name = name;
+        } else if let (Some(title), false) = (fields.title, tool.told) {
+            tool.name = title;
+        }
+        if let Some(input) = fields.raw_input.filter(|input| !is_empty(input)) {
+            tool.input = Some(input);
+        }
+        if let Some(content) = fields.content.filter(|content| !content.is_empty()) {
+            tool.content = content;
+        }
+        let status =
+            fields.status.unwrap_or(if known { ToolCallStatus::InProgress } else { ToolCallStatus::Pending });
+        let over = matches!(status, ToolCallStatus::Completed | ToolCallStatus::Failed);
+        // A pending call may still be without its arguments; it is told of when it has them or begins.
+        if !tool.told && (over || tool.input.is_some() || status == ToolCallStatus::InProgress) {
+            tool.told = true;
+            if tool.name.is_empty() {
+                "tool".clone_into(&mut tool.name);
+            }
+            let (call, arguments) = (id.to_owned(), tool.input.clone().unwrap_or_default());
+            let seen = Seen::ToolCalled { call, tool: tool.name.clone(), arguments };
+            out.push(Action::Saw { native: native.clone(), seen });
+        }
+        if over && let Some(tool) = self.tools.remove(id) {
+            returned(native, id, tool, fields.raw_output, status == ToolCallStatus::Failed, out);
+        }
+    }
+}
+
+fn returned(
+    native: Option<String>,
+    id: &str,
+    tool: Tool,
+    raw_output: Option<Value>,
+    is_error: bool,
+    out: &mut Actions,
+) {
+    let mut texts = Vec::new();
+    for content in tool.content {
+        match content {
+            ToolCallContent::Content(content) => texts.push(words(content.content)),
+            ToolCallContent::Diff(diff) if !is_error => {
+                let (added, removed) = lines_changed(&diff);
+                let path = diff.path.display().to_string();
+                let seen = Seen::FileChanged { path, added: Some(added), removed: Some(removed) };
+                out.push(Action::Saw { native: native.clone(), seen });
+            }
+            ToolCallContent::Diff(_) | ToolCallContent::Terminal(_) => {}
+            _ => {}
+        }
+    }
+    let content = if texts.is_empty() {
+        raw_output.filter(|output| !is_empty(output)).map_or(Value::Null, bounded)
+    } else {
+        bounded(Value::String(texts.join("\n")))
+    };
+    let seen = Seen::ToolReturned { call: id.to_owned(), is_error, content };
+    out.push(Action::Saw { native, seen });
+}
+
+fn text(native: Option<String>, kind: TextKind, content: ContentBlock, out: &mut Actions) {
+    let text = words(content);
+    if !text.is_empty() {
+        out.push(Action::Text { native, kind, text });
+    }
+}
+
+/// A block as text; what is no text is named.
+fn words(content: ContentBlock) -> String {
+    match content {
+        ContentBlock::Text(text) => text.text,
+        ContentBlock::ResourceLink(link) => format!("[{}]", link.uri),
+        ContentBlock::Image(_) => "[image]".to_owned(),
+        ContentBlock::Audio(_) => "[audio]".to_owned(),
+        _ => "[resource]".to_owned(),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// A tool's answer in bounds.
+fn bounded(value: Value) -> Value {
+    let text = match value {
+        Value::String(text) => text,
+        other => {
+            let text = other.to_string();
+            if text.len() <= CONTENT_BYTES_MAX {
+                return other;
+            }
+            text
+        }
+    };
+    if text.len() <= CONTENT_BYTES_MAX {
+        return Value::String(text);
+    }
+    let end = text.floor_char_boundary(CONTENT_BYTES_MAX);
+    Value::String(format!("{}\n[{} more bytes were left out]", &text[..end], text.len() - end))
+}
+
+/// Lines added and removed between the first and the last line that differ.
+fn lines_changed(diff: &Diff) -> (u64, u64) {
+    let old: Vec<&str> = diff.old_text.as_deref().unwrap_or_default().lines().collect();
+    let new: Vec<&str> = diff.new_text.lines().collect();
+    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[same..], &new[same..]);
+    let same = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    ((new.len() - same) as u64, (old.len() - same) as u64)
+}
+
+fn fields_of(call: ToolCall) -> ToolCallUpdateFields {
+    let mut fields = ToolCallUpdateFields::new();
+    fields.kind = Some(call.kind);
+    fields.status = Some(call.status);
+    fields.title = Some(call.title);
+    fields.name = call.name;
+    fields.content = Some(call.content);
+    fields.raw_input = call.raw_input;
+    fields.raw_output = call.raw_output;
+    fields
+}

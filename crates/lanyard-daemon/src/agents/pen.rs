@@ -1,0 +1,171 @@
+//! From an agent's actions to signals in the log: text is joined, everything keeps its order, and each report says how
+//! far into the agent's output it reaches.
+
+use lanyard_core::SessionId;
+use lanyard_core::session::{Role, Signal};
+
+use crate::agents::driver::{Seen, TextKind};
+
+/// Text that is joined into one event; more becomes a further event.
+pub(super) const TEXT_BYTES_MAX: usize = 16 * 1024;
+/// Signals that may wait for the next report.
+const PENDING_MAX: usize = 512;
+
+/// Signals for one session, and where in the output the last of them came from.
+#[derive(Debug, PartialEq)]
+pub(super) struct Report {
+    pub(super) session: SessionId,
+    pub(super) to: u64,
+    pub(super) signals: Vec<Signal>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Pen {
+    reports: Vec<Report>,
+    waiting: usize,
+    text: Option<Text>,
+    /// Something other than text waits.
+    pressing: bool,
+}
+
+#[derive(Debug)]
+struct Text {
+    session: SessionId,
+    kind: TextKind,
+    text: String,
+    to: u64,
+}
+
+impl Pen {
+    pub(super) fn text(&mut self, session: SessionId, kind: TextKind, text: &str, to: u64) {
+        match &mut self.text {
+            Some(held)
+                if held.session == session
+                    && held.kind == kind
+                    && held.text.len() + text.len() <= TEXT_BYTES_MAX =>
+            {
+                held.text.push_str(text);
+                held.to = to;
+            }
+            _ => {
+                self.lift();
+                self.text = Some(Text { session, kind, text: text.to_owned(), to });
+            }
+        }
+    }
+
+    pub(super) fn signal(&mut self, session: SessionId, signal: Signal, to: u64) {
+        self.lift();
+        self.pressing = true;
+        self.push(session, signal, to);
+    }
+
+    /// Whether it is time to report without waiting for more.
+    pub(super) fn is_pressing(&self) -> bool {
+        self.pressing || self.waiting >= PENDING_MAX
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.reports.is_empty() && self.text.is_none()
+    }
+
+    /// Everything so far, in order.
+    pub(super) fn take(&mut self) -> Vec<Report> {
+        self.lift();
+        self.pressing = false;
+        self.waiting = 0;
+        std::mem::take(&mut self.reports)
+    }
+
+    /// Ends the text that is being joined.
+    fn lift(&mut self) {
+        let Some(Text { session, kind, text, to }) = self.text.take() else { return };
+        let signal = match kind {
+            TextKind::Message => Signal::Said { role: Role::Agent, text },
+            TextKind::User => Signal::Said { role: Role::User, text },
+            TextKind::Thought => Signal::Thought { text },
+        };
+        self.push(session, signal, to);
+    }
+
+    fn push(&mut self, session: SessionId, signal: Signal, to: u64) {
+        self.waiting += 1;
+        match self.reports.last_mut() {
+            Some(report) if report.session == session => {
+                report.to = to;
+                report.signals.push(signal);
+            }
+            _ => self.reports.push(Report { session, to, signals: vec![signal] }),
+        }
+    }
+}
+
+/// What was seen, as a signal.
+pub(super) fn signal_of(seen: Seen) -> Signal {
+    match seen {
+        Seen::ToolCalled { call, tool, arguments } => Signal::ToolCalled { call, tool, arguments },
+        Seen::ToolReturned { call, is_error, content } => Signal::ToolReturned { call, is_error, content },
+        Seen::FileChanged { path, added, removed } => Signal::FileChanged { path, added, removed },
+        Seen::Planned { entries } => Signal::Planned { entries },
+        Seen::Usage { input, output, context } => {
+            Signal::UsageReported { input_tokens: input, output_tokens: output, context_tokens: context }
+        }
+        Seen::Compacted { before, after } => {
+            Signal::ContextCompacted { size_before: before, size_after: after, anchors_survived: Vec::new() }
+        }
+        Seen::Error { text } => {
+            Signal::ErrorSeen { hash: lanyard_core::text::content_hash(text.as_bytes()), text: Some(text) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(n: u128) -> SessionId {
+        SessionId::from_u128(n)
+    }
+
+    fn said(text: &str) -> Signal {
+        Signal::Said { role: Role::Agent, text: text.to_owned() }
+    }
+
+    #[test]
+    fn text_is_joined_until_something_else_comes() {
+        let mut pen = Pen::default();
+        pen.text(session(1), TextKind::Message, "a", 10);
+        pen.text(session(1), TextKind::Message, "b", 20);
+        assert!(!pen.is_pressing());
+        pen.text(session(1), TextKind::Thought, "c", 30);
+        pen.signal(session(1), Signal::Planned { entries: vec![] }, 40);
+        pen.text(session(2), TextKind::Message, "d", 50);
+        assert!(pen.is_pressing());
+        let thought = Signal::Thought { text: "c".to_owned() };
+        let first =
+            Report { session: session(1), to: 40, signals: vec![said("ab"), thought, Signal::Planned { entries: vec![] }] };
+        let second = Report { session: session(2), to: 50, signals: vec![said("d")] };
+        assert_eq!(pen.take(), [first, second]);
+        assert!(pen.is_empty());
+    }
+
+    #[test]
+    fn long_text_becomes_several_events_and_loses_nothing() {
+        let mut pen = Pen::default();
+        let part = "é".repeat(1_000);
+        for at in 0..40 {
+            pen.text(session(1), TextKind::Message, &part, at);
+        }
+        let reports = pen.take();
+        let texts: Vec<String> = reports
+            .into_iter()
+            .flat_map(|report| report.signals)
+            .map(|signal| match signal {
+                Signal::Said { text, .. } => text,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert!(texts.iter().all(|text| text.len() <= TEXT_BYTES_MAX));
+        assert_eq!(texts.concat(), part.repeat(40));
+    }
+}

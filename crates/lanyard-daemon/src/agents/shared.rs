@@ -1,0 +1,124 @@
+//! What all runners work with, and how they speak to the engine.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lanyard_core::session::{Command, Event, Signal, TurnEvent};
+use lanyard_core::{Actor, Cause, Outcome, RunId, Session, SessionId};
+use lanyard_store::StoreError;
+
+use crate::agents::settings::AgentSettings;
+use crate::clock::Clock;
+use crate::engine::{Ask, AskError, Engine, Key, Request, Store, error_chain};
+use crate::runs::Runs;
+
+/// How long to wait before a journal that could not be written is asked again.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
+
+pub(super) struct Shared {
+    pub(super) engine: Engine,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<Clock>,
+    pub(super) runs: Runs,
+    pub(super) settings: BTreeMap<String, AgentSettings>,
+}
+
+impl Shared {
+    /// Tells the engine what was seen. A journal that cannot be written is waited for: nothing an agent did is lost.
+    pub(super) async fn tell(
+        &self,
+        session: SessionId,
+        cause: Option<Cause>,
+        signals: Vec<Signal>,
+    ) -> Result<Outcome, AskError> {
+        let cause = cause.or_else(|| signals.first().map(|signal| Cause::Signal(signal.name().to_owned())));
+        let request = Request {
+            ask: Ask::Tell { session, signals },
+            actor: Actor::system("agents"),
+            cause,
+            keys: Vec::new(),
+        };
+        self.insist(request).await
+    }
+
+    /// Tells one thing that did not come out of the agent's output.
+    pub(super) async fn note(&self, session: SessionId, signal: Signal) {
+        let name = signal.name();
+        if let Err(error) = self.tell(session, None, vec![signal]).await {
+            tracing::warn!(%session, %error, signal = name, "a signal was not taken");
+        }
+    }
+
+    pub(super) async fn command(
+        &self,
+        session: SessionId,
+        command: Command,
+        actor: Actor,
+        keys: Vec<Key>,
+    ) -> Result<Outcome, AskError> {
+        let cause = Some(Cause::Signal(command.name().to_owned()));
+        self.insist(Request { ask: Ask::Do { session, command }, actor, cause, keys }).await
+    }
+
+    pub(super) async fn insist(&self, request: Request) -> Result<Outcome, AskError> {
+        loop {
+            match self.engine.ask(request.clone()).await {
+                Ok(reply) => return Ok(reply.outcome),
+                Err(AskError::Unavailable(_) | AskError::Overloaded) => tokio::time::sleep(RETRY_AFTER).await,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The session as it is on disk. Effects follow commits, so it is at least as new as what made them.
+    pub(super) async fn session(&self, id: SessionId) -> Option<Session> {
+        match self.on_disk(move |store| store.load(id)).await {
+            Ok(loaded) => loaded.map(|loaded| loaded.session),
+            Err(error) => {
+                tracing::error!(session = %id, error, "a session could not be read");
+                None
+            }
+        }
+    }
+
+    /// The words and anchors a turn began with.
+    pub(super) async fn prompt(&self, session: SessionId, seq: u64) -> Option<(String, Vec<String>)> {
+        let page = self.on_disk(move |store| store.events(session, seq.saturating_sub(1), 1)).await.ok()?;
+        let body = page.events.into_iter().next()?.body.ok()?;
+        let envelope: lanyard_core::session::Envelope = serde_json::from_slice(&body).ok()?;
+        match envelope.event {
+            Event::Turn(TurnEvent::Started { prompt, anchors, .. }) => Some((prompt, anchors)),
+            Event::Turn(_)
+            | Event::Change(_)
+            | Event::Context(_)
+            | Event::Control(_)
+            | Event::Transcript(_)
+            | Event::Run(_)
+            | Event::Gate(_) => None,
+        }
+    }
+
+    pub(super) async fn on_disk<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, String> {
+        let store = self.store.clone();
+        tokio::task::spawn_blocking(move || read(&*store))
+            .await
+            .map_err(|error| error.to_string())?
+            .map_err(|error| error_chain(&error))
+    }
+
+    pub(super) fn mint_run(&self) -> RunId {
+        RunId::mint(self.clock.now(), self.clock.random())
+    }
+}
+
+/// A key for something that happens once in a run, whoever asks again after a crash.
+pub(super) fn once(run: RunId, what: &str) -> Key {
+    let hash = blake3::hash(format!("{run}\0{what}").as_bytes());
+    let mut key = [0; 16];
+    key.copy_from_slice(&hash.as_bytes()[..16]);
+    Key { key, request: key }
+}

@@ -1,0 +1,114 @@
+//! The words an agent is given: its prompt, and before it what it has to know.
+
+use std::fmt::Write as _;
+
+use lanyard_core::session::{Continuity, Envelope, Event, Note, NoteStatus, Role, TranscriptEvent, TurnEvent};
+
+/// Characters of a transcript that is given back whole; a longer one is not.
+pub(super) const REPLAY_CHARS_MAX: usize = 200_000;
+/// Characters of the summary made from the log.
+const PREAMBLE_CHARS_MAX: usize = 8_000;
+/// Characters of one message in that summary.
+const PREAMBLE_LINE_CHARS: usize = 600;
+
+/// Everything that goes before the prompt itself.
+#[derive(Debug, Default)]
+pub(super) struct Before<'a> {
+    pub(super) instructions: Option<&'a str>,
+    /// The conversation so far, where the agent does not have it.
+    pub(super) past: Option<&'a str>,
+    pub(super) anchors: &'a [String],
+    pub(super) guidance: &'a [Note],
+}
+
+/// The whole text of a prompt.
+pub(super) fn prompt(text: &str, before: &Before<'_>) -> String {
+    let mut whole = String::new();
+    if let Some(instructions) = before.instructions {
+        let _ = writeln!(whole, "{}\n", instructions.trim_end());
+    }
+    if let Some(past) = before.past {
+        let _ = writeln!(whole, "{}\n", past.trim_end());
+    }
+    if !before.anchors.is_empty() {
+        whole.push_str("Keep in mind:\n");
+        for anchor in before.anchors {
+            let _ = writeln!(whole, "- {anchor}");
+        }
+        whole.push('\n');
+    }
+    for note in before.guidance.iter().filter(|note| note.status == NoteStatus::Pending) {
+        let _ = writeln!(whole, "Guidance from {}: {}\n", note.by.name, note.text);
+    }
+    whole.push_str(text);
+    whole
+}
+
+/// The conversation's past as text, from its log: whole, or the newest of it in bounds. Nothing when there is none, or
+/// when the whole of it would be too long.
+pub(super) fn past(events: &[Envelope], how: Continuity) -> Option<String> {
+    let whole = how == Continuity::Replayed;
+    let lines: Vec<String> = events.iter().filter_map(|envelope| line(&envelope.event, whole)).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let heading = if whole {
+        "This is the conversation so far. Your process was lost; go on from here.\n"
+    } else {
+        "Your process was lost. This is a summary of the newest part of the conversation, from its log.\n"
+    };
+    let size: usize = lines.iter().map(|line| line.chars().count() + 1).sum();
+    if whole {
+        return (size <= REPLAY_CHARS_MAX).then(|| format!("{heading}{}\n", lines.join("\n")));
+    }
+    let mut room = PREAMBLE_CHARS_MAX;
+    let mut kept: Vec<&String> = lines
+        .iter()
+        .rev()
+        .take_while(|line| {
+            let size = line.chars().count() + 1;
+            let fits = size <= room;
+            room = room.saturating_sub(size);
+            fits
+        })
+        .collect();
+    kept.reverse();
+    let left_out = lines.len() - kept.len();
+    let note = if left_out > 0 { format!("({left_out} earlier lines are left out)\n") } else { String::new() };
+    let kept: Vec<&str> = kept.into_iter().map(String::as_str).collect();
+    Some(format!("{heading}{note}{}\n", kept.join("\n")))
+}
+
+fn line(event: &Event, whole: bool) -> Option<String> {
+    let (who, text) = match event {
+        Event::Turn(TurnEvent::Started { prompt, .. }) => ("user", prompt.as_str()),
+        Event::Transcript(TranscriptEvent::Message { role: Role::Agent, text }) => ("you", text.as_str()),
+        Event::Transcript(TranscriptEvent::Message { role: Role::User, text }) => ("user", text.as_str()),
+        Event::Transcript(TranscriptEvent::ToolCalled { tool, arguments, .. }) => {
+            return Some(format!("you used {tool} {}", short(&arguments.to_string(), whole)));
+        }
+        Event::Transcript(TranscriptEvent::FileChanged { path, .. }) => {
+            return Some(format!("you changed {path}"));
+        }
+        Event::Transcript(TranscriptEvent::ToolReturned { content, is_error, .. }) if whole => {
+            let how = if *is_error { "an error" } else { "an answer" };
+            return Some(format!("you got {how}: {content}"));
+        }
+        Event::Transcript(_)
+        | Event::Turn(_)
+        | Event::Change(_)
+        | Event::Context(_)
+        | Event::Control(_)
+        | Event::Run(_)
+        | Event::Gate(_) => return None,
+    };
+    Some(format!("{who}: {}", short(text, whole)))
+}
+
+fn short(text: &str, whole: bool) -> String {
+    if whole {
+        return text.to_owned();
+    }
+    let (kept, cut) = lanyard_core::text::cut(text, PREAMBLE_LINE_CHARS);
+    if cut { format!("{kept} …") } else { kept.to_owned() }
+}
