@@ -177,3 +177,8 @@ pub(crate) fn private() -> OpenOptions {
     options.mode(0o600);
     options
 }
+
+pub(crate) fn is_disk_full(error: &io::Error) -> bool {
+    let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::ReadOnlyFilesystem];
+    full.contains(&error.kind())
+}

@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 use super::Runs;
 use super::connection::{self, Link};
 use crate::runs::MARKER;
-use crate::runs::folder::{Folder, RunFile};
+use crate::runs::folder::{Folder, RunFile, is_disk_full};
 use crate::runs::process::boot_id;
 use crate::runs::record::Spec;
 use crate::runs::wire::{Birth, Failed, LINE_MAX};
@@ -56,9 +56,7 @@ impl StartError {
 
     fn from_disk(error: &io::Error, path: &Path) -> Self {
         let text = format!("{}: {error}", path.display());
-        let full =
-            [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::ReadOnlyFilesystem];
-        if full.contains(&error.kind()) { Self::NoDisk(text) } else { Self::Shim(text) }
+        if is_disk_full(error) { Self::NoDisk(text) } else { Self::Shim(text) }
     }
 }
 
