@@ -10,6 +10,7 @@ pub mod engine;
 mod failpoint;
 pub mod home;
 pub mod hub;
+pub mod runs;
 mod server;
 mod timers;
 mod wire;

@@ -11,6 +11,13 @@ mod render;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Before anything else is set up: there is one of these for every running agent, and it should stay small.
+    let mut arguments = std::env::args_os().skip(1);
+    if let (Some(first), Some(dir)) = (arguments.next(), arguments.next())
+        && first == "shim"
+    {
+        return lanyard_daemon::runs::shim::main(dir.as_ref());
+    }
     let cli = cli::parse();
     let form = cli.form();
     match cli::run(cli) {

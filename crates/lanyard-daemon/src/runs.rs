@@ -1,0 +1,29 @@
+//! Runs: one incarnation of an agent each, a process tree under a small supervisor (the *shim*) that outlives the
+//! daemon.
+//!
+//! Everything about a run lies in a private folder, so that any later daemon can pick it up:
+//!
+//! | file | what | written by |
+//! |---|---|---|
+//! | `run.json` | what the daemon says about the run, before anything is started | daemon |
+//! | `shim.json` | who the shim and the agent are: pid, start time, boot id | shim |
+//! | `out` | the agent's stdout; an offset in the file is an offset in the stream | shim |
+//! | `err`, `err.old` | the newest of the agent's stderr | shim |
+//! | `sock` | where the shim listens | shim |
+//! | `exit.json` | how it ended; there only when nothing of the tree lives | shim, or the daemon that swept |
+
+mod folder;
+pub mod link;
+pub mod process;
+mod record;
+pub mod shim;
+mod wire;
+
+pub use folder::Known;
+pub use link::{Adopted, Link, LinkError, Output, Runs, Sent, StartError};
+pub use process::{EndedBy, EndedProcess, Identity};
+pub use record::{Exit, How, Limits, Spec};
+pub use wire::INPUT_MAX;
+
+/// The variable that marks every process of a run, and the run it belongs to.
+pub const MARKER: &str = "LANYARD_RUN";

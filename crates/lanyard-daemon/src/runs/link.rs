@@ -1,0 +1,148 @@
+//! The daemon's side: starting runs, finding those of an earlier daemon, and clearing away what cannot be kept.
+
+mod connection;
+mod output;
+mod start;
+mod talk;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::folder::{Folder, Known, ShimFile};
+use super::process::{EndedProcess, boot_id, end_and_wait};
+use super::record::{Exit, How};
+
+pub use connection::{Link, LinkError, Sent};
+pub use output::Output;
+pub use start::StartError;
+
+/// All runs of a data folder.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    root: PathBuf,
+    /// The `lanyard` program.
+    program: PathBuf,
+}
+
+/// What became of a run an earlier daemon started.
+#[derive(Debug)]
+pub enum Adopted {
+    /// It runs and can be spoken to.
+    Live(Link),
+    /// It ended, and nothing of it lives.
+    Ended(Exit),
+    /// Its shim is gone and left no word: it must be swept. With `host_lost` the machine was restarted since.
+    Gone { host_lost: bool },
+}
+
+impl Runs {
+    #[must_use]
+    pub fn new(root: PathBuf, program: PathBuf) -> Self {
+        Self { root, program }
+    }
+
+    /// Every run that has a folder.
+    pub fn list(&self) -> io::Result<Vec<Known>> {
+        let entries = match std::fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut known = Vec::new();
+        for entry in entries {
+            let Some(run) = entry?.file_name().to_str().map(str::to_owned) else { continue };
+            let Ok(folder) = Folder::of(&self.root, &run) else { continue };
+            if folder.path.is_dir() {
+                let about = folder.about().ok().flatten().map(|file| file.about);
+                known.push(Known { run, about });
+            }
+        }
+        known.sort_by(|a, b| a.run.cmp(&b.run));
+        Ok(known)
+    }
+
+    /// Takes a run over from an earlier daemon. An error leaves everything as it is: it may be tried again, or swept.
+    pub async fn adopt(&self, run: &str) -> io::Result<Adopted> {
+        let folder = self.existing(run)?;
+        if let Some(exit) = folder.exit()? {
+            return Ok(Adopted::Ended(exit));
+        }
+        if was_another_boot(&folder)? {
+            return Ok(Adopted::Gone { host_lost: true });
+        }
+        let Some(ShimFile { shim: Some(shim), .. }) = folder.shim()? else {
+            return Ok(Adopted::Gone { host_lost: false });
+        };
+        match connection::connect(run, &folder, &shim).await {
+            Ok(link) => Ok(Adopted::Live(link)),
+            Err(_) if !shim.is_alive() => match folder.exit()? {
+                Some(exit) => Ok(Adopted::Ended(exit)),
+                None => Ok(Adopted::Gone { host_lost: false }),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends whatever is left of a run whose shim is gone or does not answer, and returns when nothing lives. What was
+    /// ended is kept in the folder: a later `adopt` says `Ended` with `How::Lost`.
+    pub async fn sweep(&self, run: &str, grace: Duration) -> io::Result<Vec<EndedProcess>> {
+        let folder = self.existing(run)?;
+        if was_another_boot(&folder)? {
+            return Ok(Vec::new());
+        }
+        // Taken before anything is looked for: a shim that is only just starting finds the place taken and goes.
+        let swept = ShimFile { shim: None, agent: None };
+        let _: bool = folder.claim(&swept)?;
+        let ShimFile { shim, agent } = folder.shim()?.unwrap_or(swept);
+        let name = run.to_owned();
+        tokio::task::spawn_blocking(move || {
+            let (ended, ended_more) = end_and_wait(&name, shim.as_ref(), agent.as_ref(), grace)?;
+            // The shim may have had the last word after all, while it was being swept.
+            if folder.exit()?.is_none() {
+                let exit = Exit { ended: ended.clone(), ended_more, ..Exit::lost(folder.spooled()) };
+                folder.write_exit(&exit)?;
+            }
+            Ok(ended)
+        })
+        .await
+        .map_err(io::Error::other)?
+    }
+
+    /// What a run that is over said on stdout, from an offset on.
+    pub fn output(&self, run: &str, from: u64) -> io::Result<Output> {
+        Ok(Output::of_ended(self.existing(run)?, from))
+    }
+
+    /// The end of what a run said on stderr.
+    pub fn stderr_tail(&self, run: &str) -> io::Result<String> {
+        Ok(self.existing(run)?.stderr_tail())
+    }
+
+    /// Removes the folder of a run that is over.
+    pub fn forget(&self, run: &str) -> io::Result<()> {
+        std::fs::remove_dir_all(&self.existing(run)?.path)
+    }
+
+    fn existing(&self, run: &str) -> io::Result<Folder> {
+        let folder = Folder::of(&self.root, run)?;
+        if folder.path.is_dir() {
+            return Ok(folder);
+        }
+        Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no folder of {run}")))
+    }
+}
+
+/// A run without a readable `run.json` was never started.
+fn was_another_boot(folder: &Folder) -> io::Result<bool> {
+    let boot = boot_id()?;
+    Ok(folder.about().ok().flatten().is_some_and(|file| file.boot != boot))
+}
+
+impl Exit {
+    /// Whether somebody must still look for what is left.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.how == How::Lost
+    }
+}
