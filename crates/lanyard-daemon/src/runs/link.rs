@@ -65,20 +65,21 @@ impl Runs {
     /// Takes a run over from an earlier daemon. An error leaves everything as it is: it may be tried again, or swept.
     pub async fn adopt(&self, run: &str) -> io::Result<Adopted> {
         let folder = self.existing(run)?;
-        if let Some(exit) = folder.exit()? {
+        // A file that cannot be read says as little as one that is not there.
+        if let Ok(Some(exit)) = folder.exit() {
             return Ok(Adopted::Ended(exit));
         }
         if was_another_boot(&folder)? {
             return Ok(Adopted::Gone { host_lost: true });
         }
-        let Some(ShimFile { shim: Some(shim), .. }) = folder.shim()? else {
+        let Ok(Some(ShimFile { shim: Some(shim), .. })) = folder.shim() else {
             return Ok(Adopted::Gone { host_lost: false });
         };
         match connection::connect(run, &folder, &shim).await {
             Ok(link) => Ok(Adopted::Live(link)),
-            Err(_) if !shim.is_alive() => match folder.exit()? {
-                Some(exit) => Ok(Adopted::Ended(exit)),
-                None => Ok(Adopted::Gone { host_lost: false }),
+            Err(_) if !shim.is_alive() => match folder.exit() {
+                Ok(Some(exit)) => Ok(Adopted::Ended(exit)),
+                Ok(None) | Err(_) => Ok(Adopted::Gone { host_lost: false }),
             },
             Err(error) => Err(error),
         }
@@ -94,12 +95,12 @@ impl Runs {
         // Taken before anything is looked for: a shim that is only just starting finds the place taken and goes.
         let swept = ShimFile { shim: None, agent: None };
         let _: bool = folder.claim(&swept)?;
-        let ShimFile { shim, agent } = folder.shim()?.unwrap_or(swept);
+        let ShimFile { shim, agent } = folder.shim().ok().flatten().unwrap_or(swept);
         let name = run.to_owned();
         tokio::task::spawn_blocking(move || {
             let (ended, ended_more) = end_and_wait(&name, shim.as_ref(), agent.as_ref(), grace)?;
             // The shim may have had the last word after all, while it was being swept.
-            if folder.exit()?.is_none() {
+            if !matches!(folder.exit(), Ok(Some(_))) {
                 let exit = Exit { ended: ended.clone(), ended_more, ..Exit::lost(folder.spooled()) };
                 folder.write_exit(&exit)?;
             }
@@ -111,7 +112,9 @@ impl Runs {
 
     /// What a run that is over said on stdout, from an offset on.
     pub fn output(&self, run: &str, from: u64) -> io::Result<Output> {
-        Ok(Output::of_ended(self.existing(run)?, from))
+        let folder = self.existing(run)?;
+        let consumed = folder.exit().ok().flatten().map_or(0, |exit| exit.consumed);
+        Ok(Output::of_ended(folder, from, consumed))
     }
 
     /// The end of what a run said on stderr.
@@ -119,9 +122,14 @@ impl Runs {
         Ok(self.existing(run)?.stderr_tail())
     }
 
-    /// Removes the folder of a run that is over.
+    /// Removes the folder of a run that is over. Without it nobody could find the run again, so one that lives keeps it.
     pub fn forget(&self, run: &str) -> io::Result<()> {
-        std::fs::remove_dir_all(&self.existing(run)?.path)
+        let folder = self.existing(run)?;
+        let shim = folder.shim().ok().flatten().and_then(|file| file.shim);
+        if shim.is_some_and(|shim| shim.is_alive()) && !matches!(folder.exit(), Ok(Some(_))) {
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, format!("{run} is still running")));
+        }
+        std::fs::remove_dir_all(&folder.path)
     }
 
     fn existing(&self, run: &str) -> io::Result<Folder> {

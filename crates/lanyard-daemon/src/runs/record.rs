@@ -65,6 +65,8 @@ pub struct Exit {
     pub spool_error: Option<String>,
     /// Bytes of stdout that were kept.
     pub output: u64,
+    /// Of these, how many had been consumed: they cannot be read any more.
+    pub consumed: u64,
 }
 
 /// What became of the agent's main process.
@@ -79,6 +81,6 @@ pub enum How {
 
 impl Exit {
     pub(crate) fn lost(output: u64) -> Self {
-        Self { how: How::Lost, ended: Vec::new(), ended_more: 0, spool_error: None, output }
+        Self { how: How::Lost, ended: Vec::new(), ended_more: 0, spool_error: None, output, consumed: 0 }
     }
 }

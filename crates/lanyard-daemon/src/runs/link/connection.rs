@@ -34,7 +34,6 @@ struct Inner {
     run: String,
     folder: Folder,
     agent: u32,
-    consumed_before: u64,
     asks: mpsc::Sender<Ask>,
     consumed: watch::Sender<u64>,
     view: View,
@@ -127,7 +126,6 @@ impl Link {
             run: run.to_owned(),
             folder: folder.clone(),
             agent: status.agent.pid,
-            consumed_before: status.consumed,
             asks,
             consumed,
             view,
@@ -144,10 +142,10 @@ impl Link {
         self.0.agent
     }
 
-    /// The offset up to which output had been consumed when this daemon came: nothing before it can be read.
+    /// The offset up to which output was consumed, by this daemon or an earlier one. Nothing before it can be read.
     #[must_use]
-    pub fn consumed_before(&self) -> u64 {
-        self.0.consumed_before
+    pub fn consumed_to(&self) -> u64 {
+        *self.0.consumed.borrow()
     }
 
     /// Writes to the agent's stdin, once per key however often it is called, also by a later daemon.

@@ -13,7 +13,7 @@ use crate::runs::folder::Folder;
 /// The longest piece.
 const PIECE_MAX: usize = 256 * 1024;
 
-/// The stdout of a run from an offset on. Offsets below what was consumed are gone: their bytes may read as zeroes.
+/// The stdout of a run from an offset on. What was consumed cannot be read: its place on disk may hold zeroes by now.
 #[derive(Debug)]
 pub struct Output {
     folder: Folder,
@@ -21,15 +21,17 @@ pub struct Output {
     at: u64,
     /// None for a run that is over.
     live: Option<(Link, View)>,
+    /// Of a run that is over.
+    consumed: u64,
 }
 
 impl Output {
     pub(super) fn of_live(folder: Folder, from: u64, link: Link, view: View) -> Self {
-        Self { folder, file: None, at: from, live: Some((link, view)) }
+        Self { folder, file: None, at: from, live: Some((link, view)), consumed: 0 }
     }
 
-    pub(super) fn of_ended(folder: Folder, from: u64) -> Self {
-        Self { folder, file: None, at: from, live: None }
+    pub(super) fn of_ended(folder: Folder, from: u64, consumed: u64) -> Self {
+        Self { folder, file: None, at: from, live: None, consumed }
     }
 
     /// The offset of the next piece.
@@ -42,6 +44,11 @@ impl Output {
     ///
     /// Nothing is lost when this is dropped before it is done.
     pub async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        let consumed = self.live.as_ref().map_or(self.consumed, |(link, _)| link.consumed_to());
+        if self.at < consumed {
+            let text = format!("output before {consumed} was consumed, {} is asked for", self.at);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         loop {
             // Asked before the file is read: what was written before the end is seen.
             let over = match &mut self.live {

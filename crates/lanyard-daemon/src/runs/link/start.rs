@@ -77,7 +77,10 @@ impl Runs {
     /// Starts a run. `about` is on disk before anything runs. After an error nothing is left of it, not even the folder.
     pub async fn start(&self, run: &str, about: &serde_json::Value, spec: &Spec) -> Result<Link, StartError> {
         let folder = Folder::of(&self.root, run).map_err(|error| StartError::Shim(error.to_string()))?;
-        self.create(run, &folder, about)?;
+        let (runs, name, making, about) = (self.clone(), run.to_owned(), folder.clone(), about.clone());
+        tokio::task::spawn_blocking(move || runs.create(&name, &making, about))
+            .await
+            .map_err(|error| StartError::Shim(error.to_string()))??;
         let started = self.start_in(run, &folder, spec).await;
         if started.is_err() {
             // The shim may be half way: it must be gone before its folder is.
@@ -88,7 +91,7 @@ impl Runs {
         started
     }
 
-    fn create(&self, run: &str, folder: &Folder, about: &serde_json::Value) -> Result<(), StartError> {
+    fn create(&self, run: &str, folder: &Folder, about: serde_json::Value) -> Result<(), StartError> {
         let fail = |error: &io::Error| StartError::from_disk(error, &folder.path);
         let boot = boot_id().map_err(|error| fail(&error))?;
         std::fs::DirBuilder::new()
@@ -96,7 +99,7 @@ impl Runs {
             .mode(0o700)
             .create(&self.root)
             .map_err(|error| fail(&error))?;
-        match folder.create(&RunFile { about: about.clone(), boot }) {
+        match folder.create(&RunFile { about, boot }) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(StartError::Taken(run.to_owned()))

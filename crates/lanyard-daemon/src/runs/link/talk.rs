@@ -155,6 +155,11 @@ async fn speak(
     let mut id = 0;
     loop {
         let (request, bytes) = tokio::select! {
+            // In this order, so that an answer means that the shim has heard what was consumed before the question.
+            biased;
+            Ok(()) = consumed.changed() => {
+                (Request::Consumed { to: *consumed.borrow_and_update() }, Vec::new())
+            }
             ask = asked.recv() => {
                 let Some(Ask { op, answer }) = ask else { return };
                 id += 1;
@@ -165,9 +170,6 @@ async fn speak(
                     Op::End { grace_ms } => (Request::End { id, grace_ms }, Vec::new()),
                     Op::Status => (Request::Status { id }, Vec::new()),
                 }
-            }
-            Ok(()) = consumed.changed() => {
-                (Request::Consumed { to: *consumed.borrow_and_update() }, Vec::new())
             }
         };
         let Ok(line) = wire::line(&request) else { return };

@@ -58,6 +58,8 @@ impl Ending {
 
     /// Tells what lives to end. Returns how many still do.
     pub(crate) fn step(&mut self, now: u64) -> io::Result<usize> {
+        // Set before anything can fail, or a table that cannot be read would be read without pause.
+        self.next_at = now + self.pause;
         let members = self.scope.members()?;
         let kill = now >= self.kill_at;
         for process in &members {
@@ -67,7 +69,6 @@ impl Ending {
                 (false, true) => {}
             }
         }
-        self.next_at = now + self.pause;
         if !kill && self.next_at >= self.kill_at {
             self.next_at = self.kill_at;
             self.pause = PAUSE_MIN_MS;

@@ -22,6 +22,8 @@ const BUFFER: usize = 64 * 1024;
 /// How often the writing of `exit.json` is tried, and the pause between.
 const EXIT_TRIES_MAX: u32 = 50;
 const EXIT_PAUSE: Duration = Duration::from_millis(200);
+/// Before the next try when the system cannot even wait.
+const POLL_PAUSE: Duration = Duration::from_millis(100);
 
 /// What a supervisor is made of.
 pub(super) struct Parts {
@@ -110,7 +112,7 @@ impl Supervisor {
     /// Until nothing of the run lives and all is written.
     pub(super) fn run(mut self) -> io::Result<()> {
         loop {
-            for source in self.wait()? {
+            for source in self.wait() {
                 self.serve(source);
             }
             self.settle();
@@ -123,7 +125,7 @@ impl Supervisor {
     }
 
     /// Sleeps until something is ready or due.
-    fn wait(&self) -> io::Result<Vec<Source>> {
+    fn wait(&self) -> Vec<Source> {
         let mut watched: Vec<(Source, BorrowedFd<'_>, PollFlags)> = vec![
             (Source::Wake, self.wake.as_fd(), PollFlags::IN),
             (Source::Listener, self.listener.as_fd(), PollFlags::IN),
@@ -145,11 +147,15 @@ impl Supervisor {
             watched.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
         match poll(&mut fds, self.timeout().as_ref()) {
             Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
+            Err(rustix::io::Errno::INTR) => return Vec::new(),
+            Err(_) => {
+                // Short of memory, perhaps. Giving up would leave the agent alone.
+                std::thread::sleep(POLL_PAUSE);
+                return Vec::new();
+            }
         }
         let ready = watched.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
-        Ok(ready.map(|((source, _, _), _)| *source).collect())
+        ready.map(|((source, _, _), _)| *source).collect()
     }
 
     /// None: nothing is due, however long it takes.
@@ -316,6 +322,7 @@ impl Supervisor {
             ended_more,
             spool_error: self.out.error(),
             output: self.out.len(),
+            consumed: self.out.consumed(),
         };
         let mut written = self.folder.write_exit(&exit);
         for _ in 1..EXIT_TRIES_MAX {

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use super::kit::{Stage, kill, kill_9, memory_kib, wait_for, within};
 use crate::support::binary;
 
-const LONG: Duration = Duration::from_secs(600);
+const LONG: Duration = Duration::from_mins(10);
 
 /// Four ways to get away, and a main process that obeys.
 const FAMILY: &str = r#"
