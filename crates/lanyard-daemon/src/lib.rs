@@ -10,6 +10,7 @@ mod failpoint;
 pub mod home;
 pub mod hub;
 mod server;
+pub mod snapshot;
 mod timers;
 mod wire;
 
