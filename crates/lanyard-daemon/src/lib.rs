@@ -12,6 +12,7 @@ pub mod home;
 pub mod hub;
 pub mod runs;
 mod server;
+pub mod snapshot;
 mod timers;
 mod wire;
 

@@ -1,0 +1,314 @@
+//! One call of the `git` program: bounded in time and output, deaf to the caller's environment and to hooks.
+//!
+//! Knows nothing of snapshots. Blocks the calling thread; the group of processes it starts is gone when it returns late.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::SnapshotError;
+
+/// For a call that looks at one thing.
+pub(super) const QUICK_MAX: Duration = Duration::from_secs(30);
+/// For a call that may read or write every file of the worktree.
+pub(super) const WORK_MAX: Duration = Duration::from_mins(3);
+/// Lists of paths; a million long paths fit.
+const OUTPUT_MAX: usize = 256 * 1024 * 1024;
+/// What is kept of the complaints; the rest is read and dropped.
+const STDERR_MAX: usize = 8 * 1024;
+/// After its output ended, a process is usually gone at once: first short looks, then longer ones.
+const LOOK_FIRST: Duration = Duration::from_micros(200);
+const LOOK_LAST: Duration = Duration::from_millis(20);
+const READ_BYTES: usize = 64 * 1024;
+
+/// Settings that win over the repository's and the user's: nothing runs on the side, nothing is logged, nothing else
+/// is written. `safecrlf` would refuse files whose line ends cannot be converted back; those are kept raw instead.
+const SETTINGS: [&str; 14] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.splitIndex=false",
+    "core.ignoreStat=false",
+    "core.safecrlf=false",
+    "core.logAllRefUpdates=false",
+    "index.sparse=false",
+    "index.skipHash=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    "advice.addEmbeddedRepo=false",
+    "i18n.commitEncoding=UTF-8",
+    "credential.helper=",
+];
+
+/// How and where git is called. Cheap to change with the `with_*` functions.
+#[derive(Debug, Clone)]
+pub(super) struct Git {
+    program: OsString,
+    folder: PathBuf,
+    index: Option<PathBuf>,
+    /// A worktree other than the repository's own: git's folder and the worktree.
+    elsewhere: Option<(PathBuf, PathBuf)>,
+    time_max: Duration,
+}
+
+/// What a call left behind.
+#[derive(Debug)]
+pub(super) struct Output {
+    pub(super) status: ExitStatus,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: String,
+    /// Output was left out because it was longer than asked for; the process was ended.
+    pub(super) cut: bool,
+}
+
+impl Git {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self::with_program(OsStr::new("git"), folder)
+    }
+
+    pub(super) fn with_program(program: &OsStr, folder: &Path) -> Self {
+        Self {
+            program: program.to_owned(),
+            folder: folder.to_owned(),
+            index: None,
+            elsewhere: None,
+            time_max: QUICK_MAX,
+        }
+    }
+
+    pub(super) fn with_index(&self, index: &Path) -> Self {
+        Self { index: Some(index.to_owned()), ..self.clone() }
+    }
+
+    /// The same repository with another folder as its worktree.
+    pub(super) fn with_worktree(&self, git_dir: &Path, worktree: &Path) -> Self {
+        Self {
+            folder: worktree.to_owned(),
+            elsewhere: Some((git_dir.to_owned(), worktree.to_owned())),
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn with_time(&self, time_max: Duration) -> Self {
+        Self { time_max, ..self.clone() }
+    }
+
+    /// The output of a call that has to succeed.
+    pub(super) fn read<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, SnapshotError> {
+        let output = self.run(args, input, OUTPUT_MAX)?;
+        if output.cut {
+            return Err(SnapshotError::TooLarge { what: describe(args) });
+        }
+        if !output.status.success() {
+            return Err(failed(args, output.stderr));
+        }
+        Ok(output.stdout)
+    }
+
+    /// The same for calls that answer with one line, such as an object's name.
+    pub(super) fn read_line<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        input: &[u8],
+    ) -> Result<String, SnapshotError> {
+        let text = self.read(args, input)?;
+        Ok(String::from_utf8_lossy(&text).trim_end().to_owned())
+    }
+
+    /// A call whose outcome the caller judges. At most `output_max` bytes of output are kept.
+    pub(super) fn run<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        input: &[u8],
+        output_max: usize,
+    ) -> Result<Output, SnapshotError> {
+        let mut child = self.command(args).spawn().map_err(|error| self.not_started(&error))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            let input = input.to_owned();
+            // A process that ends without reading all of it says why by itself.
+            std::thread::spawn(move || stdin.write_all(&input).ok());
+        }
+        let stdout = child.stdout.take().map(|pipe| drain(pipe, output_max, After::Stop));
+        let stderr = child.stderr.take().map(|pipe| drain(pipe, STDERR_MAX, After::Discard));
+        let deadline = now() + self.time_max;
+        let ended = finish(&mut child, stdout, stderr, deadline);
+        if ended.is_none() {
+            end(&mut child);
+        }
+        let (status, out, err) = ended.ok_or_else(|| SnapshotError::TooLong {
+            what: describe(args),
+            seconds: self.time_max.as_secs(),
+        })?;
+        let stderr = String::from_utf8_lossy(&err.bytes).trim().to_owned();
+        Ok(Output { status, stdout: out.bytes, stderr, cut: out.cut })
+    }
+
+    fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
+        let mut command = Command::new(&self.program);
+        for (name, _) in std::env::vars_os() {
+            if name.as_bytes().starts_with(b"GIT_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .env("LC_ALL", "C")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_ASKPASS", "true")
+            .env("GIT_PAGER", "cat")
+            // Nothing here refreshes the real index in passing, nor fetches what a partial clone left out.
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            // A file may be called `:(top)*`.
+            .env("GIT_LITERAL_PATHSPECS", "1");
+        for role in ["AUTHOR", "COMMITTER"] {
+            command
+                .env(format!("GIT_{role}_NAME"), "Lanyard")
+                .env(format!("GIT_{role}_EMAIL"), "lanyard@localhost");
+        }
+        if let Some(index) = &self.index {
+            command.env("GIT_INDEX_FILE", index);
+        }
+        if let Some((git_dir, worktree)) = &self.elsewhere {
+            command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", worktree);
+        }
+        command.arg("--no-pager");
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        command
+            .args(args)
+            .current_dir(&self.folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Its own group, so that a filter it started goes with it.
+            .process_group(0);
+        command
+    }
+
+    fn not_started(&self, error: &io::Error) -> SnapshotError {
+        if !self.folder.is_dir() {
+            return SnapshotError::Gone { folder: self.folder.clone() };
+        }
+        if error.kind() == io::ErrorKind::NotFound {
+            return SnapshotError::NoGit;
+        }
+        SnapshotError::Io { what: "start git".to_owned(), source: io::Error::from(error.kind()) }
+    }
+}
+
+/// The error of a call that failed, in its own words.
+pub(super) fn failed<S: AsRef<OsStr>>(args: &[S], stderr: String) -> SnapshotError {
+    if stderr.contains("dubious ownership") {
+        return SnapshotError::NotOwner { stderr };
+    }
+    SnapshotError::Git { what: describe(args), stderr }
+}
+
+fn describe<S: AsRef<OsStr>>(args: &[S]) -> String {
+    let name = args.first().map(|arg| arg.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
+    format!("git {name}")
+}
+
+/// A path as git printed it.
+pub(super) fn path_of(mut printed: Vec<u8>) -> PathBuf {
+    if printed.last() == Some(&b'\n') {
+        printed.pop();
+    }
+    PathBuf::from(OsString::from_vec(printed))
+}
+
+/// The records of a list that ends each with a zero byte.
+pub(super) fn records(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list.split(|byte| *byte == 0).filter(|record| !record.is_empty())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// Close the pipe: the writer is told by it.
+    Stop,
+    /// Read on, so that the writer is not blocked.
+    Discard,
+}
+
+#[derive(Debug, Default)]
+struct Drained {
+    bytes: Vec<u8>,
+    cut: bool,
+}
+
+/// Reads a pipe on a thread of its own, because a filter that outlives git may hold it open.
+fn drain(mut pipe: impl Read + Send + 'static, max: usize, after: After) -> Receiver<Drained> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        let mut drained = Drained::default();
+        let mut chunk = vec![0; READ_BYTES];
+        loop {
+            let count = match pipe.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
+            let room = max.saturating_sub(drained.bytes.len());
+            drained.bytes.extend_from_slice(&chunk[..count.min(room)]);
+            drained.cut |= count > room;
+            if drained.cut && after == After::Stop {
+                break;
+            }
+        }
+        // The caller may have given up.
+        sender.send(drained).ok();
+    });
+    receiver
+}
+
+/// Waits for both pipes and the process; nothing when the deadline came first.
+fn finish(
+    child: &mut Child,
+    stdout: Option<Receiver<Drained>>,
+    stderr: Option<Receiver<Drained>>,
+    deadline: Instant,
+) -> Option<(ExitStatus, Drained, Drained)> {
+    let out = stdout?.recv_timeout(deadline.saturating_duration_since(now())).ok()?;
+    if out.cut {
+        // It would end by itself at its next write; not waiting for that is quicker.
+        child.kill().ok();
+    }
+    let err = stderr?.recv_timeout(deadline.saturating_duration_since(now())).ok()?;
+    let mut pause = LOOK_FIRST;
+    loop {
+        if let Some(status) = child.try_wait().ok()? {
+            return Some((status, out, err));
+        }
+        if now() >= deadline {
+            return None;
+        }
+        // sleep: the standard library has no wait with a bound; the output has ended, so this is short.
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LOOK_LAST);
+    }
+}
+
+/// Ends the process and all it started. It is not reaped yet, so the group's number is still its own.
+fn end(child: &mut Child) {
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    if let Some(group) = group {
+        kill_process_group(group, Signal::KILL).ok();
+    }
+    child.kill().ok();
+    child.wait().ok();
+}
+
+#[expect(clippy::disallowed_methods, reason = "a bound on how long a process may take, never recorded")]
+fn now() -> Instant {
+    Instant::now()
+}
