@@ -1,0 +1,29 @@
+//! Each agent alone, without Lanyard: it starts, talks to the scripted model, runs a tool, asks before it
+//! does, and takes string ids. When a driver's test fails, this says whether the agent is to blame.
+
+mod acp;
+mod codex;
+mod opencode;
+
+use std::path::PathBuf;
+
+use crate::model::Model;
+
+/// A home and a workspace that end with the test, and a model of its own.
+struct Ground {
+    model: Model,
+    /// Held for its drop.
+    _dir: tempfile::TempDir,
+    home: PathBuf,
+    work: PathBuf,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, work) = (dir.path().join("home"), dir.path().join("work"));
+        std::fs::create_dir(&home).unwrap();
+        std::fs::create_dir(&work).unwrap();
+        Ground { model: Model::start(), _dir: dir, home, work }
+    }
+}
