@@ -86,27 +86,30 @@ fn opencode_config(home: &Path, model: &Model, rights: Rights) {
 /// Codex's own server on stdio.
 pub(crate) fn codex(home: &Path, model: &Model, rights: Rights) -> Agent {
     codex_config(home, model, rights);
-    Agent::new("codex", "codex", home, &binary("codex", "codex"), &["app-server"]).with([("SCRIPTED_KEY", "dummy")])
+    Agent::new("codex", "codex", home, &binary("codex", "codex"), &["app-server"])
+        .with([("SCRIPTED_KEY", "dummy")])
 }
 
 /// Codex over ACP, with the Codex that the adapter brings along.
 pub(crate) fn codex_acp(home: &Path, model: &Model, rights: Rights) -> Agent {
     codex_config(home, model, rights);
-    Agent::new("codex-acp", "acp", home, &binary("codex_acp", "codex-acp"), &[]).with([("SCRIPTED_KEY", "dummy")])
+    Agent::new("codex-acp", "acp", home, &binary("codex_acp", "codex-acp"), &[])
+        .with([("SCRIPTED_KEY", "dummy")])
 }
 
 /// Codex run once per turn.
 pub(crate) fn codex_exec(home: &Path, model: &Model, rights: Rights) -> Agent {
     codex_config(home, model, rights);
     let args = ["exec", "--json", "--skip-git-repo-check"];
-    Agent::new("codex-exec", "command", home, &binary("codex", "codex"), &args).with([("SCRIPTED_KEY", "dummy")])
+    Agent::new("codex-exec", "command", home, &binary("codex", "codex"), &args)
+        .with([("SCRIPTED_KEY", "dummy")])
 }
 
 fn codex_config(home: &Path, model: &Model, rights: Rights) {
     let (approval, sandbox) = match rights {
         Rights::All => ("never", "danger-full-access"),
-        // Its own sandbox is not what is tried here, and needs kernel features a container may lack.
-        Rights::Ask => ("untrusted", "danger-full-access"),
+        // It asks when the model's call says `"sandbox_permissions": "require_escalated"`.
+        Rights::Ask => ("on-request", "read-only"),
     };
     let base_url = model.url("codex/v1");
     let config = format!(
@@ -198,8 +201,7 @@ pub(crate) fn gemini_acp(home: &Path, model: &Model, rights: Rights) -> Agent {
 
 impl Agent {
     fn new(name: &'static str, driver: &'static str, home: &Path, binary: &Path, args: &[&str]) -> Agent {
-        let command =
-            std::iter::once(text(binary)).chain(args.iter().map(|arg| (*arg).to_owned())).collect();
+        let command = std::iter::once(text(binary)).chain(args.iter().map(|arg| (*arg).to_owned())).collect();
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", text(&node_dir()));
         let agent = Agent { name, driver, command, env: BTreeMap::new(), home: home.to_owned() };
         agent.with([

@@ -92,12 +92,7 @@ impl Model {
     }
 
     /// The first exchange that fits, as soon as there is one. Panics with the log when none comes.
-    pub(crate) fn wait(
-        &self,
-        what: &str,
-        patience: Duration,
-        fits: impl Fn(&Exchange) -> bool,
-    ) -> Exchange {
+    pub(crate) fn wait(&self, what: &str, patience: Duration, fits: impl Fn(&Exchange) -> bool) -> Exchange {
         self.shared.log.wait(what, patience, fits)
     }
 }

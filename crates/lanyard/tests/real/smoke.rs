@@ -9,6 +9,10 @@ use std::path::PathBuf;
 
 use crate::model::Model;
 
+/// A command that every agent asks about first, and whose output is not in its own text.
+const COMMAND: &str = "touch smoke && printf SMOKE-%s 42";
+const OUTPUT: &str = "SMOKE-42";
+
 /// A home and a workspace that end with the test, and a model of its own.
 struct Ground {
     model: Model,

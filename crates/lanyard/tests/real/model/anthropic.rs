@@ -55,9 +55,7 @@ pub(super) fn write(reply: &Reply<'_>, streamed: bool) -> Vec<Piece> {
             "model": reply.model, "content": content, "stop_reason": stop, "stop_sequence": null,
             "usage": usage(output) })
     };
-    let tool_use = |id: &str, name: &str, input: Value| {
-        json!({ "type": "tool_use", "id": format!("toolu_{id}"), "name": name, "input": input })
-    };
+    let tool_use = |id: &str, name: &str, input: Value| json!({ "type": "tool_use", "id": format!("toolu_{id}"), "name": name, "input": input });
     if !streamed {
         let mut content = Vec::new();
         if !reply.step.text.is_empty() {

@@ -28,10 +28,15 @@ pub(super) fn read(body: &Value) -> Conversation {
 }
 
 pub(super) fn write(reply: &Reply<'_>, streamed: bool) -> Vec<Piece> {
-    let calls: Vec<Value> = reply.calls.iter().enumerate().map(|(index, call)| {
-        let function = json!({ "name": call.tool.name, "arguments": call.args.to_string() });
-        json!({ "index": index, "id": call.id, "type": "function", "function": function })
-    }).collect();
+    let calls: Vec<Value> = reply
+        .calls
+        .iter()
+        .enumerate()
+        .map(|(index, call)| {
+            let function = json!({ "name": call.tool.name, "arguments": call.args.to_string() });
+            json!({ "index": index, "id": call.id, "type": "function", "function": function })
+        })
+        .collect();
     let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
     let usage = json!({
         "prompt_tokens": reply.usage.input,

@@ -26,11 +26,8 @@ pub(super) struct Choice {
 }
 
 pub(super) fn choose(asked: &Conversation, scripts: &BTreeMap<String, Vec<Step>>) -> Choice {
-    let fixed = |script: &str, text: &str| Choice {
-        script: script.to_owned(),
-        index: 0,
-        step: Step::text(text),
-    };
+    let fixed =
+        |script: &str, text: &str| Choice { script: script.to_owned(), index: 0, step: Step::text(text) };
     if asked.tools.is_empty() {
         return fixed("auxiliary", AUXILIARY);
     }
@@ -40,10 +37,9 @@ pub(super) fn choose(asked: &Conversation, scripts: &BTreeMap<String, Vec<Step>>
     let index = asked.messages[after..].iter().filter(|message| message.role == Role::Assistant).count();
     let step = match scripts.get(&script) {
         None => Step::text(&format!("Unknown script {script}.")),
-        Some(steps) => steps
-            .get(index)
-            .cloned()
-            .unwrap_or_else(|| Step::text(&format!("Script {script} is finished."))),
+        Some(steps) => {
+            steps.get(index).cloned().unwrap_or_else(|| Step::text(&format!("Script {script} is finished.")))
+        }
     };
     Choice { script, index, step }
 }
@@ -82,9 +78,7 @@ fn resolve(wanted: &str, offered: &[Tool]) -> Tool {
             .or_else(|| offered.iter().find(|tool| tool.name.contains(part))),
     };
     let made_up = || match wanted.split_once("::") {
-        Some((namespace, name)) => {
-            Tool { namespace: Some(namespace.to_owned()), ..Tool::named(name) }
-        }
+        Some((namespace, name)) => Tool { namespace: Some(namespace.to_owned()), ..Tool::named(name) },
         None => Tool::named(wanted.trim_start_matches('~')),
     };
     found.cloned().unwrap_or_else(made_up)
@@ -96,9 +90,7 @@ fn filled(args: &Value, asked: &Conversation) -> Value {
     match args {
         Value::String(text) => Value::String(filled_text(text, asked)),
         Value::Array(list) => list.iter().map(|value| filled(value, asked)).collect(),
-        Value::Object(map) => {
-            map.iter().map(|(key, value)| (key.clone(), filled(value, asked))).collect()
-        }
+        Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), filled(value, asked))).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => args.clone(),
     }
 }

@@ -49,7 +49,8 @@ fn read_tool(tool: &Value) -> Vec<Tool> {
     let kind = str_of(tool, "type");
     let name = tool["name"].as_str().unwrap_or(kind);
     if kind == "namespace" {
-        let inside = |held: &Value| Tool { namespace: Some(name.to_owned()), ..Tool::named(str_of(held, "name")) };
+        let inside =
+            |held: &Value| Tool { namespace: Some(name.to_owned()), ..Tool::named(str_of(held, "name")) };
         return items(&tool["tools"]).iter().map(inside).collect();
     }
     vec![Tool { custom: kind == "custom", ..Tool::named(name) }]
@@ -87,7 +88,8 @@ pub(super) fn write(reply: &Reply<'_>, streamed: bool) -> Vec<Piece> {
 fn call_item(call: &Call) -> Value {
     let Call { id, tool, args } = call;
     if tool.custom {
-        let input = args.as_str().or_else(|| args["input"].as_str()).map_or_else(|| args.to_string(), str::to_owned);
+        let input =
+            args.as_str().or_else(|| args["input"].as_str()).map_or_else(|| args.to_string(), str::to_owned);
         return json!({ "type": "custom_tool_call", "id": format!("ctc_{id}"), "call_id": id, "name": tool.name,
             "input": input, "status": "completed" });
     }
@@ -147,8 +149,11 @@ impl Stream<'_> {
     }
 
     fn call(&mut self, index: usize, item: &Value, custom: bool) {
-        let (key, name) =
-            if custom { ("input", "custom_tool_call_input") } else { ("arguments", "function_call_arguments") };
+        let (key, name) = if custom {
+            ("input", "custom_tool_call_input")
+        } else {
+            ("arguments", "function_call_arguments")
+        };
         let mut begun = item.clone();
         begun["status"] = json!("in_progress");
         begun[key] = json!("");

@@ -85,7 +85,11 @@ impl Api {
     fn of(method: &Method, path: &str) -> Api {
         let ends = |end: &str| path.ends_with(end);
         if method != Method::POST {
-            return if path.contains("/models") || method == Method::HEAD { Api::Models } else { Api::Unknown };
+            return if path.contains("/models") || method == Method::HEAD {
+                Api::Models
+            } else {
+                Api::Unknown
+            };
         }
         match () {
             () if ends("/chat/completions") => Api::Chat,
@@ -135,7 +139,8 @@ async fn respond(
     line: Line,
 ) -> Result<Response<Paced>, Broken> {
     let (head, body) = request.into_parts();
-    let raw = Limited::new(body, BODY_BYTES_MAX).collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let raw =
+        Limited::new(body, BODY_BYTES_MAX).collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     let body: Value = serde_json::from_slice(&raw).unwrap_or_default();
     let api = Api::of(&head.method, head.uri.path());
     let asked = api.read(&body);
@@ -192,7 +197,9 @@ fn answer(
 ) -> (StatusCode, Vec<Piece>) {
     let document = |value: Value| vec![Piece::Bytes(Bytes::from(value.to_string()))];
     let refusal = |code: u16, message: &str| {
-        document(json!({ "type": "error", "error": { "type": "api_error", "message": message, "code": code } }))
+        document(
+            json!({ "type": "error", "error": { "type": "api_error", "message": message, "code": code } }),
+        )
     };
     let pieces = match api {
         Api::CountTokens => document(json!({ "input_tokens": bytes / 4, "totalTokens": bytes / 4 })),

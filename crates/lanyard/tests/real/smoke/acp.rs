@@ -2,34 +2,34 @@
 
 use serde_json::{Value, json};
 
-use super::Ground;
+use super::{COMMAND, Ground, OUTPUT};
 use crate::agents::{self, Agent, Rights};
 use crate::model::{Model, Outcome, Role, Step, marker};
 use crate::peer::{Dialect, PATIENCE, Peer};
 
 #[test]
 fn opencode_acp_talks_and_runs_a_tool() {
-    let ask = json!({ "command": "echo SMOKE-$((40+2))", "description": "smoke" });
-    talks_and_runs_a_tool(agents::opencode_acp, Step::tool("bash", ask), None);
+    let call = json!({ "command": COMMAND, "description": "smoke" });
+    talks_and_runs_a_tool(agents::opencode_acp, Step::tool("bash", call), None);
 }
 
 #[test]
 fn claude_acp_talks_and_runs_a_tool() {
-    // Claude Code lets `echo` pass without asking.
-    let ask = json!({ "command": "touch smoke && echo SMOKE-$((40+2))", "description": "smoke" });
-    talks_and_runs_a_tool(agents::claude_acp, Step::tool("Bash", ask), None);
+    let call = json!({ "command": COMMAND, "description": "smoke" });
+    talks_and_runs_a_tool(agents::claude_acp, Step::tool("Bash", call), None);
 }
 
 #[test]
 fn codex_acp_talks_and_runs_a_tool() {
-    let ask = json!({ "cmd": "touch smoke && echo SMOKE-$((40+2))" });
-    talks_and_runs_a_tool(agents::codex_acp, Step::tool("exec_command", ask), Some("workspace-write"));
+    let call =
+        json!({ "cmd": COMMAND, "sandbox_permissions": "require_escalated", "justification": "smoke" });
+    talks_and_runs_a_tool(agents::codex_acp, Step::tool("exec_command", call), Some("workspace-write"));
 }
 
 #[test]
 fn gemini_acp_talks_and_runs_a_tool() {
-    let ask = json!({ "command": "echo SMOKE-$((40+2))" });
-    talks_and_runs_a_tool(agents::gemini_acp, Step::tool("run_shell_command", ask), None);
+    let call = json!({ "command": COMMAND });
+    talks_and_runs_a_tool(agents::gemini_acp, Step::tool("run_shell_command", call), None);
 }
 
 fn talks_and_runs_a_tool(
@@ -53,12 +53,11 @@ fn talks_and_runs_a_tool(
         let params = json!({ "sessionId": session, "modeId": mode });
         peer.request("mode", "session/set_mode", params);
     }
-    let prompt = |script: &str| {
-        json!({ "sessionId": session, "prompt": [{ "type": "text", "text": format!("go {}", marker(script)) }] })
-    };
+    let prompt = |script: &str| json!({ "sessionId": session, "prompt": [{ "type": "text", "text": format!("go {}", marker(script)) }] });
     let greeted = peer.request("turn_01greet", "session/prompt", prompt("greet"));
     assert_eq!(greeted["stopReason"], "end_turn");
-    assert_eq!(said(&peer.heard), "Hello from the script.");
+    // An agent may say something of its own first, such as a warning about an unknown model.
+    assert!(said(&peer.heard).ends_with("Hello from the script."), "{}", said(&peer.heard));
     let worked = peer.request("turn_02work", "session/prompt", prompt("work"));
     assert_eq!(worked["stopReason"], "end_turn");
     assert!(said(&peer.heard).ends_with("Work done."), "{}", said(&peer.heard));
@@ -66,7 +65,7 @@ fn talks_and_runs_a_tool(
     let last = ground.model.wait("the tool's result", PATIENCE, |asked| {
         asked.is("work", 1) && asked.outcome == Outcome::Answered
     });
-    assert!(last.asked.says(Role::Tool, "SMOKE-42"), "{:?}", last.asked.tool_results());
+    assert!(last.asked.says(Role::Tool, OUTPUT), "{:?}", last.asked.tool_results());
     assert!(last.asked.says(Role::User, &marker("greet")), "the first turn is part of the conversation");
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Ground;
+use super::{COMMAND, Ground, OUTPUT};
 use crate::agents::{self, Rights};
 use crate::model::{Role, Step, marker};
 use crate::peer::{Dialect, PATIENCE, Peer};
@@ -11,12 +11,17 @@ use crate::peer::{Dialect, PATIENCE, Peer};
 fn codex_app_server_talks_and_asks_for_approval() {
     let ground = Ground::new();
     ground.model.script("greet", [Step::text("Hello from the script.").usage(1200, 34)]);
-    let command = json!({ "cmd": "touch smoke && echo SMOKE-$((40+2))" });
-    ground.model.script("work", [Step::tool("exec_command", command), Step::text("Work done.")]);
+    let call =
+        json!({ "cmd": COMMAND, "sandbox_permissions": "require_escalated", "justification": "smoke" });
+    ground.model.script("work", [Step::tool("exec_command", call), Step::text("Work done.")]);
     let agent = agents::codex(&ground.home, &ground.model, Rights::Ask);
     let mut peer = Peer::start(&agent, &ground.work, Dialect::Codex, accept);
     let info = json!({ "name": "smoke", "title": "smoke", "version": "0" });
-    peer.request("init", "initialize", json!({ "clientInfo": info, "capabilities": { "experimentalApi": true } }));
+    peer.request(
+        "init",
+        "initialize",
+        json!({ "clientInfo": info, "capabilities": { "experimentalApi": true } }),
+    );
     peer.notify("initialized", json!({}));
     let started = peer.request("thread", "thread/start", json!({ "cwd": ground.work }));
     let thread = started["thread"]["id"].clone();
@@ -24,7 +29,7 @@ fn codex_app_server_talks_and_asks_for_approval() {
     turn(&mut peer, "turn_02work", &thread, "work");
     assert!(peer.asked().contains(&"item/commandExecution/requestApproval"), "{:?}", peer.asked());
     let last = ground.model.wait("the tool's result", PATIENCE, |asked| asked.is("work", 1));
-    assert!(last.asked.says(Role::Tool, "SMOKE-42"), "{:?}", last.asked.tool_results());
+    assert!(last.asked.says(Role::Tool, OUTPUT), "{:?}", last.asked.tool_results());
 }
 
 fn turn(peer: &mut Peer, id: &str, thread: &Value, script: &str) {

@@ -36,9 +36,9 @@ fn opencode_serve_listens_on_a_free_port_and_makes_a_session() {
     let parts = json!({ "parts": [{ "type": "text", "text": text }] });
     let message = call(&address, "POST", &format!("/session/{id}/message"), &parts);
     assert!(message.to_string().contains("Hello from the script."), "{message}");
-    let exchange = ground.model.wait("a text turn", PATIENCE, |asked| {
-        asked.is("greet", 0) && asked.outcome == Outcome::Answered
-    });
+    let exchange = ground
+        .model
+        .wait("a text turn", PATIENCE, |asked| asked.is("greet", 0) && asked.outcome == Outcome::Answered);
     assert_eq!(exchange.headers.get("x-session-id").map(String::as_str), Some(id));
 }
 
