@@ -1,6 +1,6 @@
 //! A scripted model on loopback: what real agents talk to instead of a provider.
 //!
-//! It speaks OpenAI chat completions, OpenAI Responses, Anthropic Messages and Gemini, and keeps no
+//! It speaks `OpenAI` chat completions and Responses, Anthropic Messages and Gemini, and keeps no
 //! conversation: the user's text carries `@@NAME@@`, and the answer is step *i* of script NAME, where
 //! *i* is the number of assistant turns after that marker. So a retry, a restart, a resumed session and
 //! any number of concurrent ones get the answer that fits the history they send, which is also the

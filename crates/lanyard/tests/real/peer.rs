@@ -69,7 +69,7 @@ impl Peer {
     }
 
     /// Sends a request and waits for its result, answering what the agent asks meanwhile.
-    pub(crate) fn request(&mut self, id: &str, method: &str, params: Value) -> Value {
+    pub(crate) fn request(&mut self, id: &str, method: &str, params: &Value) -> Value {
         self.send(json!({ "id": id, "method": method, "params": params }));
         let response = self.until(&format!("the answer to {method}"), |message| {
             message["id"] == id && message["method"].is_null()
@@ -78,7 +78,7 @@ impl Peer {
         response["result"].clone()
     }
 
-    pub(crate) fn notify(&mut self, method: &str, params: Value) {
+    pub(crate) fn notify(&mut self, method: &str, params: &Value) {
         self.send(json!({ "method": method, "params": params }));
     }
 

@@ -3,6 +3,7 @@
 
 mod acp;
 mod codex;
+mod once;
 mod opencode;
 
 use std::path::PathBuf;

@@ -139,8 +139,11 @@ async fn respond(
     line: Line,
 ) -> Result<Response<Paced>, Broken> {
     let (head, body) = request.into_parts();
-    let raw =
-        Limited::new(body, BODY_BYTES_MAX).collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    // A body that is cut short or too large is answered like an empty one; the log shows that.
+    let raw = match Limited::new(body, BODY_BYTES_MAX).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(_) => Bytes::new(),
+    };
     let body: Value = serde_json::from_slice(&raw).unwrap_or_default();
     let api = Api::of(&head.method, head.uri.path());
     let asked = api.read(&body);

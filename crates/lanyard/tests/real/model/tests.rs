@@ -187,8 +187,8 @@ fn a_held_answer_goes_on_when_it_is_released() {
 #[test]
 fn a_client_that_hangs_up_is_in_the_log() {
     let model = Model::start();
-    model.script("slow", [Step::text("one two three").hang(Duration::from_secs(600))]);
-    model.script("late", [Step::text("one").delay(Duration::from_secs(600))]);
+    model.script("slow", [Step::text("one two three").hang(Duration::from_mins(10))]);
+    model.script("late", [Step::text("one").delay(Duration::from_mins(10))]);
     model.script("mute", [Step::silent()]);
     for (protocol, script) in PROTOCOLS.iter().zip(["slow", "late", "mute", "slow"]) {
         let stream = send(&model, protocol.stream_path, &streamed((protocol.first)(&marker(script))));

@@ -45,20 +45,20 @@ fn talks_and_runs_a_tool(
     let file_system = json!({ "readTextFile": true, "writeTextFile": true });
     let capabilities = json!({ "fs": file_system, "terminal": false });
     let client = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
-    let hello = peer.request("init", "initialize", client);
+    let hello = peer.request("init", "initialize", &client);
     assert_eq!(hello["protocolVersion"], 1);
     let new = json!({ "cwd": ground.work, "mcpServers": [] });
-    let session = peer.request("sess_01new", "session/new", new)["sessionId"].clone();
+    let session = peer.request("sess_01new", "session/new", &new)["sessionId"].clone();
     if let Some(mode) = mode {
         let params = json!({ "sessionId": session, "modeId": mode });
-        peer.request("mode", "session/set_mode", params);
+        peer.request("mode", "session/set_mode", &params);
     }
     let prompt = |script: &str| json!({ "sessionId": session, "prompt": [{ "type": "text", "text": format!("go {}", marker(script)) }] });
-    let greeted = peer.request("turn_01greet", "session/prompt", prompt("greet"));
+    let greeted = peer.request("turn_01greet", "session/prompt", &prompt("greet"));
     assert_eq!(greeted["stopReason"], "end_turn");
     // An agent may say something of its own first, such as a warning about an unknown model.
     assert!(said(&peer.heard).ends_with("Hello from the script."), "{}", said(&peer.heard));
-    let worked = peer.request("turn_02work", "session/prompt", prompt("work"));
+    let worked = peer.request("turn_02work", "session/prompt", &prompt("work"));
     assert_eq!(worked["stopReason"], "end_turn");
     assert!(said(&peer.heard).ends_with("Work done."), "{}", said(&peer.heard));
     assert!(peer.asked().contains(&"session/request_permission"), "{:?}", peer.asked());

@@ -17,13 +17,10 @@ fn codex_app_server_talks_and_asks_for_approval() {
     let agent = agents::codex(&ground.home, &ground.model, Rights::Ask);
     let mut peer = Peer::start(&agent, &ground.work, Dialect::Codex, accept);
     let info = json!({ "name": "smoke", "title": "smoke", "version": "0" });
-    peer.request(
-        "init",
-        "initialize",
-        json!({ "clientInfo": info, "capabilities": { "experimentalApi": true } }),
-    );
-    peer.notify("initialized", json!({}));
-    let started = peer.request("thread", "thread/start", json!({ "cwd": ground.work }));
+    let client = json!({ "clientInfo": info, "capabilities": { "experimentalApi": true } });
+    peer.request("init", "initialize", &client);
+    peer.notify("initialized", &json!({}));
+    let started = peer.request("thread", "thread/start", &json!({ "cwd": ground.work }));
     let thread = started["thread"]["id"].clone();
     turn(&mut peer, "turn_01greet", &thread, "greet");
     turn(&mut peer, "turn_02work", &thread, "work");
@@ -34,7 +31,7 @@ fn codex_app_server_talks_and_asks_for_approval() {
 
 fn turn(peer: &mut Peer, id: &str, thread: &Value, script: &str) {
     let input = json!([{ "type": "text", "text": format!("go {}", marker(script)) }]);
-    let started = peer.request(id, "turn/start", json!({ "threadId": thread, "input": input }));
+    let started = peer.request(id, "turn/start", &json!({ "threadId": thread, "input": input }));
     let turn = started["turn"]["id"].clone();
     let ended = peer.until("the end of the turn", |message| {
         message["method"] == "turn/completed" && message["params"]["turn"]["id"] == turn
