@@ -63,7 +63,7 @@ impl Step {
     fn shown(self) -> &'static str {
         match self {
             Step::Fmt => "cargo fmt --all --check",
-            Step::Clippy => "cargo clippy --workspace --all-targets -- -D warnings",
+            Step::Clippy => "cargo clippy --workspace --all-targets -- -D warnings (and of --test real)",
             Step::Tests => "cargo nextest run --workspace (cargo test without nextest)",
             Step::Doc => "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps",
             Step::Tidy => "cargo xtask tidy",

@@ -85,6 +85,7 @@ impl Body for Paced {
                     return Poll::Ready(None);
                 }
                 Some(Piece::Bytes(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                // sleep: the script says how long the answer pauses
                 Some(Piece::Pause(pause)) => self.waiting = Some(Box::pin(tokio::time::sleep(pause))),
                 Some(Piece::Hold(script)) => {
                     let shared = self.shared.clone();
