@@ -1,5 +1,7 @@
-//! `cargo xtask test`: what CI runs, step by step, stopping at the first that fails.
+//! `cargo xtask test`: what CI runs, step by step, stopping at the first that fails. `cargo xtask test real`
+//! is apart from it.
 
+mod real;
 mod tally;
 
 use std::io::{IsTerminal, stderr};
@@ -13,7 +15,10 @@ use self::tally::{Runner, Tally};
 use crate::{audit, process, tidy};
 
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    suite: Option<Suite>,
     /// Run only this step
     #[arg(long, value_name = "STEP")]
     only: Option<Step>,
@@ -23,6 +28,13 @@ pub(crate) struct Args {
     /// How often the crash suite kills the daemon
     #[arg(long, value_name = "N")]
     kills: Option<u32>,
+}
+
+/// Suites that are no part of CI's steps.
+#[derive(Debug, clap::Subcommand)]
+enum Suite {
+    /// Install real agents and drive them against a scripted model
+    Real(real::Args),
 }
 
 /// The steps, in the order CI runs them: the quick and the common failures first.
@@ -51,7 +63,7 @@ impl Step {
     fn shown(self) -> &'static str {
         match self {
             Step::Fmt => "cargo fmt --all --check",
-            Step::Clippy => "cargo clippy --workspace --all-targets -- -D warnings",
+            Step::Clippy => "cargo clippy --workspace --all-targets -- -D warnings (and of --test real)",
             Step::Tests => "cargo nextest run --workspace (cargo test without nextest)",
             Step::Doc => "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps",
             Step::Tidy => "cargo xtask tidy",
@@ -69,6 +81,9 @@ struct Done {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    if let Some(Suite::Real(args)) = &args.suite {
+        return real::run(args);
+    }
     if args.list {
         for step in Step::value_variants() {
             println!("{:<8}{}", step.name(), step.shown());
@@ -128,6 +143,9 @@ fn perform(step: Step, args: &Args, tally: &mut Option<Tally>) -> Result<()> {
         Step::Clippy => {
             need("clippy", "clippy")?;
             let flags = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+            process::run(&mut process::cargo(flags))?;
+            // Not among all targets, because plain `cargo test` must leave it alone.
+            let flags = ["clippy", "-p", "lanyard", "--test", "real", "--", "-D", "warnings"];
             process::run(&mut process::cargo(flags))
         }
         Step::Tests => {

@@ -1,0 +1,261 @@
+//! The real agents: each configured in a private home to talk to the scripted model and to nobody else.
+
+mod installed;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use self::installed::{binary, node_dir};
+use crate::model::Model;
+
+/// Where anything that tries to leave the machine is sent: the discard port, where nobody listens.
+const NOWHERE: &str = "http://127.0.0.1:9";
+const LOOPBACK: &str = "127.0.0.1,localhost,::1";
+
+/// How one agent is started.
+#[derive(Debug, Clone)]
+pub(crate) struct Agent {
+    /// As in `[agents.<name>]`.
+    pub(crate) name: &'static str,
+    /// Lanyard's driver for it.
+    pub(crate) driver: &'static str,
+    pub(crate) command: Vec<String>,
+    /// All of its environment.
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) home: PathBuf,
+}
+
+/// What the agent may do without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rights {
+    All,
+    /// It asks before it runs a command.
+    Ask,
+}
+
+/// OpenCode over ACP.
+pub(crate) fn opencode_acp(home: &Path, model: &Model, rights: Rights) -> Agent {
+    opencode_config(home, model, rights);
+    opencode("opencode-acp", "acp", home, &["acp"])
+}
+
+/// OpenCode's HTTP server, on a port of its own choice.
+pub(crate) fn opencode_serve(home: &Path, model: &Model, rights: Rights) -> Agent {
+    opencode_config(home, model, rights);
+    opencode("opencode", "opencode", home, &["serve", "--hostname", "127.0.0.1", "--port", "0"])
+}
+
+fn opencode(name: &'static str, driver: &'static str, home: &Path, args: &[&str]) -> Agent {
+    Agent::new(name, driver, home, &binary("opencode", "opencode"), args).with([
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+        ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+    ])
+}
+
+fn opencode_config(home: &Path, model: &Model, rights: Rights) {
+    let limit = json!({ "context": 200_000, "output": 8192 });
+    let provider = json!({
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "Scripted",
+        "options": { "baseURL": model.url("opencode/v1"), "apiKey": "dummy" },
+        "models": { "scripted": { "name": "Scripted", "tool_call": true, "limit": limit } },
+    });
+    let bash = match rights {
+        Rights::All => "allow",
+        Rights::Ask => "ask",
+    };
+    let config = json!({
+        "autoupdate": false,
+        "share": "disabled",
+        "enabled_providers": ["scripted"],
+        "model": "scripted/scripted",
+        "small_model": "scripted/scripted",
+        "provider": { "scripted": provider },
+        "permission": { "bash": bash, "edit": "allow" },
+    });
+    write(home, ".config/opencode/opencode.json", &config.to_string());
+}
+
+/// Codex's own server on stdio.
+pub(crate) fn codex(home: &Path, model: &Model, rights: Rights) -> Agent {
+    codex_config(home, model, rights);
+    Agent::new("codex", "codex", home, &binary("codex", "codex"), &["app-server"])
+        .with([("SCRIPTED_KEY", "dummy")])
+}
+
+/// Codex over ACP, with the Codex that the adapter brings along.
+pub(crate) fn codex_acp(home: &Path, model: &Model, rights: Rights) -> Agent {
+    codex_config(home, model, rights);
+    Agent::new("codex-acp", "acp", home, &binary("codex_acp", "codex-acp"), &[])
+        .with([("SCRIPTED_KEY", "dummy")])
+}
+
+/// Codex run once per turn.
+pub(crate) fn codex_exec(home: &Path, model: &Model, rights: Rights) -> Agent {
+    codex_config(home, model, rights);
+    let args = ["exec", "--json", "--skip-git-repo-check"];
+    Agent::new("codex-exec", "command", home, &binary("codex", "codex"), &args)
+        .with([("SCRIPTED_KEY", "dummy")])
+}
+
+fn codex_config(home: &Path, model: &Model, rights: Rights) {
+    let (approval, sandbox) = match rights {
+        Rights::All => ("never", "danger-full-access"),
+        // It asks when the model's call says `"sandbox_permissions": "require_escalated"`.
+        Rights::Ask => ("on-request", "read-only"),
+    };
+    let base_url = model.url("codex/v1");
+    let config = format!(
+        r#"model = "scripted"
+model_provider = "scripted"
+approval_policy = "{approval}"
+sandbox_mode = "{sandbox}"
+check_for_update_on_startup = false
+web_search = "disabled"
+[features]
+plugins = false
+[analytics]
+enabled = false
+[model_providers.scripted]
+name = "scripted"
+base_url = "{base_url}"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+"#
+    );
+    write(home, ".codex/config.toml", &config);
+}
+
+/// Claude Code over ACP, with the Claude Code that the adapter brings along.
+pub(crate) fn claude_acp(home: &Path, model: &Model, rights: Rights) -> Agent {
+    claude("claude-acp", "acp", home, model, rights, &binary("claude_acp", "claude-agent-acp"), &[])
+}
+
+/// Claude Code run once per turn.
+pub(crate) fn claude_print(home: &Path, model: &Model, rights: Rights) -> Agent {
+    let args = ["-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config"];
+    claude("claude", "command", home, model, rights, &binary("claude", "claude"), &args)
+}
+
+fn claude(
+    name: &'static str,
+    driver: &'static str,
+    home: &Path,
+    model: &Model,
+    rights: Rights,
+    binary: &Path,
+    args: &[&str],
+) -> Agent {
+    let mode = match rights {
+        Rights::All => "bypassPermissions",
+        Rights::Ask => "default",
+    };
+    write(home, ".claude/settings.json", &json!({ "permissions": { "defaultMode": mode } }).to_string());
+    let base_url = model.url("claude");
+    Agent::new(name, driver, home, binary, args).with([
+        ("ANTHROPIC_BASE_URL", base_url.as_str()),
+        ("ANTHROPIC_API_KEY", "sk-dummy"),
+        ("ANTHROPIC_MODEL", "scripted"),
+        ("ANTHROPIC_SMALL_FAST_MODEL", "scripted-small"),
+        ("DISABLE_TELEMETRY", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("DISABLE_ERROR_REPORTING", "1"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        // With it MCP tools are missing from the request's list, and a script cannot find them.
+        ("ENABLE_TOOL_SEARCH", "false"),
+        // Without it root may not skip permissions.
+        ("IS_SANDBOX", "1"),
+    ])
+}
+
+/// Gemini CLI over ACP.
+pub(crate) fn gemini_acp(home: &Path, model: &Model, rights: Rights) -> Agent {
+    let settings = json!({
+        "security": { "auth": { "selectedType": "gemini-api-key" }, "folderTrust": { "enabled": false } },
+        "privacy": { "usageStatisticsEnabled": false },
+        "telemetry": { "enabled": false },
+        "general": { "disableAutoUpdate": true, "disableUpdateNag": true },
+    });
+    write(home, ".gemini/settings.json", &settings.to_string());
+    let mut args = vec!["--acp", "-m", "gemini-2.5-flash"];
+    if rights == Rights::All {
+        args.push("-y");
+    }
+    let base_url = model.url("gemini");
+    Agent::new("gemini", "acp", home, &binary("gemini", "gemini"), &args).with([
+        ("GEMINI_API_KEY", "dummy"),
+        ("GOOGLE_GEMINI_BASE_URL", base_url.as_str()),
+        ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+        ("GEMINI_CLI_NO_RELAUNCH", "1"),
+    ])
+}
+
+impl Agent {
+    fn new(name: &'static str, driver: &'static str, home: &Path, binary: &Path, args: &[&str]) -> Agent {
+        let command = std::iter::once(text(binary)).chain(args.iter().map(|arg| (*arg).to_owned())).collect();
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", text(&node_dir()));
+        let agent = Agent { name, driver, command, env: BTreeMap::new(), home: home.to_owned() };
+        agent.with([
+            ("HOME", text(home).as_str()),
+            ("PATH", path.as_str()),
+            ("LANG", "C.UTF-8"),
+            ("HTTP_PROXY", NOWHERE),
+            ("HTTPS_PROXY", NOWHERE),
+            ("http_proxy", NOWHERE),
+            ("https_proxy", NOWHERE),
+            ("NO_PROXY", LOOPBACK),
+            ("no_proxy", LOOPBACK),
+        ])
+    }
+
+    /// The same with more variables in its environment.
+    pub(crate) fn with<const N: usize>(mut self, variables: [(&str, &str); N]) -> Agent {
+        self.env.extend(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        self
+    }
+
+    /// The agent's entry in Lanyard's configuration.
+    pub(crate) fn config(&self) -> String {
+        let mut entry = format!("[agents.{}]\n", self.name);
+        let command: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
+        let env: Vec<String> =
+            self.env.iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
+        let _ = writeln!(entry, "driver = {}", quoted(self.driver));
+        let _ = writeln!(entry, "command = [{}]", command.join(", "));
+        let _ = writeln!(entry, "env = {{ {} }}", env.join(", "));
+        let _ = writeln!(entry, "clear_env = true");
+        entry
+    }
+
+    /// The process to start without Lanyard.
+    pub(crate) fn process(&self, cwd: &Path) -> Command {
+        let mut process = Command::new(&self.command[0]);
+        process.args(&self.command[1..]).current_dir(cwd).env_clear().envs(&self.env);
+        process.stdin(Stdio::piped()).stdout(Stdio::piped());
+        process
+    }
+}
+
+/// A JSON string is a TOML string as well.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().expect("paths of tests are UTF-8").to_owned()
+}
+
+fn write(home: &Path, name: &str, content: &str) {
+    let path = home.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}

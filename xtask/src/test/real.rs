@@ -1,0 +1,100 @@
+//! `cargo xtask test real`: installs pinned releases of real agents into a cache folder and runs the suite
+//! that drives them against the project's scripted model. Apart from CI's steps: it downloads gigabytes.
+
+mod install;
+mod packages;
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use self::packages::Package;
+use crate::process;
+
+/// Tells the suite where the agents are.
+const FOLDER: &str = "LANYARD_REAL_AGENTS";
+/// An agent takes up to 600 MB while it runs.
+const TESTS_AT_ONCE: &str = "--test-threads=2";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only agents and tests with this in their name, such as codex or smoke
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Show the agents, their versions and whether they are installed
+    #[arg(long)]
+    list: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let folder = folder(|name| env::var_os(name).map(PathBuf::from))?;
+    let packages = packages::pinned()?;
+    if args.list {
+        for package in &packages {
+            let word = if install::is_there(&folder, package) { "installed" } else { "not installed" };
+            println!("{:<12}{:<52}{word}", package.agent, package.spec());
+        }
+        return Ok(());
+    }
+    let wanted = wanted(&packages, args.only.as_deref());
+    install::all(&folder, &wanted)?;
+    process::run(suite(args.only.as_deref()).env(FOLDER, &folder))
+}
+
+/// The agents a name asks for. A name that is no agent's is a test's, which may need any of them.
+fn wanted<'a>(packages: &'a [Package], only: Option<&str>) -> Vec<&'a Package> {
+    let named: Vec<&Package> =
+        packages.iter().filter(|package| only.is_some_and(|name| package.agent.contains(name))).collect();
+    if named.is_empty() { packages.iter().collect() } else { named }
+}
+
+fn suite(only: Option<&str>) -> Command {
+    let mut command = process::cargo(["test", "-p", "lanyard", "--test", "real", "--", TESTS_AT_ONCE]);
+    command.args(only);
+    command
+}
+
+/// `$XDG_CACHE_HOME/lanyard/agents`, or `~/.cache/lanyard/agents`.
+fn folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf> {
+    // A relative path is to be ignored, says the specification.
+    let cache = variable("XDG_CACHE_HOME").filter(|path| path.is_absolute());
+    let cache = match (cache, variable("HOME")) {
+        (Some(cache), _) => cache,
+        (None, Some(home)) if home.is_absolute() => home.join(".cache"),
+        (None, _) => bail!("neither XDG_CACHE_HOME nor HOME says where the agents can be kept"),
+    };
+    Ok(cache.join("lanyard/agents"))
+}
+
+/// The text of a file of the workspace.
+fn read(path: &str) -> Result<String> {
+    std::fs::read_to_string(process::root().join(path)).with_context(|| format!("cannot read {path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_chooses_agents_and_any_other_name_keeps_all() {
+        let packages = packages::pinned().unwrap();
+        let names = |only| wanted(&packages, only).iter().map(|it| it.agent.as_str()).collect::<Vec<_>>();
+        assert_eq!(names(Some("codex")), ["codex", "codex_acp"]);
+        assert_eq!(names(Some("smoke")).len(), packages.len());
+        assert_eq!(names(None).len(), packages.len());
+        assert!(process::show(&suite(Some("codex"))).ends_with("--test real -- --test-threads=2 codex"));
+    }
+
+    #[test]
+    fn the_cache_folder_follows_the_environment() {
+        let given = |xdg: Option<&str>, home: Option<&str>| {
+            let (xdg, home) = (xdg.map(PathBuf::from), home.map(PathBuf::from));
+            folder(|name| if name == "HOME" { home.clone() } else { xdg.clone() })
+        };
+        assert_eq!(given(Some("/c"), Some("/h")).unwrap(), PathBuf::from("/c/lanyard/agents"));
+        assert_eq!(given(Some("c"), Some("/h")).unwrap(), PathBuf::from("/h/.cache/lanyard/agents"));
+        assert!(given(None, None).is_err());
+    }
+}
