@@ -1,5 +1,127 @@
 //! Agents: what is configured, how each is spoken to, and who looks after a run.
+//!
+//! The engine decides and writes; what follows from that for an agent is a wish put on the desk. A runner per run
+//! carries it out and tells the engine what came of it. Agents run under shims of their own and outlive all of this.
 
 mod acp;
+mod calls;
+mod desk;
 pub(crate) mod driver;
+mod judge;
+mod pen;
+mod recover;
+mod runner;
 pub mod settings;
+mod shared;
+mod words;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use lanyard_core::SessionId;
+use lanyard_core::session::{Effect, ResumeWay, Session, StopLevel};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::clock::Clock;
+use crate::engine::{Engine, Store};
+use crate::runs::Runs;
+use desk::Desk;
+use runner::{Order, Urgency};
+use settings::AgentSettings;
+use shared::Shared;
+
+/// Wishes that may wait at the desk. The engine never waits for it: one that finds no place is refused.
+const WISHES_MAX: usize = 16_384;
+
+/// Something the engine wants done.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    session: SessionId,
+    order: Order,
+    ways: Option<Vec<ResumeWay>>,
+}
+
+/// Where the engine leaves what follows from its events.
+#[derive(Debug, Clone)]
+pub struct Wishes {
+    names: Arc<HashSet<String>>,
+    sender: mpsc::Sender<Wish>,
+}
+
+impl Wishes {
+    /// Whether Lanyard itself runs this session's agent; otherwise somebody else reports on it.
+    pub(crate) fn drives(&self, session: &Session) -> bool {
+        let named = session.hands.agent.as_ref().is_some_and(|agent| self.names.contains(agent));
+        named || session.run.as_ref().is_some_and(lanyard_core::session::Run::is_live)
+    }
+
+    /// False when too many wishes wait.
+    pub(crate) fn put(&self, session: SessionId, effect: &Effect) -> bool {
+        let mut wanted = None;
+        let order = match effect {
+            Effect::RunTurn { turn } => Order::Turn { session, turn: *turn },
+            Effect::CancelWork { turn, forced } => Order::Cancel { session, turn: *turn, forced: *forced },
+            Effect::StopWork { level, .. } => Order::Stop { session, urgency: urgency(*level) },
+            Effect::AnswerGate { gate } => Order::Answer { session, gate: *gate },
+            Effect::Steer { note } => Order::Steer { note: *note },
+            Effect::EndRun => Order::End,
+            Effect::Revive { ways } => {
+                wanted = Some(ways.clone()).filter(|ways| !ways.is_empty());
+                Order::Revive
+            }
+        };
+        self.sender.try_send(Wish { session, order, ways: wanted }).is_ok()
+    }
+}
+
+fn urgency(level: StopLevel) -> Urgency {
+    match level {
+        StopLevel::Graceful => Urgency::Graceful,
+        StopLevel::Immediate => Urgency::Immediate,
+        StopLevel::Terminated => Urgency::Now,
+    }
+}
+
+/// The desk before it is opened: wishes may be put already.
+pub struct Agents {
+    settings: BTreeMap<String, AgentSettings>,
+    wishes: mpsc::Receiver<Wish>,
+}
+
+impl std::fmt::Debug for Agents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agents").finish_non_exhaustive()
+    }
+}
+
+/// Sets the desk up with the agents of the config.
+#[must_use]
+pub fn agents(settings: BTreeMap<String, AgentSettings>) -> (Agents, Wishes) {
+    let (sender, wishes) = mpsc::channel(WISHES_MAX);
+    let names = Arc::new(settings.keys().cloned().collect());
+    (Agents { settings, wishes }, Wishes { names, sender })
+}
+
+impl Agents {
+    /// Opens the desk: takes over what an earlier daemon left, then works. Answers which sessions have a live agent.
+    pub async fn open(
+        self,
+        engine: Engine,
+        store: Arc<dyn Store>,
+        clock: Arc<Clock>,
+        runs: Runs,
+    ) -> (HashSet<SessionId>, JoinHandle<()>) {
+        let mirrors = Mutex::new(HashMap::new());
+        let shared = Arc::new(Shared { engine, store, clock, runs, settings: self.settings, mirrors });
+        let mut desk = Desk::new(shared, self.wishes);
+        let adopted = recover::recover(&mut desk).await;
+        (adopted, tokio::spawn(desk.run()))
+    }
+}
+
+/// The program that is this daemon, for the supervisors and the built-in agent.
+pub(crate) fn program() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lanyard"))
+}

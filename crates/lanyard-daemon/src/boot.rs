@@ -13,6 +13,7 @@ use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::agents;
 use crate::api::{App, router};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
@@ -20,6 +21,7 @@ use crate::config::Config;
 use crate::engine::{self, Ask, Engine, Parts, Request, Store};
 use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
+use crate::runs::Runs;
 use crate::server::serve;
 use crate::timers::Timers;
 
@@ -83,7 +85,10 @@ pub async fn run(options: Options) -> Result<(), BootError> {
 
     let hub = Arc::new(Hub::default());
     let rules = options.config.rules();
+    let program = agents::program();
+    let (desk, wishes) = agents::agents(options.config.agents(&program));
     let parts = Parts {
+        wishes,
         store: store.clone(),
         hub: hub.clone(),
         clock: clock.clone(),
@@ -91,7 +96,9 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         runtime: tokio::runtime::Handle::current(),
     };
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
-    settle(&engine, &store).await?;
+    let runs = Runs::new(home.runs(), program);
+    let (adopted, agents) = desk.open(engine.clone(), store.clone(), clock.clone(), runs).await;
+    settle(&engine, &store, &adopted).await?;
 
     let running = Running {
         pid: std::process::id(),
@@ -128,6 +135,9 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     }
     tracing::info!("ending");
     at_work.end(&app.hub).await;
+    // The agents themselves go on, under their shims.
+    agents.abort();
+    let _ = agents.await;
     engine.stop().await;
     let _ = engine_ended.await;
     let _ = std::fs::remove_file(home.socket());
@@ -203,7 +213,11 @@ fn hosts(address: SocketAddr) -> HashSet<String> {
 
 /// Turns that were running when the last daemon ended have nobody working on them any more, and a stop that waited
 /// for such a turn, or that nobody was told of before the crash, has nothing left to wait for (S1-B07, S4-B07).
-async fn settle(engine: &Engine, store: &Arc<dyn Store>) -> Result<(), BootError> {
+async fn settle(
+    engine: &Engine,
+    store: &Arc<dyn Store>,
+    adopted: &HashSet<SessionId>,
+) -> Result<(), BootError> {
     let executing = Filter { state: Some(StateName::Executing), ..Filter::default() };
     let stopping = Filter { status: Some(Status::Stopping), ..Filter::default() };
     for filter in [executing, stopping] {
@@ -211,8 +225,8 @@ async fn settle(engine: &Engine, store: &Arc<dyn Store>) -> Result<(), BootError
         loop {
             // Those that change drop out of the listing; the cursor leads past those that cannot.
             let page = store.list(&filter, cursor.as_ref(), SETTLE_PAGE)?;
-            let asks: Vec<_> =
-                page.rows.iter().map(|row| tokio::spawn(settle_one(engine.clone(), row.id))).collect();
+            let lost = page.rows.iter().map(|row| row.id).filter(|id| !adopted.contains(id));
+            let asks: Vec<_> = lost.map(|id| tokio::spawn(settle_one(engine.clone(), id))).collect();
             for ask in asks {
                 let _ = ask.await;
             }

@@ -1,5 +1,6 @@
 //! The config file: one TOML file, every value optional, unknown names refused.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -7,8 +8,13 @@ use lanyard_core::Rules;
 use lanyard_core::policy::{Limits, Staleness};
 use serde::Deserialize;
 
+use crate::agents::settings::{AgentSettings, DriverKind};
+
 /// The address the daemon listens on unless told otherwise: loopback only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7717";
+
+/// The agent that needs no account: it plays a small piece of work, or whatever its prompt says.
+pub const DEMO: &str = "demo";
 
 /// What `lanyard init` writes: every setting with its default, commented out.
 pub const TEMPLATE: &str = include_str!("config.toml");
@@ -19,6 +25,8 @@ pub struct Config {
     pub daemon: DaemonConfig,
     pub staleness: Staleness,
     pub limits: Limits,
+    /// The agents Lanyard runs, by name.
+    pub agents: BTreeMap<String, AgentSettings>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -53,6 +61,15 @@ impl Config {
         };
         toml::from_str(&text)
             .map_err(|error| ConfigError::Parse { path: path.to_owned(), message: error.to_string() })
+    }
+
+    /// The agents of the config, and the demo agent that is always there.
+    #[must_use]
+    pub fn agents(&self, program: &Path) -> BTreeMap<String, AgentSettings> {
+        let command = vec![program.display().to_string(), "scripted-agent".to_owned()];
+        let mut agents = BTreeMap::from([(DEMO.to_owned(), AgentSettings::of(DriverKind::Acp, command))]);
+        agents.extend(self.agents.clone());
+        agents
     }
 
     #[must_use]

@@ -18,6 +18,7 @@ use lanyard_core::{Actor, Cause, Outcome, Rules, SessionId};
 use lanyard_store::{Damage, Directory, Families, Journal, KeyHash, Tokens, Upkeep};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::agents::Wishes;
 use crate::clock::Clock;
 use crate::hub::Hub;
 
@@ -170,6 +171,8 @@ pub struct Parts {
     pub hub: Arc<Hub>,
     pub clock: Arc<Clock>,
     pub rules: Rules,
+    /// Where what follows for the agents is left.
+    pub wishes: Wishes,
     /// For loading sessions aside, so that no session waits for another's disk.
     pub runtime: tokio::runtime::Handle,
 }

@@ -80,6 +80,12 @@ impl Home {
         self.dir.join("daemon.log")
     }
 
+    /// Where the runs of agents have their folders.
+    #[must_use]
+    pub fn runs(&self) -> PathBuf {
+        self.dir.join("runs")
+    }
+
     #[must_use]
     pub fn lock(&self) -> PathBuf {
         self.dir.join("daemon.lock")

@@ -5,11 +5,11 @@ use crate::id::{GateId, NoteId, TurnId};
 use crate::session::event::{ChangeEvent, ControlEvent, Envelope, Event, TurnEvent};
 use crate::session::gate::GateEvent;
 use crate::session::record::Session;
-use crate::session::run::RunEvent;
+use crate::session::run::{ResumeWay, RunEvent};
 use crate::session::stop::StopLevel;
 
 /// Something the daemon has to do. Its result comes back as a signal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Hand the turn's prompt to the agent.
     RunTurn { turn: TurnId },
@@ -24,7 +24,7 @@ pub enum Effect {
     /// The session has no more use for its agent's process.
     EndRun,
     /// Have the agent there, without a prompt yet.
-    Revive,
+    Revive { ways: Vec<ResumeWay> },
 }
 
 /// The effect of an event on the session it has just been applied to.
@@ -47,7 +47,7 @@ pub fn react(session: &Session, envelope: &Envelope) -> Option<Effect> {
             Some(Effect::Steer { note: *note })
         }
         Event::Gate(GateEvent::Answered { gate, .. }) => Some(Effect::AnswerGate { gate: *gate }),
-        Event::Run(RunEvent::Wanted { .. }) => Some(Effect::Revive),
+        Event::Run(RunEvent::Wanted { ways }) => Some(Effect::Revive { ways: ways.clone() }),
         Event::Change(
             ChangeEvent::Ended { .. }
             | ChangeEvent::Deleted { .. }

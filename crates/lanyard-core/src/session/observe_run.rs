@@ -73,7 +73,7 @@ pub(super) fn run_ended(
     session: &Session,
     run: RunId,
     how: &RunEnd,
-    cause: InterruptCause,
+    cause: Option<InterruptCause>,
     reason: Option<&str>,
     receipt: &Receipt,
 ) -> Vec<Event> {
@@ -88,8 +88,10 @@ pub(super) fn run_ended(
     match &session.turn {
         Some(turn) => {
             let asked = turn.cancel_requested || session.stop.is_some();
-            let cause = if asked { InterruptCause::User } else { cause };
-            events.extend(interrupted(session, cause, reason.as_deref()));
+            match if asked { Some(InterruptCause::User) } else { cause } {
+                Some(cause) => events.extend(interrupted(session, cause, reason.as_deref())),
+                None => return events,
+            }
         }
         None => events.extend(void_gates(session, "the agent's process ended")),
     }

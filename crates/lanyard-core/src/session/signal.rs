@@ -96,11 +96,12 @@ pub enum Signal {
         run: RunId,
     },
     /// Nothing of the run lives any more. `cause` is why a turn that was running is interrupted, unless somebody had
-    /// asked for its end.
+    /// asked for its end; without one the turn waits for the next run.
     RunEnded {
         run: RunId,
         how: RunEnd,
-        cause: InterruptCause,
+        #[serde(default)]
+        cause: Option<InterruptCause>,
         #[serde(default)]
         reason: Option<String>,
         #[serde(default)]

@@ -462,7 +462,12 @@ impl Driver for Acp {
         }
     }
 
-    fn prompt(&mut self, turn: TurnId, _native: Option<&str>, text: &str, out: &mut Actions) {
+    fn prompt(&mut self, turn: TurnId, native: Option<&str>, text: &str, out: &mut Actions) {
+        if native.is_some() {
+            // The protocol has no way to speak to a subagent.
+            let end = TurnEnd::Failed("the agent takes no prompts for a subagent".to_owned());
+            return out.push(Action::Finished { native: native.map(str::to_owned), turn: Some(turn), end });
+        }
         // The words are told again after a restart, which changes nothing for a turn that runs.
         let stirred = self.turn.as_ref().is_some_and(|running| running.id == turn && running.stirred);
         self.replaying = false;
@@ -470,7 +475,11 @@ impl Driver for Acp {
         self.send_prompt(&turn.to_string(), text, out);
     }
 
-    fn cancel(&mut self, turn: TurnId, _native: Option<&str>, out: &mut Actions) {
+    fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions) {
+        if let Some(native) = native {
+            let line = rpc::notification("session/cancel", &CancelNotification::new(native.to_owned()));
+            return out.push(Action::Send { key: format!("cancel:{turn}"), line });
+        }
         let Some(running) = self.turn.as_mut().filter(|running| running.id == turn) else { return };
         running.cancelled = true;
         // An agent may wait for its questions before it heeds the cancel.

@@ -15,7 +15,7 @@ use lanyard_core::session::{
 use serde_json::Value;
 
 /// An agent's own protocol.
-pub(crate) trait Driver: Send {
+pub(crate) trait Driver: Send + Sync {
     /// The first words. Called once, before anything else.
     fn begin(&mut self, out: &mut Actions);
 

@@ -25,13 +25,8 @@ struct RepositoryRules {
 /// What becomes of a question.
 pub(super) fn judge(permissions: &Permissions, workspace: &Path, question: &Question) -> Judgement {
     let subject = subject(question);
-    let operator = ruled(
-        &subject,
-        &permissions.deny,
-        &permissions.ask,
-        &permissions.allow,
-        permissions.default,
-    );
+    let operator =
+        ruled(&subject, &permissions.deny, &permissions.ask, &permissions.allow, permissions.default);
     operator.max(repository(workspace, &subject))
 }
 
@@ -49,13 +44,7 @@ fn repository(workspace: &Path, subject: &str) -> Judgement {
     }
 }
 
-fn ruled(
-    subject: &str,
-    deny: &[String],
-    ask: &[String],
-    allow: &[String],
-    default: Judgement,
-) -> Judgement {
+fn ruled(subject: &str, deny: &[String], ask: &[String], allow: &[String], default: Judgement) -> Judgement {
     let names = |words: &[String]| words.iter().any(|word| subject.contains(&word.to_lowercase()));
     if names(deny) {
         Judgement::Deny

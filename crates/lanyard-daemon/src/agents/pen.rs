@@ -62,7 +62,11 @@ impl Pen {
 
     /// Whether it is time to report without waiting for more.
     pub(super) fn is_pressing(&self) -> bool {
-        self.pressing || self.waiting >= PENDING_MAX
+        self.pressing || self.is_full()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting >= PENDING_MAX
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -142,8 +146,11 @@ mod tests {
         pen.text(session(2), TextKind::Message, "d", 50);
         assert!(pen.is_pressing());
         let thought = Signal::Thought { text: "c".to_owned() };
-        let first =
-            Report { session: session(1), to: 40, signals: vec![said("ab"), thought, Signal::Planned { entries: vec![] }] };
+        let first = Report {
+            session: session(1),
+            to: 40,
+            signals: vec![said("ab"), thought, Signal::Planned { entries: vec![] }],
+        };
         let second = Report { session: session(2), to: 50, signals: vec![said("d")] };
         assert_eq!(pen.take(), [first, second]);
         assert!(pen.is_empty());

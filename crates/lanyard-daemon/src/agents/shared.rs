@@ -1,7 +1,7 @@
 //! What all runners work with, and how they speak to the engine.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lanyard_core::session::{Command, Event, Signal, TurnEvent};
@@ -22,6 +22,8 @@ pub(super) struct Shared {
     pub(super) clock: Arc<Clock>,
     pub(super) runs: Runs,
     pub(super) settings: BTreeMap<String, AgentSettings>,
+    /// Sessions that show a subagent, and the session whose run it is part of.
+    pub(super) mirrors: Mutex<HashMap<SessionId, SessionId>>,
 }
 
 impl Shared {
@@ -108,6 +110,20 @@ impl Shared {
             .await
             .map_err(|error| error.to_string())?
             .map_err(|error| error_chain(&error))
+    }
+
+    pub(super) fn mirror(&self, session: SessionId, of: SessionId) {
+        self.mirrors.lock().unwrap_or_else(PoisonError::into_inner).insert(session, of);
+    }
+
+    pub(super) fn unmirror(&self, of: SessionId) {
+        self.mirrors.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, held| *held != of);
+    }
+
+    /// The session whose runner looks after this one.
+    pub(super) fn owner_of(&self, session: SessionId) -> SessionId {
+        let mirrors = self.mirrors.lock().unwrap_or_else(PoisonError::into_inner);
+        mirrors.get(&session).copied().unwrap_or(session)
     }
 
     pub(super) fn mint_run(&self) -> RunId {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use lanyard_core::session::{Continuity, Envelope, Event, Note, NoteStatus, Role, TranscriptEvent, TurnEvent};
+use lanyard_core::session::{
+    Continuity, Envelope, Event, Note, NoteStatus, Role, TranscriptEvent, TurnEvent,
+};
 
 /// Characters of a transcript that is given back whole; a longer one is not.
 pub(super) const REPLAY_CHARS_MAX: usize = 200_000;
@@ -74,7 +76,8 @@ pub(super) fn past(events: &[Envelope], how: Continuity) -> Option<String> {
         .collect();
     kept.reverse();
     let left_out = lines.len() - kept.len();
-    let note = if left_out > 0 { format!("({left_out} earlier lines are left out)\n") } else { String::new() };
+    let note =
+        if left_out > 0 { format!("({left_out} earlier lines are left out)\n") } else { String::new() };
     let kept: Vec<&str> = kept.into_iter().map(String::as_str).collect();
     Some(format!("{heading}{note}{}\n", kept.join("\n")))
 }

@@ -155,11 +155,15 @@ impl Worker {
         self.own.clear();
     }
 
-    /// Carries out what follows from events that are now on disk. No agent is attached to a session yet, so there is
-    /// no work to end but the turn somebody reports on: a graceful stop waits for that report, a forced one does not.
+    /// Carries out what follows from events that are now on disk: wishes for the agents Lanyard runs. A session whose
+    /// agent somebody else runs has no work to end but the turn they report on: a graceful stop waits for that report,
+    /// a forced one does not.
     fn follow_up(&mut self, effects: Vec<(SessionId, Effect)>) {
         for (session, effect) in effects {
+            let driven = self.residents.get(session).is_some_and(|held| self.wishes.drives(&held.session));
             let channel = match effect {
+                _ if driven && self.wishes.put(session, &effect) => continue,
+                _ if driven => "too much waits for the agents",
                 Effect::RunTurn { .. } | Effect::CancelWork { forced: false, .. } => continue,
                 Effect::CancelWork { forced: true, .. } => "forced",
                 Effect::StopWork { executing: false, .. } => "nothing was running",
@@ -168,7 +172,7 @@ impl Worker {
                 | Effect::AnswerGate { .. }
                 | Effect::Steer { .. }
                 | Effect::EndRun
-                | Effect::Revive => continue,
+                | Effect::Revive { .. } => continue,
             };
             let signal = Signal::WorkEnded { channel: channel.to_owned() };
             let cause = Some(Cause::Signal(signal.name().to_owned()));

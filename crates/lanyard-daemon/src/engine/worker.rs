@@ -7,6 +7,7 @@ use std::time::Duration;
 use lanyard_core::{Rules, SessionId};
 use tokio::sync::mpsc;
 
+use crate::agents::Wishes;
 use crate::clock::Clock;
 use crate::engine::draft::Draft;
 use crate::engine::residents::Residents;
@@ -25,6 +26,7 @@ pub(super) struct Worker {
     pub(super) hub: Arc<Hub>,
     pub(super) clock: Arc<Clock>,
     pub(super) rules: Rules,
+    pub(super) wishes: Wishes,
     runtime: tokio::runtime::Handle,
     pub(super) engine: Engine,
     pub(super) residents: Residents,
@@ -45,6 +47,7 @@ impl Worker {
             hub: parts.hub,
             clock: parts.clock,
             rules: parts.rules,
+            wishes: parts.wishes,
             runtime: parts.runtime,
             engine,
             residents: Residents::default(),

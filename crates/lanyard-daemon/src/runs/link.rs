@@ -110,6 +110,18 @@ impl Runs {
         .map_err(io::Error::other)?
     }
 
+    /// A run that is over, as if one were still connected to it: its last words can be read.
+    pub fn ended(&self, run: &str, exit: &Exit) -> io::Result<Link> {
+        let folder = self.existing(run)?;
+        match folder.shim()? {
+            Some(ShimFile { shim: Some(shim), agent }) => {
+                let agent = agent.map_or(0, |agent| agent.pid);
+                Ok(Link::to_ended(run, &folder, &shim, agent, exit.consumed))
+            }
+            Some(ShimFile { shim: None, .. }) | None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
     /// What a run that is over said on stdout, from an offset on.
     pub fn output(&self, run: &str, from: u64) -> io::Result<Output> {
         let folder = self.existing(run)?;

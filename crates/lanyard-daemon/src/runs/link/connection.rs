@@ -108,10 +108,10 @@ async fn try_greet(folder: &Folder) -> io::Result<(Reader, Status)> {
 
 impl Link {
     /// A run whose shim was quicker to end than we to connect.
-    pub(super) fn to_ended(run: &str, folder: &Folder, shim: &Identity, agent: u32) -> Self {
+    pub(super) fn to_ended(run: &str, folder: &Folder, shim: &Identity, agent: u32, consumed: u64) -> Self {
         let agent = Identity { pid: agent, ..shim.clone() };
         let output = folder.spooled();
-        let status = Status { agent, output, consumed: 0, input_open: false, input_waiting: 0, ending: true };
+        let status = Status { agent, output, consumed, input_open: false, input_waiting: 0, ending: true };
         Self::spawn(run, folder, shim, &status, None)
     }
 

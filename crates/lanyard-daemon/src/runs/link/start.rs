@@ -129,7 +129,7 @@ impl Runs {
         let shim = folder.shim().map_err(fail)?.and_then(|file| file.shim);
         let shim = shim.ok_or_else(|| StartError::Shim("it does not say who it is".to_owned()))?;
         match connection::connect(run, folder, &shim).await {
-            Err(_) if !shim.is_alive() => Ok(Link::to_ended(run, folder, &shim, agent)),
+            Err(_) if !shim.is_alive() => Ok(Link::to_ended(run, folder, &shim, agent, 0)),
             connected => connected.map_err(fail),
         }
     }

@@ -1,0 +1,124 @@
+//! The desk: takes what the engine wants done, and passes it to the runner of that session. It starts one where there is
+//! none, and hears of each when it ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lanyard_core::SessionId;
+use lanyard_core::session::{InterruptCause, Receipt, ResumeWay, RunEnd, Signal};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::agents::Wish;
+use crate::agents::runner::{Left, ORDERS_MAX, Order, Start, start};
+use crate::agents::shared::Shared;
+
+pub(super) struct Desk {
+    pub(super) shared: Arc<Shared>,
+    pub(super) wishes: mpsc::Receiver<Wish>,
+    runners: HashMap<SessionId, mpsc::Sender<Order>>,
+    tasks: JoinSet<(SessionId, Left)>,
+}
+
+impl Desk {
+    pub(super) fn new(shared: Arc<Shared>, wishes: mpsc::Receiver<Wish>) -> Self {
+        Self { shared, wishes, runners: HashMap::new(), tasks: JoinSet::new() }
+    }
+
+    /// Works until the daemon ends. Runners are dropped with it; their agents go on under their shims.
+    pub(super) async fn run(mut self) {
+        loop {
+            tokio::select! {
+                wish = self.wishes.recv() => match wish {
+                    Some(Wish { session, order, ways }) => self.pass(session, order, ways).await,
+                    None => return,
+                },
+                Some(ended) = self.tasks.join_next(), if !self.tasks.is_empty() => match ended {
+                    Ok((session, left)) => self.ended(session, left).await,
+                    Err(error) => tracing::error!(%error, "a runner was lost"),
+                },
+            }
+        }
+    }
+
+    /// A runner for a run that is alive already.
+    pub(super) fn employ(
+        &mut self,
+        session: SessionId,
+        orders: mpsc::Sender<Order>,
+        work: impl Future<Output = Left> + Send + 'static,
+    ) {
+        self.runners.insert(session, orders);
+        self.tasks.spawn(async move { (session, work.await) });
+    }
+
+    async fn pass(&mut self, session: SessionId, order: Order, ways: Option<Vec<ResumeWay>>) {
+        let owner = self.shared.owner_of(session);
+        let order = match self.runners.get(&owner) {
+            Some(runner) => match runner.try_send(order) {
+                Ok(()) => return,
+                Err(mpsc::error::TrySendError::Full(order)) => {
+                    tracing::error!(%session, ?order, "a runner has more orders than it may; this one is lost");
+                    return;
+                }
+                // It has just ended; what it left comes back when it is heard of.
+                Err(mpsc::error::TrySendError::Closed(order)) => order,
+            },
+            None => order,
+        };
+        match order {
+            Order::Turn { turn, .. } => self.begin(session, Some(turn), ways),
+            Order::Revive => self.begin(session, None, ways),
+            Order::Cancel { .. } | Order::Stop { .. } | Order::End => self.nothing_runs(session).await,
+            Order::Answer { .. } | Order::Steer { .. } => {}
+        }
+    }
+
+    fn begin(
+        &mut self,
+        session: SessionId,
+        turn: Option<lanyard_core::TurnId>,
+        ways: Option<Vec<ResumeWay>>,
+    ) {
+        let (sender, orders) = mpsc::channel(ORDERS_MAX);
+        let work = start(Start { shared: self.shared.clone(), session, orders, turn, ways });
+        self.employ(session, sender, work);
+    }
+
+    /// Somebody wants an end, and there is no process: then that is the end.
+    async fn nothing_runs(&self, session: SessionId) {
+        let Some(held) = self.shared.session(session).await else { return };
+        let signal = match held.run.as_ref().filter(|run| run.is_live()) {
+            Some(run) => Signal::RunEnded {
+                run: run.id,
+                how: RunEnd::Lost,
+                cause: Some(InterruptCause::Crash),
+                reason: Some("nobody looked after it".to_owned()),
+                receipt: Receipt::default(),
+            },
+            None => Signal::WorkEnded { channel: "nothing was running".to_owned() },
+        };
+        self.shared.note(session, signal).await;
+    }
+
+    async fn ended(&mut self, session: SessionId, left: Left) {
+        self.runners.remove(&session);
+        if let Some(ways) = left.again {
+            let turn = self.shared.session(session).await.and_then(|held| held.turn).map(|turn| turn.id);
+            self.begin(session, turn, Some(ways));
+        }
+        for order in left.orders {
+            self.pass(session_of(&order).unwrap_or(session), order, None).await;
+        }
+    }
+}
+
+fn session_of(order: &Order) -> Option<SessionId> {
+    match order {
+        Order::Turn { session, .. }
+        | Order::Cancel { session, .. }
+        | Order::Stop { session, .. }
+        | Order::Answer { session, .. } => Some(*session),
+        Order::Steer { .. } | Order::End | Order::Revive => None,
+    }
+}

@@ -1,0 +1,284 @@
+//! A runner looks after one run: it shows the driver what the agent wrote, carries out what the driver wants, keeps the
+//! turn's time and budget, and sees to it that the run really ends.
+
+mod act;
+mod end;
+mod order;
+mod start;
+mod time;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lanyard_core::session::{Attempt, Continuity, ResumeWay};
+use lanyard_core::{GateId, NoteId, RunId, SessionId, TurnId};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::agents::calls::Calls;
+use crate::agents::driver::{Action, Actions, Driver, Readiness};
+use crate::agents::pen::Pen;
+use crate::agents::settings::AgentSettings;
+use crate::agents::shared::Shared;
+use crate::runs::{Link, Output};
+
+pub(super) use end::{how_of, process_of};
+pub(super) use start::{Start, start};
+
+/// Longest line an agent may write.
+const LINE_BYTES_MAX: usize = 16 << 20;
+/// Orders that may wait for a runner.
+pub(super) const ORDERS_MAX: usize = 256;
+
+/// What a runner is told to do. Each may come twice, after a crash.
+#[derive(Debug, Clone)]
+pub(super) enum Order {
+    Turn {
+        session: SessionId,
+        turn: TurnId,
+    },
+    Cancel {
+        session: SessionId,
+        turn: TurnId,
+        forced: bool,
+    },
+    Stop {
+        session: SessionId,
+        urgency: Urgency,
+    },
+    Answer {
+        session: SessionId,
+        gate: GateId,
+    },
+    Steer {
+        note: NoteId,
+    },
+    /// The session needs no process any more.
+    End,
+    /// Somebody wants the agent to be there; it is.
+    Revive,
+}
+
+/// How soon a stop must take effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Urgency {
+    Graceful,
+    Immediate,
+    Now,
+}
+
+pub(super) struct Runner {
+    shared: Arc<Shared>,
+    session: SessionId,
+    settings: AgentSettings,
+    workspace: PathBuf,
+    run: RunId,
+    driver: Box<dyn Driver>,
+    link: Link,
+    output: Output,
+    /// What was read and holds no whole line yet, and where it begins.
+    unread: Vec<u8>,
+    position: u64,
+    orders: mpsc::Receiver<Order>,
+    /// What the driver wants, each with the place in the output it came from.
+    actions: VecDeque<(u64, Action)>,
+    pen: Pen,
+    /// When text that waits is reported at the latest.
+    report_at: Option<Instant>,
+    /// How far the output has become events.
+    reported: u64,
+    consumed: u64,
+    stage: Stage,
+    turn: Option<Turn>,
+    /// A turn that may begin once the agent is ready.
+    waiting: Option<TurnId>,
+    children: HashMap<String, Mirror>,
+    ending: Option<Ending>,
+    end_reason: Option<String>,
+    /// What was tried to end the turn or the run, and since when.
+    tried: Vec<Attempt>,
+    tried_since: Option<Instant>,
+    /// A stop of the session waits for the end of the run.
+    stopping: bool,
+    /// A turn has just ended.
+    at_rest: bool,
+    calls: Calls,
+    /// Words the agent must be given with the first prompt, since it lost the conversation.
+    past: Option<(Continuity, String)>,
+    /// Turns of subagents, which the agent began by itself.
+    own_turns: HashSet<TurnId>,
+    /// Ways to go on with the conversation that were not tried yet.
+    ways: Vec<ResumeWay>,
+    again: bool,
+    /// Whether the agent should know something of the conversation.
+    has_past: bool,
+    /// Messages played back before the agent was ready.
+    replayed: u64,
+    odd: u32,
+    idle_since: Instant,
+    broken: Option<(String, String)>,
+}
+
+/// What is left to do after a run.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    pub(super) orders: Vec<Order>,
+    /// The conversation could not be taken up again; these ways are left.
+    pub(super) again: Option<Vec<ResumeWay>>,
+}
+
+/// How far the greeting has come.
+#[derive(Debug)]
+enum Stage {
+    Greeting {
+        until: Instant,
+    },
+    /// A conversation was taken up again; the agent may still be playing it back.
+    Settling {
+        readiness: Box<Readiness>,
+        replayed: u64,
+        quiet_at: Instant,
+        until: Instant,
+    },
+    Ready,
+}
+
+#[derive(Debug)]
+struct Turn {
+    id: TurnId,
+    deadline: Option<Instant>,
+    budget_at: Option<Instant>,
+    tool_calls: u64,
+    tokens: u64,
+    cancel: Option<Cancel>,
+    /// The log has its end already; only the agent has still to come to rest.
+    over: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Cancel {
+    since: Instant,
+    until: Instant,
+    /// The agent went on working after it.
+    ignored: bool,
+}
+
+/// A subagent of the agent, with a session of its own.
+#[derive(Debug)]
+struct Mirror {
+    session: SessionId,
+    turn: Option<TurnId>,
+    /// What came before this was reported by an earlier daemon.
+    cursor: u64,
+    done: bool,
+}
+
+/// The processes of the run are being ended.
+#[derive(Debug)]
+struct Ending {
+    /// Signals are on their way.
+    signalled: bool,
+}
+
+impl Runner {
+    /// Runs to the end of the run, and gives back what was ordered too late for it.
+    pub(super) async fn run(mut self) -> Left {
+        loop {
+            self.carry_out().await;
+            if self.broken.is_some() {
+                self.give_up().await;
+            }
+            if self.pen.is_pressing() {
+                self.report().await;
+            }
+            if std::mem::take(&mut self.at_rest) {
+                self.rest().await;
+                continue;
+            }
+            let wake = self.next_wake();
+            tokio::select! {
+                biased;
+                order = self.orders.recv(), if !self.orders.is_closed() || !self.orders.is_empty() => {
+                    if let Some(order) = order {
+                        self.obey(order).await;
+                    }
+                }
+                piece = self.output.next() => match piece {
+                    Ok(Some(piece)) => self.read(&piece),
+                    Ok(None) => break,
+                    Err(error) => {
+                        tracing::error!(run = %self.run, %error, "the agent's output cannot be read");
+                        break;
+                    }
+                },
+                (request, result) = self.calls.done() => {
+                    self.say(|driver, out| driver.called(&request, result, out));
+                }
+                () = tokio::time::sleep_until(wake) => self.on_time().await,
+            }
+        }
+        self.finish().await
+    }
+
+    /// Shows the driver every whole line.
+    fn read(&mut self, piece: &Bytes) {
+        self.unread.extend_from_slice(piece);
+        let mut begin = 0;
+        while let Some(length) = memchr(&self.unread[begin..]) {
+            let end = begin + length;
+            // What an earlier daemon let go of reads as zeros.
+            let line = self.unread[begin..end].trim_ascii_end();
+            let zeros = line.iter().take_while(|byte| **byte == 0).count();
+            let line = line[zeros..].to_vec();
+            begin = end + 1;
+            let at = self.position + begin as u64;
+            if !line.is_empty() {
+                let mut actions = Actions::new();
+                self.driver.line(&line, &mut actions);
+                self.actions.extend(actions.into_iter().map(|action| (at, action)));
+            }
+        }
+        self.unread.drain(..begin);
+        self.position += begin as u64;
+        if self.unread.len() > LINE_BYTES_MAX {
+            self.unread.clear();
+            self.break_with("line_too_long", format!("it wrote a line of more than {LINE_BYTES_MAX} bytes"));
+        }
+    }
+
+    /// Lets the driver say something that does not follow from a line.
+    fn say(&mut self, say: impl FnOnce(&mut dyn Driver, &mut Actions)) {
+        let mut actions = Actions::new();
+        say(&mut *self.driver, &mut actions);
+        let at = self.position;
+        self.actions.extend(actions.into_iter().map(|action| (at, action)));
+    }
+
+    /// A turn is over: a stop that waited for it goes on, or the turn that waited for it begins.
+    async fn rest(&mut self) {
+        if self.stopping {
+            return self.end_run("the session was stopped").await;
+        }
+        if self.ending.is_none() {
+            self.tried.clear();
+            self.tried_since = None;
+            if let Some(turn) = self.waiting.take() {
+                self.begin_turn(turn).await;
+            }
+        }
+    }
+
+    fn break_with(&mut self, code: &str, what: String) {
+        self.broken.get_or_insert((code.to_owned(), what));
+    }
+
+    fn spent(since: Instant) -> u64 {
+        u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+fn memchr(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|byte| *byte == b'\n')
+}

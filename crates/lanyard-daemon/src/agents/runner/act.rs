@@ -1,0 +1,367 @@
+//! Carrying out what the driver wants and has seen.
+
+use lanyard_core::session::{
+    Command, Continuity, InterruptCause, NewSession, Question, RunReady, Signal, TurnOutcome,
+};
+use lanyard_core::{Actor, Cause, GateId, SessionId, TurnId};
+use tokio::time::{Duration, Instant};
+
+use super::{Mirror, Runner, Stage};
+use crate::agents::driver::{Action, Child, Opened, Readiness, Seen, TextKind, TurnEnd};
+use crate::agents::judge::judge;
+use crate::agents::pen::signal_of;
+use crate::agents::settings::Judgement;
+use crate::agents::shared::once;
+use crate::engine::{Ask, AskError, Request};
+
+/// How long text may wait for more of it before it is reported.
+const TEXT_WAIT: Duration = Duration::from_millis(200);
+/// Output let go of at a time; each costs a system call.
+const CONSUME_BYTES: u64 = 1 << 20;
+/// A conversation that was taken up again counts as played back when nothing came for this long.
+pub(super) const SETTLE_QUIET: Duration = Duration::from_millis(300);
+/// How long to wait for any sign that the agent knows the conversation.
+const SETTLE_MAX: Duration = Duration::from_secs(5);
+/// Oddities of one run that are logged.
+const ODD_MAX: u32 = 20;
+/// Work this long after a cancel shows that the agent does not heed it.
+const HEED_MAX: Duration = Duration::from_millis(500);
+/// A subagent without words of its own.
+const NO_PROMPT: &str = "(the agent gave no words)";
+
+impl Runner {
+    pub(super) async fn carry_out(&mut self) {
+        while let Some((at, action)) = self.actions.pop_front() {
+            self.act(at, action).await;
+            if self.pen.is_full() {
+                self.report().await;
+            }
+        }
+        if !self.pen.is_empty() && self.report_at.is_none() {
+            self.report_at = Some(Instant::now() + TEXT_WAIT);
+        }
+    }
+
+    async fn act(&mut self, at: u64, action: Action) {
+        match action {
+            Action::Send { key, line } => self.send(&key, line).await,
+            Action::Ready(readiness) => self.greeted(*readiness).await,
+            Action::Replayed(messages) => self.heard_replay(messages),
+            Action::Text { native, kind, text } => {
+                if kind == TextKind::Message {
+                    self.saw_work();
+                }
+                if let Some(session) = self.target(native.as_deref(), at) {
+                    self.pen.text(session, kind, &text, at);
+                }
+            }
+            Action::Saw { native, seen } => self.saw(at, native.as_deref(), seen),
+            Action::Asked { native, question } => self.asked(at, native.as_deref(), *question).await,
+            Action::Unasked { request, why } => {
+                for session in self.sessions() {
+                    let signal = Signal::GateWithdrawn { request: request.clone(), why: why.clone() };
+                    self.pen.signal(session, signal, at);
+                }
+            }
+            Action::Child(child) => self.child(at, *child).await,
+            Action::Finished { native: None, turn, end } => self.finished(at, turn, end),
+            Action::Finished { native: Some(native), end, .. } => self.child_finished(at, &native, end).await,
+            Action::Call { request, call } => {
+                if let Some(result) = self.calls.run(&request, call).await {
+                    self.say(|driver, out| driver.called(&request, result, out));
+                }
+            }
+            Action::Broken { code, what } => self.break_with(code, what),
+            Action::Odd { what } => {
+                self.odd += 1;
+                if self.odd <= ODD_MAX {
+                    tracing::warn!(session = %self.session, run = %self.run, what, "the agent did something odd");
+                }
+            }
+        }
+    }
+
+    async fn send(&mut self, key: &str, mut line: String) {
+        line.push('\n');
+        if let Err(error) = self.link.send(key, line.as_bytes()).await {
+            // An agent that is gone says so itself, by its end.
+            tracing::debug!(run = %self.run, key, %error, "a line did not reach the agent");
+            if matches!(error, crate::runs::LinkError::InputFull | crate::runs::LinkError::TooLong) {
+                self.break_with("input_full", format!("it does not read what it is told: {error}"));
+            }
+        }
+    }
+
+    /// The session an action belongs to, unless it was reported before.
+    fn target(&self, native: Option<&str>, at: u64) -> Option<SessionId> {
+        let Some(native) = native else { return Some(self.session) };
+        match self.children.get(native) {
+            Some(mirror) if at > mirror.cursor => Some(mirror.session),
+            Some(_) => None,
+            // A conversation nobody announced: better in its parent's log than nowhere.
+            None => Some(self.session),
+        }
+    }
+
+    pub(super) fn sessions(&self) -> Vec<SessionId> {
+        let mut all = vec![self.session];
+        all.extend(self.children.values().filter(|mirror| !mirror.done).map(|mirror| mirror.session));
+        all
+    }
+
+    fn saw(&mut self, at: u64, native: Option<&str>, seen: Seen) {
+        match &seen {
+            Seen::ToolCalled { .. } => {
+                self.saw_work();
+                self.count(1, 0);
+            }
+            Seen::Usage { input, output, .. } => self.count(0, input.saturating_add(*output)),
+            Seen::ToolReturned { .. }
+            | Seen::FileChanged { .. }
+            | Seen::Planned { .. }
+            | Seen::Compacted { .. }
+            | Seen::Error { .. } => {}
+        }
+        if let Some(session) = self.target(native, at) {
+            self.pen.signal(session, signal_of(seen), at);
+        }
+    }
+
+    /// Adds to what the turn has used, and ends it when that is too much.
+    fn count(&mut self, tool_calls: u64, tokens: u64) {
+        let budget = self.settings.budget;
+        let Some(turn) = self.turn.as_mut().filter(|turn| !turn.over) else { return };
+        turn.tool_calls += tool_calls;
+        turn.tokens = turn.tokens.saturating_add(tokens);
+        let over = |limit: u64, used: u64| limit > 0 && used > limit;
+        let reason = if over(budget.tool_calls, turn.tool_calls) {
+            format!("the turn's budget of {} tool calls is spent", budget.tool_calls)
+        } else if over(budget.tokens, turn.tokens) {
+            format!("the turn's budget of {} tokens is spent", budget.tokens)
+        } else {
+            return;
+        };
+        self.cut_short(InterruptCause::Limit, reason);
+    }
+
+    /// Work after a cancel is evidence that it is not heeded: there is less time left.
+    fn saw_work(&mut self) {
+        let grace = Duration::from_millis(self.settings.cancel_grace_ms);
+        let cancel = self.turn.as_mut().and_then(|turn| turn.cancel.as_mut());
+        if let Some(cancel) = cancel.filter(|cancel| !cancel.ignored && cancel.since.elapsed() > HEED_MAX) {
+            cancel.ignored = true;
+            cancel.until = cancel.until.min(Instant::now() + grace / 4);
+        }
+    }
+
+    async fn asked(&mut self, at: u64, native: Option<&str>, question: Question) {
+        let Some(session) = self.target(native, at) else { return };
+        let gate = GateId::mint(self.shared.clock.now(), self.shared.clock.random());
+        let judgement = judge(&self.settings.permissions, &self.workspace, &question);
+        let word = match judgement {
+            Judgement::Allow => Some("allow"),
+            Judgement::Deny => Some("deny"),
+            Judgement::Ask => None,
+        };
+        let word = word.filter(|word| question.choose(word).is_some());
+        let request = question.request.clone();
+        let signal = Signal::GateAsked { gate, run: self.run, question: Box::new(question.clone()) };
+        self.pen.signal(session, signal, at);
+        self.report().await;
+        let Some(held) = self.shared.session(session).await else { return };
+        let Some(held) =
+            held.gates.iter().find(|held| held.run == self.run && held.question.request == request)
+        else {
+            // It came at a wrong time, or one too many: nobody will ever answer it.
+            return self
+                .say(|driver, out| driver.answer(&question, &crate::agents::driver::Answer::Void, out));
+        };
+        if let Some(word) = word {
+            let command = Command::AnswerGate { gate: held.id, option: word.to_owned(), message: None };
+            let _ = self.shared.command(session, command, Actor::system("policy"), Vec::new()).await;
+        }
+    }
+
+    fn heard_replay(&mut self, messages: u64) {
+        match &mut self.stage {
+            Stage::Settling { replayed, quiet_at, .. } => {
+                *replayed += messages;
+                *quiet_at = Instant::now() + SETTLE_QUIET;
+            }
+            Stage::Greeting { .. } | Stage::Ready => self.replayed += messages,
+        }
+    }
+
+    async fn greeted(&mut self, readiness: Readiness) {
+        if readiness.how == Opened::Resumed && self.has_past {
+            let now = Instant::now();
+            let (replayed, quiet_at, until) = (self.replayed, now + SETTLE_QUIET, now + SETTLE_MAX);
+            let readiness = Box::new(readiness);
+            self.stage = Stage::Settling { readiness, replayed, quiet_at, until };
+            return;
+        }
+        self.ready(&readiness, None).await;
+    }
+
+    /// The agent takes prompts: the log learns how the conversation came over, and a turn that waited begins.
+    pub(super) async fn ready(&mut self, readiness: &Readiness, history: Option<u64>) {
+        let continuity = match readiness.how {
+            Opened::New => self.past.as_ref().map(|(how, _)| *how),
+            Opened::Resumed | Opened::Believed => Some(Continuity::Native),
+        };
+        self.stage = Stage::Ready;
+        self.idle_since = Instant::now();
+        let ready = RunReady {
+            run: self.run,
+            native: readiness.native.clone(),
+            info: readiness.info.clone(),
+            capabilities: readiness.capabilities,
+            continuity,
+            history,
+        };
+        self.pen.signal(self.session, Signal::RunReady(Box::new(ready)), self.position);
+        self.report().await;
+        if let Some(turn) = self.waiting.take() {
+            self.begin_turn(turn).await;
+        }
+    }
+
+    async fn child(&mut self, at: u64, child: Child) {
+        if self.children.contains_key(&child.native) {
+            return;
+        }
+        // What was seen before the child belongs before it.
+        self.report().await;
+        let parent = child.parent.as_deref().and_then(|native| self.children.get(native));
+        let parent = parent.map_or(self.session, |mirror| mirror.session);
+        let id = SessionId::mint(self.shared.clock.now(), self.shared.clock.random());
+        let new = NewSession {
+            title: child.title.clone().map(|title| one_line(&title)),
+            agent: child.agent.clone().map(|agent| one_line(&agent)),
+            source: Some("subagent".to_owned()),
+            workspace: Some(self.workspace.display().to_string()),
+            aliases: vec![child.native.clone()],
+            ..NewSession::default()
+        };
+        let session = match self.create(id, new, parent, &child.native).await {
+            Ok(session) => session,
+            Err(error) => {
+                let what = format!("its subagent has no session of its own: {error}");
+                tracing::warn!(session = %self.session, what);
+                return;
+            }
+        };
+        self.shared.mirror(session, self.session);
+        let started = Signal::RunStarted {
+            run: self.run,
+            agent: child.agent.unwrap_or_default(),
+            driver: self.settings.driver.as_str().to_owned(),
+            mirrored: true,
+        };
+        self.shared.note(session, started).await;
+        let turn = TurnId::mint(self.shared.clock.now(), self.shared.clock.random());
+        let prompt = if child.prompt.trim().is_empty() { NO_PROMPT.to_owned() } else { child.prompt };
+        self.own_turns.insert(turn);
+        let command = Command::StartTurn { turn, client_turn_id: None, prompt };
+        let keys = vec![once(self.run, &format!("turn {}", child.native))];
+        let started = self.shared.command(session, command, Actor::system("agents"), keys).await;
+        let turn = started.ok().and_then(|outcome| outcome.turn);
+        let cursor = match self.shared.session(session).await {
+            Some(held) => held.run.map_or(0, |run| run.cursor),
+            None => 0,
+        };
+        self.own_turns.extend(turn);
+        self.children.insert(child.native, Mirror { session, turn, cursor: cursor.max(at), done: false });
+    }
+
+    async fn create(
+        &self,
+        id: SessionId,
+        mut new: NewSession,
+        parent: SessionId,
+        native: &str,
+    ) -> Result<SessionId, AskError> {
+        loop {
+            let request = Request {
+                ask: Ask::Create { id, new: Box::new(new.clone()), parent: Some(parent) },
+                actor: Actor::system("agents"),
+                cause: Some(Cause::Signal("child".to_owned())),
+                keys: vec![once(self.run, &format!("child {native}"))],
+            };
+            match self.shared.insist(request).await {
+                Ok(outcome) => return Ok(outcome.session),
+                // Its name is taken elsewhere, or is none: it can do without.
+                Err(AskError::AliasTaken(_) | AskError::AliasReserved(_)) if !new.aliases.is_empty() => {
+                    new.aliases.clear();
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn child_finished(&mut self, at: u64, native: &str, end: TurnEnd) {
+        let Some(mirror) = self.children.get_mut(native).filter(|mirror| !mirror.done && at > mirror.cursor)
+        else {
+            return;
+        };
+        mirror.done = true;
+        let (session, turn) = (mirror.session, mirror.turn.take());
+        let completed = end == TurnEnd::Done(TurnOutcome::Completed);
+        self.pen.signal(session, end_of(turn, end), at);
+        self.report().await;
+        if completed {
+            let command = Command::Complete { reason: None };
+            let _ = self.shared.command(session, command, Actor::system("agents"), Vec::new()).await;
+        }
+    }
+
+    fn finished(&mut self, at: u64, turn: Option<TurnId>, end: TurnEnd) {
+        let Some(running) = self.turn.take_if(|running| turn.is_none_or(|turn| turn == running.id)) else {
+            return tracing::debug!(run = %self.run, "the end of a turn that does not run");
+        };
+        self.idle_since = Instant::now();
+        if !running.over {
+            self.pen.signal(self.session, end_of(Some(running.id), end), at);
+        }
+        self.at_rest = true;
+    }
+
+    /// Puts everything that was seen into the log, in order.
+    pub(super) async fn report(&mut self) {
+        self.report_at = None;
+        for report in self.pen.take() {
+            let cause = Cause::Output { run: self.run, to: report.to };
+            match self.shared.tell(report.session, Some(cause), report.signals).await {
+                Ok(_) => self.reported = self.reported.max(report.to),
+                Err(AskError::Closing) => return,
+                Err(error) => {
+                    tracing::warn!(session = %report.session, %error, "what the agent did was not taken");
+                }
+            }
+        }
+        if self.reported >= self.consumed + CONSUME_BYTES {
+            self.consumed = self.reported;
+            self.link.consumed(self.reported);
+        }
+    }
+}
+
+/// The end of a turn, as a signal.
+fn end_of(turn: Option<TurnId>, end: TurnEnd) -> Signal {
+    match end {
+        TurnEnd::Done(outcome) => Signal::TurnFinished { turn, outcome, reason: None },
+        TurnEnd::Failed(reason) => {
+            Signal::TurnFinished { turn, outcome: TurnOutcome::Failed, reason: Some(reason) }
+        }
+        TurnEnd::Cancelled => {
+            Signal::TurnLost { cause: InterruptCause::User, reason: Some("cancelled".to_owned()) }
+        }
+        TurnEnd::Limit(reason) => Signal::TurnLost { cause: InterruptCause::Limit, reason: Some(reason) },
+    }
+}
+
+/// A name in one line, without what a name may not hold.
+fn one_line(text: &str) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    lanyard_core::text::cut(line.trim(), 200).0.to_owned()
+}

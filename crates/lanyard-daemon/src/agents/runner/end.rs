@@ -1,0 +1,170 @@
+//! The end of a run is the end of its last process. Until then nothing is confirmed.
+
+use lanyard_core::session::{Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal};
+use tokio::time::{Duration, Instant};
+
+use super::{Ending, Left, Runner, Stage};
+use crate::engine::AskError;
+use crate::runs::{self, EndedBy, Exit, How};
+
+/// Characters of what the agent said on stderr that go into the reason of its end.
+const STDERR_CHARS_MAX: usize = 300;
+
+impl Runner {
+    /// Ends all processes of the run: TERM, grace, KILL.
+    pub(super) async fn end_run(&mut self, reason: &str) {
+        let grace = Duration::from_millis(self.settings.kill_grace_ms);
+        self.signal_all(reason, grace, "term").await;
+    }
+
+    /// Ends them without grace.
+    pub(super) async fn end_now(&mut self, reason: &str) {
+        self.signal_all(reason, Duration::ZERO, "kill").await;
+    }
+
+    async fn signal_all(&mut self, reason: &str, grace: Duration, channel: &str) {
+        self.try_channel(channel);
+        self.end_reason.get_or_insert(reason.to_owned());
+        if let Some(ending) = &mut self.ending {
+            ending.signalled = true;
+        }
+        if let Err(error) = self.link.end(grace).await {
+            tracing::debug!(run = %self.run, %error, "the run could not be told to end");
+        }
+    }
+
+    /// Remembers what was tried, and when.
+    pub(super) fn try_channel(&mut self, channel: &str) {
+        let tried = &mut self.tried;
+        let since = *self.tried_since.get_or_insert_with(Instant::now);
+        if tried.iter().all(|attempt| attempt.channel != channel) {
+            tried.push(Attempt { channel: channel.to_owned(), after_ms: Self::spent(since) });
+        }
+        if channel != "agent" && self.ending.is_none() {
+            self.ending = Some(Ending { signalled: false });
+        }
+    }
+
+    /// The agent broke its protocol, or cannot go on with the conversation: another way, or the end.
+    pub(super) async fn give_up(&mut self) {
+        if self.ending.is_some() {
+            return;
+        }
+        let resumable = matches!(&self.broken, Some((code, _)) if code.starts_with("resume_"));
+        self.again = resumable && !self.ways.is_empty() && !self.stopping;
+        self.end_run("the agent cannot be worked with").await;
+    }
+
+    /// The output has ended: what is left is read, and the log learns how the run ended.
+    pub(super) async fn finish(mut self) -> Left {
+        let exit = self.link.exited().await;
+        let code = match exit.how {
+            How::Exited(code) => Some(code),
+            How::Signalled(_) | How::Lost => None,
+        };
+        self.say(|driver, out| driver.exited(code, out));
+        self.carry_out().await;
+        self.report().await;
+        self.calls.end_all().await;
+        let swept = match exit.how {
+            How::Lost => self.sweep().await,
+            How::Exited(_) | How::Signalled(_) => Vec::new(),
+        };
+        let signal = self.ended(&exit, swept);
+        let mirrors: Vec<_> =
+            self.children.values().filter(|mirror| !mirror.done).map(|m| m.session).collect();
+        for session in mirrors {
+            self.shared.note(session, signal.clone()).await;
+        }
+        self.shared.unmirror(self.session);
+        match self.shared.tell(self.session, None, vec![signal]).await {
+            // The daemon ends: the next one finds the folder and says it.
+            Err(AskError::Closing) => return Left::default(),
+            Err(error) => tracing::warn!(session = %self.session, %error, "the end of a run was not taken"),
+            Ok(_) => {}
+        }
+        if let Err(error) = self.shared.runs.forget(&self.run.to_string()) {
+            tracing::warn!(run = %self.run, %error, "the folder of a run could not be removed");
+        }
+        self.orders.close();
+        let mut orders = Vec::new();
+        if let (Some(turn), false) = (self.waiting, self.again) {
+            orders.push(super::Order::Turn { session: self.session, turn });
+        }
+        while let Ok(order) = self.orders.try_recv() {
+            orders.push(order);
+        }
+        Left { orders, again: self.again.then(|| std::mem::take(&mut self.ways)) }
+    }
+
+    async fn sweep(&self) -> Vec<runs::EndedProcess> {
+        let grace = Duration::from_millis(self.settings.kill_grace_ms);
+        match self.shared.runs.sweep(&self.run.to_string(), grace).await {
+            Ok(ended) => ended,
+            Err(error) => {
+                tracing::error!(run = %self.run, %error, "what a run left behind could not be ended");
+                Vec::new()
+            }
+        }
+    }
+
+    fn ended(&mut self, exit: &Exit, swept: Vec<runs::EndedProcess>) -> Signal {
+        let how = match (&self.broken, &self.stage) {
+            (Some((code, _)), Stage::Greeting { .. } | Stage::Settling { .. }) => {
+                RunEnd::NotStarted { code: code.clone() }
+            }
+            _ => how_of(exit.how),
+        };
+        let processes = exit.ended.iter().chain(&swept).map(process_of).collect();
+        let receipt = Receipt { tried: std::mem::take(&mut self.tried), processes };
+        let cause = if self.again { None } else { Some(InterruptCause::Crash) };
+        Signal::RunEnded { run: self.run, how, cause, reason: Some(self.reason_of(exit)), receipt }
+    }
+
+    fn reason_of(&self, exit: &Exit) -> String {
+        if let Some((code, what)) = &self.broken {
+            return format!("{code}: {what}{}", self.last_words());
+        }
+        if let Some(error) = &exit.spool_error {
+            return format!("spool_failed: its output could not be kept: {error}");
+        }
+        if let Some(reason) = &self.end_reason {
+            return reason.clone();
+        }
+        match exit.how {
+            How::Exited(code) => format!("the agent exited with {code}{}", self.last_words()),
+            How::Signalled(signal) => format!("the agent was ended by signal {signal}{}", self.last_words()),
+            How::Lost => "the agent's supervisor died".to_owned(),
+        }
+    }
+
+    /// The last line on stderr, which often says why.
+    fn last_words(&self) -> String {
+        let tail = self.link.stderr_tail();
+        let last = tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let (last, _) = lanyard_core::text::cut(last.trim(), STDERR_CHARS_MAX);
+        let last: String = last.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        if last.is_empty() { String::new() } else { format!("; its last words: {last}") }
+    }
+}
+
+pub(in crate::agents) fn how_of(how: How) -> RunEnd {
+    match how {
+        How::Exited(code) => RunEnd::Exited { code },
+        How::Signalled(signal) => RunEnd::Signalled { signal },
+        How::Lost => RunEnd::Lost,
+    }
+}
+
+pub(in crate::agents) fn process_of(process: &runs::EndedProcess) -> EndedProcess {
+    let by = match process.by {
+        EndedBy::Term => "TERM",
+        EndedBy::Kill => "KILL",
+    };
+    EndedProcess { pid: process.pid, name: process.name.clone(), by: Some(by.to_owned()) }
+}
+
+/// The ways that are left after one was tried.
+pub(super) fn ways_after(ways: &[ResumeWay], tried: ResumeWay) -> Vec<ResumeWay> {
+    ways.iter().copied().skip_while(|way| *way != tried).skip(1).collect()
+}

@@ -1,0 +1,249 @@
+//! What a runner is told to do: turns, cancels, stops, answers, words.
+
+use lanyard_core::session::{
+    Continuity, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind, Session, Signal,
+    SnapshotReason,
+};
+use lanyard_core::{GateId, NoteId, SessionId, TurnId};
+use tokio::time::{Duration, Instant};
+
+use super::{Cancel, Order, Runner, Stage, Turn, Urgency};
+use crate::agents::driver::Answer;
+use crate::agents::settings::DriverKind;
+use crate::agents::words::{self, Before};
+use crate::snapshot;
+
+/// How long an agent has to heed its own cancel when a stop is immediate.
+const IMMEDIATE_GRACE: Duration = Duration::from_millis(1_000);
+
+impl Runner {
+    pub(super) async fn obey(&mut self, order: Order) {
+        match order {
+            Order::Turn { turn, .. } if self.own_turns.contains(&turn) => {}
+            Order::Turn { session, turn } if session == self.session => self.turn_ordered(turn).await,
+            Order::Turn { session, turn } => self.child_turn(session, turn).await,
+            Order::Cancel { session, turn, forced } => self.cancel_ordered(session, turn, forced).await,
+            Order::Stop { session, urgency } => self.stop_ordered(session, urgency).await,
+            Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
+            Order::Steer { note } => self.steer_ordered(note).await,
+            Order::End => self.end_run("the session needs it no more").await,
+            Order::Revive => {}
+        }
+    }
+
+    async fn turn_ordered(&mut self, turn: TurnId) {
+        if self.turn.as_ref().is_some_and(|running| running.id == turn) {
+            return;
+        }
+        if self.turn.is_some() || !matches!(self.stage, Stage::Ready) || self.ending.is_some() {
+            self.waiting = Some(turn);
+            return;
+        }
+        self.begin_turn(turn).await;
+    }
+
+    /// Hands a prompt to the agent. Told twice, it is written once.
+    pub(super) async fn begin_turn(&mut self, turn: TurnId) {
+        let Some(session) = self.shared.session(self.session).await else { return };
+        let Some(active) = session.turn.as_ref().filter(|active| active.id == turn) else { return };
+        self.snapshot(&session, SnapshotReason::TurnStart, &turn.to_string()).await;
+        let Some(text) = self.whole_prompt(&session, active.seq).await else {
+            let reason = Some("its prompt cannot be read from the log".to_owned());
+            return self
+                .shared
+                .note(self.session, Signal::TurnLost { cause: InterruptCause::Crash, reason })
+                .await;
+        };
+        self.take_turn(turn);
+        self.say(|driver, out| driver.prompt(turn, None, &text, out));
+        let told: Vec<NoteId> = pending(&session);
+        if !told.is_empty() {
+            let channel = "prompt".to_owned();
+            // Boxed, since carrying out may lead back here.
+            Box::pin(self.carry_out()).await;
+            self.shared.note(self.session, Signal::GuidanceDelivered { notes: told, channel }).await;
+        }
+    }
+
+    /// The clock of a turn starts.
+    pub(super) fn take_turn(&mut self, turn: TurnId) {
+        let now = Instant::now();
+        let after = |ms: u64| (ms > 0).then(|| now + Duration::from_millis(ms));
+        self.turn = Some(Turn {
+            id: turn,
+            deadline: after(self.settings.turn_timeout_ms),
+            budget_at: after(self.settings.budget.time_ms),
+            tool_calls: 0,
+            tokens: 0,
+            cancel: None,
+            over: false,
+        });
+    }
+
+    /// The words of a turn with everything that goes before them, made from the log alone.
+    pub(super) async fn whole_prompt(&mut self, session: &Session, seq: u64) -> Option<String> {
+        let (prompt, anchors) = self.shared.prompt(self.session, seq).await?;
+        let run = session.run.as_ref()?;
+        let first = run.turns <= 1;
+        let fresh = !matches!(run.continuity, Some(Continuity::Native | Continuity::Exact));
+        // An agent whose protocol has a place for its role was told there.
+        let own_place = self.settings.driver == DriverKind::Codex;
+        let before = Before {
+            instructions: self.settings.instructions.as_deref().filter(|_| first && fresh && !own_place),
+            past: self.past.as_ref().map(|(_, text)| text.as_str()).filter(|_| first),
+            anchors: &anchors,
+            guidance: &session.guidance,
+        };
+        Some(words::prompt(&prompt, &before))
+    }
+
+    async fn child_turn(&mut self, session: SessionId, turn: TurnId) {
+        let Some((native, held)) = self.child_of(session).await else { return };
+        let seq = held.turn.as_ref().map_or(0, |active| active.seq);
+        let Some((prompt, _)) = self.shared.prompt(session, seq).await else { return };
+        if let Some(mirror) = self.children.get_mut(&native) {
+            mirror.turn = Some(turn);
+            mirror.done = false;
+        }
+        self.say(|driver, out| driver.prompt(turn, Some(&native), &prompt, out));
+    }
+
+    async fn child_of(&self, session: SessionId) -> Option<(String, Session)> {
+        let (native, _) = self.children.iter().find(|(_, mirror)| mirror.session == session)?;
+        let native = native.clone();
+        Some((native, self.shared.session(session).await?))
+    }
+
+    async fn cancel_ordered(&mut self, session: SessionId, turn: TurnId, forced: bool) {
+        if session != self.session {
+            if let Some((native, _)) = self.child_of(session).await {
+                self.say(|driver, out| driver.cancel(turn, Some(&native), out));
+            }
+            return;
+        }
+        if self.turn.as_ref().is_none_or(|running| running.id != turn) {
+            // The turn waits for the agent to be ready: it has not begun, and now it will not.
+            if self.waiting.take_if(|waiting| *waiting == turn).is_some() {
+                let channel = "the agent had not begun".to_owned();
+                self.shared.note(self.session, Signal::WorkEnded { channel }).await;
+            }
+            return;
+        }
+        if forced {
+            return self.end_run("the cancel was forced").await;
+        }
+        self.cancel_turn(Duration::from_millis(self.settings.cancel_grace_ms));
+    }
+
+    /// Asks the agent to end its turn, and remembers until when it may take.
+    pub(super) fn cancel_turn(&mut self, grace: Duration) {
+        let now = Instant::now();
+        let Some(turn) = &mut self.turn else { return };
+        match &mut turn.cancel {
+            Some(cancel) => cancel.until = cancel.until.min(now + grace),
+            None => turn.cancel = Some(Cancel { since: now, until: now + grace, ignored: false }),
+        }
+        let id = turn.id;
+        self.try_channel("agent");
+        self.say(|driver, out| driver.cancel(id, None, out));
+    }
+
+    async fn stop_ordered(&mut self, session: SessionId, urgency: Urgency) {
+        if session != self.session {
+            let Some((native, held)) = self.child_of(session).await else { return };
+            match held.turn {
+                Some(turn) => self.say(|driver, out| driver.cancel(turn.id, Some(&native), out)),
+                None => {
+                    let channel = "nothing was running".to_owned();
+                    self.shared.note(session, Signal::WorkEnded { channel }).await;
+                }
+            }
+            return;
+        }
+        self.stopping = true;
+        self.waiting = None;
+        if let Some(held) = self.shared.session(self.session).await {
+            let name = format!("stop-{}", held.seq);
+            self.snapshot(&held, SnapshotReason::Stop, &name).await;
+        }
+        match (urgency, self.turn.is_some()) {
+            (Urgency::Graceful, true) => {
+                self.cancel_turn(Duration::from_millis(self.settings.cancel_grace_ms));
+            }
+            (Urgency::Immediate, true) => self.cancel_turn(IMMEDIATE_GRACE),
+            (Urgency::Now, _) => self.end_now("the session was terminated").await,
+            (Urgency::Graceful | Urgency::Immediate, false) => self.end_run("the session was stopped").await,
+        }
+    }
+
+    async fn answer_ordered(&mut self, session: SessionId, gate: GateId) {
+        let Some(held) = self.shared.session(session).await else { return };
+        self.pass_answers(&held, Some(gate));
+    }
+
+    /// Gives the agent the answers it waits for; those it has already are written once.
+    pub(super) fn pass_answers(&mut self, session: &Session, only: Option<GateId>) {
+        let gates = session.gates.iter().filter(|gate| gate.run == self.run);
+        let gates: Vec<_> = gates.filter(|gate| only.is_none_or(|only| only == gate.id)).cloned().collect();
+        for gate in gates {
+            let answer = match &gate.status {
+                GateStatus::Open => continue,
+                GateStatus::Withdrawn { .. } => Answer::Void,
+                GateStatus::Answered { option, message, .. } => {
+                    let known = gate.question.options.iter().find(|known| known.id == *option).cloned();
+                    let option = known.unwrap_or_else(|| GateOption {
+                        id: option.clone(),
+                        name: option.clone(),
+                        kind: OptionKind::Other,
+                    });
+                    Answer::Chosen { option, message: message.clone() }
+                }
+            };
+            self.say(|driver, out| driver.answer(&gate.question, &answer, out));
+        }
+    }
+
+    /// Puts words into the running turn, where the agent can take them; otherwise they wait for the next channel.
+    async fn steer_ordered(&mut self, note: NoteId) {
+        if self.turn.as_ref().is_none_or(|turn| turn.cancel.is_some()) {
+            return;
+        }
+        let Some(session) = self.shared.session(self.session).await else { return };
+        let words =
+            session.guidance.iter().find(|held| held.id == note && held.status == NoteStatus::Pending);
+        let Some(words) = words.cloned() else { return };
+        let mut taken = false;
+        self.say(|driver, out| taken = driver.steer(&format!("steer:{note}"), &words.text, out));
+        if taken {
+            self.carry_out().await;
+            let (notes, channel) = (vec![note], "steer".to_owned());
+            self.shared.note(self.session, Signal::GuidanceDelivered { notes, channel }).await;
+        }
+    }
+
+    /// A snapshot of the workspace, or why there is none. Never a reason not to go on.
+    pub(super) async fn snapshot(&mut self, session: &Session, reason: SnapshotReason, name: &str) {
+        let (workspace, owner, named) = (self.workspace.clone(), session.id.to_string(), name.to_owned());
+        let message = format!("Lanyard: {owner}, {named}");
+        let taken =
+            tokio::task::spawn_blocking(move || snapshot::take(&workspace, &owner, &named, &message)).await;
+        let signal = match taken {
+            Ok(Ok(taken)) => Signal::SnapshotTaken {
+                name: name.to_owned(),
+                commit: taken.commit,
+                reason,
+                files_changed: taken.files_changed,
+            },
+            Ok(Err(error)) => {
+                Signal::SnapshotSkipped { code: error.code().to_owned(), why: error.to_string() }
+            }
+            Err(error) => Signal::SnapshotSkipped { code: "defect".to_owned(), why: error.to_string() },
+        };
+        self.shared.note(self.session, signal).await;
+    }
+}
+
+fn pending(session: &Session) -> Vec<NoteId> {
+    let pending = session.guidance.iter().filter(|note| note.status == NoteStatus::Pending);
+    pending.map(|note| note.id).collect()
+}

@@ -1,0 +1,395 @@
+//! Starting a run, or taking over one that an earlier daemon started.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lanyard_core::session::{
+    AgentInfo, Continuity, Envelope, InterruptCause, Receipt, ResumeWay, Run, RunEnd, RunPhase, Session,
+    Signal,
+};
+use lanyard_core::{RunId, SessionId, TurnId};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::{Duration, Instant};
+
+use super::end::ways_after;
+use super::{Left, Order, Runner, Stage};
+use crate::agents::acp::Acp;
+use crate::agents::calls::Calls;
+use crate::agents::driver::{Begin, Driver, Opened, Readiness, Setting};
+use crate::agents::pen::Pen;
+use crate::agents::settings::{AgentSettings, DriverKind};
+use crate::agents::shared::Shared;
+use crate::agents::words;
+use crate::runs::{Limits, Link, Spec};
+
+/// What a cleared environment keeps.
+const KEPT_VARIABLES: [&str; 6] = ["HOME", "PATH", "LANG", "LC_ALL", "TERM", "USER"];
+/// Events read at a time when the past is put into words.
+const PAST_PAGE: usize = 1_000;
+/// Events of the past that are put into words at most.
+const PAST_EVENTS_MAX: usize = 20_000;
+
+/// A run to be started.
+pub(in crate::agents) struct Start {
+    pub(in crate::agents) shared: Arc<Shared>,
+    pub(in crate::agents) session: SessionId,
+    pub(in crate::agents) orders: mpsc::Receiver<Order>,
+    pub(in crate::agents) turn: Option<TurnId>,
+    /// How the conversation may be taken up again; the agent's settings when left out.
+    pub(in crate::agents) ways: Option<Vec<ResumeWay>>,
+}
+
+/// How a conversation begins in a new run.
+struct Plan {
+    begin: Begin,
+    past: Option<(Continuity, String)>,
+    ways: Vec<ResumeWay>,
+}
+
+/// Why a run could not be started: a stable code and a sentence.
+type Failure = (String, String);
+
+/// Starts a run and stays with it to its end.
+pub(in crate::agents) async fn start(mut start: Start) -> Left {
+    let Some(session) = start.shared.session(start.session).await else { return Left::default() };
+    let agent = session.hands.agent.clone().unwrap_or_default();
+    let Some(settings) = start.shared.settings.get(&agent).cloned() else { return Left::default() };
+    if let Some(stale) = session.live_run() {
+        let signal = not_started(stale.id, RunEnd::Lost, "nobody looked after it".to_owned());
+        start.shared.note(start.session, signal).await;
+    }
+    let run = start.shared.mint_run();
+    let driver = settings.driver.as_str().to_owned();
+    let started = Signal::RunStarted { run, agent: agent.clone(), driver, mirrored: false };
+    start.shared.note(start.session, started).await;
+    match prepare(&mut start, &session, &settings, run).await {
+        Ok(runner) => runner.run().await,
+        Err((code, what)) => {
+            tracing::warn!(session = %start.session, %run, code, what, "an agent was not started");
+            let signal =
+                not_started(run, RunEnd::NotStarted { code: code.clone() }, format!("{code}: {what}"));
+            start.shared.note(start.session, signal).await;
+            let _ = start.shared.runs.forget(&run.to_string());
+            start.orders.close();
+            let mut orders = Vec::new();
+            while let Ok(order) = start.orders.try_recv() {
+                orders.push(order);
+            }
+            Left { orders, again: None }
+        }
+    }
+}
+
+fn not_started(run: RunId, how: RunEnd, reason: String) -> Signal {
+    let (cause, receipt) = (Some(InterruptCause::Crash), Receipt::default());
+    Signal::RunEnded { run, how, cause, reason: Some(reason), receipt }
+}
+
+async fn prepare(
+    start: &mut Start,
+    session: &Session,
+    settings: &AgentSettings,
+    run: RunId,
+) -> Result<Runner, Failure> {
+    let workspace = workspace_of(session)?;
+    let shared = start.shared.clone();
+    let ways = start.ways.clone().unwrap_or_else(|| settings.resume.clone());
+    let plan = plan(&shared, session, settings, ways).await?;
+    let prompt = match (settings.driver, start.turn) {
+        (DriverKind::Command, Some(_)) => {
+            let seq = session.turn.as_ref().map_or(0, |turn| turn.seq);
+            shared.prompt(start.session, seq).await.map(|(prompt, _)| prompt)
+        }
+        _ => None,
+    };
+    let native = match &plan.begin {
+        Begin::Resume { native } => Some(native.clone()),
+        Begin::New | Begin::Adopted { .. } => None,
+    };
+    let spec = spec(settings, &workspace, start.session, native.as_deref(), prompt.as_deref())?;
+    let about = json!({ "session": start.session, "agent": session.hands.agent });
+    let link = shared.runs.start(&run.to_string(), &about, &spec).await;
+    let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
+    let (_, closed) = mpsc::channel(1);
+    let orders = std::mem::replace(&mut start.orders, closed);
+    let driver = driver(settings, setting(settings, &workspace, plan.begin));
+    let greeting =
+        Stage::Greeting { until: Instant::now() + Duration::from_millis(settings.handshake_timeout_ms) };
+    let mut runner = Runner::new(shared, session, settings.clone(), workspace, run, (driver, link), orders);
+    runner.stage = greeting;
+    runner.waiting = start.turn;
+    runner.past = plan.past;
+    runner.ways = plan.ways;
+    runner.has_past = session.turns > u64::from(session.turn.is_some());
+    runner.say(|driver, out| driver.begin(out));
+    Ok(runner)
+}
+
+/// The folder the agent works in: the session's workspace, which must be there.
+fn workspace_of(session: &Session) -> Result<PathBuf, Failure> {
+    let Some(text) = &session.workspace else {
+        return Err(("workspace_missing".to_owned(), "the session names no workspace".to_owned()));
+    };
+    let path = PathBuf::from(text);
+    if !path.is_absolute() {
+        let what = format!("the workspace `{text}` is no absolute path");
+        return Err(("workspace_missing".to_owned(), what));
+    }
+    if !path.is_dir() {
+        let what = format!("the workspace {text} is no folder, or has vanished");
+        return Err(("workspace_missing".to_owned(), what));
+    }
+    Ok(path)
+}
+
+/// Decides how the conversation goes on: the first way that can be tried.
+async fn plan(
+    shared: &Shared,
+    session: &Session,
+    settings: &AgentSettings,
+    ways: Vec<ResumeWay>,
+) -> Result<Plan, Failure> {
+    let fresh = Plan { begin: Begin::New, past: None, ways: Vec::new() };
+    let Some(native) = session.native.clone() else { return Ok(fresh) };
+    let alone = settings.per_turn.as_ref().is_some_and(|per_turn| per_turn.next.is_empty());
+    for way in &ways {
+        let rest = ways_after(&ways, *way);
+        let how = match way {
+            ResumeWay::Native if alone => continue,
+            ResumeWay::Native => {
+                return Ok(Plan { begin: Begin::Resume { native }, past: None, ways: rest });
+            }
+            ResumeWay::Replay => Continuity::Replayed,
+            ResumeWay::Preamble => Continuity::Preamble,
+        };
+        if let Some(text) = past(shared, session, how).await {
+            return Ok(Plan { begin: Begin::New, past: Some((how, text)), ways: rest });
+        }
+    }
+    if alone {
+        return Ok(fresh);
+    }
+    let what =
+        "no way is left to go on with the conversation; allow `replay` or `preamble`, or fork the session";
+    Err(("resume_impossible".to_owned(), what.to_owned()))
+}
+
+/// The conversation before the running turn, in words.
+async fn past(shared: &Shared, session: &Session, how: Continuity) -> Option<String> {
+    let (id, end) = (session.id, session.turn.as_ref().map_or(u64::MAX, |turn| turn.seq));
+    let first = session.seq.saturating_sub(PAST_EVENTS_MAX as u64);
+    let events = shared
+        .on_disk(move |store| {
+            let mut events: Vec<Envelope> = Vec::new();
+            let mut after = first;
+            loop {
+                let page = store.events(id, after, PAST_PAGE)?;
+                let Some(last) = page.events.last() else { return Ok(events) };
+                after = last.seq;
+                let bodies = page.events.iter().filter(|event| event.seq < end);
+                let bodies = bodies.filter_map(|event| event.body.as_ref().ok());
+                events.extend(bodies.filter_map(|body| serde_json::from_slice(body).ok()));
+                if after >= end {
+                    return Ok(events);
+                }
+            }
+        })
+        .await;
+    words::past(&events.ok()?, how)
+}
+
+fn setting(settings: &AgentSettings, workspace: &Path, begin: Begin) -> Setting {
+    Setting {
+        begin,
+        workspace: workspace.to_owned(),
+        instructions: settings.instructions.clone(),
+        mode: settings.mode.clone(),
+        model: settings.model.clone(),
+        mcp: Vec::new(),
+    }
+}
+
+fn driver(settings: &AgentSettings, setting: Setting) -> Box<dyn Driver> {
+    match settings.driver {
+        DriverKind::Acp => Box::new(Acp::new(setting)),
+        DriverKind::Opencode | DriverKind::Codex | DriverKind::Command => Box::new(Acp::new(setting)),
+    }
+}
+
+fn spec(
+    settings: &AgentSettings,
+    workspace: &Path,
+    session: SessionId,
+    native: Option<&str>,
+    prompt: Option<&str>,
+) -> Result<Spec, Failure> {
+    let mut argv = settings.command.clone();
+    if argv.is_empty() {
+        return Err(("agent_program_missing".to_owned(), "the agent's command is empty".to_owned()));
+    }
+    let _ = (native, prompt);
+    let mut env: BTreeMap<String, String> = BTreeMap::new();
+    if settings.clear_env {
+        let kept =
+            KEPT_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+        env.extend(kept);
+    }
+    env.extend(settings.env.clone());
+    env.insert("LANYARD_SESSION".to_owned(), session.to_string());
+    argv.shrink_to_fit();
+    Ok(Spec {
+        argv,
+        env,
+        clear_env: settings.clear_env,
+        cwd: workspace.to_owned(),
+        grace_ms: settings.kill_grace_ms,
+        limits: Limits::default(),
+    })
+}
+
+impl Runner {
+    fn new(
+        shared: Arc<Shared>,
+        session: &Session,
+        settings: AgentSettings,
+        workspace: PathBuf,
+        run: RunId,
+        (driver, link): (Box<dyn Driver>, Link),
+        orders: mpsc::Receiver<Order>,
+    ) -> Self {
+        let held = session.run.as_ref().filter(|held| held.id == run);
+        let from = held.map_or(0, |held| held.cursor).max(link.consumed_to());
+        let now = Instant::now();
+        Self {
+            session: session.id,
+            output: link.output(from),
+            unread: Vec::new(),
+            position: from,
+            actions: VecDeque::new(),
+            pen: Pen::default(),
+            report_at: None,
+            reported: from,
+            consumed: from,
+            stage: Stage::Ready,
+            turn: None,
+            waiting: None,
+            children: HashMap::new(),
+            ending: None,
+            end_reason: None,
+            tried: Vec::new(),
+            tried_since: None,
+            stopping: false,
+            at_rest: false,
+            calls: Calls::new(workspace.clone(), run),
+            past: None,
+            own_turns: HashSet::new(),
+            ways: Vec::new(),
+            again: false,
+            has_past: false,
+            replayed: 0,
+            odd: 0,
+            idle_since: now,
+            broken: None,
+            shared,
+            settings,
+            workspace,
+            run,
+            driver,
+            link,
+            orders,
+        }
+    }
+
+    /// Goes on with a run that an earlier daemon started: exactly where the log stands.
+    pub(in crate::agents) async fn adopted(
+        shared: Arc<Shared>,
+        session: &Session,
+        held: &Run,
+        link: Link,
+        orders: mpsc::Receiver<Order>,
+    ) -> Option<Self> {
+        let agent = session.hands.agent.clone().unwrap_or_default();
+        let settings = shared.settings.get(&agent).cloned()?;
+        let workspace = PathBuf::from(session.workspace.clone()?);
+        let greeted = held.phase == RunPhase::Ready;
+        let begin = if greeted {
+            let how = match held.continuity {
+                Some(Continuity::Native) if held.turns == 0 => Opened::Resumed,
+                _ => Opened::New,
+            };
+            let readiness = Readiness {
+                native: session.native.clone().unwrap_or_default(),
+                info: held.info.clone().unwrap_or_else(AgentInfo::default),
+                capabilities: held.capabilities,
+                how,
+            };
+            let open = session.open_gates().filter(|gate| gate.run == held.id);
+            let open = open.map(|gate| gate.question.clone()).collect();
+            Begin::Adopted { readiness, turn: session.turn.as_ref().map(|turn| turn.id), open }
+        } else {
+            plan(&shared, session, &settings, settings.resume.clone()).await.ok()?.begin
+        };
+        let driver = driver(&settings, setting(&settings, &workspace, begin));
+        let mut runner = Self::new(shared, session, settings, workspace, held.id, (driver, link), orders);
+        runner.has_past = session.turns > u64::from(session.turn.is_some());
+        runner.say(|driver, out| driver.begin(out));
+        if !greeted {
+            let patience = Duration::from_millis(runner.settings.handshake_timeout_ms);
+            runner.stage = Stage::Greeting { until: Instant::now() + patience };
+        }
+        runner.find_children(session).await;
+        Some(runner)
+    }
+
+    /// Tells the agent again what it may have missed; what it knows reaches it no second time.
+    pub(in crate::agents) async fn catch_up(&mut self, session: &Session) {
+        self.carry_out().await;
+        if let Some(active) = &session.turn {
+            if matches!(self.stage, Stage::Ready) {
+                if let Some(text) = self.whole_prompt(session, active.seq).await {
+                    let turn = active.id;
+                    self.take_turn(turn);
+                    self.say(|driver, out| driver.prompt(turn, None, &text, out));
+                }
+            } else {
+                self.waiting = Some(active.id);
+            }
+        }
+        self.pass_answers(session, None);
+        if let Some(active) = session.turn.as_ref().filter(|active| active.cancel_requested) {
+            let (session, turn) = (session.id, active.id);
+            self.obey(Order::Cancel { session, turn, forced: false }).await;
+        }
+        if let Some(stop) = &session.stop {
+            let urgency = super::super::urgency(stop.level);
+            self.obey(Order::Stop { session: session.id, urgency }).await;
+        }
+        self.carry_out().await;
+    }
+
+    /// The sessions that show this run's subagents.
+    async fn find_children(&mut self, session: &Session) {
+        let filter = lanyard_store::Filter { parent: Some(session.id), ..lanyard_store::Filter::default() };
+        let Ok(page) = self.shared.on_disk(move |store| store.list(&filter, None, 1_000)).await else {
+            return;
+        };
+        for row in page.rows {
+            let Some(child) = self.shared.session(row.id).await else { continue };
+            let Some(run) = child.run.as_ref().filter(|run| run.mirrored && run.id == self.run) else {
+                continue;
+            };
+            let Some(native) = child.aliases.first().cloned() else { continue };
+            self.shared.mirror(child.id, session.id);
+            self.own_turns.extend(child.turn.as_ref().map(|turn| turn.id));
+            let mirror = super::Mirror {
+                session: child.id,
+                turn: child.turn.as_ref().map(|turn| turn.id),
+                cursor: run.cursor,
+                done: child.turn.is_none(),
+            };
+            self.children.insert(native, mirror);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What time brings: a greeting that takes too long, a turn that took too long, a cancel nobody heeded.
+
+use lanyard_core::session::{InterruptCause, Signal};
+use tokio::time::{Duration, Instant};
+
+use super::{Runner, Stage};
+
+/// When nothing is due, look again after this long.
+const IDLE_LOOK: Duration = Duration::from_secs(60);
+
+impl Runner {
+    /// When something is due next.
+    pub(super) fn next_wake(&self) -> Instant {
+        let mut due: Vec<Instant> = vec![Instant::now() + IDLE_LOOK];
+        due.extend(self.report_at);
+        match &self.stage {
+            Stage::Greeting { until } => due.push(*until),
+            Stage::Settling { quiet_at, until, replayed, .. } => {
+                due.push(if *replayed > 0 { *quiet_at } else { *until });
+            }
+            Stage::Ready => {}
+        }
+        match &self.turn {
+            Some(turn) => {
+                if !turn.over {
+                    due.extend(turn.deadline);
+                    due.extend(turn.budget_at);
+                }
+                due.extend(turn.cancel.filter(|_| self.ending.is_none()).map(|cancel| cancel.until));
+            }
+            None => due.extend(self.idle_until()),
+        }
+        due.into_iter().min().unwrap_or_else(Instant::now)
+    }
+
+    fn idle_until(&self) -> Option<Instant> {
+        let kept = self.settings.keep_alive_ms;
+        let resting = kept > 0 && matches!(self.stage, Stage::Ready) && self.ending.is_none();
+        resting.then(|| self.idle_since + Duration::from_millis(kept))
+    }
+
+    pub(super) async fn on_time(&mut self) {
+        let now = Instant::now();
+        if self.report_at.is_some_and(|at| at <= now) {
+            self.report().await;
+        }
+        self.look_at_greeting(now).await;
+        if let Some(turn) = self.turn.as_ref().filter(|turn| !turn.over) {
+            if turn.deadline.is_some_and(|at| at <= now) {
+                self.timed_out().await;
+            } else if turn.budget_at.is_some_and(|at| at <= now) {
+                let budget = self.settings.budget.time_ms;
+                self.cut_short(InterruptCause::Limit, format!("the turn's budget of {budget} ms is spent"));
+            }
+        }
+        let unheeded =
+            self.turn.as_ref().and_then(|turn| turn.cancel).is_some_and(|cancel| cancel.until <= now);
+        if unheeded && self.ending.is_none() {
+            self.end_run("the agent did not heed its own cancel").await;
+        }
+        if self.turn.is_none() && self.idle_until().is_some_and(|at| at <= now) {
+            self.end_run("nobody asked anything of it for a while").await;
+        }
+    }
+
+    async fn look_at_greeting(&mut self, now: Instant) {
+        match &self.stage {
+            Stage::Greeting { until } if *until <= now && self.ending.is_none() => {
+                let waited = self.settings.handshake_timeout_ms;
+                self.break_with("handshake_timeout", format!("it did not greet within {waited} ms"));
+            }
+            Stage::Settling { readiness, replayed, quiet_at, until } => {
+                let (readiness, replayed) = (readiness.clone(), *replayed);
+                if replayed > 0 && (*quiet_at <= now || *until <= now) {
+                    self.ready(&readiness, Some(replayed)).await;
+                } else if *until <= now {
+                    self.break_with(
+                        "resume_lost",
+                        "it says it took the conversation up again, and knows nothing of it".to_owned(),
+                    );
+                }
+            }
+            Stage::Greeting { .. } | Stage::Ready => {}
+        }
+    }
+
+    async fn timed_out(&mut self) {
+        let limit = self.settings.turn_timeout_ms;
+        self.cut_short(InterruptCause::Timeout, format!("the turn took more than {limit} ms"));
+        if self.settings.abort_on_timeout {
+            self.report().await;
+            self.end_run("the turn took too long, and the agent is set to be ended then").await;
+        }
+    }
+
+    /// Ends the turn for the log, and asks the agent to come to rest. Its conversation is kept.
+    pub(super) fn cut_short(&mut self, cause: InterruptCause, reason: String) {
+        let Some(turn) = self.turn.as_mut().filter(|turn| !turn.over) else { return };
+        turn.over = true;
+        self.pen.signal(self.session, Signal::TurnLost { cause, reason: Some(reason) }, self.position);
+        self.cancel_turn(Duration::from_millis(self.settings.cancel_grace_ms));
+    }
+}
