@@ -153,7 +153,7 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
     };
     // Works wherever it is started: without a home, a data folder or a daemon.
     if let Command::Advanced(Advanced::ScriptedAgent(agent)) = command {
-        return block_on(agent.run());
+        return agent.run();
     }
     let context = cli.global.context()?;
     match command {
@@ -224,7 +224,7 @@ impl Advanced {
         match self {
             Self::Replay(replay) => replay.run(context).await,
             Self::Signal(signal) => signal.run(context).await,
-            Self::ScriptedAgent(agent) => agent.run().await,
+            Self::ScriptedAgent(agent) => agent.run(),
             Self::Completions(completions) => completions.run(context),
             Self::Schema(schema) => schema.run(context),
         }

@@ -57,10 +57,12 @@ pub(crate) enum BadHandshake {
     Garbage,
 }
 
-/// Serves the client on stdin and stdout until it goes. Needs the handle of a runtime to catch signals with.
-pub(crate) fn serve(options: Options, runtime: tokio::runtime::Handle) -> std::io::Result<()> {
+/// Serves the client on stdin and stdout until it goes.
+pub(crate) fn serve(options: Options) -> std::io::Result<()> {
+    // Only to catch signals with; everything else is threads.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let store = Store::open(options.state.clone())?;
-    let agent = Arc::new(Agent::new(options, store, runtime));
+    let agent = Arc::new(Agent::new(options, store, runtime.handle().clone()));
     if agent.options.ignore_term {
         misbehave::ignore_term(&agent);
     }
@@ -71,11 +73,14 @@ pub(crate) fn serve(options: Options, runtime: tokio::runtime::Handle) -> std::i
             agent.hear(wire::understand(&line));
         }
     }
-    while agent.options.ignore_eof {
-        std::thread::park();
+    if agent.options.ignore_eof {
+        loop {
+            std::thread::park();
+        }
     }
     end(&agent);
-    Ok(())
+    // The memory of threads that hang goes with the process, not before it.
+    std::process::exit(0)
 }
 
 /// Gives turns the time to end what they started. Whoever hangs is left behind.

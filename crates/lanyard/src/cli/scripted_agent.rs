@@ -22,7 +22,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a misbehaviour of its own that can be combined")]
 pub(super) struct ScriptedAgent {
-    /// Where conversations are kept [default: below $XDG_STATE_HOME, or the system's temporary folder]
+    /// Where conversations are kept [default: in the user's state or the system's temporary folder]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Answer load and resume with an error
@@ -62,7 +62,7 @@ pub(super) struct ScriptedAgent {
 
 impl ScriptedAgent {
     /// Needs no data folder and no daemon, so it gets no context.
-    pub(super) async fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let state = self.state.unwrap_or_else(default_state);
         let options = Options {
             state: state.clone(),
@@ -78,7 +78,7 @@ impl ScriptedAgent {
             cancel_waits_for_permission: self.cancel_waits_for_permission,
             start_delay: Duration::from_millis(self.start_delay),
         };
-        serve(options, tokio::runtime::Handle::current()).map_err(|error| {
+        serve(options).map_err(|error| {
             let title = format!("cannot use the folder {}: {error}", state.display());
             Failure::local("state_unusable", title, "name another one with --state")
         })
@@ -88,11 +88,9 @@ impl ScriptedAgent {
 /// The user's own folder, since conversations may hold anything.
 fn default_state() -> PathBuf {
     let own = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    match own {
-        Some(folder) => folder.join("lanyard/scripted-agent"),
-        None => {
-            let user = rustix::process::getuid().as_raw();
-            std::env::temp_dir().join(format!("lanyard-scripted-agent-{user}"))
-        }
+    if let Some(folder) = own {
+        return folder.join("lanyard/scripted-agent");
     }
+    let user = rustix::process::getuid().as_raw();
+    std::env::temp_dir().join(format!("lanyard-scripted-agent-{user}"))
 }

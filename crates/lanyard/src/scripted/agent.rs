@@ -119,7 +119,7 @@ impl Agent {
             "session/new" => self.reply(id, params, |request| self.new_session(request)),
             "session/load" if offered => self.load(id, params),
             "session/resume" if offered => self.reply(id, params, |request| self.resume(request)),
-            "session/list" => self.reply(id, params, |request| self.list(&request)),
+            "session/list" => self.reply(id, params, |request| Ok(self.list(&request))),
             "session/fork" => self.reply(id, params, |request| self.fork(request)),
             "session/close" => self.reply(id, params, |request| self.close(&request)),
             "session/prompt" => self.prompt(id, params),

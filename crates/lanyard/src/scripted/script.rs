@@ -246,7 +246,7 @@ fn needed<'a>(text: &'a str, what: &str) -> Result<&'a str, String> {
     if text.is_empty() { Err(format!("{what} is missing")) } else { Ok(text) }
 }
 
-fn number<T: std::str::FromStr + PartialOrd + std::fmt::Display>(
+fn number<T: Copy + std::str::FromStr + PartialOrd + std::fmt::Display>(
     text: &str,
     what: &str,
     max: T,

@@ -140,11 +140,10 @@ impl History {
             }
             self.flush();
         }
-        match update {
-            SessionUpdate::AgentMessageChunk(_) | SessionUpdate::AgentThoughtChunk(_) => {
-                self.pending = Some(update.clone());
-            }
-            other => self.write(&Record::Update(Box::new(other.clone()))),
+        if matches!(update, SessionUpdate::AgentMessageChunk(_) | SessionUpdate::AgentThoughtChunk(_)) {
+            self.pending = Some(update.clone());
+        } else {
+            self.write(&Record::Update(Box::new(update.clone())));
         }
     }
 

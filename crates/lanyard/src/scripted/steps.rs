@@ -96,7 +96,7 @@ impl Turn {
         let (before, after) = (&line[..place], &line[place + zeros.len()..]);
         let mut piece = Vec::with_capacity(PIECE + line.len());
         for number in 1..=count {
-            let number = format!("{number:0width$}", width = DIGITS);
+            let number = format!("{number:0DIGITS$}");
             piece.extend_from_slice(before.as_bytes());
             piece.extend_from_slice(&number.as_bytes()[number.len() - zeros.len()..]);
             piece.extend_from_slice(after.as_bytes());

@@ -74,7 +74,7 @@ pub(super) fn start(
     agent.busy.fetch_add(1, Ordering::Relaxed);
     std::thread::spawn(move || {
         let busy = Arc::clone(&agent);
-        Turn::new(agent, session, inbox).answer(id, &prompt);
+        Turn::new(agent, session, inbox).answer(&id, &prompt);
         busy.busy.fetch_sub(1, Ordering::Relaxed);
     });
 }
@@ -107,7 +107,7 @@ impl Turn {
         }
     }
 
-    fn answer(mut self, id: RequestId, prompt: &str) {
+    fn answer(mut self, id: &RequestId, prompt: &str) {
         let ending = match script::parse(prompt) {
             Err(error) => Err(Halt::Error(Error::invalid_params().data(error.to_string()))),
             Ok(steps) if steps.is_empty() => {
@@ -157,7 +157,10 @@ impl Turn {
 
     fn play(&mut self, steps: &[Step]) -> Result<(), Halt> {
         for step in steps {
-            self.inbox.check()?;
+            // A misdeed happens once its turn has come: a test that has seen the step before can rely on it.
+            if !matches!(step, Step::Wrong(_)) {
+                self.inbox.check()?;
+            }
             let done = self.step(step);
             self.flush();
             done?;

@@ -136,14 +136,14 @@ impl Agent {
         Ok(ForkSessionResponse::new(fork.id.clone()))
     }
 
-    pub(super) fn list(&self, request: &ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
+    pub(super) fn list(&self, request: &ListSessionsRequest) -> ListSessionsResponse {
         let wanted = |saved: &Saved| request.cwd.as_ref().is_none_or(|cwd| *cwd == saved.header.cwd);
         let told = |saved: Saved| {
-            let first = saved.prompts().first().map(|text| text.chars().take(TITLE_MAX).collect::<String>());
+            let first = saved.prompts().first().and_then(|text| text.lines().next().map(title_of));
             let title = saved.header.title.or(first);
             SessionInfo::new(saved.header.session, saved.header.cwd).title(title)
         };
-        Ok(ListSessionsResponse::new(self.store.list().into_iter().filter(wanted).map(told).collect()))
+        ListSessionsResponse::new(self.store.list().into_iter().filter(wanted).map(told).collect())
     }
 
     /// Ends the session's turn and forgets it; its file stays.
@@ -153,4 +153,8 @@ impl Agent {
         lock(&self.sessions).remove(&session.id);
         Ok(CloseSessionResponse::new())
     }
+}
+
+fn title_of(line: &str) -> String {
+    line.chars().take(TITLE_MAX).collect()
 }

@@ -19,7 +19,7 @@ use crate::client::Stream;
 use crate::scripted::inbox::lock;
 
 /// How long a server may take: a gate that waits for a person can be behind it.
-const ANSWER_MAX: Duration = Duration::from_mins(60);
+const ANSWER_MAX: Duration = Duration::from_hours(1);
 /// How long it may take to say that it heard.
 const HEARD_MAX: Duration = Duration::from_secs(10);
 const BODY_MAX: usize = 16 << 20;
