@@ -48,12 +48,10 @@ pub(crate) struct Options {
     pub(crate) start_delay: Duration,
 }
 
-/// What `initialize` is answered with.
+/// What `initialize` is answered with: a version nobody speaks, or a result of the wrong shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum BadHandshake {
-    /// A protocol version nobody speaks
     Version,
-    /// A result of the wrong shape
     Garbage,
 }
 

@@ -7,22 +7,23 @@ use crate::failure::Failure;
 use crate::scripted::{BadHandshake, Options, serve};
 
 const EXAMPLES: &str = "\
-Speaks the Agent Client Protocol on stdin and stdout, so it is started by a client (as an agent in the config), not by
-hand. Each line of a prompt that begins with `/` is a step: /say hello, /think hm, /run ls, /ask May I?, /spawn helper
-/say hi, /wait 500, /recall, and many that misbehave: /hang, /die, /ignore-cancel, /malformed. A prompt without steps
-shows a demo. docs/scripted-agent.md lists every step.
+Speaks the Agent Client Protocol on stdin and stdout: a client starts it, as an agent named in the
+config. Each line of a prompt that begins with `/` is a step, all others are words:
+  /say hello · /think hm · /run ls · /ask May I? · /spawn helper /say hi · /wait 500 · /recall
+and some misbehave: /hang · /die · /ignore-cancel · /malformed · /fork-away sleep 60
+A prompt without steps shows a demo. docs/scripted-agent.md lists every step.
 
 Examples:
   lanyard scripted-agent --state /tmp/scripted
   lanyard scripted-agent --resume-empty --idle-cancel-poisons
-  echo '{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}' | lanyard scripted-agent";
+  lanyard scripted-agent < requests.jsonl";
 
 /// Run an agent that follows a script, for demos and tests
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a misbehaviour of its own that can be combined")]
 pub(super) struct ScriptedAgent {
-    /// Where conversations are kept [default: in the user's state or the system's temporary folder]
+    /// Where conversations are kept [default: a folder of the user's own]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Answer load and resume with an error
@@ -43,7 +44,7 @@ pub(super) struct ScriptedAgent {
     /// Live on after SIGTERM
     #[arg(long)]
     ignore_term: bool,
-    /// Answer initialize with a version nobody speaks, or with garbage
+    /// Answer initialize with a version nobody speaks, or a wrong shape
     #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "version")]
     bad_handshake: Option<BadHandshake>,
     /// Read everything and never answer

@@ -18,7 +18,7 @@ pub(super) fn steps(cwd: &Path) -> Vec<Step> {
 fn text(files: &[String]) -> String {
     let (mine, theirs) = files.split_at(files.len().div_ceil(2));
     format!(
-        "/pace 45\n\
+        "/pace 90\n\
          /think Somebody wants to see how this works. I will look around with two helpers and change nothing.\n\
          /plan look at what is here | check how it fits together | sum up\n\
          /say I will send two helpers ahead and sum up what they find.\n\
@@ -41,26 +41,26 @@ fn text(files: &[String]) -> String {
 }
 
 fn scout(files: &[String]) -> String {
-    let mut steps = vec!["/pace 70".to_owned(), "/say Looking at what is here.".to_owned()];
+    let mut steps = vec!["/pace 120".to_owned(), "/say Looking at what is here.".to_owned()];
     for file in files {
         steps.push(format!("/look {file}"));
-        steps.push("/wait 900".to_owned());
+        steps.push("/wait 1800".to_owned());
         steps.push(format!("/say I have read {file}."));
     }
-    steps.push("/wait 800".to_owned());
+    steps.push("/wait 1500".to_owned());
     steps.push(format!("/say I read {} of the files here.", files.len()));
     steps.join(" ; ")
 }
 
 fn checker(files: &[String]) -> String {
     let mut steps = vec![
-        "/pace 70".to_owned(),
+        "/pace 120".to_owned(),
         "/think I should not run anything without asking.".to_owned(),
         "/say Checking how it fits together.".to_owned(),
     ];
     for file in files {
         steps.push(format!("/look {file}"));
-        steps.push("/wait 1200".to_owned());
+        steps.push("/wait 2600".to_owned());
     }
     steps.push("/ask Count the files here".to_owned());
     steps.push("/wait 1000".to_owned());
