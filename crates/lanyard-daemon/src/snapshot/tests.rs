@@ -28,6 +28,10 @@ struct Lab {
 struct State {
     files: BTreeMap<PathBuf, String>,
     entries: String,
+    /// The index against HEAD, the worktree against the index.
+    changes: [String; 2],
+    /// Empty when line ends are converted: git then calls a file changed when its size is not what it was, without
+    /// looking into it, and a restore cannot tell.
     status: String,
 }
 
@@ -101,7 +105,15 @@ impl Lab {
         State {
             files: files_in(&self.top),
             entries: self.git(&["ls-files", "-z", "--stage"]),
-            status: self.git(&["status", "--porcelain=v2", "-z", "--untracked-files=all"]),
+            changes: [
+                self.git(&["diff", "--cached", "--raw", "-z", "--ita-visible-in-index"]),
+                self.git(&["diff", "--raw", "-z"]),
+            ],
+            status: if self.path(".gitattributes").exists() {
+                String::new()
+            } else {
+                self.git(&["status", "--porcelain=v2", "-z", "--untracked-files=all"])
+            },
         }
     }
 
