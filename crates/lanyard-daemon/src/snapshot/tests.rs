@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use super::*;
@@ -21,6 +22,8 @@ use super::*;
 struct Lab {
     _temp: tempfile::TempDir,
     top: PathBuf,
+    /// How many files were written by chance.
+    puts: AtomicUsize,
 }
 
 /// All that a restore has to bring back, in a form that can be compared and read.
@@ -49,7 +52,7 @@ impl Lab {
         let temp = tempfile::tempdir().unwrap();
         let top = temp.path().canonicalize().unwrap().join("work tree");
         fs::create_dir(&top).unwrap();
-        Self { _temp: temp, top }
+        Self { _temp: temp, top, puts: AtomicUsize::new(0) }
     }
 
     /// A repository without commits.

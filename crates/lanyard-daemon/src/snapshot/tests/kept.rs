@@ -186,11 +186,11 @@ fn a_filter_that_strips_does_not_lose_what_it_strips() {
     lab.write(".gitattributes", "*.book filter=strip\n");
     lab.write("n.book", "code\noutput 1\n");
     lab.commit("book");
-    lab.write("n.book", "code\noutput 2\n");
+    lab.write("n.book", "code\noutput 22\n");
     let snapshot = lab.take_unseen("t1");
     assert_eq!(lab.git(&["show", &format!("{}:n.book", snapshot.commit)]), "code\n");
-    lab.write("n.book", "code\noutput 3\n");
+    lab.write("n.book", "code\noutput 333\n");
     let restored = lab.restore(&snapshot);
-    assert_eq!(lab.read("n.book"), "code\noutput 2\n");
+    assert_eq!(lab.read("n.book"), "code\noutput 22\n");
     assert_eq!(restored.changed, 1);
 }
