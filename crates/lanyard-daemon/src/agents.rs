@@ -3,4 +3,6 @@
 mod codex;
 mod command;
 pub(crate) mod driver;
+#[cfg(test)]
+mod played;
 pub mod settings;
