@@ -6,6 +6,8 @@
 //! mid-message trusts that what came before was passed on.
 
 mod asks;
+#[cfg(test)]
+mod asks_tests;
 mod hello;
 mod items;
 mod notices;
@@ -62,6 +64,15 @@ impl Codex {
                 thread.turn = *turn;
             }
             codex.main = Some(readiness.native.clone());
+            // A question that waits names the turn it came from.
+            for question in open {
+                let at = |key: &str| question.detail[key].as_str();
+                if let Some((name, running)) = at("threadId").zip(at("turnId"))
+                    && let Some(thread) = codex.threads.of(name)
+                {
+                    thread.running = Some(running.to_owned());
+                }
+            }
         }
         codex
     }
@@ -161,6 +172,9 @@ impl Codex {
             return;
         }
         let name = params["threadId"].as_str().or_else(|| params["conversationId"].as_str());
+        if let Some((name, running)) = name.zip(params["turnId"].as_str()) {
+            self.runs(name, running, out);
+        }
         let changes = name
             .and_then(|name| self.threads.get(name))
             .and_then(|thread| thread.items.get(params["itemId"].as_str().unwrap_or_default()))

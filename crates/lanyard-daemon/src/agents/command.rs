@@ -91,6 +91,7 @@ impl CommandDriver {
             }
             Begin::Resume { native: wanted } => {
                 let what = format!("{wanted} was asked for and {native} was opened");
+                self.end = End::Told;
                 return out.push(Action::Broken { code: "resume_refused", what });
             }
         };
@@ -110,23 +111,36 @@ impl CommandDriver {
     }
 
     fn ended(&mut self, end: TurnEnd, out: &mut Actions) {
-        // A conversation that was never opened has no turn to end.
-        if let (false, Begin::Resume { .. }, TurnEnd::Failed(what)) = (self.ready, &self.begin, &end) {
-            self.end = End::Told;
-            return out.push(Action::Broken { code: "resume_refused", what: what.clone() });
+        if matches!(self.end, End::Told) || self.unopened(&end, out) {
+            return;
         }
-        match (&self.end, self.turn) {
-            (End::Told, _) => {}
-            (End::Ahead | End::Kept(_), None) => self.end = End::Kept(end),
-            (End::Ahead | End::Kept(_), Some(_)) => self.finish(end, out),
+        match self.turn {
+            Some(_) => self.finish(end, out),
+            None => self.end = End::Kept(end),
         }
     }
 
-    fn finish(&mut self, end: TurnEnd, out: &mut Actions) {
-        let end = match end {
-            TurnEnd::Failed(_) if self.cancelled => TurnEnd::Cancelled,
-            end => end,
+    /// A conversation that was never opened has no turn that could fail: the run did.
+    fn unopened(&mut self, end: &TurnEnd, out: &mut Actions) -> bool {
+        let code = match (&self.begin, self.turn) {
+            (Begin::Resume { .. }, _) => "resume_refused",
+            (Begin::New, None) => "handshake_failed",
+            (Begin::New | Begin::Adopted { .. }, _) => return false,
         };
+        let TurnEnd::Failed(what) = end else {
+            return false;
+        };
+        if self.ready {
+            return false;
+        }
+        self.end = End::Told;
+        out.push(Action::Broken { code, what: what.clone() });
+        true
+    }
+
+    fn finish(&mut self, end: TurnEnd, out: &mut Actions) {
+        let killed = self.cancelled && matches!(end, TurnEnd::Failed(_));
+        let end = if killed { TurnEnd::Cancelled } else { end };
         self.end = End::Told;
         out.push(Action::Finished { native: None, turn: self.turn, end });
     }
@@ -196,10 +210,9 @@ impl Driver for CommandDriver {
                 (_, None) => TurnEnd::Failed("ended by a signal".to_owned()),
             },
         };
-        if let (false, Begin::Resume { .. }, TurnEnd::Failed(_)) = (self.ready, &self.begin, &end) {
-            return self.ended(end, out);
+        if !self.unopened(&end, out) {
+            self.finish(end, out);
         }
-        self.finish(end, out);
     }
 }
 
@@ -227,16 +240,9 @@ fn filled(argument: &str, native: &str, prompt: &str) -> String {
         let value = [("{prompt}", prompt), ("{native}", native)]
             .into_iter()
             .find_map(|(name, value)| Some((value, from.strip_prefix(name)?)));
-        match value {
-            Some((value, after)) => {
-                text.push_str(value);
-                rest = after;
-            }
-            None => {
-                text.push('{');
-                rest = &from[1..];
-            }
-        }
+        let (value, after) = value.unwrap_or_else(|| from.split_at(1));
+        text.push_str(value);
+        rest = after;
     }
     text.push_str(rest);
     text

@@ -201,9 +201,11 @@ pub(super) fn survives_nonsense(make: Make, begin: &Begin, traces: &[&str]) {
             5 => driver.exited(Some(1), &mut out),
             _ => {}
         }
-        let asked = out.iter().find_map(|action| match action {
-            Action::Asked { question, .. } => Some(question.clone()),
-            _ => None,
+        let asked = out.iter().find_map(|action| {
+            let Action::Asked { question, .. } = action else {
+                return None;
+            };
+            Some(question.clone())
         });
         if let Some(question) = asked {
             let chosen = random.choice(&question.options).cloned();

@@ -15,11 +15,19 @@ use crate::agents::settings::PerTurn;
 pub(super) struct Claude {
     /// Parts of messages come as events of their own, and the messages repeat them.
     streams: bool,
-    /// Subagents at work, and whether they are said to be done.
-    children: BTreeMap<String, bool>,
+    /// Subagents at work.
+    children: BTreeMap<String, Subagent>,
     /// In whose conversation a call was made, for calls inside subagents.
     callers: BTreeMap<String, String>,
     context: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Subagent {
+    /// It is said to be done.
+    done: bool,
+    /// Its last message that was passed on.
+    last: Option<String>,
 }
 
 impl Claude {
@@ -33,7 +41,7 @@ impl Claude {
         let native = message["parent_tool_use_id"].as_str().map(str::to_owned);
         match message["type"].as_str().unwrap_or_default() {
             "system" => return self.system(message, out),
-            "assistant" => self.assistant(native, message, out),
+            "assistant" => self.assistant(native.as_ref(), message, out),
             "user" => self.user(native.as_deref(), message, out),
             "stream_event" if self.streams => streamed(native, &message["event"], out),
             "result" => return self.result(message, out),
@@ -81,7 +89,7 @@ impl Claude {
 
     fn open(&mut self, child: &str) {
         if self.children.len() < OPEN_MAX {
-            self.children.entry(child.to_owned()).or_insert(false);
+            self.children.entry(child.to_owned()).or_default();
         }
     }
 
@@ -92,7 +100,7 @@ impl Claude {
         let end = match message["status"].as_str().unwrap_or_default() {
             "completed" => {
                 self.open(&child);
-                self.children.entry(child).and_modify(|done| *done = true);
+                self.children.entry(child).and_modify(|child| child.done = true);
                 return;
             }
             "failed" => TurnEnd::Failed(summary),
@@ -102,9 +110,9 @@ impl Claude {
         out.push(Action::Finished { native: Some(child), turn: None, end });
     }
 
-    fn assistant(&mut self, native: Option<String>, message: &Value, out: &mut Actions) {
+    fn assistant(&mut self, native: Option<&String>, message: &Value, out: &mut Actions) {
         let body = &message["message"];
-        if let Some(child) = &native {
+        if let Some(child) = native {
             self.open(child);
         } else if body["model"] != "<synthetic>" {
             self.context = Some(input(&body["usage"]).saturating_add(output(&body["usage"])));
@@ -117,17 +125,20 @@ impl Claude {
             match block["type"].as_str().unwrap_or_default() {
                 "text" if failed => {
                     let seen = Seen::Error { text: text("text") };
-                    out.push(Action::Saw { native: native.clone(), seen });
+                    out.push(Action::Saw { native: native.cloned(), seen });
                 }
                 "text" if whole => {
                     let (kind, text) = (TextKind::Message, text("text"));
-                    out.push(Action::Text { native: native.clone(), kind, text });
+                    if let Some(child) = native.and_then(|child| self.children.get_mut(child)) {
+                        child.last = Some(text.clone());
+                    }
+                    out.push(Action::Text { native: native.cloned(), kind, text });
                 }
                 "thinking" if whole => {
                     let (kind, text) = (TextKind::Thought, text("thinking"));
-                    out.push(Action::Text { native: native.clone(), kind, text });
+                    out.push(Action::Text { native: native.cloned(), kind, text });
                 }
-                "tool_use" | "server_tool_use" => self.called(native.as_ref(), block, out),
+                "tool_use" | "server_tool_use" => self.called(native, block, out),
                 _ => {}
             }
         }
@@ -172,9 +183,10 @@ impl Claude {
     }
 
     fn last_words(&mut self, child: &str, content: &Value, out: &mut Actions) {
-        self.children.remove(child);
+        let last = self.children.remove(child).and_then(|child| child.last);
         for block in content.as_array().map_or(&[][..], Vec::as_slice) {
-            if let Some(text) = block["text"].as_str() {
+            // Some versions have said them as a message already.
+            if let Some(text) = block["text"].as_str().filter(|text| last.as_deref() != Some(text)) {
                 let (native, text) = (Some(child.to_owned()), text.to_owned());
                 out.push(Action::Text { native, kind: TextKind::Message, text });
             }
@@ -184,8 +196,8 @@ impl Claude {
     }
 
     fn result(&mut self, message: &Value, out: &mut Actions) -> Told {
-        for (child, done) in std::mem::take(&mut self.children) {
-            let end = if done { TurnEnd::Done(TurnOutcome::Completed) } else { TurnEnd::Cancelled };
+        for (child, state) in std::mem::take(&mut self.children) {
+            let end = if state.done { TurnEnd::Done(TurnOutcome::Completed) } else { TurnEnd::Cancelled };
             out.push(Action::Finished { native: Some(child), turn: None, end });
         }
         let usage = &message["usage"];

@@ -1,5 +1,7 @@
 //! Output of real `claude -p` and `codex exec` runs in, actions out.
 
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its strings so")]
+
 use expect_test::{Expect, expect};
 
 use super::{CommandDriver, arguments};
@@ -134,9 +136,8 @@ fn claude_fails_or_refuses_to_resume() {
         CLAUDE_PARTS.lines().next().unwrap(),
         0,
         &expect![[r#"
-        broken resume_refused: another was asked for and id-1 was opened
-        broken resume_refused: exited with 0 before it told a result
-    "#]],
+            broken resume_refused: another was asked for and id-1 was opened
+        "#]],
     );
 }
 
@@ -223,6 +224,18 @@ fn codex_resumes_fails_or_refuses() {
         broken resume_refused: exited with 1
     "#]],
     );
+}
+
+#[test]
+fn a_command_that_never_tells_a_conversation_breaks_the_run() {
+    let mut play = Play::new(codex, Begin::New, 0, &[]);
+    play.lines(&["usage: codex [OPTIONS]"]);
+    play.wish(|driver, out| driver.exited(Some(2), out));
+    expect![[r#"
+        odd: the command wrote no JSON: usage: codex [OPTIONS]
+        broken handshake_failed: exited with 2
+    "#]]
+    .assert_eq(&play.show());
 }
 
 #[test]
