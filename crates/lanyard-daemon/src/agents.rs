@@ -5,10 +5,14 @@
 
 mod acp;
 mod calls;
+mod codex;
+mod command;
 mod desk;
 pub(crate) mod driver;
 mod judge;
 mod pen;
+#[cfg(test)]
+mod played;
 mod recover;
 mod runner;
 pub mod settings;
