@@ -9,7 +9,8 @@ use crate::session::event::{
 };
 use crate::session::guidance::NoteStatus;
 use crate::session::observe_run::{
-    gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready, run_started, snapshot,
+    daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready, run_started,
+    snapshot,
 };
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
 use crate::session::signal::Signal;
@@ -21,7 +22,7 @@ use crate::text::{NAME_CHARS_MAX, cut, shallow};
 #[must_use]
 pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> {
     match signal {
-        Signal::DaemonRestarted => work_ended(session, "the daemon restarted and the turn's work was gone"),
+        Signal::DaemonRestarted => daemon_restarted(session),
         Signal::Quiet { for_ms } => quiet(session, *for_ms, &rules.staleness),
         Signal::WorkEnded { channel } => work_ended(session, channel),
         Signal::RunEnded { run, how, cause, reason, receipt } => {
@@ -121,8 +122,8 @@ fn quiet(session: &Session, for_ms: u64, staleness: &Staleness) -> Vec<Event> {
     }
 }
 
-/// Confirms a stop or a cancel. Without either, a turn's work that ended by itself was lost.
-fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
+/// Confirms a cancel, and a stop where no process is left. Without either, a turn's work that ended by itself was lost.
+pub(super) fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
     if session.state.is_ended() || session.deleted {
         return Vec::new();
     }
@@ -131,7 +132,7 @@ fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
             interrupted(session, InterruptCause::User, Some(channel))
         }
         Some(_) => interrupted(session, InterruptCause::Crash, Some(channel)),
-        None if session.stop.is_some() => vec![stopped(session)],
+        None if session.stop.is_some() && session.live_run().is_none() => vec![stopped(session)],
         None => Vec::new(),
     }
 }

@@ -164,6 +164,10 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::AlreadyLinked { parent },
         Refusal::HasChildren { children: 2 },
         Refusal::ForkAhead { head: 7 },
+        Refusal::NoSuchGate { gate: gate_id(1) },
+        Refusal::NoSuchOption { option: "maybe".into(), known: texts(&["yes", "no"]) },
+        Refusal::GateAnswered { gate: gate_id(1), option: "no".into() },
+        Refusal::GateVoid { gate: gate_id(1), why: "the turn ended".into() },
     ];
     for refusal in &all {
         // A new refusal does not compile before it stands here, and above.
@@ -191,7 +195,11 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::Cycle { .. }
             | Refusal::AlreadyLinked { .. }
             | Refusal::HasChildren { .. }
-            | Refusal::ForkAhead { .. } => {}
+            | Refusal::ForkAhead { .. }
+            | Refusal::NoSuchGate { .. }
+            | Refusal::NoSuchOption { .. }
+            | Refusal::GateAnswered { .. }
+            | Refusal::GateVoid { .. } => {}
         }
     }
     all
