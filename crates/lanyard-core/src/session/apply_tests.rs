@@ -306,7 +306,9 @@ mod illegal_events {
             guidance.delivered
             guidance.settled
             command.refused
-            signal.unexpected"#]]
+            signal.unexpected
+            context.snapshot
+            context.snapshot_skipped"#]]
         .assert_eq(&fitting.join("\n"));
     }
 
@@ -754,18 +756,19 @@ mod the_view {
               "aliases": [],
               "memory_mode": "session_only",
               "created_at": "2026-11-15T08:00:00.000Z",
-              "last_activity_at": "2026-11-15T08:00:06.000Z",
-              "last_seq": 8,
+              "last_activity_at": "2026-11-15T08:00:09.000Z",
+              "last_seq": 11,
               "turns": 1,
               "active_turn": {
                 "id": "turn#1",
                 "prompt_hash": "c0e199065eef9b207692f6ae9db665a4",
+                "seq": 2,
                 "started_at": "2026-11-15T08:00:01.000Z",
                 "cancel_requested": false
               },
               "stop": {
                 "level": 1,
-                "requested_at": "2026-11-15T08:00:06.000Z",
+                "requested_at": "2026-11-15T08:00:09.000Z",
                 "by": {
                   "kind": "operator",
                   "name": "ann"
@@ -783,6 +786,70 @@ mod the_view {
                   "status": "pending"
                 }
               ],
+              "run": {
+                "id": "run#1",
+                "number": 1,
+                "phase": "ready",
+                "cursor": 812,
+                "turns": 1,
+                "info": {
+                  "name": "scripted",
+                  "version": "1.2.3",
+                  "protocol": "acp 1"
+                },
+                "capabilities": {
+                  "load": true,
+                  "resume": false,
+                  "fork": false,
+                  "list": false,
+                  "close": false,
+                  "cancel": true,
+                  "steer": false,
+                  "compact": false,
+                  "children": false,
+                  "permissions": true,
+                  "images": false,
+                  "mcp_stdio": false,
+                  "mcp_http": false,
+                  "mcp_sse": false
+                }
+              },
+              "native": "thread-7",
+              "gates": [
+                {
+                  "id": "gate#1",
+                  "run": "run#1",
+                  "kind": "permission",
+                  "title": "Run the tests",
+                  "call": "c1",
+                  "detail": {
+                    "command": "cargo test"
+                  },
+                  "options": [
+                    {
+                      "id": "yes",
+                      "name": "Allow",
+                      "kind": "allow_once"
+                    },
+                    {
+                      "id": "yes-all",
+                      "name": "Always",
+                      "kind": "allow_always"
+                    },
+                    {
+                      "id": "no",
+                      "name": "Reject",
+                      "kind": "reject_once"
+                    }
+                  ],
+                  "request": "1",
+                  "opened_at": "2026-11-15T08:00:08.000Z",
+                  "status": {
+                    "name": "open"
+                  }
+                }
+              ],
+              "snapshots": 0,
               "last_tool_call": {
                 "tool": "bash",
                 "at": "2026-11-15T08:00:02.000Z",
@@ -883,19 +950,21 @@ mod the_wire {
             {"type":"session.ended","data":{"how":"failed","reason":"r"}}
             {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"]}}
             {"type":"turn.cancel_requested","data":{"turn":"turn#1","reason":"r","forced":true}}
-            {"type":"turn.finished","data":{"turn":"turn#1","outcome":"refused"}}
+            {"type":"turn.finished","data":{"turn":"turn#1","outcome":"refused","reason":"not allowed to"}}
             {"type":"turn.interrupted","data":{"turn":"turn#1","cause":"host_lost","reason":"r"}}
             {"type":"context.anchors_set","data":{"anchors":["a"]}}
             {"type":"context.compacted","data":{"size_before":9,"size_after":1,"anchors_survived":[],"anchors_lost":[],"nth":1,"checkpoint":1}}
             {"type":"context.checkpoint","data":{"position":1,"reason":"risky_tool"}}
             {"type":"context.issue_seen","data":{"hash":"h","score":0.1}}
-            {"type":"context.error_seen","data":{"hash":"h"}}
+            {"type":"context.error_seen","data":{"hash":"h","text":"no space left"}}
             {"type":"context.stalled","data":{"kind":"issue","hash":"h","repeats":3}}
             {"type":"message","data":{"role":"user","text":"hi"}}
             {"type":"thought","data":{"text":"hm"}}
             {"type":"tool.called","data":{"call":"c","tool":"t","arguments":{"a":[1,null]}}}
             {"type":"tool.returned","data":{"call":"c","is_error":true,"content":"no"}}
             {"type":"usage.reported","data":{"input_tokens":1,"output_tokens":2,"context_tokens":3}}
+            {"type":"plan.updated","data":{"entries":[{"text":"find the fault","status":"completed"},{"text":"mend it","status":"in_progress"},{"text":"run the tests","status":"pending"}]}}
+            {"type":"file.changed","data":{"path":"src/lib.rs","added":3,"removed":1}}
             {"type":"stop.requested","data":{"level":1,"reason":"r"}}
             {"type":"stop.raised","data":{"from":1,"to":2,"reason":"r"}}
             {"type":"stop.withdrawn","data":{"reason":"r"}}
@@ -903,7 +972,17 @@ mod the_wire {
             {"type":"guidance.delivered","data":{"notes":["note#1"],"channel":"mcp"}}
             {"type":"guidance.settled","data":{"notes":["note#1"],"how":"acknowledged"}}
             {"type":"command.refused","data":{"command":"stop","code":"c","state":"idle"}}
-            {"type":"signal.unexpected","data":{"signal":"said","state":"idle"}}"#]].assert_eq(&short_ids(&lines.join("\n")));
+            {"type":"signal.unexpected","data":{"signal":"said","state":"idle"}}
+            {"type":"run.started","data":{"run":"run#1","number":1,"agent":"executor","driver":"acp","mirrored":true}}
+            {"type":"run.ready","data":{"run":"run#1","native":"thread-7","info":{"name":"scripted","version":"1.2.3","protocol":"acp 1"},"capabilities":{"load":true,"resume":false,"fork":false,"list":false,"close":false,"cancel":true,"steer":false,"compact":false,"children":false,"permissions":true,"images":false,"mcp_stdio":false,"mcp_http":false,"mcp_sse":false},"continuity":"native","history":12}}
+            {"type":"run.adopted","data":{"run":"run#1"}}
+            {"type":"run.ended","data":{"run":"run#1","how":{"kind":"signalled","signal":9},"reason":"the session was terminated","receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}]}}}
+            {"type":"run.wanted","data":{"ways":["native","replay","preamble"]}}
+            {"type":"gate.opened","data":{"gate":"gate#1","run":"run#1","kind":"permission","title":"Run the tests","call":"c1","detail":{"command":"cargo test"},"options":[{"id":"yes","name":"Allow","kind":"allow_once"},{"id":"yes-all","name":"Always","kind":"allow_always"},{"id":"no","name":"Reject","kind":"reject_once"}],"request":"7"}}
+            {"type":"gate.answered","data":{"gate":"gate#1","option":"no","message":"not on main"}}
+            {"type":"gate.withdrawn","data":{"gate":"gate#1","why":"the turn ended"}}
+            {"type":"context.snapshot","data":{"name":"stop-41","commit":"9fceb02d0ae598e95dc970b74767f19372d61af8","reason":"stop","files_changed":2}}
+            {"type":"context.snapshot_skipped","data":{"code":"no_git","why":"the workspace is no git repository"}}"#]].assert_eq(&short_ids(&lines.join("\n")));
     }
 
     /// `{seq, session, at, actor, cause, type, data}`.
@@ -1111,6 +1190,7 @@ mod the_wire {
                 "memory_mode": "session_only"
               },
               "turns": 0,
+              "snapshots": 0,
               "compactions": 0,
               "refused_in_row": 0
             }"#]]

@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 
 use crate::id::WorkerId;
 use crate::policy::{Limits, MemoryMode, Overlong, Staleness};
-use crate::session::event::{ChangeEvent, Event, TurnOutcome};
+use crate::session::event::{ChangeEvent, Event, SnapshotReason, TurnOutcome};
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
     Given, HOUR, Input, MINUTE, add_alias, answer, archive, archived, asked, asked_again, born, cancel_asked,

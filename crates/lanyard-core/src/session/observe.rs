@@ -5,14 +5,14 @@ use crate::policy::{Rules, Staleness};
 use crate::session::decide::{checkpoint, void_gates};
 use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, Settled, TranscriptEvent,
-    TurnEvent,
+    TurnEvent, TurnOutcome,
 };
 use crate::session::guidance::NoteStatus;
 use crate::session::observe_run::{
     daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready, run_started,
     snapshot,
 };
-use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
+use crate::session::record::{ActiveTurn, REFUSED_IN_ROW_MAX, Session};
 use crate::session::signal::Signal;
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, State};
@@ -51,13 +51,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         ],
         Signal::TurnFinished { turn, outcome, reason } => match &session.turn {
             Some(running) if turn.is_none_or(|turn| turn == running.id) => {
-                if running.cancel_requested {
-                    interrupted(session, InterruptCause::User, Some("cancelled"))
-                } else {
-                    let reason = reason.as_deref().map(|reason| cut(reason, NAME_CHARS_MAX).0.to_owned());
-                    let finished = TurnEvent::Finished { turn: running.id, outcome: *outcome, reason };
-                    turn_over(session, finished.into(), CheckpointReason::TurnEnd)
-                }
+                turn_finished(session, running, *outcome, reason.as_deref())
             }
             Some(_) | None => unexpected(session, signal),
         },
@@ -135,6 +129,20 @@ pub(super) fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
         None if session.stop.is_some() && session.live_run().is_none() => vec![stopped(session)],
         None => Vec::new(),
     }
+}
+
+fn turn_finished(
+    session: &Session,
+    running: &ActiveTurn,
+    outcome: TurnOutcome,
+    reason: Option<&str>,
+) -> Vec<Event> {
+    if running.cancel_requested {
+        return interrupted(session, InterruptCause::User, Some("cancelled"));
+    }
+    let reason = reason.map(|reason| cut(reason, NAME_CHARS_MAX).0.to_owned());
+    let finished = TurnEvent::Finished { turn: running.id, outcome, reason };
+    turn_over(session, finished.into(), CheckpointReason::TurnEnd)
 }
 
 fn tool_called(session: &Session, call: &str, tool: &str, arguments: &serde_json::Value) -> Vec<Event> {

@@ -99,17 +99,11 @@ pub(super) fn run_ended(
     if session.state.is_ended() {
         return events;
     }
-    match &session.turn {
-        Some(turn) => {
-            let asked = turn.cancel_requested || session.stop.is_some();
-            match if asked { Some(InterruptCause::User) } else { cause } {
-                Some(cause) => events.extend(interrupted(session, cause, reason.as_deref())),
-                None => {
-                    events.extend(void_gates(session, "the agent's process ended"));
-                    return events;
-                }
-            }
-        }
+    let asked = session.stop.is_some() || session.turn.as_ref().is_some_and(|turn| turn.cancel_requested);
+    let cause = if asked { Some(InterruptCause::User) } else { cause };
+    match cause.filter(|_| session.turn.is_some()) {
+        Some(cause) => events.extend(interrupted(session, cause, reason.as_deref())),
+        // No turn runs, or the one that does waits for a further run. That one knows nothing of these questions.
         None => events.extend(void_gates(session, "the agent's process ended")),
     }
     // `interrupted` held the stop back where it saw a process of the session's own alive.
@@ -181,15 +175,15 @@ pub(super) fn snapshot(session: &Session, signal: &Signal) -> Vec<Event> {
     if session.deleted {
         return Vec::new();
     }
-    let said = |code: &str| session.snapshot_skipped.as_deref() == Some(short(code).as_str());
     if let Signal::SnapshotTaken { name, commit, reason, files_changed } = signal {
         let (name, commit, reason) = (short(name), short(commit), *reason);
         return vec![ContextEvent::Snapshot { name, commit, reason, files_changed: *files_changed }.into()];
     }
-    match signal {
-        Signal::SnapshotSkipped { code, why } if !said(code) => {
-            vec![ContextEvent::SnapshotSkipped { code: short(code), why: short(why) }.into()]
-        }
-        _ => Vec::new(),
+    let said = |code: &str| session.snapshot_skipped.as_deref() == Some(short(code).as_str());
+    if let Signal::SnapshotSkipped { code, why } = signal
+        && !said(code)
+    {
+        return vec![ContextEvent::SnapshotSkipped { code: short(code), why: short(why) }.into()];
     }
+    Vec::new()
 }

@@ -108,9 +108,9 @@ proptest! {
                 prop_assert_eq!(after.open_gates().count(), 0, "an ended session with an open gate");
             }
         }
-        let starts = given.log.iter().filter_map(|envelope| match &envelope.event {
-            Event::Run(RunEvent::Started { number, .. }) => Some(*number),
-            _ => None,
+        let starts = given.log.iter().filter_map(|envelope| {
+            let Event::Run(RunEvent::Started { number, .. }) = &envelope.event else { return None };
+            Some(*number)
         });
         prop_assert!(starts.eq(1..=given.session.run.as_ref().map_or(0, |run| run.number)));
     }

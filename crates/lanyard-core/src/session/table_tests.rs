@@ -148,7 +148,7 @@ fn situations() -> Vec<(&'static str, Given)> {
         ("between_turn, archived", noted_in(BetweenTurn).event(archived())),
         ("between_turn, deleted", noted_in(BetweenTurn).event(deleted())),
     ];
-    all.extend([
+    all.extend(vec![
         ("compacted", noted_in(Compacted)),
         ("compacted, stop 1", pending(Compacted)),
         ("interrupted", noted_in(Interrupted)),
@@ -182,6 +182,13 @@ type Columns = Vec<(&'static str, Input)>;
 
 /// The columns, by theme, so that each table fits a page.
 fn tables() -> Vec<(&'static str, Columns)> {
+    let mut all = work_tables();
+    all.extend(run_tables());
+    all.extend(other_tables());
+    all
+}
+
+fn work_tables() -> Vec<(&'static str, Columns)> {
     vec![
         (
             "TURNS",
@@ -205,6 +212,11 @@ fn tables() -> Vec<(&'static str, Columns)> {
                 ("daemon_restarted", daemon_restarted()),
             ],
         ),
+    ]
+}
+
+fn run_tables() -> Vec<(&'static str, Columns)> {
+    vec![
         (
             "RUNS",
             vec![
@@ -229,6 +241,11 @@ fn tables() -> Vec<(&'static str, Columns)> {
                 ("snapshot_skipped", snapshot_skipped("no_git")),
             ],
         ),
+    ]
+}
+
+fn other_tables() -> Vec<(&'static str, Columns)> {
+    vec![
         (
             "TIME AND PLACE",
             vec![

@@ -301,7 +301,7 @@ fn flags(session: &Session) -> String {
     }
     if let Some(run) = session.run.as_ref().filter(|run| run.is_live()) {
         let kind = if run.mirrored { "mirrored run" } else { "run" };
-        write!(text, ", {kind} {} {:?}", run.number, run.phase).unwrap();
+        write!(text, ", {kind} {} {}", run.number, format!("{:?}", run.phase).to_lowercase()).unwrap();
     }
     match session.open_gates().count() {
         0 => {}

@@ -9,6 +9,8 @@ fn a_question_opens_a_gate() {
         in_state(StateName::Executing).with_run(),
         gate_asked(1, 1),
         expect![[r#"
+            gate.opened call=c1 detail={command="cargo test"} gate=gate#1 kind=permission options=[{id=yes kind=allow_once name=Allow}, {id=yes-all kind=allow_always name=Always}, {id=no kind=reject_once name=Reject}] request=1 run=run#1 title="Run the tests"
+            executing, run 1 ready, open gates 1
         "#]],
     );
 }
@@ -20,6 +22,17 @@ fn a_question_asked_twice_opens_one_gate() {
         in_state(StateName::Executing).with_run(),
         [asked_again(1, 1, "7"), asked_again(2, 1, "7"), answer(1, "yes"), asked_again(3, 1, "7")],
         expect![[r#"
+            > gate_asked
+            gate.opened call=c1 detail={command="cargo test"} gate=gate#1 kind=permission options=[{id=yes kind=allow_once name=Allow}, {id=yes-all kind=allow_always name=Always}, {id=no kind=reject_once name=Reject}] request=7 run=run#1 title="Run the tests"
+            executing, run 1 ready, open gates 1
+            > gate_asked
+            executing, run 1 ready, open gates 1
+            > answer_gate
+            gate.answered gate=gate#1 option=yes
+            do AnswerGate { gate: gate#1 }
+            executing, run 1 ready
+            > gate_asked
+            executing, run 1 ready
         "#]],
     );
 }
@@ -30,6 +43,9 @@ fn another_question_opens_another_gate() {
         in_state(StateName::Executing).with_run().with_gate(1),
         [gate_asked(2, 1)],
         expect![[r#"
+            > gate_asked
+            gate.opened call=c1 detail={command="cargo test"} gate=gate#2 kind=permission options=[{id=yes kind=allow_once name=Allow}, {id=yes-all kind=allow_always name=Always}, {id=no kind=reject_once name=Reject}] request=2 run=run#1 title="Run the tests"
+            executing, run 1 ready, open gates 2
         "#]],
     );
 }
@@ -45,6 +61,9 @@ fn the_same_handle_in_another_run_is_another_question() {
         ]),
         [asked_again(2, 2, "1")],
         expect![[r#"
+            > gate_asked
+            gate.opened call=c1 detail={command="cargo test"} gate=gate#2 kind=permission options=[{id=yes kind=allow_once name=Allow}, {id=yes-all kind=allow_always name=Always}, {id=no kind=reject_once name=Reject}] request=1 run=run#2 title="Run the tests"
+            executing, run 2 ready, open gates 1
         "#]],
     );
 }
@@ -55,6 +74,8 @@ fn a_gate_outside_a_turn_is_unexpected() {
         in_state(StateName::BetweenTurn).with_run(),
         gate_asked(1, 1),
         expect![[r#"
+            signal.unexpected signal=gate_asked state=between_turn
+            between_turn, run 1 ready
         "#]],
     );
 }
@@ -66,6 +87,15 @@ fn a_gate_of_another_run_is_unexpected() {
         in_state(StateName::Executing).with_run(),
         [gate_asked(1, 2), run_ended(1, None), gate_asked(1, 1)],
         expect![[r#"
+            > gate_asked
+            signal.unexpected signal=gate_asked state=executing
+            executing, run 1 ready
+            > run_ended
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            executing
+            > gate_asked
+            signal.unexpected signal=gate_asked state=executing
+            executing
         "#]],
     );
 }
@@ -76,6 +106,8 @@ fn a_gate_of_an_ended_session_is_unexpected() {
         in_state(StateName::Completed),
         gate_asked(1, 1),
         expect![[r#"
+            signal.unexpected signal=gate_asked state=completed
+            completed
         "#]],
     );
 }
@@ -86,6 +118,8 @@ fn a_gate_that_is_there_is_not_opened_again() {
         in_state(StateName::Executing).with_run().with_gate(1),
         asked_again(1, 1, "another"),
         expect![[r#"
+            signal.unexpected signal=gate_asked state=executing
+            executing, run 1 ready, open gates 1
         "#]],
     );
 }
@@ -97,6 +131,9 @@ fn an_answer_is_passed_on() {
         in_state(StateName::Executing).with_run().with_gate(1),
         answer(1, "yes"),
         expect![[r#"
+            gate.answered gate=gate#1 option=yes
+            do AnswerGate { gate: gate#1 }
+            executing, run 1 ready
         "#]],
     );
 }
@@ -115,6 +152,9 @@ fn an_answer_may_have_a_message() {
         in_state(StateName::Executing).with_run().with_gate(1),
         answer_because(1, "no", "not on main\nplease"),
         expect![[r#"
+            gate.answered gate=gate#1 message="not on main\nplease" option=no
+            do AnswerGate { gate: gate#1 }
+            executing, run 1 ready
         "#]],
     );
 }
@@ -126,6 +166,14 @@ fn the_same_answer_again_changes_nothing() {
         in_state(StateName::Executing).with_run().with_gate(1),
         [answer(1, "yes"), answer(1, "yes"), answer(1, "allow")],
         expect![[r#"
+            > answer_gate
+            gate.answered gate=gate#1 option=yes
+            do AnswerGate { gate: gate#1 }
+            executing, run 1 ready
+            > answer_gate
+            executing, run 1 ready
+            > answer_gate
+            executing, run 1 ready
         "#]],
     );
 }
@@ -137,6 +185,16 @@ fn another_answer_is_refused() {
         in_state(StateName::Executing).with_run().with_gate(1),
         [answer(1, "yes"), answer(1, "no"), answer(1, "deny")],
         expect![[r#"
+            > answer_gate
+            gate.answered gate=gate#1 option=yes
+            do AnswerGate { gate: gate#1 }
+            executing, run 1 ready
+            > answer_gate
+            refused gate_already_answered: gate gate#1 was answered with `yes`; the first answer stands; nothing was changed
+            executing, run 1 ready
+            > answer_gate
+            refused gate_already_answered: gate gate#1 was answered with `yes`; the first answer stands; nothing was changed
+            executing, run 1 ready
         "#]],
     );
 }
@@ -147,6 +205,12 @@ fn an_answer_to_a_void_gate_is_refused() {
         in_state(StateName::Executing).with_run().with_gate(1),
         [gate_withdrawn("1"), answer(1, "yes")],
         expect![[r#"
+            > gate_withdrawn
+            gate.withdrawn gate=gate#1 why="the agent went on"
+            executing, run 1 ready
+            > answer_gate
+            refused gate_void: gate gate#1 is void: the agent went on; nobody waits for it any more; look at `lanyard show`
+            executing, run 1 ready
         "#]],
     );
 }
@@ -157,6 +221,8 @@ fn an_unknown_option_is_refused_with_those_there_are() {
         in_state(StateName::Executing).with_run().with_gate(1),
         answer(1, "maybe"),
         expect![[r#"
+            refused gate_option_unknown: the gate has no option `maybe`; it has yes, yes-all, no; choose one of those, or say `allow` or `deny`
+            executing, run 1 ready, open gates 1
         "#]],
     );
 }
@@ -167,6 +233,8 @@ fn a_gate_there_never_was_is_refused() {
         in_state(StateName::Executing).with_run().with_gate(1),
         answer(9, "yes"),
         expect![[r#"
+            refused gate_not_found: the session has no gate gate#9; list the gates that wait with `lanyard gates`
+            executing, run 1 ready, open gates 1
         "#]],
     );
 }
@@ -177,6 +245,9 @@ fn a_deleted_session_answers_nothing() {
         given([deleted()]),
         answer(1, "yes"),
         expect![[r#"
+            refused session_deleted: the session was deleted; create a new session
+            command.refused code=session_deleted command=answer_gate state=beginning
+            beginning, deleted
         "#]],
     );
 }
@@ -187,6 +258,8 @@ fn a_message_has_visible_characters() {
         in_state(StateName::Executing).with_run().with_gate(1),
         answer_because(1, "no", " \n"),
         expect![[r#"
+            refused field_empty: message is empty; give at least one visible character
+            executing, run 1 ready, open gates 1
         "#]],
     );
 }
@@ -201,6 +274,13 @@ fn a_message_of_exactly_the_limit_is_taken() {
             answer_because(1, "no", &"é".repeat(NAME_CHARS_MAX)),
         ],
         expect![[r#"
+            > answer_gate
+            refused field_too_long: message is longer than 1000 characters; shorten it; put long content into a file the agent can read
+            executing, run 1 ready, open gates 1
+            > answer_gate
+            gate.answered gate=gate#1 message=éééééééé…(1000 characters) option=no
+            do AnswerGate { gate: gate#1 }
+            executing, run 1 ready
         "#]],
     );
 }
@@ -224,7 +304,11 @@ fn words_choose_an_option_by_its_kind() {
             .collect();
         lines.push(format!("{kinds:?}: {}", chosen.join(", ")));
     }
-    expect![[r#""#]].assert_eq(&lines.join("\n"));
+    expect![[r#"
+        [Other, AllowOnce, AllowAlways, RejectOnce, RejectAlways]: "allow" allow_once, "always" allow_always, "deny" reject_once, "never" reject_always, "other" other, "Allow" -, "" -
+        [AllowOnce, RejectOnce]: "allow" allow_once, "always" -, "deny" reject_once, "never" -, "other" -, "Allow" -, "" -
+        [RejectAlways, AllowAlways]: "allow" allow_always, "always" allow_always, "deny" reject_always, "never" reject_always, "other" -, "Allow" -, "" -
+        [Other]: "allow" -, "always" -, "deny" -, "never" -, "other" other, "Allow" -, "" -"#]].assert_eq(&lines.join("\n"));
 }
 
 /// An agent may call its options what it likes.
@@ -242,6 +326,13 @@ fn an_agent_may_withdraw_its_question() {
         in_state(StateName::Executing).with_run().with_gate(1),
         [gate_withdrawn("1"), gate_withdrawn("1"), gate_withdrawn("nothing")],
         expect![[r#"
+            > gate_withdrawn
+            gate.withdrawn gate=gate#1 why="the agent went on"
+            executing, run 1 ready
+            > gate_withdrawn
+            executing, run 1 ready
+            > gate_withdrawn
+            executing, run 1 ready
         "#]],
     );
 }
@@ -252,6 +343,16 @@ fn the_end_of_the_turn_voids_its_gates() {
         in_state(StateName::Executing).with_run().with_gate(1).with_gate(2).after(answer(1, "yes")),
         [turn_finished(), answer(2, "yes"), answer(1, "yes")],
         expect![[r#"
+            > turn_finished
+            turn.finished outcome=completed turn=turn#1
+            context.checkpoint position=7 reason=turn_end
+            gate.withdrawn gate=gate#2 why="the turn ended"
+            executing -> between_turn, run 1 ready
+            > answer_gate
+            refused gate_void: gate gate#2 is void: the turn ended; nobody waits for it any more; look at `lanyard show`
+            between_turn, run 1 ready
+            > answer_gate
+            between_turn, run 1 ready
         "#]],
     );
 }
@@ -262,6 +363,10 @@ fn an_interrupted_turn_voids_its_gates() {
         in_state(StateName::Executing).with_run().with_gate(1),
         turn_lost(InterruptCause::Limit),
         expect![[r#"
+            turn.interrupted cause=limit turn=turn#1
+            context.checkpoint position=5 reason=interruption
+            gate.withdrawn gate=gate#1 why="the turn ended"
+            executing -> interrupted, run 1 ready
         "#]],
     );
 }
@@ -272,6 +377,15 @@ fn the_end_of_the_run_voids_its_gates() {
         in_state(StateName::Executing).with_run().with_gate(1),
         [run_ended(1, InterruptCause::Crash), answer(1, "yes")],
         expect![[r#"
+            > run_ended
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            turn.interrupted cause=crash turn=turn#1
+            context.checkpoint position=5 reason=interruption
+            gate.withdrawn gate=gate#1 why="the turn ended"
+            executing -> interrupted
+            > answer_gate
+            refused gate_void: gate gate#1 is void: the turn ended; nobody waits for it any more; look at `lanyard show`
+            interrupted
         "#]],
     );
 }
@@ -283,6 +397,9 @@ fn the_end_of_a_run_that_another_follows_voids_its_gates() {
         in_state(StateName::Executing).with_run().with_gate(1),
         run_ended(1, None),
         expect![[r#"
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            gate.withdrawn gate=gate#1 why="the agent's process ended"
+            executing
         "#]],
     );
 }
@@ -293,6 +410,12 @@ fn the_end_of_the_session_voids_its_gates() {
         in_state(StateName::Executing).with_run().with_gate(1),
         complete(),
         expect![[r#"
+            turn.finished outcome=completed turn=turn#1
+            context.checkpoint position=5 reason=turn_end
+            gate.withdrawn gate=gate#1 why="the session ended"
+            session.ended how=completed
+            do EndRun
+            executing -> between_turn -> completed, run 1 ready
         "#]],
     );
 }
@@ -303,6 +426,12 @@ fn a_failed_session_voids_its_gates() {
         in_state(StateName::Executing).with_run().with_gate(1),
         fail(),
         expect![[r#"
+            turn.finished outcome=failed turn=turn#1
+            context.checkpoint position=5 reason=turn_end
+            gate.withdrawn gate=gate#1 why="the session ended"
+            session.ended how=failed
+            do EndRun
+            executing -> between_turn -> failed, run 1 ready
         "#]],
     );
 }
@@ -313,6 +442,17 @@ fn a_stop_voids_its_gates_when_it_is_confirmed() {
         in_state(StateName::Executing).with_run().with_gate(1),
         [stop(), run_ended(1, None)],
         expect![[r#"
+            > stop
+            stop.requested level=1
+            do StopWork { level: Graceful, executing: true }
+            executing, stop 1, run 1 ready, open gates 1
+            > run_ended
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            turn.interrupted cause=user turn=turn#1
+            context.checkpoint position=6 reason=interruption
+            gate.withdrawn gate=gate#1 why="the turn ended"
+            session.ended how=stopped
+            executing -> interrupted -> stopped, stop 1
         "#]],
     );
 }
@@ -324,6 +464,11 @@ fn a_restart_that_finds_no_process_voids_its_gates() {
         in_state(StateName::Executing).with_run().with_gate(1),
         daemon_restarted(),
         expect![[r#"
+            run.ended how={kind=lost} reason="the daemon restarted and the turn's work was gone" receipt={} run=run#1
+            turn.interrupted cause=crash reason="the daemon restarted and the turn's work was gone" turn=turn#1
+            context.checkpoint position=5 reason=interruption
+            gate.withdrawn gate=gate#1 why="the turn ended"
+            executing -> interrupted
         "#]],
     );
 }
@@ -332,14 +477,26 @@ fn a_restart_that_finds_no_process_voids_its_gates() {
 #[test]
 fn no_more_than_sixty_four_gates_are_open() {
     let given =
-        in_state(StateName::Executing).with_run().after_each((1..=63).map(|gate| gate_asked(gate, 1)));
-    let options = "options=[{id=yes kind=allow_once name=Allow}, {id=yes-all kind=allow_always name=Always}, {id=no kind=reject_once name=Reject}] ";
-    let text = |given: &mut Given, gate| given.told(&gate_asked(gate, 1)).replace(options, "");
-    let mut given = given;
-    expect![[r#""#]].assert_eq(&text(&mut given, 64));
-    expect![[r#""#]].assert_eq(&text(&mut given, 65));
-    let mut given = given.after(answer(7, "no"));
-    expect![[r#""#]].assert_eq(&text(&mut given, 66));
+        in_state(StateName::Executing).with_run().after_each((1..=64).map(|gate| gate_asked(gate, 1)));
+    story(
+        given,
+        [gate_asked(65, 1), answer(7, "no"), gate_asked(65, 1), gate_asked(66, 1)],
+        expect![[r#"
+            > gate_asked
+            signal.unexpected signal=gate_asked state=executing
+            executing, run 1 ready, open gates 64
+            > answer_gate
+            gate.answered gate=gate#7 option=no
+            do AnswerGate { gate: gate#7 }
+            executing, run 1 ready, open gates 63
+            > gate_asked
+            gate.opened call=c1 detail={command="cargo test"} gate=gate#65 kind=permission options=[{id=yes kind=allow_once name=Allow}, {id=yes-all kind=allow_always name=Always}, {id=no kind=reject_once name=Reject}] request=65 run=run#1 title="Run the tests"
+            executing, run 1 ready, open gates 64
+            > gate_asked
+            signal.unexpected signal=gate_asked state=executing
+            executing, run 1 ready, open gates 64
+        "#]],
+    );
 }
 
 /// S1-B11: the record does not grow with the log, and a recent repeat is answered alike.
@@ -354,6 +511,15 @@ fn the_newest_thirty_two_settled_gates_are_kept() {
         given,
         [answer(10, "no"), answer(9, "no"), answer(1, "no")],
         expect![[r#"
+            > answer_gate
+            executing, run 1 ready, open gates 1
+            > answer_gate
+            refused gate_not_found: the session has no gate gate#9; list the gates that wait with `lanyard gates`
+            executing, run 1 ready, open gates 1
+            > answer_gate
+            gate.answered gate=gate#1 option=no
+            do AnswerGate { gate: gate#1 }
+            executing, run 1 ready
         "#]],
     );
 }
@@ -386,6 +552,12 @@ fn a_handle_that_is_too_long_is_unexpected() {
         in_state(StateName::Executing).with_run(),
         [asked(1, 1, question(&long)), asked(2, 1, strange)],
         expect![[r#"
+            > gate_asked
+            signal.unexpected signal=gate_asked state=executing
+            executing, run 1 ready
+            > gate_asked
+            signal.unexpected signal=gate_asked state=executing
+            executing, run 1 ready
         "#]],
     );
 }

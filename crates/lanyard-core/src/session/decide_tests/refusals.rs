@@ -133,7 +133,11 @@ fn the_codes_of_refusals() {
         link_cycle             recorded             sess#2 is the session itself or one of its descendants
         already_linked                              the session is already a child of sess#2
         has_children           recorded             2 live sessions are its children
-        fork_ahead_of_log                           the log ends at 7"#]]
+        fork_ahead_of_log                           the log ends at 7
+        gate_not_found                              the session has no gate gate#1
+        gate_option_unknown             bad request the gate has no option `maybe`; it has yes, no
+        gate_already_answered                       gate gate#1 was answered with `no`
+        gate_void                                   gate gate#1 is void: the turn ended"#]]
     .assert_eq(&short_ids(&lines.join("\n")));
 }
 

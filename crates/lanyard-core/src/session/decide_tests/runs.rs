@@ -9,6 +9,16 @@ fn the_first_run_of_a_turn() {
         in_state(StateName::Executing),
         [run_started(1), run_ready(1), turn_finished()],
         expect![[r#"
+            > run_started
+            run.started agent=executor driver=acp number=1 run=run#1
+            executing, run 1 starting
+            > run_ready
+            run.ready capabilities=[cancel, load, permissions] info={name=scripted protocol="acp 1" version=1.2.3} native=thread-7 run=run#1
+            executing, run 1 ready
+            > turn_finished
+            turn.finished outcome=completed turn=turn#1
+            context.checkpoint position=4 reason=turn_end
+            executing -> between_turn, run 1 ready
         "#]],
     );
 }
@@ -20,6 +30,15 @@ fn a_second_run_is_number_two() {
         in_state(StateName::BetweenTurn).with_run(),
         [run_ended(1, None), run_started(2), run_ready(2)],
         expect![[r#"
+            > run_ended
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            between_turn
+            > run_started
+            run.started agent=executor driver=acp number=2 run=run#2
+            between_turn, run 2 starting
+            > run_ready
+            run.ready capabilities=[cancel, load, permissions] info={name=scripted protocol="acp 1" version=1.2.3} native=thread-7 run=run#2
+            between_turn, run 2 ready
         "#]],
     );
 }
@@ -30,6 +49,8 @@ fn a_run_while_one_is_live_is_unexpected() {
         in_state(StateName::Executing).with_run(),
         run_started(2),
         expect![[r#"
+            signal.unexpected signal=run_started state=executing
+            executing, run 1 ready
         "#]],
     );
 }
@@ -41,6 +62,16 @@ fn a_run_told_of_twice_is_one_run() {
         in_state(StateName::Executing),
         [run_started(1), run_started(1), run_ready(1), run_ready(1)],
         expect![[r#"
+            > run_started
+            run.started agent=executor driver=acp number=1 run=run#1
+            executing, run 1 starting
+            > run_started
+            executing, run 1 starting
+            > run_ready
+            run.ready capabilities=[cancel, load, permissions] info={name=scripted protocol="acp 1" version=1.2.3} native=thread-7 run=run#1
+            executing, run 1 ready
+            > run_ready
+            executing, run 1 ready
         "#]],
     );
 }
@@ -51,6 +82,7 @@ fn a_run_that_was_over_does_not_start_again() {
         in_state(StateName::Executing).with_run().event(run_over(1)),
         run_started(1),
         expect![[r#"
+            executing
         "#]],
     );
 }
@@ -62,6 +94,12 @@ fn the_greeting_of_another_run_is_unexpected() {
         in_state(StateName::Executing).with_run(),
         [run_ready(2), run_adopted(2)],
         expect![[r#"
+            > run_ready
+            signal.unexpected signal=run_ready state=executing
+            executing, run 1 ready
+            > run_adopted
+            signal.unexpected signal=run_adopted state=executing
+            executing, run 1 ready
         "#]],
     );
 }
@@ -72,6 +110,12 @@ fn the_greeting_of_a_run_that_is_over_is_unexpected() {
         in_state(StateName::BetweenTurn).with_run().event(run_over(1)),
         [run_ready(1), run_adopted(1)],
         expect![[r#"
+            > run_ready
+            signal.unexpected signal=run_ready state=between_turn
+            between_turn
+            > run_adopted
+            signal.unexpected signal=run_adopted state=between_turn
+            between_turn
         "#]],
     );
 }
@@ -83,6 +127,13 @@ fn an_adopted_run_goes_on_exactly() {
         in_state(StateName::Executing).with_run(),
         [run_adopted(1), turn_finished()],
         expect![[r#"
+            > run_adopted
+            run.adopted run=run#1
+            executing, run 1 ready
+            > turn_finished
+            turn.finished outcome=completed turn=turn#1
+            context.checkpoint position=5 reason=turn_end
+            executing -> between_turn, run 1 ready
         "#]],
     );
 }
@@ -122,6 +173,16 @@ fn a_stop_with_a_live_run_waits_for_its_end() {
         given([started(1), stop_at(StopLevel::Graceful)]).with_run(),
         [turn_finished(), work_ended(), run_ended(1, None)],
         expect![[r#"
+            > turn_finished
+            turn.finished outcome=completed turn=turn#1
+            context.checkpoint position=5 reason=turn_end
+            executing -> between_turn, stop 1, run 1 ready
+            > work_ended
+            between_turn, stop 1, run 1 ready
+            > run_ended
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            session.ended how=stopped
+            between_turn -> stopped, stop 1
         "#]],
     );
 }
@@ -132,6 +193,11 @@ fn a_stop_with_a_live_run_is_confirmed_by_its_end_in_mid_turn() {
         given([started(1), stop_at(StopLevel::Terminated)]).with_run(),
         killed(1, InterruptCause::Crash),
         expect![[r#"
+            run.ended how={kind=signalled signal=9} reason="it did not heed TERM" receipt={} run=run#1
+            turn.interrupted cause=user reason="it did not heed TERM" turn=turn#1
+            context.checkpoint position=5 reason=interruption
+            session.ended how=stopped
+            executing -> interrupted -> stopped, stop 3
         "#]],
     );
 }
@@ -142,6 +208,14 @@ fn a_stop_with_a_live_run_is_not_confirmed_by_the_work_alone() {
         given([started(1), stop_at(StopLevel::Immediate)]).with_run(),
         [work_ended(), run_ended(1, None)],
         expect![[r#"
+            > work_ended
+            turn.interrupted cause=user reason=sigterm turn=turn#1
+            context.checkpoint position=5 reason=interruption
+            executing -> interrupted, stop 2, run 1 ready
+            > run_ended
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            session.ended how=stopped
+            interrupted -> stopped, stop 2
         "#]],
     );
 }
@@ -152,6 +226,14 @@ fn a_lost_turn_does_not_confirm_a_stop_while_its_run_lives() {
         given([started(1), stop_at(StopLevel::Graceful)]).with_run(),
         [turn_lost(InterruptCause::User), run_ended(1, None)],
         expect![[r#"
+            > turn_lost
+            turn.interrupted cause=user turn=turn#1
+            context.checkpoint position=5 reason=interruption
+            executing -> interrupted, stop 1, run 1 ready
+            > run_ended
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            session.ended how=stopped
+            interrupted -> stopped, stop 1
         "#]],
     );
 }
@@ -162,6 +244,16 @@ fn a_stop_at_rest_waits_for_the_run_too() {
         in_state(StateName::BetweenTurn).with_run(),
         [stop(), work_ended(), run_ended(1, None)],
         expect![[r#"
+            > stop
+            stop.requested level=1
+            do StopWork { level: Graceful, executing: false }
+            between_turn, stop 1, run 1 ready
+            > work_ended
+            between_turn, stop 1, run 1 ready
+            > run_ended
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            session.ended how=stopped
+            between_turn -> stopped, stop 1
         "#]],
     );
 }
@@ -173,6 +265,14 @@ fn the_end_of_a_run_after_a_withdrawn_stop() {
         given([started(1), stop_at(StopLevel::Graceful)]).with_run(),
         [withdraw_stop(), run_ended(1, InterruptCause::Crash)],
         expect![[r#"
+            > withdraw_stop
+            stop.withdrawn
+            executing, run 1 ready
+            > run_ended
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            turn.interrupted cause=crash turn=turn#1
+            context.checkpoint position=6 reason=interruption
+            executing -> interrupted
         "#]],
     );
 }
@@ -184,6 +284,15 @@ fn a_cancel_and_the_end_of_the_run_is_an_interruption_by_the_user() {
         in_state(StateName::Executing).with_run(),
         [cancel_turn(), killed(1, InterruptCause::Crash)],
         expect![[r#"
+            > cancel_turn
+            turn.cancel_requested forced=false turn=turn#1
+            do CancelWork { turn: turn#1, forced: false }
+            executing, cancel requested, run 1 ready
+            > run_ended
+            run.ended how={kind=signalled signal=9} reason="it did not heed TERM" receipt={} run=run#1
+            turn.interrupted cause=user reason="it did not heed TERM" turn=turn#1
+            context.checkpoint position=5 reason=interruption
+            executing -> interrupted
         "#]],
     );
 }
@@ -195,6 +304,10 @@ fn a_run_that_is_lost_interrupts_its_turn() {
         in_state(StateName::Executing).with_run(),
         run_ended_as(1, RunEnd::Lost, InterruptCause::Crash, Some("its supervisor died")),
         expect![[r#"
+            run.ended how={kind=lost} reason="its supervisor died" receipt={} run=run#1
+            turn.interrupted cause=crash reason="its supervisor died" turn=turn#1
+            context.checkpoint position=4 reason=interruption
+            executing -> interrupted
         "#]],
     );
 }
@@ -205,6 +318,10 @@ fn a_run_that_ran_out_of_time_says_so() {
         in_state(StateName::Executing).with_run(),
         run_ended_as(1, RunEnd::Signalled { signal: 15 }, InterruptCause::Timeout, Some("10 min")),
         expect![[r#"
+            run.ended how={kind=signalled signal=15} reason="10 min" receipt={} run=run#1
+            turn.interrupted cause=timeout reason="10 min" turn=turn#1
+            context.checkpoint position=4 reason=interruption
+            executing -> interrupted
         "#]],
     );
 }
@@ -216,6 +333,10 @@ fn a_machine_that_was_started_anew_lost_the_host() {
         in_state(StateName::Executing).with_run(),
         run_ended_as(1, RunEnd::HostLost, InterruptCause::HostLost, Some("the machine was started anew")),
         expect![[r#"
+            run.ended how={kind=host_lost} reason="the machine was started anew" receipt={} run=run#1
+            turn.interrupted cause=host_lost reason="the machine was started anew" turn=turn#1
+            context.checkpoint position=4 reason=interruption
+            executing -> interrupted
         "#]],
     );
 }
@@ -233,6 +354,22 @@ fn a_turn_waits_for_a_further_run_when_no_cause_is_given() {
             turn_finished(),
         ],
         expect![[r#"
+            > run_started
+            run.started agent=executor driver=acp number=1 run=run#1
+            executing, run 1 starting
+            > run_ended
+            run.ended how={code=resume_refused kind=not_started} receipt={} run=run#1
+            executing
+            > run_started
+            run.started agent=executor driver=acp number=2 run=run#2
+            executing, run 2 starting
+            > run_ready
+            run.ready capabilities=[cancel, load, permissions] info={name=scripted protocol="acp 1" version=1.2.3} native=thread-7 run=run#2
+            executing, run 2 ready
+            > turn_finished
+            turn.finished outcome=completed turn=turn#1
+            context.checkpoint position=6 reason=turn_end
+            executing -> between_turn, run 2 ready
         "#]],
     );
 }
@@ -243,6 +380,10 @@ fn a_turn_that_was_cancelled_waits_for_no_further_run() {
         given([started(1), cancel_asked(1)]).with_run(),
         run_ended(1, None),
         expect![[r#"
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            turn.interrupted cause=user turn=turn#1
+            context.checkpoint position=5 reason=interruption
+            executing -> interrupted
         "#]],
     );
 }
@@ -253,6 +394,8 @@ fn the_end_of_a_run_between_turns_changes_no_state() {
         in_state(StateName::BetweenTurn).with_run(),
         run_ended(1, InterruptCause::Crash),
         expect![[r#"
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            between_turn
         "#]],
     );
 }
@@ -263,6 +406,13 @@ fn a_run_that_ended_twice_ended_once() {
         in_state(StateName::Executing).with_run(),
         [run_ended(1, InterruptCause::Crash), run_ended(1, InterruptCause::Crash)],
         expect![[r#"
+            > run_ended
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            turn.interrupted cause=crash turn=turn#1
+            context.checkpoint position=4 reason=interruption
+            executing -> interrupted
+            > run_ended
+            interrupted
         "#]],
     );
 }
@@ -274,6 +424,7 @@ fn the_end_of_another_run_says_nothing() {
         in_state(StateName::Executing).with_run(),
         run_ended(9, InterruptCause::Crash),
         expect![[r#"
+            executing, run 1 ready
         "#]],
     );
 }
@@ -285,6 +436,8 @@ fn the_end_of_a_run_comes_with_its_receipt() {
         in_state(StateName::BetweenTurn).with_run(),
         with_receipt(1),
         expect![[r#"
+            run.ended how={kind=signalled signal=9} receipt={processes=[{by=KILL name=agent pid=4711}, {name=sleep pid=4712}] tried=[{after_ms=0 channel=agent}, {after_ms=5000 channel=term}, {after_ms=7000 channel=kill}]} run=run#1
+            between_turn
         "#]],
     );
 }
@@ -295,6 +448,10 @@ fn a_mirrored_session_is_stopped_when_its_turn_ends() {
         given([started(1), stop_at(StopLevel::Graceful)]).with_mirrored_run(),
         turn_lost(InterruptCause::User),
         expect![[r#"
+            turn.interrupted cause=user turn=turn#1
+            context.checkpoint position=4 reason=interruption
+            session.ended how=stopped
+            executing -> interrupted -> stopped, stop 1, mirrored run 1 starting
         "#]],
     );
 }
@@ -305,6 +462,11 @@ fn a_mirrored_session_is_stopped_once_when_its_run_ends() {
         given([started(1), stop_at(StopLevel::Graceful)]).with_mirrored_run(),
         run_ended(1, InterruptCause::Crash),
         expect![[r#"
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            turn.interrupted cause=user turn=turn#1
+            context.checkpoint position=4 reason=interruption
+            session.ended how=stopped
+            executing -> interrupted -> stopped, stop 1
         "#]],
     );
 }
@@ -315,6 +477,9 @@ fn a_mirrored_session_at_rest_is_stopped_when_its_run_ends() {
         given([started(1)]).with_mirrored_run().after_each([turn_finished(), stop()]),
         run_ended(1, InterruptCause::Crash),
         expect![[r#"
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            session.ended how=stopped
+            between_turn -> stopped, stop 1
         "#]],
     );
 }
@@ -325,6 +490,17 @@ fn a_mirrored_run_is_counted_like_any_other() {
         in_state(StateName::Executing),
         [mirrored_run_started(1), complete(), run_ended(1, None)],
         expect![[r#"
+            > run_started
+            run.started agent=executor driver=acp mirrored=true number=1 run=run#1
+            executing, mirrored run 1 starting
+            > complete
+            turn.finished outcome=completed turn=turn#1
+            context.checkpoint position=3 reason=turn_end
+            session.ended how=completed
+            executing -> between_turn -> completed, mirrored run 1 starting
+            > run_ended
+            run.ended how={code=0 kind=exited} receipt={} run=run#1
+            completed
         "#]],
     );
 }
@@ -336,6 +512,15 @@ fn an_ended_session_records_the_end_of_its_run() {
         in_state(StateName::Executing).with_run(),
         [complete(), killed(1, InterruptCause::Crash)],
         expect![[r#"
+            > complete
+            turn.finished outcome=completed turn=turn#1
+            context.checkpoint position=4 reason=turn_end
+            session.ended how=completed
+            do EndRun
+            executing -> between_turn -> completed, run 1 ready
+            > run_ended
+            run.ended how={kind=signalled signal=9} reason="it did not heed TERM" receipt={} run=run#1
+            completed
         "#]],
     );
 }
@@ -346,6 +531,15 @@ fn an_ended_session_starts_no_run() {
         in_state(StateName::Completed),
         [run_started(1), run_ready(1), run_adopted(1)],
         expect![[r#"
+            > run_started
+            signal.unexpected signal=run_started state=completed
+            completed
+            > run_ready
+            signal.unexpected signal=run_ready state=completed
+            completed
+            > run_adopted
+            signal.unexpected signal=run_adopted state=completed
+            completed
         "#]],
     );
 }
@@ -356,16 +550,28 @@ fn a_deleted_session_says_nothing_of_its_run() {
         in_state(StateName::BetweenTurn).with_run(),
         [delete(0), run_ended(1, None), run_started(2)],
         expect![[r#"
+            > delete
+            session.deleted
+            do EndRun
+            between_turn, run 1 ready, deleted
+            > run_ended
+            between_turn, run 1 ready, deleted
+            > run_started
+            signal.unexpected signal=run_started state=between_turn
+            between_turn, run 1 ready, deleted
         "#]],
     );
 }
 
 #[test]
 fn a_session_put_away_lets_go_of_its_process() {
-    story(
+    check(
         in_state(StateName::BetweenTurn).with_run(),
-        [archive()],
+        archive(),
         expect![[r#"
+            session.archived
+            do EndRun
+            between_turn, run 1 ready, archived
         "#]],
     );
 }
@@ -376,6 +582,9 @@ fn a_session_that_starts_over_lets_go_of_its_process() {
         in_state(StateName::BetweenTurn).with_run(),
         reset(),
         expect![[r#"
+            session.reset
+            do EndRun
+            between_turn -> beginning, run 1 ready
         "#]],
     );
 }
@@ -386,6 +595,9 @@ fn another_agent_needs_another_process() {
         in_state(StateName::BetweenTurn).with_run(),
         migrate_to_agent("reviewer"),
         expect![[r#"
+            session.migrated from={owner=ann} reason="better at it" to={agent=reviewer owner=ann}
+            do EndRun
+            between_turn, run 1 ready
         "#]],
     );
 }
@@ -397,6 +609,8 @@ fn another_owner_keeps_the_process() {
         in_state(StateName::Executing).with_run(),
         migrate_to_owner("bob"),
         expect![[r#"
+            session.migrated from={owner=ann} reason="end of shift" to={owner=bob}
+            executing, run 1 ready
         "#]],
     );
 }
@@ -407,6 +621,18 @@ fn without_a_process_there_is_none_to_let_go_of() {
         in_state(StateName::BetweenTurn).with_run().event(run_over(1)),
         [archive(), unarchive(), reset(), complete()],
         expect![[r#"
+            > archive
+            session.archived
+            between_turn, archived
+            > unarchive
+            session.unarchived
+            between_turn
+            > reset
+            session.reset
+            between_turn -> beginning
+            > complete
+            session.ended how=completed
+            beginning -> completed
         "#]],
     );
 }
@@ -418,6 +644,17 @@ fn words_into_a_running_turn_are_passed_on() {
         in_state(StateName::Executing).with_run(),
         [guide(1, "left"), turn_finished(), guide(2, "right")],
         expect![[r#"
+            > guide
+            guidance.queued note=note#1 text=left
+            do Steer { note: note#1 }
+            executing, run 1 ready
+            > turn_finished
+            turn.finished outcome=completed turn=turn#1
+            context.checkpoint position=5 reason=turn_end
+            executing -> between_turn, run 1 ready
+            > guide
+            guidance.queued note=note#2 text=right
+            between_turn, run 1 ready
         "#]],
     );
 }
@@ -429,6 +666,16 @@ fn a_restart_that_finds_no_process_ends_the_run() {
         in_state(StateName::Executing).with_run(),
         [daemon_restarted(), daemon_restarted(), run_started(2)],
         expect![[r#"
+            > daemon_restarted
+            run.ended how={kind=lost} reason="the daemon restarted and the turn's work was gone" receipt={} run=run#1
+            turn.interrupted cause=crash reason="the daemon restarted and the turn's work was gone" turn=turn#1
+            context.checkpoint position=4 reason=interruption
+            executing -> interrupted
+            > daemon_restarted
+            interrupted
+            > run_started
+            run.started agent=executor driver=acp number=2 run=run#2
+            interrupted, run 2 starting
         "#]],
     );
 }
@@ -439,6 +686,9 @@ fn a_restart_that_finds_no_process_confirms_a_stop() {
         in_state(StateName::BetweenTurn).with_run().after(stop()),
         daemon_restarted(),
         expect![[r#"
+            run.ended how={kind=lost} reason="the daemon restarted and the turn's work was gone" receipt={} run=run#1
+            session.ended how=stopped
+            between_turn -> stopped, stop 1
         "#]],
     );
 }
@@ -449,6 +699,12 @@ fn a_plan_and_a_changed_file_are_part_of_the_transcript() {
         in_state(StateName::Executing).with_run(),
         [planned(&["look", "leap"]), file_changed("src/lib.rs")],
         expect![[r#"
+            > planned
+            plan.updated entries=[{status=in_progress text=look}, {status=in_progress text=leap}]
+            executing, run 1 ready
+            > file_changed
+            file.changed added=3 path=src/lib.rs
+            executing, run 1 ready
         "#]],
     );
 }
@@ -470,6 +726,9 @@ fn a_failed_turn_has_the_agents_words() {
         in_state(StateName::Executing),
         Signal::TurnFinished { turn: None, outcome: TurnOutcome::Failed, reason: Some("no credit".into()) },
         expect![[r#"
+            turn.finished outcome=failed reason="no credit" turn=turn#1
+            context.checkpoint position=2 reason=turn_end
+            executing -> between_turn
         "#]],
     );
 }

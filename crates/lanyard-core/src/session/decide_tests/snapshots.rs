@@ -9,6 +9,12 @@ fn a_snapshot_is_named_and_counted() {
         in_state(StateName::Executing),
         [snapshot_taken("turn-2"), snapshot_taken("turn-3")],
         expect![[r#"
+            > snapshot_taken
+            context.snapshot commit=9fceb02 files_changed=2 name=turn-2 reason=turn_start
+            executing
+            > snapshot_taken
+            context.snapshot commit=9fceb02 files_changed=2 name=turn-3 reason=turn_start
+            executing
         "#]],
     );
 }
@@ -25,8 +31,14 @@ fn snapshots_are_counted_in_the_record() {
 fn a_snapshot_of_an_ended_session_is_taken() {
     story(
         in_state(StateName::Stopped),
-        [snapshot_taken("stop-3"), snapshot_skipped("no_git")],
+        [stop_snapshot_taken(), snapshot_skipped("no_git")],
         expect![[r#"
+            > snapshot_taken
+            context.snapshot commit=9fceb02 files_changed=0 name=stop-3 reason=stop
+            stopped, stop 1
+            > snapshot_skipped
+            context.snapshot_skipped code=no_git why="the workspace cannot be kept"
+            stopped, stop 1
         "#]],
     );
 }
@@ -37,6 +49,10 @@ fn a_deleted_session_has_no_snapshots() {
         given([deleted()]),
         [snapshot_taken("turn-2"), snapshot_skipped("no_git")],
         expect![[r#"
+            > snapshot_taken
+            beginning, deleted
+            > snapshot_skipped
+            beginning, deleted
         "#]],
     );
 }
@@ -53,6 +69,16 @@ fn a_skipped_snapshot_is_said_once_per_code() {
             snapshot_skipped("too_large"),
         ],
         expect![[r#"
+            > snapshot_skipped
+            context.snapshot_skipped code=no_git why="the workspace cannot be kept"
+            executing
+            > snapshot_skipped
+            executing
+            > snapshot_skipped
+            context.snapshot_skipped code=too_large why="the workspace cannot be kept"
+            executing
+            > snapshot_skipped
+            executing
         "#]],
     );
 }
@@ -63,6 +89,15 @@ fn a_skipped_snapshot_after_one_that_was_taken_is_said_again() {
         in_state(StateName::Executing),
         [snapshot_skipped("no_git"), snapshot_taken("turn-2"), snapshot_skipped("no_git")],
         expect![[r#"
+            > snapshot_skipped
+            context.snapshot_skipped code=no_git why="the workspace cannot be kept"
+            executing
+            > snapshot_taken
+            context.snapshot commit=9fceb02 files_changed=2 name=turn-2 reason=turn_start
+            executing
+            > snapshot_skipped
+            context.snapshot_skipped code=no_git why="the workspace cannot be kept"
+            executing
         "#]],
     );
 }
@@ -82,6 +117,13 @@ fn a_snapshot_changes_no_state() {
         in_state(StateName::Idle),
         snapshot_taken("asked-4"),
         expect![[r#"
+            context.snapshot commit=9fceb02 files_changed=2 name=asked-4 reason=turn_start
+            idle
         "#]],
     );
+}
+
+fn stop_snapshot_taken() -> Input {
+    let (name, commit, reason) = ("stop-3".into(), "9fceb02".into(), SnapshotReason::Stop);
+    Signal::SnapshotTaken { name, commit, reason, files_changed: 0 }.into()
 }

@@ -177,7 +177,7 @@ pub(in crate::session) fn snapshot_taken(name: &str) -> Input {
 }
 
 pub(in crate::session) fn snapshot_skipped(code: &str) -> Input {
-    Signal::SnapshotSkipped { code: code.into(), why: "the workspace is no git repository".into() }.into()
+    Signal::SnapshotSkipped { code: code.into(), why: "the workspace cannot be kept".into() }.into()
 }
 
 /// A signal read from the first `to` bytes of a run's output.
