@@ -39,6 +39,7 @@ mod interruption;
 mod linking;
 mod refusals;
 mod resuming;
+mod run_ends;
 mod runs;
 mod shelving;
 mod snapshots;
@@ -77,4 +78,8 @@ fn check_made(made: Result<Event, Refusal>, expect: Expect) {
 
 fn refused(refusal: &Refusal) -> String {
     format!("refused {}: {refusal}; {}\n", refusal.code(), refusal.advice())
+}
+
+fn killed(run: u128, cause: InterruptCause) -> Input {
+    run_ended_as(run, RunEnd::Signalled { signal: 9 }, cause, Some("it did not heed TERM"))
 }
