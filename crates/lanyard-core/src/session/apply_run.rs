@@ -61,6 +61,8 @@ impl Session {
         let at = envelope.at;
         let (id, status) = match event {
             GateEvent::Opened { gate, run, question } => {
+                let asks = self.run.as_ref().is_some_and(|held| held.id == *run && held.is_live());
+                let legal = asks && self.turn.is_some() && self.gates.iter().all(|held| held.id != *gate);
                 self.gates.push(Gate {
                     id: *gate,
                     run: *run,
@@ -68,7 +70,7 @@ impl Session {
                     opened_at: at,
                     status: GateStatus::Open,
                 });
-                return !self.state.is_ended();
+                return legal;
             }
             GateEvent::Answered { gate, option, message } => {
                 let by = envelope.actor.clone();

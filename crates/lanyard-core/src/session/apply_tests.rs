@@ -10,20 +10,23 @@ use crate::id::WorkerId;
 use crate::policy::{MemoryMode, Staleness};
 use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Fork, Hands,
-    Opening, Role, Settled, TranscriptEvent, TurnEvent, TurnOutcome,
+    Opening, PlanEntry, PlanStatus, Role, Settled, SnapshotReason, TranscriptEvent, TurnEvent, TurnOutcome,
 };
 use crate::session::stall::StallKind;
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
-    Given, HOUR, MINUTE, add_alias, ann, archived, born, cancel_asked, cancel_turn, checkpoint, compacted,
-    complete, context_compacted, deleted, ended, finished, given, guidance_delivered, guide, in_state,
-    interrupted, interrupted_by, issue_seen, migrate_to_agent, note_id, noted, quiet, reset, said,
-    session_id, set_anchors, short_ids, start_turn, started, stop, stop_at, tool_called, tool_returned,
-    turn_finished, turn_id, usage, work_ended,
+    Given, HOUR, Input, MINUTE, add_alias, ann, answer, archived, born, cancel_asked, cancel_turn,
+    checkpoint, compacted, complete, context_compacted, daemon_restarted, deleted, ended, error_seen,
+    file_changed, finished, gate_asked, gate_id, gate_withdrawn, given, greeting, guidance_delivered, guide,
+    in_state, interrupted, interrupted_by, issue_seen, migrate_to_agent, mirrored_run_started, note_id,
+    noted, output, planned, question, quiet, receipt, reset, run_adopted, run_began, run_ended, run_id,
+    run_over, run_ready, run_started, said, session_id, set_anchors, short_ids, snapshot_skipped,
+    snapshot_taken, start_turn, started, stop, stop_at, tool_called, tool_returned, turn_finished, turn_id,
+    turn_lost, usage, work_ended,
 };
 use crate::session::{
-    ApplyError, Lifecycle, Lineage, NewSession, NoteStatus, Policy, Session, SessionView, Signal, State,
-    StateName, Status, StopLevel, replay, view,
+    ApplyError, Continuity, GateEvent, Lifecycle, Lineage, NewSession, NoteStatus, Policy, ResumeWay, RunEnd,
+    RunEvent, RunReady, Session, SessionView, Signal, State, StateName, Status, StopLevel, replay, view,
 };
 
 /// S0-24, S1-B08: a log that was damaged is found out, never believed and never a crash.
@@ -226,6 +229,65 @@ mod illegal_events {
         fits_not(&given([]), linked(Some(session_id(8))));
     }
 
+    /// One run at a time, and each has its number.
+    #[test]
+    fn a_run_that_does_not_follow_from_the_one_before() {
+        let numbered = |run, number| {
+            let (agent, driver) = ("executor".into(), "acp".into());
+            RunEvent::Started { run: run_id(run), number, agent, driver, mirrored: false }
+        };
+        fits_not(&given([]), numbered(1, 2));
+        fits_not(&given([run_began(1)]), numbered(2, 2));
+        let over = given([run_began(1), run_over(1)]);
+        fits_not(&over, numbered(2, 1));
+        assert!(apply(&over, numbered(2, 2)).is_ok());
+    }
+
+    /// S4-B01: what another run did is not what this one did.
+    #[test]
+    fn the_life_of_another_run() {
+        let ready = |run| RunEvent::Ready(Box::new(greeting(run)));
+        let live = given([run_began(1)]);
+        for wrong in [ready(2), RunEvent::Adopted { run: run_id(2) }] {
+            fits_not(&live, wrong);
+        }
+        fits_not(&live, run_over(2));
+        let over = given([run_began(1), run_over(1)]);
+        for wrong in [ready(1), RunEvent::Adopted { run: run_id(1) }] {
+            fits_not(&over, wrong);
+        }
+        fits_not(&over, run_over(1));
+    }
+
+    #[test]
+    fn a_gate_that_nobody_can_wait_at() {
+        let opened = |gate, run| {
+            let question = Box::new(question("7"));
+            GateEvent::Opened { gate: gate_id(gate), run: run_id(run), question }
+        };
+        let live = in_state(StateName::Executing).with_run();
+        assert!(apply(&live, opened(1, 1)).is_ok());
+        fits_not(&live, opened(1, 2));
+        fits_not(&live.clone().with_gate(1), opened(1, 1));
+        fits_not(&in_state(StateName::BetweenTurn).with_run(), opened(1, 1));
+        fits_not(&in_state(StateName::Executing), opened(1, 1));
+        fits_not(&live.event(run_over(1)), opened(1, 1));
+    }
+
+    /// The first answer wins.
+    #[test]
+    fn a_gate_settled_twice() {
+        let answered = || GateEvent::Answered { gate: gate_id(1), option: "yes".into(), message: None };
+        let withdrawn = || GateEvent::Withdrawn { gate: gate_id(1), why: "x".into() };
+        let open = in_state(StateName::Executing).with_run().with_gate(1);
+        for first in [Event::from(answered()), withdrawn().into()] {
+            let settled = open.clone().event(first);
+            fits_not(&settled, answered());
+            fits_not(&settled, withdrawn());
+        }
+        fits_not(&in_state(StateName::Executing).with_run(), answered());
+    }
+
     /// After the end only notes in the margin: names, the shelf, deletion, guidance settled, what was refused.
     #[test]
     fn almost_anything_after_the_end() {
@@ -244,7 +306,9 @@ mod illegal_events {
             guidance.delivered
             guidance.settled
             command.refused
-            signal.unexpected"#]]
+            signal.unexpected
+            context.snapshot
+            context.snapshot_skipped"#]]
         .assert_eq(&fitting.join("\n"));
     }
 
@@ -430,6 +494,53 @@ mod the_record {
         assert_eq!(given.session.guidance[0].status, NoteStatus::Delivered);
     }
 
+    /// S0-24: how much of the agent's output has become events, so that after a crash nothing is read twice.
+    #[test]
+    fn the_cursor_moves_forward_and_only_for_its_own_run() {
+        let cursor = |given: &Given| given.session.run.as_ref().unwrap().cursor;
+        let given = in_state(StateName::Executing).with_run().after(output(1, 100, said("a")));
+        assert_eq!(cursor(&given), 100);
+        let given = given.after_each([output(1, 40, said("b")), output(9, 900, said("c")), said("d")]);
+        assert_eq!(cursor(&given), 100);
+        let given = given.after(output(1, 250, tool_called("c1", "bash")));
+        assert_eq!(cursor(&given), 250);
+        let over = given.after(output(1, 300, run_ended(1, InterruptCause::Crash)));
+        assert_eq!(cursor(&over), 300);
+        assert_eq!(cursor(&over.after(run_started(2))), 0);
+    }
+
+    #[test]
+    fn output_before_any_run_moves_nothing() {
+        assert_eq!(in_state(StateName::Executing).after(output(1, 100, said("a"))).session.run, None);
+    }
+
+    /// A prompt may carry what only the first prompt of a run must.
+    #[test]
+    fn turns_of_a_run_are_counted_from_when_it_was_ready() {
+        let turns = |given: &Given| given.session.run.as_ref().unwrap().turns;
+        let given = given([]).after_each([start_turn(1), run_started(1), run_ready(1)]);
+        assert_eq!(turns(&given), 1);
+        let given = given.after_each([turn_finished(), start_turn(2)]);
+        assert_eq!(turns(&given), 2);
+        let given = given.after_each([turn_finished(), run_ended(1, None), run_started(2), run_ready(2)]);
+        assert_eq!(turns(&given), 0);
+        assert_eq!(turns(&given.after(start_turn(3))), 1);
+    }
+
+    #[test]
+    fn a_mirrored_run_is_not_the_sessions_own() {
+        let mirrored = in_state(StateName::Executing).after(mirrored_run_started(1)).session;
+        assert!(mirrored.run.as_ref().unwrap().is_live());
+        assert_eq!(mirrored.live_run(), None);
+    }
+
+    /// Where a turn began is where its prompt is.
+    #[test]
+    fn a_turn_knows_its_place_in_the_log() {
+        let given = given([noted(1)]).after(start_turn(1));
+        assert_eq!(given.session.turn.unwrap().seq, given.log.last().unwrap().seq);
+    }
+
     /// S0-B13: calls the running turn waits for.
     #[test]
     fn open_calls_belong_to_the_running_turn() {
@@ -610,6 +721,9 @@ mod the_view {
             usage(100, 20, Some(5_000)),
             guide(1, "left"),
             context_compacted(9_000, 1_000, &[]),
+            run_started(1),
+            run_ready(1),
+            output(1, 812, gate_asked(1, 1)),
             stop(),
         ]);
         expect![[r#"
@@ -642,18 +756,19 @@ mod the_view {
               "aliases": [],
               "memory_mode": "session_only",
               "created_at": "2026-11-15T08:00:00.000Z",
-              "last_activity_at": "2026-11-15T08:00:06.000Z",
-              "last_seq": 8,
+              "last_activity_at": "2026-11-15T08:00:09.000Z",
+              "last_seq": 11,
               "turns": 1,
               "active_turn": {
                 "id": "turn#1",
                 "prompt_hash": "c0e199065eef9b207692f6ae9db665a4",
+                "seq": 2,
                 "started_at": "2026-11-15T08:00:01.000Z",
                 "cancel_requested": false
               },
               "stop": {
                 "level": 1,
-                "requested_at": "2026-11-15T08:00:06.000Z",
+                "requested_at": "2026-11-15T08:00:09.000Z",
                 "by": {
                   "kind": "operator",
                   "name": "ann"
@@ -671,6 +786,70 @@ mod the_view {
                   "status": "pending"
                 }
               ],
+              "run": {
+                "id": "run#1",
+                "number": 1,
+                "phase": "ready",
+                "cursor": 812,
+                "turns": 1,
+                "info": {
+                  "name": "scripted",
+                  "version": "1.2.3",
+                  "protocol": "acp 1"
+                },
+                "capabilities": {
+                  "load": true,
+                  "resume": false,
+                  "fork": false,
+                  "list": false,
+                  "close": false,
+                  "cancel": true,
+                  "steer": false,
+                  "compact": false,
+                  "children": false,
+                  "permissions": true,
+                  "images": false,
+                  "mcp_stdio": false,
+                  "mcp_http": false,
+                  "mcp_sse": false
+                }
+              },
+              "native": "thread-7",
+              "gates": [
+                {
+                  "id": "gate#1",
+                  "run": "run#1",
+                  "kind": "permission",
+                  "title": "Run the tests",
+                  "call": "c1",
+                  "detail": {
+                    "command": "cargo test"
+                  },
+                  "options": [
+                    {
+                      "id": "yes",
+                      "name": "Allow",
+                      "kind": "allow_once"
+                    },
+                    {
+                      "id": "yes-all",
+                      "name": "Always",
+                      "kind": "allow_always"
+                    },
+                    {
+                      "id": "no",
+                      "name": "Reject",
+                      "kind": "reject_once"
+                    }
+                  ],
+                  "request": "1",
+                  "opened_at": "2026-11-15T08:00:08.000Z",
+                  "status": {
+                    "name": "open"
+                  }
+                }
+              ],
+              "snapshots": 0,
               "last_tool_call": {
                 "tool": "bash",
                 "at": "2026-11-15T08:00:02.000Z",
@@ -771,19 +950,21 @@ mod the_wire {
             {"type":"session.ended","data":{"how":"failed","reason":"r"}}
             {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"]}}
             {"type":"turn.cancel_requested","data":{"turn":"turn#1","reason":"r","forced":true}}
-            {"type":"turn.finished","data":{"turn":"turn#1","outcome":"refused"}}
+            {"type":"turn.finished","data":{"turn":"turn#1","outcome":"refused","reason":"not allowed to"}}
             {"type":"turn.interrupted","data":{"turn":"turn#1","cause":"host_lost","reason":"r"}}
             {"type":"context.anchors_set","data":{"anchors":["a"]}}
             {"type":"context.compacted","data":{"size_before":9,"size_after":1,"anchors_survived":[],"anchors_lost":[],"nth":1,"checkpoint":1}}
             {"type":"context.checkpoint","data":{"position":1,"reason":"risky_tool"}}
             {"type":"context.issue_seen","data":{"hash":"h","score":0.1}}
-            {"type":"context.error_seen","data":{"hash":"h"}}
+            {"type":"context.error_seen","data":{"hash":"h","text":"no space left"}}
             {"type":"context.stalled","data":{"kind":"issue","hash":"h","repeats":3}}
             {"type":"message","data":{"role":"user","text":"hi"}}
             {"type":"thought","data":{"text":"hm"}}
             {"type":"tool.called","data":{"call":"c","tool":"t","arguments":{"a":[1,null]}}}
             {"type":"tool.returned","data":{"call":"c","is_error":true,"content":"no"}}
             {"type":"usage.reported","data":{"input_tokens":1,"output_tokens":2,"context_tokens":3}}
+            {"type":"plan.updated","data":{"entries":[{"text":"find the fault","status":"completed"},{"text":"mend it","status":"in_progress"},{"text":"run the tests","status":"pending"}]}}
+            {"type":"file.changed","data":{"path":"src/lib.rs","added":3,"removed":1}}
             {"type":"stop.requested","data":{"level":1,"reason":"r"}}
             {"type":"stop.raised","data":{"from":1,"to":2,"reason":"r"}}
             {"type":"stop.withdrawn","data":{"reason":"r"}}
@@ -791,7 +972,17 @@ mod the_wire {
             {"type":"guidance.delivered","data":{"notes":["note#1"],"channel":"mcp"}}
             {"type":"guidance.settled","data":{"notes":["note#1"],"how":"acknowledged"}}
             {"type":"command.refused","data":{"command":"stop","code":"c","state":"idle"}}
-            {"type":"signal.unexpected","data":{"signal":"said","state":"idle"}}"#]].assert_eq(&short_ids(&lines.join("\n")));
+            {"type":"signal.unexpected","data":{"signal":"said","state":"idle"}}
+            {"type":"run.started","data":{"run":"run#1","number":1,"agent":"executor","driver":"acp","mirrored":true}}
+            {"type":"run.ready","data":{"run":"run#1","native":"thread-7","info":{"name":"scripted","version":"1.2.3","protocol":"acp 1"},"capabilities":{"load":true,"resume":false,"fork":false,"list":false,"close":false,"cancel":true,"steer":false,"compact":false,"children":false,"permissions":true,"images":false,"mcp_stdio":false,"mcp_http":false,"mcp_sse":false},"continuity":"native","history":12}}
+            {"type":"run.adopted","data":{"run":"run#1"}}
+            {"type":"run.ended","data":{"run":"run#1","how":{"kind":"signalled","signal":9},"reason":"the session was terminated","receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}]}}}
+            {"type":"run.wanted","data":{"ways":["native","replay","preamble"]}}
+            {"type":"gate.opened","data":{"gate":"gate#1","run":"run#1","kind":"permission","title":"Run the tests","call":"c1","detail":{"command":"cargo test"},"options":[{"id":"yes","name":"Allow","kind":"allow_once"},{"id":"yes-all","name":"Always","kind":"allow_always"},{"id":"no","name":"Reject","kind":"reject_once"}],"request":"7"}}
+            {"type":"gate.answered","data":{"gate":"gate#1","option":"no","message":"not on main"}}
+            {"type":"gate.withdrawn","data":{"gate":"gate#1","why":"the turn ended"}}
+            {"type":"context.snapshot","data":{"name":"stop-41","commit":"9fceb02d0ae598e95dc970b74767f19372d61af8","reason":"stop","files_changed":2}}
+            {"type":"context.snapshot_skipped","data":{"code":"no_git","why":"the workspace is no git repository"}}"#]].assert_eq(&short_ids(&lines.join("\n")));
     }
 
     /// `{seq, session, at, actor, cause, type, data}`.
@@ -819,6 +1010,10 @@ mod the_wire {
         .assert_eq(&serde_json::to_string_pretty(&envelope).unwrap());
         let seen = Envelope { cause: Some(Cause::Signal("turn_finished".into())), ..enclosed(finished(1)) };
         assert_eq!(json!(seen)["cause"], json!({ "signal": "turn_finished" }));
+        let read =
+            Envelope { cause: Some(Cause::Output { run: run_id(1), to: 812 }), ..enclosed(finished(1)) };
+        assert_eq!(json!(read)["cause"], json!({ "output": { "run": run_id(1), "to": 812 } }));
+        assert_eq!(serde_json::from_value::<Envelope>(json!(read)).unwrap(), read);
         assert_eq!(json!(enclosed(finished(1))).get("cause"), None);
     }
 
@@ -898,7 +1093,8 @@ mod the_wire {
     fn transcript_events_are_not_structural() {
         let loose: Vec<String> =
             samples().iter().filter(|event| !event.is_structural()).map(type_of).collect();
-        assert_eq!(loose, ["message", "thought", "tool.called", "tool.returned", "usage.reported"]);
+        expect!["message thought tool.called tool.returned usage.reported plan.updated file.changed"]
+            .assert_eq(&loose.join(" "));
     }
 
     /// Strange text travels unharmed.
@@ -946,6 +1142,15 @@ mod the_wire {
                     guide(1, "x"),
                     issue_seen("i", Some(0.1)),
                     context_compacted(9, 1, &[]),
+                    run_started(1),
+                    run_ready(1),
+                    gate_asked(1, 1),
+                    gate_asked(2, 1),
+                    answer(1, "deny"),
+                    gate_asked(3, 1),
+                    gate_withdrawn("3"),
+                    snapshot_taken("turn-1"),
+                    snapshot_skipped("no_git"),
                     cancel_turn(),
                     stop(),
                 ]);
@@ -985,6 +1190,7 @@ mod the_wire {
                 "memory_mode": "session_only"
               },
               "turns": 0,
+              "snapshots": 0,
               "compactions": 0,
               "refused_in_row": 0
             }"#]]
@@ -1000,7 +1206,7 @@ mod the_wire {
         );
         assert_eq!(
             read(r#"{"type":"turn_finished","outcome":"completed"}"#).unwrap(),
-            Signal::TurnFinished { turn: None, outcome: TurnOutcome::Completed },
+            Signal::TurnFinished { turn: None, outcome: TurnOutcome::Completed, reason: None },
         );
         assert!(
             read(r#"{"type":"said","role":"agent","text":"x","loud":true}"#).is_err(),
@@ -1010,12 +1216,44 @@ mod the_wire {
         assert!(read(r#"{"type":"said","role":"god","text":"x"}"#).is_err(), "an unknown role");
     }
 
-    /// A client that could send these could stop a session's clock.
+    /// A client that could send these could stop a session's clock, or speak for a process it does not own.
     #[test]
-    fn two_signals_are_for_lanyard_alone() {
-        assert!(Signal::DaemonRestarted.is_internal());
-        assert!(Signal::Quiet { for_ms: 1 }.is_internal());
-        assert!(!Signal::WorkEnded { channel: "x".into() }.is_internal());
+    fn some_signals_are_for_lanyard_alone() {
+        let internal = [
+            daemon_restarted(),
+            quiet(1),
+            run_started(1),
+            run_ready(1),
+            run_adopted(1),
+            run_ended(1, None),
+            gate_asked(1, 1),
+            gate_withdrawn("1"),
+            snapshot_taken("turn-1"),
+            snapshot_skipped("no_git"),
+        ];
+        let open = [
+            said("x"),
+            Signal::Thought { text: "x".into() }.into(),
+            tool_called("c", "t"),
+            tool_returned("c"),
+            usage(1, 2, None),
+            turn_finished(),
+            turn_lost(InterruptCause::Limit),
+            context_compacted(9, 1, &[]),
+            issue_seen("i", None),
+            error_seen("e"),
+            guidance_delivered(&[1]),
+            planned(&["x"]),
+            file_changed("x"),
+            work_ended(),
+        ];
+        let are = |inputs: &[Input], internal: bool| {
+            inputs
+                .iter()
+                .all(|input| matches!(input, Input::Signal(signal) if signal.is_internal() == internal))
+        };
+        assert!(are(&internal, true) && are(&open, false));
+        assert_eq!(internal.len() + open.len(), 24, "each signal there is");
     }
 }
 
@@ -1024,13 +1262,15 @@ fn samples() -> Vec<Event> {
     let mut events = change_samples();
     events.extend(work_samples());
     events.extend(control_samples());
+    events.extend(run_samples());
+    events.extend(gate_samples());
     let mut numbers: Vec<usize> = events.iter().map(number).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..EVENTS).collect::<Vec<_>>());
     events
 }
 
-const EVENTS: usize = 36;
+const EVENTS: usize = 48;
 
 fn number(event: &Event) -> usize {
     match event {
@@ -1062,6 +1302,8 @@ fn number(event: &Event) -> usize {
             ContextEvent::IssueSeen { .. } => 20,
             ContextEvent::ErrorSeen { .. } => 21,
             ContextEvent::Stalled { .. } => 22,
+            ContextEvent::Snapshot { .. } => 36,
+            ContextEvent::SnapshotSkipped { .. } => 37,
         },
         Event::Control(event) => match event {
             ControlEvent::StopRequested { .. } => 23,
@@ -1079,6 +1321,20 @@ fn number(event: &Event) -> usize {
             TranscriptEvent::ToolCalled { .. } => 33,
             TranscriptEvent::ToolReturned { .. } => 34,
             TranscriptEvent::UsageReported { .. } => 35,
+            TranscriptEvent::Planned { .. } => 38,
+            TranscriptEvent::FileChanged { .. } => 39,
+        },
+        Event::Run(event) => match event {
+            RunEvent::Started { .. } => 40,
+            RunEvent::Ready(_) => 41,
+            RunEvent::Adopted { .. } => 42,
+            RunEvent::Ended { .. } => 43,
+            RunEvent::Wanted { .. } => 44,
+        },
+        Event::Gate(event) => match event {
+            GateEvent::Opened { .. } => 45,
+            GateEvent::Answered { .. } => 46,
+            GateEvent::Withdrawn { .. } => 47,
         },
     }
 }
@@ -1135,13 +1391,18 @@ fn work_samples() -> Vec<Event> {
     vec![
         started.into(),
         TurnEvent::CancelRequested { turn: turn_id(1), reason: Some("r".into()), forced: true }.into(),
-        TurnEvent::Finished { turn: turn_id(1), outcome: TurnOutcome::Refused }.into(),
+        TurnEvent::Finished {
+            turn: turn_id(1),
+            outcome: TurnOutcome::Refused,
+            reason: Some("not allowed to".into()),
+        }
+        .into(),
         TurnEvent::Interrupted { turn: turn_id(1), cause, reason: Some("r".into()) }.into(),
         ContextEvent::AnchorsSet { anchors: vec!["a".into()] }.into(),
         compacted(9, 1),
         ContextEvent::Checkpoint { position: 1, reason: CheckpointReason::RiskyTool }.into(),
         ContextEvent::IssueSeen { hash: "h".into(), score: Some(0.1) }.into(),
-        ContextEvent::ErrorSeen { hash: "h".into() }.into(),
+        ContextEvent::ErrorSeen { hash: "h".into(), text: Some("no space left".into()) }.into(),
         ContextEvent::Stalled { kind: StallKind::Issue, hash: "h".into(), repeats: 3 }.into(),
         TranscriptEvent::Message { role: Role::User, text: "hi".into() }.into(),
         TranscriptEvent::Thought { text: "hm".into() }.into(),
@@ -1153,6 +1414,15 @@ fn work_samples() -> Vec<Event> {
         .into(),
         TranscriptEvent::ToolReturned { call: "c".into(), is_error: true, content: json!("no") }.into(),
         TranscriptEvent::UsageReported { input_tokens: 1, output_tokens: 2, context_tokens: Some(3) }.into(),
+        TranscriptEvent::Planned {
+            entries: vec![
+                PlanEntry { text: "find the fault".into(), status: PlanStatus::Completed },
+                PlanEntry { text: "mend it".into(), status: PlanStatus::InProgress },
+                PlanEntry { text: "run the tests".into(), status: PlanStatus::Pending },
+            ],
+        }
+        .into(),
+        TranscriptEvent::FileChanged { path: "src/lib.rs".into(), added: Some(3), removed: Some(1) }.into(),
     ]
 }
 
@@ -1169,6 +1439,35 @@ fn control_samples() -> Vec<Event> {
         ControlEvent::CommandRefused { command: "stop".into(), code: "c".into(), state: StateName::Idle }
             .into(),
         ControlEvent::SignalUnexpected { signal: "said".into(), state: StateName::Idle }.into(),
+    ]
+}
+
+fn run_samples() -> Vec<Event> {
+    let (agent, driver) = ("executor".into(), "acp".into());
+    let ready = RunReady { continuity: Some(Continuity::Native), history: Some(12), ..greeting(1) };
+    let (how, reason) = (RunEnd::Signalled { signal: 9 }, Some("the session was terminated".into()));
+    vec![
+        RunEvent::Started { run: run_id(1), number: 1, agent, driver, mirrored: true }.into(),
+        RunEvent::Ready(Box::new(ready)).into(),
+        RunEvent::Adopted { run: run_id(1) }.into(),
+        RunEvent::Ended { run: run_id(1), how, reason, receipt: receipt() }.into(),
+        RunEvent::Wanted { ways: vec![ResumeWay::Native, ResumeWay::Replay, ResumeWay::Preamble] }.into(),
+    ]
+}
+
+fn gate_samples() -> Vec<Event> {
+    let gate = gate_id(1);
+    let (name, commit) = ("stop-41".into(), "9fceb02d0ae598e95dc970b74767f19372d61af8".into());
+    vec![
+        GateEvent::Opened { gate, run: run_id(1), question: Box::new(question("7")) }.into(),
+        GateEvent::Answered { gate, option: "no".into(), message: Some("not on main".into()) }.into(),
+        GateEvent::Withdrawn { gate, why: "the turn ended".into() }.into(),
+        ContextEvent::Snapshot { name, commit, reason: SnapshotReason::Stop, files_changed: 2 }.into(),
+        ContextEvent::SnapshotSkipped {
+            code: "no_git".into(),
+            why: "the workspace is no git repository".into(),
+        }
+        .into(),
     ]
 }
 

@@ -181,6 +181,10 @@ fn withdraw_guidance(session: &Session, note: NoteId) -> Result<Vec<Event>, Refu
 fn answer(session: &Session, id: GateId, word: &str, message: Option<&str>) -> Result<Vec<Event>, Refusal> {
     if let Some(message) = message {
         body("message", message)?;
+        // It stays in the record with its gate.
+        if cut(message, NAME_CHARS_MAX).1 {
+            return Err(Refusal::TooLong { field: "message", max: NAME_CHARS_MAX, unit: "characters" });
+        }
     }
     let gate = session.gates.iter().find(|gate| gate.id == id).ok_or(Refusal::NoSuchGate { gate: id })?;
     let option = gate.question.choose(word).ok_or_else(|| {

@@ -7,19 +7,22 @@ use expect_test::{Expect, expect};
 
 use crate::id::WorkerId;
 use crate::policy::{Limits, MemoryMode, Overlong, Staleness};
-use crate::session::event::{ChangeEvent, Event, TurnOutcome};
+use crate::session::event::{ChangeEvent, Event, SnapshotReason, TurnOutcome};
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
-    Given, HOUR, Input, MINUTE, add_alias, archive, archived, born, cancel_asked, cancel_turn, check,
-    checkpoint, complete, context_compacted, daemon_restarted, delete, deleted, error_seen, event_line, fail,
-    given, given_created, guidance_delivered, guide, in_state, issue_seen, migrate_to_agent,
-    migrate_to_owner, note_id, noted, quiet, reset, said, session_id, set_anchors, short_ids, start_turn,
-    started, stop, stop_at, story, texts, tool_called, tool_returned, turn_finished, turn_finished_as,
-    turn_id, turn_lost, unarchive, usage, withdraw_guidance, withdraw_stop, work_ended,
+    Given, HOUR, Input, MINUTE, add_alias, answer, archive, archived, asked, asked_again, born, cancel_asked,
+    cancel_turn, check, checkpoint, complete, context_compacted, daemon_restarted, delete, deleted,
+    error_seen, event_line, fail, file_changed, gate_asked, gate_id, gate_withdrawn, given, given_created,
+    greeting, guidance_delivered, guide, in_state, issue_seen, migrate_to_agent, migrate_to_owner,
+    mirrored_run_started, note_id, noted, planned, question, quiet, receipt, reset, resume, run_adopted,
+    run_began, run_ended, run_ended_as, run_id, run_over, run_ready, run_started, said, session_id,
+    set_anchors, short_ids, snapshot_skipped, snapshot_taken, start_turn, started, stop, stop_at, story,
+    texts, tool_called, tool_returned, turn_finished, turn_finished_as, turn_id, turn_lost, unarchive, usage,
+    withdraw_guidance, withdraw_stop, work_ended,
 };
 use crate::session::{
-    Command, Lineage, LinkEvents, NewSession, Refusal, Session, Signal, StateName, StopLevel, create, fork,
-    link,
+    Command, Continuity, GateOption, GateStatus, Lineage, LinkEvents, NewSession, OptionKind, Question,
+    Refusal, ResumeWay, RunEnd, RunReady, Session, Signal, StateName, StopLevel, create, fork, link,
 };
 use crate::text::{BODY_BYTES_MAX, NAME_CHARS_MAX, content_hash};
 
@@ -29,12 +32,17 @@ mod compaction;
 mod creation;
 mod endings;
 mod forks;
+mod gates;
 mod guidance;
 mod hand_offs;
 mod interruption;
 mod linking;
 mod refusals;
+mod resuming;
+mod run_ends;
+mod runs;
 mod shelving;
+mod snapshots;
 mod staleness;
 mod stalls;
 mod stopping;
@@ -70,4 +78,8 @@ fn check_made(made: Result<Event, Refusal>, expect: Expect) {
 
 fn refused(refusal: &Refusal) -> String {
     format!("refused {}: {refusal}; {}\n", refusal.code(), refusal.advice())
+}
+
+fn killed(run: u128, cause: InterruptCause) -> Input {
+    run_ended_as(run, RunEnd::Signalled { signal: 9 }, cause, Some("it did not heed TERM"))
 }

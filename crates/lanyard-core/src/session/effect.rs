@@ -48,18 +48,31 @@ pub fn react(session: &Session, envelope: &Envelope) -> Option<Effect> {
         }
         Event::Gate(GateEvent::Answered { gate, .. }) => Some(Effect::AnswerGate { gate: *gate }),
         Event::Run(RunEvent::Wanted { ways }) => Some(Effect::Revive { ways: ways.clone() }),
-        Event::Change(
-            ChangeEvent::Ended { .. }
-            | ChangeEvent::Deleted { .. }
-            | ChangeEvent::Reset { .. }
-            | ChangeEvent::Archived {}
-            | ChangeEvent::Migrated { .. },
-        ) if session.live_run().is_some() => Some(Effect::EndRun),
+        Event::Change(event) if session.live_run().is_some() && lets_go(event) => Some(Effect::EndRun),
         Event::Control(_)
         | Event::Change(_)
         | Event::Context(_)
         | Event::Transcript(_)
         | Event::Run(_)
         | Event::Gate(_) => None,
+    }
+}
+
+/// Whether the session has no more use for the process that worked for it. A new owner keeps it, also in mid-turn.
+fn lets_go(event: &ChangeEvent) -> bool {
+    match event {
+        ChangeEvent::Ended { .. }
+        | ChangeEvent::Deleted { .. }
+        | ChangeEvent::Reset { .. }
+        | ChangeEvent::Archived {} => true,
+        ChangeEvent::Migrated { from, to, .. } => from.agent != to.agent || from.worker != to.worker,
+        ChangeEvent::Created(_)
+        | ChangeEvent::Linked { .. }
+        | ChangeEvent::ChildLinked { .. }
+        | ChangeEvent::ChildUnlinked { .. }
+        | ChangeEvent::AliasAdded { .. }
+        | ChangeEvent::Unarchived {}
+        | ChangeEvent::WentIdle { .. }
+        | ChangeEvent::WentStale { .. } => false,
     }
 }

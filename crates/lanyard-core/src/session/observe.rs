@@ -5,13 +5,14 @@ use crate::policy::{Rules, Staleness};
 use crate::session::decide::{checkpoint, void_gates};
 use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, Settled, TranscriptEvent,
-    TurnEvent,
+    TurnEvent, TurnOutcome,
 };
 use crate::session::guidance::NoteStatus;
 use crate::session::observe_run::{
-    gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready, run_started, snapshot,
+    daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready, run_started,
+    snapshot,
 };
-use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
+use crate::session::record::{ActiveTurn, REFUSED_IN_ROW_MAX, Session};
 use crate::session::signal::Signal;
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, State};
@@ -21,7 +22,7 @@ use crate::text::{NAME_CHARS_MAX, cut, shallow};
 #[must_use]
 pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> {
     match signal {
-        Signal::DaemonRestarted => work_ended(session, "the daemon restarted and the turn's work was gone"),
+        Signal::DaemonRestarted => daemon_restarted(session),
         Signal::Quiet { for_ms } => quiet(session, *for_ms, &rules.staleness),
         Signal::WorkEnded { channel } => work_ended(session, channel),
         Signal::RunEnded { run, how, cause, reason, receipt } => {
@@ -50,13 +51,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         ],
         Signal::TurnFinished { turn, outcome, reason } => match &session.turn {
             Some(running) if turn.is_none_or(|turn| turn == running.id) => {
-                if running.cancel_requested {
-                    interrupted(session, InterruptCause::User, Some("cancelled"))
-                } else {
-                    let reason = reason.as_deref().map(|reason| cut(reason, NAME_CHARS_MAX).0.to_owned());
-                    let finished = TurnEvent::Finished { turn: running.id, outcome: *outcome, reason };
-                    turn_over(session, finished.into(), CheckpointReason::TurnEnd)
-                }
+                turn_finished(session, running, *outcome, reason.as_deref())
             }
             Some(_) | None => unexpected(session, signal),
         },
@@ -121,8 +116,8 @@ fn quiet(session: &Session, for_ms: u64, staleness: &Staleness) -> Vec<Event> {
     }
 }
 
-/// Confirms a stop or a cancel. Without either, a turn's work that ended by itself was lost.
-fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
+/// Confirms a cancel, and a stop where no process is left. Without either, a turn's work that ended by itself was lost.
+pub(super) fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
     if session.state.is_ended() || session.deleted {
         return Vec::new();
     }
@@ -131,9 +126,23 @@ fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
             interrupted(session, InterruptCause::User, Some(channel))
         }
         Some(_) => interrupted(session, InterruptCause::Crash, Some(channel)),
-        None if session.stop.is_some() => vec![stopped(session)],
+        None if session.stop.is_some() && session.live_run().is_none() => vec![stopped(session)],
         None => Vec::new(),
     }
+}
+
+fn turn_finished(
+    session: &Session,
+    running: &ActiveTurn,
+    outcome: TurnOutcome,
+    reason: Option<&str>,
+) -> Vec<Event> {
+    if running.cancel_requested {
+        return interrupted(session, InterruptCause::User, Some("cancelled"));
+    }
+    let reason = reason.map(|reason| cut(reason, NAME_CHARS_MAX).0.to_owned());
+    let finished = TurnEvent::Finished { turn: running.id, outcome, reason };
+    turn_over(session, finished.into(), CheckpointReason::TurnEnd)
 }
 
 fn tool_called(session: &Session, call: &str, tool: &str, arguments: &serde_json::Value) -> Vec<Event> {

@@ -4,10 +4,10 @@
 use crate::id::{GateId, RunId};
 use crate::session::decide::void_gates;
 use crate::session::event::{ContextEvent, Event, PlanEntry, TranscriptEvent};
-use crate::session::gate::{GateEvent, OPEN_MAX, Question};
-use crate::session::observe::{interrupted, stopped, unexpected};
+use crate::session::gate::{Gate, GateEvent, OPEN_MAX, Question};
+use crate::session::observe::{interrupted, stopped, unexpected, work_ended};
 use crate::session::record::Session;
-use crate::session::run::{Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady};
+use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady};
 use crate::session::signal::Signal;
 use crate::session::state::InterruptCause;
 use crate::text::{NAME_CHARS_MAX, cut, shallow};
@@ -16,6 +16,10 @@ use crate::text::{NAME_CHARS_MAX, cut, shallow};
 const PLAN_MAX: usize = 256;
 /// Options a question may have.
 const OPTIONS_MAX: usize = 32;
+/// Longest name of an option, and longest id of one that can be chosen.
+const OPTION_CHARS_MAX: usize = 200;
+/// How much of what the agent wants to do is kept with its question: the record holds every open one.
+const DETAIL_BYTES_MAX: usize = 16 * 1024;
 
 fn short(text: &str) -> String {
     cut(text, NAME_CHARS_MAX).0.to_owned()
@@ -56,9 +60,19 @@ fn current(session: &Session, run: RunId) -> Option<&Run> {
 pub(super) fn run_ready(session: &Session, ready: &RunReady) -> Vec<Event> {
     match current(session, ready.run) {
         Some(run) if run.phase == RunPhase::Ready => Vec::new(),
-        Some(_) => vec![RunEvent::Ready(Box::new(ready.clone())).into()],
+        Some(_) => vec![RunEvent::Ready(Box::new(bounded(ready))).into()],
         None => unexpected(session, &Signal::RunReady(Box::new(ready.clone()))),
     }
+}
+
+/// The record keeps the agent's words about itself, and a signal cannot be refused.
+fn bounded(ready: &RunReady) -> RunReady {
+    let info = AgentInfo {
+        name: short(&ready.info.name),
+        version: ready.info.version.as_deref().map(short),
+        protocol: short(&ready.info.protocol),
+    };
+    RunReady { native: short(&ready.native), info, ..ready.clone() }
 }
 
 pub(super) fn run_adopted(session: &Session, run: RunId) -> Vec<Event> {
@@ -77,46 +91,78 @@ pub(super) fn run_ended(
     reason: Option<&str>,
     receipt: &Receipt,
 ) -> Vec<Event> {
-    let Some(held) = current(session, run) else { return Vec::new() };
+    let Some(held) = current(session, run).filter(|_| !session.deleted) else { return Vec::new() };
     let reason = reason.map(short);
     let mut events = vec![
         RunEvent::Ended { run, how: how.clone(), reason: reason.clone(), receipt: receipt.clone() }.into(),
     ];
-    if session.state.is_ended() || session.deleted {
+    if session.state.is_ended() {
         return events;
     }
-    match &session.turn {
-        Some(turn) => {
-            let asked = turn.cancel_requested || session.stop.is_some();
-            match if asked { Some(InterruptCause::User) } else { cause } {
-                Some(cause) => events.extend(interrupted(session, cause, reason.as_deref())),
-                None => return events,
-            }
-        }
+    let asked = session.stop.is_some() || session.turn.as_ref().is_some_and(|turn| turn.cancel_requested);
+    let cause = if asked { Some(InterruptCause::User) } else { cause };
+    match cause.filter(|_| session.turn.is_some()) {
+        Some(cause) => events.extend(interrupted(session, cause, reason.as_deref())),
+        // No turn runs, or the one that does waits for a further run. That one knows nothing of these questions.
         None => events.extend(void_gates(session, "the agent's process ended")),
     }
-    // `interrupted` held the stop back, since it saw the process alive.
-    if session.stop.is_some() && !held.mirrored {
+    // `interrupted` held the stop back where it saw a process of the session's own alive.
+    if session.stop.is_some() && (session.turn.is_none() || !held.mirrored) {
         events.push(stopped(session));
     }
     events
 }
 
-/// A question that was asked before is not asked again; one too many is not asked at all.
+/// What was running when the last daemon ended is lost, and with it the run the record still holds for alive.
+pub(super) fn daemon_restarted(session: &Session) -> Vec<Event> {
+    const WHY: &str = "the daemon restarted and the turn's work was gone";
+    match session.run.as_ref().filter(|run| run.is_live()) {
+        Some(run) => {
+            let cause = Some(InterruptCause::Crash);
+            run_ended(session, run.id, &RunEnd::Lost, cause, Some(WHY), &Receipt::default())
+        }
+        None => work_ended(session, WHY),
+    }
+}
+
+/// A question that was asked before is not asked again; one too many, or one of a run that is over, is not asked at all.
 pub(super) fn gate_asked(session: &Session, gate: GateId, run: RunId, question: &Question) -> Vec<Event> {
-    let known = |held: &crate::session::Gate| held.run == run && held.question.request == question.request;
+    let known = |held: &Gate| held.run == run && held.question.request == question.request;
     if session.gates.iter().any(known) {
         return Vec::new();
     }
-    if session.turn.is_none() || session.open_gates().count() >= OPEN_MAX {
+    let asks = session.turn.is_some() && current(session, run).is_some();
+    let minted = session.gates.iter().all(|held| held.id != gate);
+    if !(asks && minted && answerable(question)) || session.open_gates().count() >= OPEN_MAX {
         let question = Box::new(question.clone());
         return unexpected(session, &Signal::GateAsked { gate, run, question });
     }
     let mut question = question.clone();
     question.title = short(&question.title);
-    question.detail = shallow(&question.detail);
+    question.call = question.call.as_deref().map(short);
+    question.detail = detail(&question.detail);
     question.options.truncate(OPTIONS_MAX);
+    for option in &mut question.options {
+        option.name = cut(&option.name, OPTION_CHARS_MAX).0.to_owned();
+    }
     vec![GateEvent::Opened { gate, run, question: Box::new(question) }.into()]
+}
+
+/// Handles cannot be cut: an answer by half a handle reaches nobody.
+fn answerable(question: &Question) -> bool {
+    let fits = |text: &str, max| !cut(text, max).1;
+    fits(&question.request, NAME_CHARS_MAX)
+        && question.options.iter().all(|option| fits(&option.id, OPTION_CHARS_MAX))
+}
+
+/// The value itself or, when it is too large to stay in the record, the beginning of its JSON text.
+fn detail(value: &serde_json::Value) -> serde_json::Value {
+    let mut text = value.to_string();
+    if text.len() <= DETAIL_BYTES_MAX {
+        return shallow(value);
+    }
+    text.truncate(text.floor_char_boundary(DETAIL_BYTES_MAX));
+    text.into()
 }
 
 pub(super) fn gate_withdrawn(session: &Session, request: &str, why: &str) -> Vec<Event> {
@@ -133,10 +179,11 @@ pub(super) fn snapshot(session: &Session, signal: &Signal) -> Vec<Event> {
         let (name, commit, reason) = (short(name), short(commit), *reason);
         return vec![ContextEvent::Snapshot { name, commit, reason, files_changed: *files_changed }.into()];
     }
-    match signal {
-        Signal::SnapshotSkipped { code, why } if session.snapshot_skipped.as_ref() != Some(code) => {
-            vec![ContextEvent::SnapshotSkipped { code: short(code), why: short(why) }.into()]
-        }
-        _ => Vec::new(),
+    let said = |code: &str| session.snapshot_skipped.as_deref() == Some(short(code).as_str());
+    if let Signal::SnapshotSkipped { code, why } = signal
+        && !said(code)
+    {
+        return vec![ContextEvent::SnapshotSkipped { code: short(code), why: short(why) }.into()];
     }
+    Vec::new()
 }

@@ -9,18 +9,22 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::id::{SessionId, WorkerId};
+use crate::id::{GateId, RunId, SessionId, WorkerId};
 use crate::policy::{Limits, MemoryMode, Overlong, Rules};
-use crate::session::event::{Ending, Envelope, Event, Role, TurnOutcome};
+use crate::session::event::{
+    Ending, Envelope, Event, PlanEntry, PlanStatus, Role, SnapshotReason, TurnOutcome,
+};
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
-    Given, HOUR, Input, ann, archive, born, cancel_turn, checkpoint, complete, context_compacted,
-    daemon_restarted, delete, ended, fail, given, guidance_delivered, guide, in_state, issue_seen,
-    migrate_to_agent, note_id, quiet, reset, session_id, start_turn, stop, tool_called, turn_finished,
-    turn_id, turn_lost, unarchive, withdraw_stop, work_ended,
+    Given, HOUR, Input, ann, answer, archive, asked, born, cancel_turn, checkpoint, complete,
+    context_compacted, daemon_restarted, delete, ended, fail, gate_asked, gate_id, given, greeting,
+    guidance_delivered, guide, in_state, issue_seen, migrate_to_agent, mirrored_run_started, note_id,
+    question, quiet, receipt, reset, run_ended, run_id, run_ready, run_started, session_id, start_turn, stop,
+    tool_called, turn_finished, turn_id, turn_lost, unarchive, withdraw_stop, work_ended,
 };
 use crate::session::{
-    Command, Lineage, NewSession, Refusal, Session, Signal, StateName, create, link, replay,
+    AgentInfo, Command, GateKind, GateOption, Lineage, NewSession, OptionKind, Question, Refusal, ResumeWay,
+    Run, RunEnd, RunEvent, RunReady, Session, Signal, StateName, create, link, replay,
 };
 use crate::text::NAME_CHARS_MAX;
 use crate::time::Timestamp;
@@ -82,6 +86,43 @@ proptest! {
             prop_assert_eq!(given.session.turns, first.turns);
             prop_assert_eq!(&given.session.stop, &first.stop);
             prop_assert_eq!(&given.session.end_reason, &first.end_reason);
+        }
+    }
+
+    /// S4-B01, S2-B01: one incarnation at a time, each with its number, its output read forward only; a question is
+    /// open only while its run lives and its turn runs.
+    #[test]
+    fn runs_and_gates_keep_their_order(steps in vec(step(), 0..120)) {
+        let mut given = given([]);
+        for step in &steps {
+            let before = given.session.clone();
+            take(&mut given, step);
+            let after = &given.session;
+            one_run_follows_another(&before, after)?;
+            let live = after.run.as_ref().filter(|run| run.is_live());
+            for gate in after.open_gates() {
+                prop_assert!(after.turn.is_some(), "an open gate outside a turn");
+                prop_assert_eq!(Some(gate.run), live.map(|run| run.id), "an open gate of another run");
+            }
+            if after.state.is_ended() {
+                prop_assert_eq!(after.open_gates().count(), 0, "an ended session with an open gate");
+            }
+        }
+        let starts = given.log.iter().filter_map(|envelope| {
+            let Event::Run(RunEvent::Started { number, .. }) = &envelope.event else { return None };
+            Some(*number)
+        });
+        prop_assert!(starts.eq(1..=given.session.run.as_ref().map_or(0, |run| run.number)));
+    }
+
+    /// S0-B11, S3-B10: a session is stopped only when nothing of its own lives.
+    #[test]
+    fn a_stopped_session_has_no_live_run(steps in vec(step(), 0..120)) {
+        let mut given = given([]);
+        for step in &steps {
+            take(&mut given, step);
+            let stopped = given.session.state.name() == StateName::Stopped;
+            prop_assert!(!stopped || given.session.live_run().is_none());
         }
     }
 
@@ -162,18 +203,55 @@ fn the_fullest_record_has_a_bound() {
                 start_turn(number),
                 tool_called(&text(number), &text(number)),
                 issue_seen(&text(number), Some(0.1)),
-                Signal::ErrorSeen { hash: text(number) }.into(),
+                Signal::ErrorSeen { hash: text(number), text: Some(text(number)) }.into(),
                 Signal::ContextCompacted { size_before: 9, size_after: 1, anchors_survived: anchors.clone() }
                     .into(),
+                run_started(number),
+                Signal::RunReady(Box::new(RunReady {
+                    run: run_id(number),
+                    native: text(number).repeat(9),
+                    info: AgentInfo {
+                        name: text(number),
+                        version: Some(text(number)),
+                        protocol: text(number),
+                    },
+                    ..greeting(number)
+                }))
+                .into(),
+                asked(number, number, longest_question(&text(number))),
+                Command::AnswerGate {
+                    gate: gate_id(number),
+                    option: "allow".into(),
+                    message: Some(text(number)),
+                }
+                .into(),
+                Signal::SnapshotSkipped { code: text(number), why: text(number) }.into(),
                 Command::CancelTurn { reason: Some(text(number)) }.into(),
-                work_ended(),
+                run_ended(number, None),
             ]);
         }
         sizes.push(serde_json::to_string(&given.session).unwrap().len());
     }
-    assert!(sizes[5] < 6 << 20, "{sizes:?}");
+    assert!(sizes[5] < 9 << 20, "{sizes:?}");
     // Guidance is full after four rounds; from then on nothing but numbers of more digits is added.
     assert!(sizes[5] < sizes[4] + 64, "{sizes:?}");
+}
+
+/// As long as a question may be, and what would be longer cut by the core.
+fn longest_question(text: &str) -> Question {
+    let option = |number: usize| GateOption {
+        id: format!("{number:03}{}", "🎈".repeat(197)),
+        name: text.to_owned(),
+        kind: OptionKind::AllowOnce,
+    };
+    Question {
+        title: text.repeat(9),
+        call: Some(text.repeat(9)),
+        detail: json!(text.repeat(99)),
+        options: (0..99).map(option).collect(),
+        request: text.to_owned(),
+        ..question("")
+    }
 }
 
 /// STYLE: from every live state some input sequence reaches an end. All situations a small set of inputs can bring about
@@ -188,8 +266,11 @@ fn every_live_session_can_end() {
             "{state} was not found"
         );
     }
-    let ends: [(&str, Vec<Input>); 3] =
-        [("stopped", vec![stop(), work_ended()]), ("completed", vec![complete()]), ("failed", vec![fail()])];
+    let ends: [(&str, Vec<Input>); 3] = [
+        ("stopped", vec![stop(), work_ended(), over()]),
+        ("completed", vec![complete()]),
+        ("failed", vec![fail()]),
+    ];
     for (key, given) in &situations {
         if given.session.deleted || given.session.state.is_ended() {
             continue;
@@ -201,7 +282,13 @@ fn every_live_session_can_end() {
     }
 }
 
-/// A stop that was asked for needs nobody's goodwill: the end of the work is enough, and it is enough after a restart.
+/// The one run of these situations is over.
+fn over() -> Input {
+    run_ended(1, InterruptCause::Crash)
+}
+
+/// A stop that was asked for needs nobody's goodwill: the end of the work is enough, where a process works for the
+/// session its end, and either is enough after a restart.
 #[test]
 fn every_pending_stop_is_confirmed_by_the_end_of_the_work() {
     let mut pending = 0;
@@ -211,7 +298,13 @@ fn every_pending_stop_is_confirmed_by_the_end_of_the_work() {
             continue;
         }
         pending += 1;
-        for signal in [work_ended(), daemon_restarted()] {
+        let end = if session.live_run().is_some() { over() } else { work_ended() };
+        if session.live_run().is_some() {
+            let early = given.clone().after(work_ended()).session;
+            assert_eq!(early.stop, session.stop, "from {key}");
+            assert!(!early.state.is_ended(), "from {key}");
+        }
+        for signal in [end, daemon_restarted()] {
             let after = given.clone().after(signal).session;
             assert_eq!(after.state.name(), StateName::Stopped, "from {key}");
         }
@@ -226,6 +319,9 @@ fn after_a_restart_nothing_is_executing() {
         let after = given.after(daemon_restarted());
         assert!(after.session.turn.is_none(), "from {key}");
         assert_ne!(after.session.state.name(), StateName::Executing, "from {key}");
+        let alive = after.session.run.as_ref().is_some_and(Run::is_live);
+        assert!(after.session.deleted || !alive, "from {key}");
+        assert_eq!(after.session.open_gates().count(), 0, "from {key}");
     }
 }
 
@@ -260,6 +356,13 @@ fn reachable() -> BTreeMap<String, Given> {
         guide(1, "x"),
         guidance_delivered(&[1]),
         tool_called("c", "read"),
+        run_started(1),
+        mirrored_run_started(1),
+        run_ready(1),
+        run_ended(1, InterruptCause::Crash),
+        run_ended(1, None),
+        gate_asked(1, 1),
+        answer(1, "allow"),
     ];
     let one_note = |given: Given| given.rules(|rules| rules.limits.guidance_pending = 1);
     let mut found = BTreeMap::new();
@@ -282,8 +385,13 @@ fn situation(session: &Session) -> String {
     let cancelled = session.turn.as_ref().is_some_and(|turn| turn.cancel_requested);
     let level = session.stop.as_ref().map(|stop| u8::from(stop.level));
     let notes: Vec<_> = session.guidance.iter().map(|note| note.status).collect();
+    let run = session.run.as_ref().map(|run| (run.phase, run.mirrored));
+    let gates = session.open_gates().count();
     let Session { state, archived, deleted, .. } = session;
-    format!("{state:?} cancelled={cancelled} stop={level:?} archived={archived} deleted={deleted} {notes:?}")
+    format!(
+        "{state:?} cancelled={cancelled} stop={level:?} archived={archived} deleted={deleted} {notes:?} \
+         run={run:?} gates={gates}"
+    )
 }
 
 mod families {
@@ -472,6 +580,26 @@ fn take(given: &mut Given, step: &Step) {
     given.put(&step.input);
 }
 
+fn one_run_follows_another(before: &Session, after: &Session) -> Result<(), TestCaseError> {
+    let Some(new) = &after.run else {
+        prop_assert!(before.run.is_none(), "a run was forgotten");
+        return Ok(());
+    };
+    match &before.run {
+        Some(old) if old.number == new.number => {
+            prop_assert_eq!(old.id, new.id);
+            prop_assert!(old.is_live() || !new.is_live(), "a run that was over lives");
+            prop_assert!(old.cursor <= new.cursor, "output was read back");
+        }
+        Some(old) => {
+            prop_assert!(!old.is_live(), "two runs at once");
+            prop_assert_eq!(old.number + 1, new.number);
+        }
+        None => prop_assert_eq!(new.number, 1),
+    }
+    Ok(())
+}
+
 fn is_bounded(session: &Session) -> Result<(), TestCaseError> {
     prop_assert!(session.history.len() <= 16);
     prop_assert!(session.handoffs.len() <= 16);
@@ -486,6 +614,8 @@ fn is_bounded(session: &Session) -> Result<(), TestCaseError> {
     prop_assert!(session.anchors_due.len() <= session.anchors.len());
     prop_assert!(session.guidance.len() <= 64);
     prop_assert!(session.refused_in_row <= 32);
+    prop_assert!(session.open_gates().count() <= 64);
+    prop_assert!(session.gates.len() - session.open_gates().count() <= 32);
     let bytes = serde_json::to_string(session).unwrap().len();
     prop_assert!(bytes < 64 << 10, "{} bytes", bytes);
     Ok(())
@@ -498,22 +628,23 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// A step that does not end the session for good, so that a long run stays a long run.
 fn lasting_step() -> impl Strategy<Value = Step> {
-    prop_oneof![signal(short_text()), command(short_text())].prop_map(|input| {
-        let ends = matches!(
-            input,
-            Input::Command(
-                Command::Complete { .. }
-                    | Command::Fail { .. }
-                    | Command::Stop { .. }
-                    | Command::Delete { .. }
-            )
-        );
-        Step { input: if ends { checkpoint() } else { input }, jump_ms: 0 }
-    })
+    prop_oneof![3 => signal(short_text()), 2 => run_signal(short_text()), 3 => command(short_text())]
+        .prop_map(|input| {
+            let ends = matches!(
+                input,
+                Input::Command(
+                    Command::Complete { .. }
+                        | Command::Fail { .. }
+                        | Command::Stop { .. }
+                        | Command::Delete { .. }
+                )
+            );
+            Step { input: if ends { checkpoint() } else { input }, jump_ms: 0 }
+        })
 }
 
 fn input() -> impl Strategy<Value = Input> {
-    prop_oneof![signal(any_text()), command(any_text())]
+    prop_oneof![3 => signal(any_text()), 2 => run_signal(any_text()), 3 => command(any_text())]
 }
 
 fn short_text() -> BoxedStrategy<String> {
@@ -559,6 +690,10 @@ fn command(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         2 => reason.clone().prop_map(|reason| Command::WithdrawStop { reason }),
         4 => (note.clone(), text.clone()).prop_map(|(note, text)| Command::Guide { note, text }),
         2 => note.prop_map(|note| Command::WithdrawGuidance { note }),
+        4 => (gate(), word(text.clone()), reason.clone())
+            .prop_map(|(gate, option, message)| Command::AnswerGate { gate, option, message }),
+        2 => vec(prop::sample::select(vec![ResumeWay::Native, ResumeWay::Replay, ResumeWay::Preamble]), 0..3)
+            .prop_map(|ways| Command::Resume { ways }),
         2 => (option::of(text.clone()), option::of(0..3_u128), option::of(text.clone()), text.clone()).prop_map(
             |(agent, worker, owner, reason)| {
                 Command::Migrate { agent, worker: worker.map(WorkerId::from_u128), owner, reason }
@@ -596,9 +731,9 @@ fn signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
                 Signal::UsageReported { input_tokens, output_tokens, context_tokens }
             }
         ),
-        4 => (option::of((0..4_u128).prop_map(turn_id)), outcome)
-            .prop_map(|(turn, outcome)| Signal::TurnFinished { turn, outcome }),
-        2 => (prop::sample::select(&InterruptCause::ALL[..]), reason)
+        4 => (option::of((0..4_u128).prop_map(turn_id)), outcome, reason.clone())
+            .prop_map(|(turn, outcome, reason)| Signal::TurnFinished { turn, outcome, reason }),
+        2 => (prop::sample::select(&InterruptCause::ALL[..]), reason.clone())
             .prop_map(|(cause, reason)| Signal::TurnLost { cause, reason }),
         3 => (any::<u64>(), any::<u64>(), vec(text.clone(), 0..4)).prop_map(
             |(size_before, size_after, anchors_survived)| {
@@ -606,7 +741,7 @@ fn signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
             }
         ),
         3 => (text.clone(), score).prop_map(|(hash, score)| Signal::IssueSeen { hash, score }),
-        3 => text.clone().prop_map(|hash| Signal::ErrorSeen { hash }),
+        3 => (text.clone(), reason).prop_map(|(hash, text)| Signal::ErrorSeen { hash, text }),
         3 => (vec((0..4_u128).prop_map(note_id), 0..4), text.clone())
             .prop_map(|(notes, channel)| Signal::GuidanceDelivered { notes, channel }),
         2 => text.prop_map(|channel| Signal::WorkEnded { channel }),
@@ -614,6 +749,90 @@ fn signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         3 => prop_oneof![0..100 * HOUR, any::<u64>()].prop_map(|for_ms| Signal::Quiet { for_ms }),
     ]
     .prop_map(Input::from)
+}
+
+/// What is seen of runs, gates and snapshots, and any signal as it was read from an agent's output.
+fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
+    let reason = option::of(text.clone());
+    let cause = option::of(prop::sample::select(&InterruptCause::ALL[..]));
+    let how = prop_oneof![
+        any::<i32>().prop_map(|code| RunEnd::Exited { code }),
+        any::<i32>().prop_map(|signal| RunEnd::Signalled { signal }),
+        Just(RunEnd::Lost),
+        Just(RunEnd::HostLost),
+        text.clone().prop_map(|code| RunEnd::NotStarted { code }),
+    ];
+    let ready = (run(), text.clone(), reason.clone(), option::of(any::<u64>())).prop_map(
+        |(run, native, version, history)| {
+            let info = AgentInfo { version, ..greeting(1).info };
+            Signal::RunReady(Box::new(RunReady { run, native, info, history, ..greeting(1) }))
+        },
+    );
+    let entry = (text.clone(), prop::sample::select(vec![PlanStatus::Pending, PlanStatus::Completed]))
+        .prop_map(|(text, status)| PlanEntry { text, status });
+    let seen = prop_oneof![
+        5 => (run(), text.clone(), text.clone(), prop::bool::weighted(0.2)).prop_map(
+            |(run, agent, driver, mirrored)| Signal::RunStarted { run, agent, driver, mirrored }
+        ),
+        4 => ready,
+        1 => run().prop_map(|run| Signal::RunAdopted { run }),
+        3 => (run(), how, cause, reason).prop_map(|(run, how, cause, reason)| {
+            Signal::RunEnded { run, how, cause, reason, receipt: receipt() }
+        }),
+        6 => (gate(), run(), any_question(text.clone())).prop_map(|(gate, run, question)| {
+            Signal::GateAsked { gate, run, question: Box::new(question) }
+        }),
+        2 => ("[a-c]", text.clone()).prop_map(|(request, why)| Signal::GateWithdrawn { request, why }),
+        1 => (text.clone(), text.clone(), any::<u32>()).prop_map(|(name, commit, files_changed)| {
+            Signal::SnapshotTaken { name, commit, reason: SnapshotReason::TurnStart, files_changed }
+        }),
+        1 => (text.clone(), text.clone()).prop_map(|(code, why)| Signal::SnapshotSkipped { code, why }),
+        1 => vec(entry, 0..4).prop_map(|entries| Signal::Planned { entries }),
+        1 => text.clone().prop_map(|path| Signal::FileChanged { path, added: None, removed: Some(1) }),
+    ];
+    let read = prop_oneof![seen.clone().prop_map(Input::from), signal(text)].prop_flat_map(|input| {
+        (run(), any::<u64>()).prop_map(move |(run, to)| match input.clone() {
+            Input::Signal(signal) => Input::Output { run, to, signal },
+            other @ (Input::Command(_) | Input::Output { .. }) => other,
+        })
+    });
+    prop_oneof![3 => seen.prop_map(Input::from), 1 => read]
+}
+
+fn run() -> impl Strategy<Value = RunId> {
+    (0..3_u128).prop_map(run_id)
+}
+
+fn gate() -> impl Strategy<Value = GateId> {
+    (0..5_u128).prop_map(gate_id)
+}
+
+fn word(text: BoxedStrategy<String>) -> impl Strategy<Value = String> {
+    let known = vec!["allow", "always", "deny", "never", "yes", "no"];
+    prop_oneof![4 => prop::sample::select(known).prop_map(str::to_owned), 1 => text]
+}
+
+fn any_question(text: BoxedStrategy<String>) -> impl Strategy<Value = Question> {
+    let kinds = vec![
+        OptionKind::AllowOnce,
+        OptionKind::AllowAlways,
+        OptionKind::RejectOnce,
+        OptionKind::RejectAlways,
+        OptionKind::Other,
+    ];
+    let option = (word(text.clone()), text.clone(), prop::sample::select(kinds))
+        .prop_map(|(id, name, kind)| GateOption { id, name, kind });
+    let request = prop_oneof![4 => "[a-c]".boxed(), 1 => text.clone()];
+    (text.clone(), option::of(text), json_value(), vec(option, 0..4), request).prop_map(
+        |(title, call, detail, options, request)| Question {
+            kind: GateKind::Permission,
+            title,
+            call,
+            detail,
+            options,
+            request,
+        },
+    )
 }
 
 fn tool(text: BoxedStrategy<String>) -> impl Strategy<Value = String> {

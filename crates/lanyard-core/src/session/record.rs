@@ -202,7 +202,6 @@ impl Session {
         self.run.as_ref().filter(|run| run.is_live() && !run.mirrored)
     }
 
-    #[must_use]
     pub fn open_gates(&self) -> impl Iterator<Item = &Gate> {
         self.gates.iter().filter(|gate| gate.status == GateStatus::Open)
     }

@@ -9,12 +9,13 @@ use expect_test::expect_file;
 use crate::session::event::{Ending, TurnOutcome};
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
-    Answer, Given, HOUR, Input, add_alias, archive, archived, born, cancel_asked, cancel_turn, checkpoint,
-    complete, context_compacted, daemon_restarted, delete, deleted, ended, error_seen, fail,
-    guidance_delivered, guide, in_state, interrupted_by, issue_seen, migrate_to_agent, migrate_to_owner,
-    noted, quiet, reset, said, set_anchors, start_turn, stop, stop_at, tool_called, tool_returned,
-    turn_finished, turn_finished_as, turn_lost, unarchive, usage, withdraw_guidance, withdraw_stop,
-    work_ended,
+    Answer, Given, HOUR, Input, add_alias, answer, archive, archived, asked_again, born, cancel_asked,
+    cancel_turn, checkpoint, complete, context_compacted, daemon_restarted, delete, deleted, ended,
+    error_seen, fail, file_changed, gate_asked, gate_withdrawn, guidance_delivered, guide, in_state,
+    interrupted_by, issue_seen, migrate_to_agent, migrate_to_owner, noted, planned, quiet, reset, resume,
+    run_adopted, run_ended, run_ready, run_started, said, set_anchors, snapshot_skipped, snapshot_taken,
+    start_turn, stop, stop_at, tool_called, tool_returned, turn_finished, turn_finished_as, turn_lost,
+    unarchive, usage, withdraw_guidance, withdraw_stop, work_ended,
 };
 use crate::session::{Command, NewSession, Signal, State, StateName, StopLevel};
 
@@ -28,7 +29,8 @@ writes it anew.
   !code            refused with this code
   ·                nothing happens
 
-Every session has one piece of guidance pending. `interrupted` behaves the same whatever its cause.
+Every session has one piece of guidance pending. `interrupted` behaves the same whatever its cause. `run` is the first
+run of the session, alive and ready; a gate that is open is gate 1, its question's handle is 1 as well.
 ";
 
 /// S1-09..S1-17, X-04, S0-25: the whole table.
@@ -133,14 +135,20 @@ fn situations() -> Vec<(&'static str, Given)> {
         ("executing, cancel requested", noted_in(Executing).event(cancel_asked(1))),
         ("executing, stop 1", pending(Executing)),
         ("executing, stop 3", stopping(Executing, StopLevel::Terminated)),
+        ("executing, run", noted_in(Executing).with_run()),
+        ("executing, run, stop 1", pending(Executing).with_run()),
+        ("executing, run, open gate", noted_in(Executing).with_run().with_gate(1)),
+        ("executing, mirrored run, stop 1", pending(Executing).with_mirrored_run()),
         ("between_turn", noted_in(BetweenTurn)),
         ("between_turn, stop 1", pending(BetweenTurn)),
         ("between_turn, stop 2", stopping(BetweenTurn, StopLevel::Immediate)),
         ("between_turn, stop 3", stopping(BetweenTurn, StopLevel::Terminated)),
+        ("between_turn, run", noted_in(BetweenTurn).with_run()),
+        ("between_turn, run, stop 1", pending(BetweenTurn).with_run()),
         ("between_turn, archived", noted_in(BetweenTurn).event(archived())),
         ("between_turn, deleted", noted_in(BetweenTurn).event(deleted())),
     ];
-    all.extend([
+    all.extend(vec![
         ("compacted", noted_in(Compacted)),
         ("compacted, stop 1", pending(Compacted)),
         ("interrupted", noted_in(Interrupted)),
@@ -174,6 +182,13 @@ type Columns = Vec<(&'static str, Input)>;
 
 /// The columns, by theme, so that each table fits a page.
 fn tables() -> Vec<(&'static str, Columns)> {
+    let mut all = work_tables();
+    all.extend(run_tables());
+    all.extend(other_tables());
+    all
+}
+
+fn work_tables() -> Vec<(&'static str, Columns)> {
     vec![
         (
             "TURNS",
@@ -197,6 +212,40 @@ fn tables() -> Vec<(&'static str, Columns)> {
                 ("daemon_restarted", daemon_restarted()),
             ],
         ),
+    ]
+}
+
+fn run_tables() -> Vec<(&'static str, Columns)> {
+    vec![
+        (
+            "RUNS",
+            vec![
+                ("resume", resume()),
+                ("run_started", run_started(2)),
+                ("run_ready", run_ready(1)),
+                ("run_adopted", run_adopted(1)),
+                ("run_ended", run_ended(1, InterruptCause::Crash)),
+                ("run_ended, another follows", run_ended(1, None)),
+                ("run_ended, other", run_ended(9, InterruptCause::Crash)),
+            ],
+        ),
+        (
+            "GATES AND SNAPSHOTS",
+            vec![
+                ("gate_asked", gate_asked(2, 1)),
+                ("gate_asked, again", asked_again(2, 1, "1")),
+                ("gate_withdrawn", gate_withdrawn("1")),
+                ("answer_gate", answer(1, "allow")),
+                ("answer_gate, other", answer(9, "allow")),
+                ("snapshot_taken", snapshot_taken("turn-1")),
+                ("snapshot_skipped", snapshot_skipped("no_git")),
+            ],
+        ),
+    ]
+}
+
+fn other_tables() -> Vec<(&'static str, Columns)> {
+    vec![
         (
             "TIME AND PLACE",
             vec![
@@ -230,6 +279,8 @@ fn tables() -> Vec<(&'static str, Columns)> {
                 ("thought", Signal::Thought { text: "hm".into() }.into()),
                 ("tool_called", tool_called("c1", "read")),
                 ("tool_returned", tool_returned("c1")),
+                ("planned", planned(&["look", "leap"])),
+                ("file_changed", file_changed("src/lib.rs")),
                 ("usage_reported", usage(1, 1, None)),
                 ("issue_seen", issue_seen("i", None)),
                 ("error_seen", error_seen("e")),
@@ -285,8 +336,8 @@ fn the_table_leaves_no_input_and_no_state_out() {
     let numbers = |number: fn(&Input) -> Option<usize>| -> BTreeSet<usize> {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
-    assert_eq!(numbers(command_number), (0..16).collect());
-    assert_eq!(numbers(signal_number), (0..14).collect());
+    assert_eq!(numbers(command_number), (0..18).collect());
+    assert_eq!(numbers(signal_number), (0..24).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());
@@ -311,6 +362,8 @@ fn command_number(input: &Input) -> Option<usize> {
         Command::Unarchive => 13,
         Command::Reset { .. } => 14,
         Command::Delete { .. } => 15,
+        Command::AnswerGate { .. } => 16,
+        Command::Resume { .. } => 17,
     })
 }
 
@@ -331,6 +384,16 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::WorkEnded { .. } => 11,
         Signal::DaemonRestarted => 12,
         Signal::Quiet { .. } => 13,
+        Signal::Planned { .. } => 14,
+        Signal::FileChanged { .. } => 15,
+        Signal::RunStarted { .. } => 16,
+        Signal::RunReady(_) => 17,
+        Signal::RunAdopted { .. } => 18,
+        Signal::RunEnded { .. } => 19,
+        Signal::GateAsked { .. } => 20,
+        Signal::GateWithdrawn { .. } => 21,
+        Signal::SnapshotTaken { .. } => 22,
+        Signal::SnapshotSkipped { .. } => 23,
     })
 }
 

@@ -3,13 +3,15 @@
 //! Ids and times are fixed: `turn#1` in a text is the turn made by `turn_id(1)`, and the session was created at
 //! [`START_MS`], its events following one second apart.
 
+mod runs;
+
 use std::fmt::Write as _;
 
 use expect_test::Expect;
 use serde_json::Value;
 
 use crate::actor::{Actor, Cause};
-use crate::id::{NoteId, SessionId, TurnId, WorkerId};
+use crate::id::{GateId, NoteId, RunId, SessionId, TurnId, WorkerId};
 use crate::policy::Rules;
 use crate::session::event::{
     ChangeEvent, ContextEvent, ControlEvent, Ending, Envelope, Event, Opening, Role, TurnEvent, TurnOutcome,
@@ -22,6 +24,8 @@ use crate::session::{
 };
 use crate::text::content_hash;
 use crate::time::Timestamp;
+
+pub(super) use runs::*;
 
 /// 2026-11-15T08:00:00Z.
 pub(super) const START_MS: i64 = 1_794_729_600_000;
@@ -139,6 +143,7 @@ impl Given {
         let cause = Some(match input {
             Input::Command(command) => Cause::Request(command.name().to_owned()),
             Input::Signal(signal) => Cause::Signal(signal.name().to_owned()),
+            Input::Output { run, to, .. } => Cause::Output { run: *run, to: *to },
         });
         let (events, refusal) = match input {
             Input::Command(command) => match decide(&self.session, command, self.now, &self.rules) {
@@ -147,7 +152,9 @@ impl Given {
                     (refusal.record(&self.session, command.name()).into_iter().collect(), Some(refusal))
                 }
             },
-            Input::Signal(signal) => (observe(&self.session, signal, &self.rules), None),
+            Input::Signal(signal) | Input::Output { signal, .. } => {
+                (observe(&self.session, signal, &self.rules), None)
+            }
         };
         let mut answer =
             Answer { events, refusal, effects: Vec::new(), states: vec![self.session.state.name()] };
@@ -213,13 +220,19 @@ pub(super) struct Answer {
 pub(super) enum Input {
     Command(Command),
     Signal(Signal),
+    /// A signal that was read from an agent's output.
+    Output {
+        run: RunId,
+        to: u64,
+        signal: Signal,
+    },
 }
 
 impl Input {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Command(command) => command.name(),
-            Self::Signal(signal) => signal.name(),
+            Self::Signal(signal) | Self::Output { signal, .. } => signal.name(),
         }
     }
 }
@@ -242,10 +255,18 @@ pub(super) fn event_line(event: &Event) -> String {
     let mut line = json["type"].as_str().unwrap().to_owned();
     if let Value::Object(fields) = &json["data"] {
         for (name, value) in fields.iter().filter(|(name, _)| *name != "prompt_hash") {
-            write!(line, " {name}={}", value_text(value)).unwrap();
+            let text = if name == "capabilities" { held(value) } else { value_text(value) };
+            write!(line, " {name}={text}").unwrap();
         }
     }
     short_ids(&line)
+}
+
+/// What an agent can do; what it cannot would fill the line.
+fn held(capabilities: &Value) -> String {
+    let all = capabilities.as_object().unwrap().iter();
+    let held: Vec<&str> = all.filter(|(_, held)| **held == true).map(|(name, _)| name.as_str()).collect();
+    format!("[{}]", held.join(", "))
 }
 
 fn value_text(value: &Value) -> String {
@@ -277,6 +298,14 @@ fn flags(session: &Session) -> String {
     }
     if let Some(stop) = &session.stop {
         write!(text, ", stop {}", u8::from(stop.level)).unwrap();
+    }
+    if let Some(run) = session.run.as_ref().filter(|run| run.is_live()) {
+        let kind = if run.mirrored { "mirrored run" } else { "run" };
+        write!(text, ", {kind} {} {}", run.number, format!("{:?}", run.phase).to_lowercase()).unwrap();
+    }
+    match session.open_gates().count() {
+        0 => {}
+        open => write!(text, ", open gates {open}").unwrap(),
     }
     if session.archived {
         text += ", archived";
@@ -310,6 +339,8 @@ fn id_number(word: &str) -> Option<(&'static str, u128)> {
     numbered("sess", word.parse().ok().map(SessionId::as_u128))
         .or_else(|| numbered("turn", word.parse().ok().map(TurnId::as_u128)))
         .or_else(|| numbered("note", word.parse().ok().map(NoteId::as_u128)))
+        .or_else(|| numbered("run", word.parse().ok().map(RunId::as_u128)))
+        .or_else(|| numbered("gate", word.parse().ok().map(GateId::as_u128)))
         .or_else(|| numbered("worker", word.parse().ok().map(WorkerId::as_u128)))
 }
 
@@ -344,7 +375,7 @@ pub(super) fn started(turn: u128) -> Event {
 }
 
 pub(super) fn finished(turn: u128) -> Event {
-    TurnEvent::Finished { turn: turn_id(turn), outcome: TurnOutcome::Completed }.into()
+    TurnEvent::Finished { turn: turn_id(turn), outcome: TurnOutcome::Completed, reason: None }.into()
 }
 
 pub(super) fn interrupted(turn: u128, cause: InterruptCause) -> Event {
@@ -471,11 +502,11 @@ pub(super) fn usage(input_tokens: u64, output_tokens: u64, context_tokens: Optio
 }
 
 pub(super) fn turn_finished() -> Input {
-    Signal::TurnFinished { turn: None, outcome: TurnOutcome::Completed }.into()
+    Signal::TurnFinished { turn: None, outcome: TurnOutcome::Completed, reason: None }.into()
 }
 
 pub(super) fn turn_finished_as(turn: u128, outcome: TurnOutcome) -> Input {
-    Signal::TurnFinished { turn: Some(turn_id(turn)), outcome }.into()
+    Signal::TurnFinished { turn: Some(turn_id(turn)), outcome, reason: None }.into()
 }
 
 pub(super) fn turn_lost(cause: InterruptCause) -> Input {
@@ -491,7 +522,7 @@ pub(super) fn issue_seen(hash: &str, score: Option<f64>) -> Input {
 }
 
 pub(super) fn error_seen(hash: &str) -> Input {
-    Signal::ErrorSeen { hash: hash.into() }.into()
+    Signal::ErrorSeen { hash: hash.into(), text: None }.into()
 }
 
 pub(super) fn guidance_delivered(notes: &[u128]) -> Input {

@@ -133,7 +133,11 @@ fn the_codes_of_refusals() {
         link_cycle             recorded             sess#2 is the session itself or one of its descendants
         already_linked                              the session is already a child of sess#2
         has_children           recorded             2 live sessions are its children
-        fork_ahead_of_log                           the log ends at 7"#]]
+        fork_ahead_of_log                           the log ends at 7
+        gate_not_found                              the session has no gate gate#1
+        gate_option_unknown             bad request the gate has no option `maybe`; it has yes, no
+        gate_already_answered                       gate gate#1 was answered with `no`
+        gate_void                                   gate gate#1 is void: the turn ended"#]]
     .assert_eq(&short_ids(&lines.join("\n")));
 }
 
@@ -164,6 +168,10 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::AlreadyLinked { parent },
         Refusal::HasChildren { children: 2 },
         Refusal::ForkAhead { head: 7 },
+        Refusal::NoSuchGate { gate: gate_id(1) },
+        Refusal::NoSuchOption { option: "maybe".into(), known: texts(&["yes", "no"]) },
+        Refusal::GateAnswered { gate: gate_id(1), option: "no".into() },
+        Refusal::GateVoid { gate: gate_id(1), why: "the turn ended".into() },
     ];
     for refusal in &all {
         // A new refusal does not compile before it stands here, and above.
@@ -191,7 +199,11 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::Cycle { .. }
             | Refusal::AlreadyLinked { .. }
             | Refusal::HasChildren { .. }
-            | Refusal::ForkAhead { .. } => {}
+            | Refusal::ForkAhead { .. }
+            | Refusal::NoSuchGate { .. }
+            | Refusal::NoSuchOption { .. }
+            | Refusal::GateAnswered { .. }
+            | Refusal::GateVoid { .. } => {}
         }
     }
     all

@@ -288,6 +288,7 @@ fn guidance_is_taken_under_a_stop() {
         guide(1, "commit first"),
         expect![[r#"
             guidance.queued note=note#1 text="commit first"
+            do Steer { note: note#1 }
             executing, stop 1
         "#]],
     );
