@@ -19,6 +19,7 @@ mod logs;
 mod ls;
 mod migrate;
 mod new;
+mod opencode_bridge;
 mod prompt;
 mod replay;
 mod reset;
@@ -136,6 +137,8 @@ enum Advanced {
     Completions(completions::Completions),
     #[command(hide = true)]
     Schema(schema::Schema),
+    #[command(hide = true)]
+    OpencodeBridge(opencode_bridge::OpencodeBridge),
 }
 
 /// Reads the command line. Help and mistakes end the program here.
@@ -220,6 +223,7 @@ impl Advanced {
             Self::Signal(signal) => signal.run(context).await,
             Self::Completions(completions) => completions.run(context),
             Self::Schema(schema) => schema.run(context),
+            Self::OpencodeBridge(bridge) => bridge.run().await,
         }
     }
 }
