@@ -116,7 +116,8 @@ fn broken(method: &Method, path: &str, why: &str) -> BridgeError {
 fn refusal(status: u16, body: &[u8]) -> BridgeError {
     const KEPT_CHARS: usize = 2_000;
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
-    let said = [&value["data"]["message"], &value["message"], &value["name"]].into_iter().find_map(Value::as_str);
+    let said =
+        [&value["data"]["message"], &value["message"], &value["name"]].into_iter().find_map(Value::as_str);
     let message = match said {
         Some(said) => said.chars().take(KEPT_CHARS).collect(),
         None => String::from_utf8_lossy(body).chars().take(KEPT_CHARS).collect(),

@@ -2,6 +2,9 @@
 //! text; the loop around it carries out its wishes.
 
 mod parts;
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;
 
 use std::collections::BTreeMap;
 
@@ -162,7 +165,9 @@ impl Ledger {
 
     /// The server does not work on the prompt it took.
     pub(super) fn unbegun(&mut self, session: &str, out: &mut Out) {
-        let Some(talk) = self.talks.get_mut(session).filter(|talk| talk.phase == Phase::Awaiting) else { return };
+        let Some(talk) = self.talks.get_mut(session).filter(|talk| talk.phase == Phase::Awaiting) else {
+            return;
+        };
         talk.unwanted = talk.aborted;
         if !talk.aborted && talk.error.is_none() {
             let message = "OpenCode took the prompt and did not begin to work on it";
@@ -179,9 +184,10 @@ impl Ledger {
             self.created(&properties["info"]);
             return;
         }
-        let session = [&properties["sessionID"], &properties["part"]["sessionID"], &properties["info"]["sessionID"]]
-            .into_iter()
-            .find_map(Value::as_str);
+        let session =
+            [&properties["sessionID"], &properties["part"]["sessionID"], &properties["info"]["sessionID"]]
+                .into_iter()
+                .find_map(Value::as_str);
         let Some(session) = session else {
             if kind == "session.error" {
                 out.lines.push(line(event.clone(), json!({})));

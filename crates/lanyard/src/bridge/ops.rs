@@ -18,26 +18,11 @@ pub(super) struct Order {
 #[serde(tag = "op", rename_all = "snake_case")]
 pub(super) enum Op {
     Open(Box<Open>),
-    Prompt {
-        turn: String,
-        session: Option<String>,
-        text: String,
-    },
-    Steer {
-        text: String,
-    },
-    Abort {
-        session: Option<String>,
-    },
-    Reply {
-        request: String,
-        reply: String,
-        message: Option<String>,
-    },
-    Answer {
-        request: String,
-        answers: Option<Value>,
-    },
+    Prompt { turn: String, session: Option<String>, text: String },
+    Steer { text: String },
+    Abort { session: Option<String> },
+    Reply { request: String, reply: String, message: Option<String> },
+    Answer { request: String, answers: Option<Value> },
     Compact {},
 }
 
@@ -106,7 +91,11 @@ pub(super) fn path(parts: &[&str]) -> String {
 }
 
 /// Compacts a conversation, with the model it works with.
-pub(super) async fn compact(http: Http, session: String, chosen: Option<String>) -> Result<Value, BridgeError> {
+pub(super) async fn compact(
+    http: Http,
+    session: String,
+    chosen: Option<String>,
+) -> Result<Value, BridgeError> {
     let chosen = match chosen.as_deref().and_then(model) {
         Some(chosen) => Some(chosen),
         None => last_model(&http, &session).await?,

@@ -101,7 +101,8 @@ async fn finish(output: Output, error: BridgeError) -> Result<(), Failure> {
 
 fn watch_signals(stopper: watch::Sender<bool>) -> Result<(), Failure> {
     let listen = |kind| {
-        signal(kind).map_err(|error| Failure::local("no_signals", format!("cannot hear signals: {error}"), ""))
+        signal(kind)
+            .map_err(|error| Failure::local("no_signals", format!("cannot hear signals: {error}"), ""))
     };
     let (mut term, mut int) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     tokio::spawn(async move {
@@ -174,7 +175,11 @@ impl Bridge {
         }
     }
 
-    async fn opened(&mut self, id: &str, version: Option<String>) -> Result<mpsc::Receiver<Feed>, BridgeError> {
+    async fn opened(
+        &mut self,
+        id: &str,
+        version: Option<String>,
+    ) -> Result<mpsc::Receiver<Feed>, BridgeError> {
         let feed = follow(self.http.clone()).await?;
         for server in &self.open.mcp {
             let body = json!({"name": server.name, "config": server.config});
@@ -295,7 +300,8 @@ impl Bridge {
                 }
             }
             Op::Compact {} => {
-                let (done, work) = (self.done.clone(), compact(self.http.clone(), main, self.open.model.clone()));
+                let (done, work) =
+                    (self.done.clone(), compact(self.http.clone(), main, self.open.model.clone()));
                 tokio::spawn(async move { done.send(Done::Compacted(id, work.await)).await });
                 return Ok(());
             }
@@ -390,7 +396,11 @@ impl Bridge {
     }
 
     async fn say(&self, line: Value) -> Result<(), BridgeError> {
-        if self.output.say(line).await { Ok(()) } else { Err(BridgeError::Ending("nobody reads what it says")) }
+        if self.output.say(line).await {
+            Ok(())
+        } else {
+            Err(BridgeError::Ending("nobody reads what it says"))
+        }
     }
 }
 

@@ -75,7 +75,8 @@ impl Ledger {
     }
 
     pub(super) fn delta(&mut self, session: &str, properties: &Value, out: &mut Out) {
-        let (Some(message), Some(id)) = (properties["messageID"].as_str(), properties["partID"].as_str()) else {
+        let (Some(message), Some(id)) = (properties["messageID"].as_str(), properties["partID"].as_str())
+        else {
             return;
         };
         let delta = properties["delta"].as_str().unwrap_or_default();
@@ -83,7 +84,9 @@ impl Ledger {
             return;
         }
         let author = self.author(session, message);
-        let Some(record) = self.talks.get_mut(session).and_then(|talk| talk.part(message, id)) else { return };
+        let Some(record) = self.talks.get_mut(session).and_then(|talk| talk.part(message, id)) else {
+            return;
+        };
         let (Some(kind), Some(author)) = (record.kind, author) else {
             // Its beginning was missed.
             record.held = true;
@@ -137,7 +140,8 @@ impl Ledger {
                 "output": state["output"], "error": state["error"],
             },
         });
-        let event = json!({"type": "message.part.updated", "properties": {"sessionID": session, "part": slim}});
+        let event =
+            json!({"type": "message.part.updated", "properties": {"sessionID": session, "part": slim}});
         self.say(session, event, json!({"was": was, "files": files}), out);
     }
 
@@ -186,7 +190,8 @@ impl Ledger {
             return;
         }
         let slim = json!({"id": id, "messageID": message, "sessionID": session, "type": "patch"});
-        let event = json!({"type": "message.part.updated", "properties": {"sessionID": session, "part": slim}});
+        let event =
+            json!({"type": "message.part.updated", "properties": {"sessionID": session, "part": slim}});
         self.say(session, event, json!({"files": files}), out);
     }
 }
