@@ -87,8 +87,11 @@ impl Ledger {
         self.talks.keys().cloned().collect()
     }
 
-    pub(super) fn is_working(&self, session: &str) -> bool {
-        self.talks.get(session).is_some_and(Talk::is_working)
+    /// Whether words would join work under way, and not begin new work.
+    pub(super) fn takes_words(&self, session: &str) -> bool {
+        self.talks
+            .get(session)
+            .is_some_and(|talk| matches!(talk.phase, Phase::Awaiting | Phase::Busy) && !talk.aborted)
     }
 
     /// Whether work on this very turn has not begun.
@@ -115,6 +118,7 @@ impl Ledger {
         talk.aborted = false;
         talk.unwanted = false;
         talk.answered = false;
+        talk.before = talk.newest_message();
         // A prompt to a conversation at work joins it, and ends with it.
         if talk.phase == Phase::Idle {
             talk.phase = Phase::Awaiting;
@@ -246,6 +250,10 @@ impl Ledger {
         match talk.phase {
             Phase::Idle | Phase::Awaiting => {
                 talk.phase = Phase::Busy;
+                if !talk.answered {
+                    // It came late, about what was before: work that fails does not begin afterwards.
+                    talk.error = None;
+                }
                 if talk.aborted || std::mem::take(&mut talk.unwanted) {
                     talk.aborted = true;
                     out.wishes.push(Wish::Abort { session: session.to_owned() });

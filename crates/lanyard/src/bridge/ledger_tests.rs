@@ -169,6 +169,23 @@ fn an_idle_from_before_is_not_the_end() {
     assert_eq!(lines[0]["note"], json!({"turn": TURN, "error": null, "aborted": false}));
 }
 
+/// Seen with a real one: the message that was aborted is updated once more after the next prompt.
+#[test]
+fn an_error_of_older_work_does_not_fail_the_next() {
+    let mut ledger = opened(&mut Out::default());
+    let error = json!({"name": "MessageAbortedError", "data": {"message": "Aborted"}});
+    let message = |error: &Value| {
+        let info = json!({"id": "msg_1", "role": "assistant", "sessionID": MAIN, "error": error});
+        json!({"type": "message.updated", "properties": {"sessionID": MAIN, "info": info}})
+    };
+    let late = json!({"type": "session.error", "properties": {"sessionID": MAIN, "error": error}});
+    fed(&mut ledger, &[status("busy"), message(&Value::Null), late.clone(), status("idle"), status("idle")]);
+    ledger.prompting(MAIN, "turn_2", &mut Out::default());
+    let events = [message(&error), late, status("busy"), message(&error), status("idle")];
+    let lines = fed(&mut ledger, &events).lines;
+    assert_eq!(lines[0]["note"], json!({"turn": "turn_2", "error": null, "aborted": false}));
+}
+
 #[test]
 fn an_abort_before_the_work_began_is_repeated_when_it_begins() {
     let mut out = Out::default();

@@ -17,8 +17,8 @@ use super::stdio::{Output, input};
 use super::stream::{Feed, follow};
 use crate::failure::Failure;
 
-/// How long the last words of aborted work may take.
-const SETTLE: Duration = Duration::from_millis(250);
+/// How long the last words of aborted work may take; most often the server says that they are said.
+const SETTLE: Duration = Duration::from_millis(500);
 /// How long work on a prompt may take to begin, before the server is asked about it.
 const BEGIN_WAIT: Duration = Duration::from_secs(60);
 /// The same when there was an error or an abort: the first prompt in a folder takes seconds to begin.
@@ -275,7 +275,7 @@ impl Bridge {
                 let path = path(&["session", &session, "prompt_async"]);
                 Job { id: Some(id), path, body: words, prompt: Some((session, turn)) }
             }
-            Op::Steer { .. } if !self.ledger.is_working(&main) => {
+            Op::Steer { .. } if !self.ledger.takes_words(&main) => {
                 return self.refuse(&id, "nothing runs that could be steered").await;
             }
             Op::Steer { text } => job(path(&["session", &main, "prompt_async"]), self.open.words(&text)),

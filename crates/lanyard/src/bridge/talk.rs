@@ -61,6 +61,8 @@ pub(super) struct Talk {
     pub(super) aborted: bool,
     /// It was given up before it began: if it begins all the same, it is aborted.
     pub(super) unwanted: bool,
+    /// The newest message when the last prompt was handed over.
+    pub(super) before: Option<String>,
     /// The agent began a message since the last prompt.
     pub(super) answered: bool,
     /// The attempt that was said last.
@@ -115,6 +117,11 @@ impl Talk {
 
     pub(super) fn knows_part(&self, part: &str) -> bool {
         self.parts.contains_key(part)
+    }
+
+    /// OpenCode's ids sort by time.
+    pub(super) fn newest_message(&self) -> Option<String> {
+        self.authors.last_key_value().map(|(id, _)| id.clone())
     }
 
     /// The stream broke: whatever was being said has a hole at an unknown place.

@@ -29,9 +29,15 @@ impl Ledger {
         if talk.author(id) == Some(Author::Summary) {
             talk.summary = Some((id.to_owned(), info["tokens"]["output"].as_u64().unwrap_or(0)));
         }
-        // The same as `session.error`, for when that one was missed.
+        // The same as `session.error`, for when that one was missed. Older messages are updated late with older errors.
         let error = &info["error"];
-        if talk.author(id).is_some() && talk.is_working() && talk.error.is_none() && error.is_object() {
+        let is_recent = talk.before.as_deref().is_none_or(|before| before < id);
+        if is_recent
+            && talk.author(id).is_some()
+            && talk.is_working()
+            && talk.error.is_none()
+            && error.is_object()
+        {
             talk.error = Some(error.clone());
         }
     }
