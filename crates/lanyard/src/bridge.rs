@@ -17,6 +17,7 @@
 //! {"id","op":"reply","request","reply","message"?}   to permission.asked: once, always, reject
 //! {"id","op":"answer","request","answers"?}          to question.asked: labels per question; without them a refusal
 //! {"id","op":"compact"}
+//! {"id","op":"end"}                                  the server is ended, and the bridge
 //! ```
 //!
 //! Out:

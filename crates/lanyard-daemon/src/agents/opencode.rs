@@ -25,7 +25,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     resume: true,
     fork: false,
     list: false,
-    close: false,
+    close: true,
     cancel: true,
     steer: true,
     compact: true,
@@ -159,6 +159,11 @@ impl Driver for OpenCode {
     fn compact(&mut self, key: &str, out: &mut Actions) -> bool {
         out.push(orders::send(&format!("compact:{key}"), &json!({"op": "compact"})));
         true
+    }
+
+    /// Without it the bridge goes on when its input is closed: it cannot tell a goodbye from a daemon that is away.
+    fn close(&mut self, out: &mut Actions) {
+        out.push(orders::send("end", &json!({"op": "end"})));
     }
 }
 

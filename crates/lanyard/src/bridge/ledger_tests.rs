@@ -256,7 +256,8 @@ fn arbitrary_events_do_no_harm() {
     for _ in 0..5_000 {
         let mut event = all[random.usize(..all.len())].clone();
         let fields = ["sessionID", "info", "part", "status", "delta", "partID"];
-        event["properties"][fields[random.usize(..fields.len())]] = json!([null, {}, 7][random.usize(..3)]);
+        event["properties"][fields[random.usize(..fields.len())]] =
+            [json!(null), json!({}), json!(7)][random.usize(..3)].clone();
         ledger.event(&event, Source::Stream, &mut out);
         out = Out::default();
     }

@@ -24,6 +24,7 @@ pub(super) enum Op {
     Reply { request: String, reply: String, message: Option<String> },
     Answer { request: String, answers: Option<Value> },
     Compact {},
+    End {},
 }
 
 /// What the conversation is to be, and whom it is to meet.

@@ -262,41 +262,33 @@ impl Bridge {
             }
         };
         let Some(main) = self.ledger.main().map(str::to_owned) else { return Ok(()) };
-        let job = |path: String, body: Value| Job { id: Some(id.clone()), path, body, prompt: None };
-        let job = match op {
+        let (path, body) = match op {
             Op::Open(_) => return self.refuse(&id, "it is open already").await,
             Op::Prompt { turn, session, text } => {
-                let words = match &session {
-                    Some(child) if *child != main => Open::default().words(&text),
-                    Some(_) | None => self.open.words(&text),
-                };
-                let session = session.unwrap_or(main);
-                self.ledger.prompting(&session, &turn, out);
-                let path = path(&["session", &session, "prompt_async"]);
-                Job { id: Some(id), path, body: words, prompt: Some((session, turn)) }
+                return self.prompt(id, turn, session.unwrap_or(main), &text, out).await;
             }
             Op::Steer { .. } if !self.ledger.takes_words(&main) => {
                 return self.refuse(&id, "nothing runs that could be steered").await;
             }
-            Op::Steer { text } => job(path(&["session", &main, "prompt_async"]), self.open.words(&text)),
+            Op::Steer { text } => (path(&["session", &main, "prompt_async"]), self.open.words(&text)),
             Op::Abort { session } => {
                 let session = session.unwrap_or(main);
                 self.ledger.aborting(&session, out);
-                job(path(&["session", &session, "abort"]), json!({}))
+                (path(&["session", &session, "abort"]), json!({}))
             }
             Op::Reply { request, reply, message } => {
                 self.ledger.answering(&request);
-                let mut body = json!({"reply": reply});
-                if let Some(message) = message {
-                    body["message"] = message.into();
-                }
-                job(path(&["permission", &request, "reply"]), body)
+                let body = match message {
+                    Some(message) => json!({"reply": reply, "message": message}),
+                    None => json!({"reply": reply}),
+                };
+                (path(&["permission", &request, "reply"]), body)
             }
             Op::Answer { request, answers } => {
                 self.ledger.answering(&request);
                 match answers {
-                    Some(answers) => job(path(&["question", &request, "reply"]), json!({"answers": answers})),
-                    None => job(path(&["question", &request, "reject"]), json!({})),
+                    Some(answers) => (path(&["question", &request, "reply"]), json!({"answers": answers})),
+                    None => (path(&["question", &request, "reject"]), json!({})),
                 }
             }
             Op::Compact {} => {
@@ -305,8 +297,30 @@ impl Bridge {
                 tokio::spawn(async move { done.send(Done::Compacted(id, work.await)).await });
                 return Ok(());
             }
+            Op::End {} => return Err(BridgeError::Ending("told to end")),
         };
-        self.enqueue(job)
+        self.enqueue(Job { id: Some(id), path, body, prompt: None })
+    }
+
+    async fn prompt(
+        &mut self,
+        id: String,
+        turn: String,
+        session: String,
+        text: &str,
+        out: &mut Out,
+    ) -> Result<(), BridgeError> {
+        const UNKNOWN: &str = "there is no such conversation here";
+        if !self.ledger.family().contains(&session) {
+            self.ledger.refused(&session, &turn, UNKNOWN, out);
+            return self.refuse(&id, UNKNOWN).await;
+        }
+        // Model, agent and role are the main conversation's; a child has its own.
+        let is_main = self.ledger.main() == Some(session.as_str());
+        let body = if is_main { self.open.words(text) } else { Open::default().words(text) };
+        self.ledger.prompting(&session, &turn, out);
+        let path = path(&["session", &session, "prompt_async"]);
+        self.enqueue(Job { id: Some(id), path, body, prompt: Some((session, turn)) })
     }
 
     async fn refuse(&self, id: &str, why: &str) -> Result<(), BridgeError> {

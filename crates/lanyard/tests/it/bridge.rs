@@ -364,6 +364,17 @@ fn a_daemon_that_is_away_does_not_stop_the_work_and_a_signal_ends_it() {
 }
 
 #[test]
+fn a_goodbye_ends_the_server_too() {
+    let server = FakeServer::start();
+    let mut bridge = Bridge::open(&server);
+    let pid = bridge.server_pid();
+    bridge.order(&json!({"id": "end", "op": "end"}));
+    assert_eq!(bridge.line(), json!({"down": {"what": "told to end"}}));
+    assert_eq!(bridge.ended().code(), Some(0));
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "the server outlived the bridge");
+}
+
+#[test]
 fn an_unknown_conversation_is_not_taken_up() {
     let server = FakeServer::start();
     server.refuse("/session/ses_old", 404, json!({"data": {"message": "Session not found: ses_old"}}));

@@ -59,19 +59,25 @@ fn print(actions: &[Action]) -> String {
     text
 }
 
-const TRACES: [(&str, &str); 11] = [
-    ("text", include_str!("fixtures/text.jsonl")),
-    ("tool", include_str!("fixtures/tool.jsonl")),
-    ("reject", include_str!("fixtures/reject.jsonl")),
-    ("edit", include_str!("fixtures/edit.jsonl")),
-    ("plan", include_str!("fixtures/plan.jsonl")),
-    ("abort", include_str!("fixtures/abort.jsonl")),
-    ("error", include_str!("fixtures/error.jsonl")),
-    ("retry", include_str!("fixtures/retry.jsonl")),
-    ("child", include_str!("fixtures/child.jsonl")),
-    ("compaction", include_str!("fixtures/compaction.jsonl")),
-    ("question", include_str!("fixtures/question.jsonl")),
+const TRACES: [&str; 12] = [
+    "text",
+    "tool",
+    "reject",
+    "edit",
+    "plan",
+    "abort",
+    "abort_child",
+    "error",
+    "retry",
+    "child",
+    "compaction",
+    "question",
 ];
+
+fn trace(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/agents/opencode/fixtures");
+    std::fs::read_to_string(format!("{folder}/{name}.jsonl")).unwrap()
+}
 
 fn lines(trace: &str) -> Vec<&str> {
     trace.lines().collect()
@@ -79,17 +85,19 @@ fn lines(trace: &str) -> Vec<&str> {
 
 #[test]
 fn real_traces_become_these_actions() {
-    for (name, trace) in TRACES {
+    for name in TRACES {
+        let trace = trace(name);
         let mut driver = OpenCode::new(setting(Begin::New));
-        let actions = joined(actions_of(&mut driver, &lines(trace)));
+        let actions = joined(actions_of(&mut driver, &lines(&trace)));
         expect_file![format!("./fixtures/{name}.actions")].assert_eq(&print(&actions));
     }
 }
 
 #[test]
 fn a_driver_that_takes_over_at_any_line_sees_the_same() {
-    for (name, trace) in TRACES {
-        let lines = lines(trace);
+    for name in TRACES {
+        let trace = trace(name);
+        let lines = lines(&trace);
         let whole = actions_of(&mut OpenCode::new(setting(Begin::New)), &lines);
         let Some((at, readiness)) = lines.iter().enumerate().find_map(|(at, line)| {
             let actions = actions_of(&mut OpenCode::new(setting(Begin::New)), &[line]);
@@ -115,7 +123,7 @@ fn a_driver_that_takes_over_at_any_line_sees_the_same() {
 #[test]
 fn no_line_makes_it_panic() {
     let mut random = fastrand::Rng::with_seed(7);
-    let trace: String = TRACES.iter().map(|(_, trace)| *trace).collect();
+    let trace: String = TRACES.iter().map(|name| trace(name)).collect();
     let lines = lines(&trace);
     let mut driver = OpenCode::new(setting(Begin::New));
     let mut out = Actions::new();
@@ -256,6 +264,7 @@ fn orders_have_keys_of_their_own() {
     driver.cancel(turn(), None, &mut out);
     assert!(driver.steer("note_1", "left", &mut out));
     assert!(driver.compact("c1", &mut out));
+    driver.close(&mut out);
     let turn = turn();
     let expected = [
         (format!("prompt:{turn}"), json!({"op": "prompt", "turn": turn, "text": "hi"})),
@@ -263,6 +272,7 @@ fn orders_have_keys_of_their_own() {
         (format!("cancel:{turn}"), json!({"op": "abort"})),
         ("steer:note_1".to_owned(), json!({"op": "steer", "text": "left"})),
         ("compact:c1".to_owned(), json!({"op": "compact"})),
+        ("end".to_owned(), json!({"op": "end"})),
     ]
     .map(|(key, mut order)| {
         order["id"] = json!(key);
