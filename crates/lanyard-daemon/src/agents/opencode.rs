@@ -179,11 +179,15 @@ fn end_in(note: &Value) -> TurnEnd {
         let said = error["message"].as_str().or_else(|| error["name"].as_str());
         said.unwrap_or("OpenCode gave no reason").to_owned()
     };
+    if note["aborted"] == true {
+        return TurnEnd::Cancelled;
+    }
+    if error.is_null() {
+        return TurnEnd::Done(lanyard_core::session::TurnOutcome::Completed);
+    }
     match error["name"].as_str() {
-        _ if note["aborted"] == true => TurnEnd::Cancelled,
         Some("MessageAbortedError") => TurnEnd::Cancelled,
         Some("MessageOutputLengthError") => TurnEnd::Limit(text()),
-        _ if error.is_object() => TurnEnd::Failed(text()),
-        Some(_) | None => TurnEnd::Done(lanyard_core::session::TurnOutcome::Completed),
+        Some(_) | None => TurnEnd::Failed(text()),
     }
 }

@@ -402,7 +402,7 @@ fn line(mut event: Value, note: Value) -> Value {
         event.remove("id");
     }
     clip(&mut event);
-    json!({"event": event, "note": note})
+    Value::Object([("event".to_owned(), event), ("note".to_owned(), note)].into_iter().collect())
 }
 
 fn idle(session: &str, turn: Option<&str>, error: Option<&Value>, aborted: bool) -> Value {

@@ -1,6 +1,8 @@
 //! Lines in, actions out. The fixtures were written by the bridge in front of a real `OpenCode` 1.18.33 and a scripted
 //! model.
 
+use std::fmt::Write as _;
+
 use expect_test::expect_file;
 use lanyard_core::Timestamp;
 use lanyard_core::session::{GateOption, OptionKind};
@@ -54,7 +56,7 @@ fn joined(actions: Vec<Action>) -> Vec<Action> {
 fn print(actions: &[Action]) -> String {
     let mut text = String::new();
     for action in actions {
-        text.push_str(&format!("{action:?}\n"));
+        writeln!(text, "{action:?}").unwrap();
     }
     text
 }
@@ -99,15 +101,14 @@ fn a_driver_that_takes_over_at_any_line_sees_the_same() {
         let trace = trace(name);
         let lines = lines(&trace);
         let whole = actions_of(&mut OpenCode::new(setting(Begin::New)), &lines);
-        let Some((at, readiness)) = lines.iter().enumerate().find_map(|(at, line)| {
+        let greeting = lines.iter().enumerate().find_map(|(at, line)| {
             let actions = actions_of(&mut OpenCode::new(setting(Begin::New)), &[line]);
-            actions.into_iter().find_map(|action| match action {
-                Action::Ready(readiness) => Some((at, *readiness)),
-                _ => None,
-            })
-        }) else {
-            panic!("{name} has no greeting")
-        };
+            let ready = actions.into_iter().find_map(|action| {
+                if let Action::Ready(readiness) = action { Some(readiness) } else { None }
+            });
+            ready.map(|readiness| (at, *readiness))
+        });
+        let Some((at, readiness)) = greeting else { panic!("{name} has no greeting") };
         for cut in at + 1..=lines.len() {
             let mut first = OpenCode::new(setting(Begin::New));
             let mut seen = actions_of(&mut first, &lines[..cut]);
@@ -184,9 +185,9 @@ fn spoil(value: &mut Value, random: &mut fastrand::Rng) {
 fn sent(actions: &[Action]) -> Vec<(String, Value)> {
     actions
         .iter()
-        .filter_map(|action| match action {
-            Action::Send { key, line } => Some((key.clone(), serde_json::from_str(line).unwrap())),
-            _ => None,
+        .filter_map(|action| {
+            let Action::Send { key, line } = action else { return None };
+            Some((key.clone(), serde_json::from_str(line).unwrap()))
         })
         .collect()
 }
