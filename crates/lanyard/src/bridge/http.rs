@@ -17,9 +17,9 @@ use super::BridgeError;
 use crate::client::Stream;
 
 /// Most requests are answered in milliseconds; the first ones set up the folder, which can take many seconds.
-pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 /// A compaction is answered when it is done, and a model does it.
-pub(super) const LONG_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+pub(super) const LONG_TIMEOUT: Duration = Duration::from_mins(30);
 /// The whole history of a conversation, with its tools' results, stays below this.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 

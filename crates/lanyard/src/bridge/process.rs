@@ -17,7 +17,7 @@ use super::http::Http;
 /// The name OpenCode's server wants with its password.
 const USER: &str = "opencode";
 /// From its start to its line about listening.
-const LISTEN_TIMEOUT: Duration = Duration::from_secs(60);
+const LISTEN_TIMEOUT: Duration = Duration::from_mins(1);
 /// A request that comes between listening and being ready is never answered, so each is given up soon.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 const PROBE_PAUSE: Duration = Duration::from_millis(50);

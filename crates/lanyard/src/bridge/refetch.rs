@@ -66,10 +66,7 @@ async fn statuses(
 ) -> Result<(), BridgeError> {
     let statuses = http.get("/session/status").await?;
     for session in sessions {
-        let status = match &statuses[session.as_str()] {
-            Value::Null => json!({"type": "idle"}),
-            status => status.clone(),
-        };
+        let status = statuses.get(session).cloned().unwrap_or_else(|| json!({"type": "idle"}));
         let properties = json!({"sessionID": session, "status": status});
         if ledger.answered_unseen(session) {
             // All of the work fell into the gap.

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 /// How long the last words of aborted work may take; most often the server says that they are said.
 const SETTLE: Duration = Duration::from_millis(500);
 /// How long work on a prompt may take to begin, before the server is asked about it.
-const BEGIN_WAIT: Duration = Duration::from_secs(60);
+const BEGIN_WAIT: Duration = Duration::from_mins(1);
 /// The same when there was an error or an abort: the first prompt in a folder takes seconds to begin.
 const BEGIN_WAIT_SOON: Duration = Duration::from_secs(3);
 /// Requests waiting for their turn.
@@ -191,27 +191,28 @@ impl Bridge {
             let odd = format!("the MCP server {} is not connected: {odd}", server.name);
             self.output.say(json!({"odd": odd})).await;
         }
-        let (native, history) = match self.open.native.clone() {
-            Some(native) => {
-                self.http.get(&path(&["session", &native])).await?;
-                let past = past(&self.http, &native).await?;
-                self.ledger.open(&native, past.last.as_deref());
-                past_children(&self.http, &mut self.ledger, &native).await?;
-                (native, Some(past.messages))
-            }
-            None => {
-                let body = json!({"title": self.open.title.as_deref().unwrap_or("Lanyard")});
-                let made = self.http.post("/session", &body).await?;
-                let Some(native) = made["id"].as_str() else {
-                    return Err(BridgeError::Request("OpenCode's new session has no id".to_owned()));
-                };
-                self.ledger.open(native, None);
-                (native.to_owned(), None)
-            }
-        };
+        let (native, history) = self.conversation().await?;
         let ok = json!({"native": native, "version": version, "history": history});
         self.say(json!({"re": id, "ok": ok})).await?;
         Ok(feed)
+    }
+
+    /// Takes the conversation up again or begins one: its id, and how many messages it has.
+    async fn conversation(&mut self) -> Result<(String, Option<u64>), BridgeError> {
+        if let Some(native) = self.open.native.clone() {
+            self.http.get(&path(&["session", &native])).await?;
+            let past = past(&self.http, &native).await?;
+            self.ledger.open(&native, past.last.as_deref());
+            past_children(&self.http, &mut self.ledger, &native).await?;
+            return Ok((native, Some(past.messages)));
+        }
+        let body = json!({"title": self.open.title.as_deref().unwrap_or("Lanyard")});
+        let made = self.http.post("/session", &body).await?;
+        let native = made["id"].as_str();
+        let native =
+            native.ok_or_else(|| BridgeError::Request("OpenCode's new session has no id".to_owned()))?;
+        self.ledger.open(native, None);
+        Ok((native.to_owned(), None))
     }
 
     async fn turn_round(

@@ -13,7 +13,7 @@ impl OpenCode {
         let native = self.native_of(session);
         match event["type"].as_str().unwrap_or_default() {
             "message.part.delta" => text(native, properties, note, out),
-            "message.part.updated" => part(native, &properties["part"], note, out),
+            "message.part.updated" => part(native.as_deref(), &properties["part"], note, out),
             "session.created" => self.child(&properties["info"], note, out),
             "session.idle" => finished(native, note, out),
             "session.status" => {
@@ -69,8 +69,8 @@ fn text(native: Option<String>, properties: &Value, note: &Value, out: &mut Acti
     out.push(Action::Text { native, kind, text: text.to_owned() });
 }
 
-fn part(native: Option<String>, part: &Value, note: &Value, out: &mut Actions) {
-    let mut saw = |seen: Seen| out.push(Action::Saw { native: native.clone(), seen });
+fn part(native: Option<&str>, part: &Value, note: &Value, out: &mut Actions) {
+    let mut saw = |seen: Seen| out.push(Action::Saw { native: native.map(str::to_owned), seen });
     match part["type"].as_str() {
         Some("tool") => {
             if let Some((called, returned)) = tool(part, note) {
