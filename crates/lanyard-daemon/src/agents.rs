@@ -10,6 +10,7 @@ mod command;
 mod desk;
 pub(crate) mod driver;
 mod judge;
+mod opencode;
 mod pen;
 #[cfg(test)]
 mod played;

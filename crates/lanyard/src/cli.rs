@@ -19,6 +19,7 @@ mod logs;
 mod ls;
 mod migrate;
 mod new;
+mod opencode_bridge;
 mod prompt;
 mod replay;
 mod reset;
@@ -138,6 +139,8 @@ enum Advanced {
     Completions(completions::Completions),
     #[command(hide = true)]
     Schema(schema::Schema),
+    #[command(hide = true)]
+    OpencodeBridge(opencode_bridge::OpencodeBridge),
 }
 
 /// Reads the command line. Help and mistakes end the program here.
@@ -227,6 +230,7 @@ impl Advanced {
             Self::ScriptedAgent(agent) => agent.run(),
             Self::Completions(completions) => completions.run(context),
             Self::Schema(schema) => schema.run(context),
+            Self::OpencodeBridge(bridge) => bridge.run().await,
         }
     }
 }

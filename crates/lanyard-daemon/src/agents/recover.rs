@@ -30,6 +30,8 @@ pub(super) async fn recover(desk: &mut Desk) -> HashSet<SessionId> {
             adopted.insert(session);
         }
     }
+    // The subagents of those that live go on with them.
+    adopted.extend(desk.shared.mirrored());
     adopted
 }
 
@@ -74,11 +76,15 @@ async fn recover_one(desk: &mut Desk, known: &Known) -> Option<SessionId> {
             sweep(desk, &session, held.id, known, host_lost).await;
             None
         }
-        (Err(error), _, _) => {
+        (Err(error), session, held) => {
             tracing::warn!(run = known.run, %error, "a run cannot be taken over; what is left of it is ended");
-            let swept = desk.shared.runs.sweep(&known.run, SWEEP_GRACE).await;
-            tracing::info!(run = known.run, ?swept, "swept");
-            let _ = desk.shared.runs.forget(&known.run);
+            match (session, held) {
+                (Some(session), Some(held)) => sweep(desk, &session, held.id, known, false).await,
+                _ => {
+                    let _ = desk.shared.runs.sweep(&known.run, SWEEP_GRACE).await;
+                    let _ = desk.shared.runs.forget(&known.run);
+                }
+            }
             None
         }
         (Ok(Adopted::Gone { .. } | Adopted::Ended(_)), _, _) => {

@@ -120,6 +120,10 @@ impl Shared {
         self.mirrors.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, held| *held != of);
     }
 
+    pub(super) fn mirrored(&self) -> Vec<SessionId> {
+        self.mirrors.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+    }
+
     /// The session whose runner looks after this one.
     pub(super) fn owner_of(&self, session: SessionId) -> SessionId {
         let mirrors = self.mirrors.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,6 +5,7 @@
 
 mod api;
 mod auth;
+mod bridge;
 mod crash;
 mod faults;
 mod help;

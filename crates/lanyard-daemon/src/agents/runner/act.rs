@@ -65,7 +65,7 @@ impl Runner {
             }
             Action::Child(child) => self.child(at, *child).await,
             Action::Finished { native: None, turn, end } => self.finished(at, turn, end),
-            Action::Finished { native: Some(native), end, .. } => self.child_finished(at, &native, end).await,
+            Action::Finished { native: Some(native), end, .. } => self.child_finished(at, &native, end),
             Action::Call { request, call } => {
                 if let Some(result) = self.calls.run(&request, call).await {
                     self.say(|driver, out| driver.called(&request, result, out));
@@ -227,8 +227,14 @@ impl Runner {
     }
 
     async fn child(&mut self, at: u64, child: Child) {
-        if self.children.contains_key(&child.native) {
-            return;
+        match self.children.get(&child.native) {
+            // Set to work again, or told of again after a crash.
+            Some(mirror) if mirror.done && at > mirror.cursor => {
+                let session = mirror.session;
+                return self.child_begins(at, session, child).await;
+            }
+            Some(_) => return,
+            None => {}
         }
         // What was seen before the child belongs before it.
         self.report().await;
@@ -254,16 +260,21 @@ impl Runner {
         self.shared.mirror(session, self.session);
         let started = Signal::RunStarted {
             run: self.run,
-            agent: child.agent.unwrap_or_default(),
+            agent: child.agent.clone().unwrap_or_default(),
             driver: self.settings.driver.as_str().to_owned(),
             mirrored: true,
         };
         self.shared.note(session, started).await;
+        self.child_begins(at, session, child).await;
+    }
+
+    /// A subagent is at work.
+    async fn child_begins(&mut self, at: u64, session: SessionId, child: Child) {
         let turn = TurnId::mint(self.shared.clock.now(), self.shared.clock.random());
         let prompt = if child.prompt.trim().is_empty() { NO_PROMPT.to_owned() } else { child.prompt };
         self.own_turns.insert(turn);
         let command = Command::StartTurn { turn, client_turn_id: None, prompt };
-        let keys = vec![once(self.run, &format!("turn {}", child.native))];
+        let keys = vec![once(self.run, &format!("turn {} {at}", child.native))];
         let started = self.shared.command(session, command, Actor::system("agents"), keys).await;
         let turn = started.ok().and_then(|outcome| outcome.turn);
         let cursor = match self.shared.session(session).await {
@@ -299,20 +310,14 @@ impl Runner {
         }
     }
 
-    async fn child_finished(&mut self, at: u64, native: &str, end: TurnEnd) {
+    fn child_finished(&mut self, at: u64, native: &str, end: TurnEnd) {
         let Some(mirror) = self.children.get_mut(native).filter(|mirror| !mirror.done && at > mirror.cursor)
         else {
             return;
         };
         mirror.done = true;
         let (session, turn) = (mirror.session, mirror.turn.take());
-        let completed = end == TurnEnd::Done(TurnOutcome::Completed);
         self.pen.signal(session, end_of(turn, end), at);
-        self.report().await;
-        if completed {
-            let command = Command::Complete { reason: None };
-            let _ = self.shared.command(session, command, Actor::system("agents"), Vec::new()).await;
-        }
     }
 
     fn finished(&mut self, at: u64, turn: Option<TurnId>, end: TurnEnd) {

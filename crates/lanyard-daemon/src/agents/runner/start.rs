@@ -20,6 +20,7 @@ use crate::agents::calls::Calls;
 use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver};
 use crate::agents::driver::{Begin, Driver, Opened, Readiness, Setting};
+use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
 use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::agents::shared::Shared;
@@ -59,13 +60,22 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let agent = session.hands.agent.clone().unwrap_or_default();
     let Some(settings) = start.shared.settings.get(&agent).cloned() else { return Left::default() };
     if let Some(stale) = session.live_run() {
-        let signal = not_started(stale.id, RunEnd::Lost, "nobody looked after it".to_owned());
+        // The turn that is to be run now was admitted after that run was lost.
+        let (how, reason) = (RunEnd::Lost, Some("nobody looked after it".to_owned()));
+        let signal =
+            Signal::RunEnded { run: stale.id, how, cause: None, reason, receipt: Receipt::default() };
         start.shared.note(start.session, signal).await;
     }
     let run = start.shared.mint_run();
     let driver = settings.driver.as_str().to_owned();
     let started = Signal::RunStarted { run, agent: agent.clone(), driver, mirrored: false };
     start.shared.note(start.session, started).await;
+    // Read again: somebody may have stopped it, and a run the log does not know must not begin.
+    let Some(session) = start.shared.session(start.session).await else { return Left::default() };
+    if session.live_run().is_none_or(|held| held.id != run) {
+        tracing::info!(session = %start.session, "the session wants no run any more");
+        return Left::default();
+    }
     match prepare(&mut start, &session, &settings, run).await {
         Ok(runner) => runner.run().await,
         Err((code, what)) => {
@@ -248,7 +258,8 @@ fn setting(settings: &AgentSettings, workspace: &Path, begin: Begin) -> Setting 
 
 fn driver(settings: &AgentSettings, setting: Setting) -> Box<dyn Driver> {
     match settings.driver {
-        DriverKind::Acp | DriverKind::Opencode => Box::new(Acp::new(setting)),
+        DriverKind::Acp => Box::new(Acp::new(setting)),
+        DriverKind::Opencode => Box::new(OpenCode::new(setting)),
         DriverKind::Codex => Box::new(Codex::new(setting)),
         DriverKind::Command => Box::new(CommandDriver::new(setting, settings.per_turn())),
     }
@@ -264,6 +275,16 @@ fn spec(
     let mut argv = settings.command.clone();
     if argv.is_empty() {
         return Err(("agent_program_missing".to_owned(), "the agent's command is empty".to_owned()));
+    }
+    match settings.driver {
+        DriverKind::Opencode => {
+            let bridge =
+                [crate::agents::program().display().to_string(), "opencode-bridge".into(), "--".into()];
+            argv.splice(0..0, bridge);
+            add_missing(&mut argv, "serve");
+        }
+        DriverKind::Codex => add_missing(&mut argv, "app-server"),
+        DriverKind::Acp | DriverKind::Command => {}
     }
     if let Some(prompt) = prompt {
         argv.extend(command::arguments(&settings.per_turn(), native, prompt));
@@ -284,6 +305,13 @@ fn spec(
         grace_ms: settings.kill_grace_ms,
         limits: Limits::default(),
     })
+}
+
+/// Adds the subcommand a driver needs, unless the config has it.
+fn add_missing(argv: &mut Vec<String>, word: &str) {
+    if !argv.iter().any(|held| held == word) {
+        argv.push(word.to_owned());
+    }
 }
 
 impl Runner {

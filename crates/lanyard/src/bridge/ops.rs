@@ -1,0 +1,157 @@
+//! Orders from the daemon, and the requests they become.
+
+use hyper::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::BridgeError;
+use super::http::{Http, LONG_TIMEOUT};
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Order {
+    pub(super) id: String,
+    #[serde(flatten)]
+    pub(super) op: Op,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub(super) enum Op {
+    Open(Box<Open>),
+    Prompt { turn: String, session: Option<String>, text: String },
+    Steer { text: String },
+    Abort { session: Option<String> },
+    Reply { request: String, reply: String, message: Option<String> },
+    Answer { request: String, answers: Option<Value> },
+    Compact {},
+    End {},
+}
+
+/// What the conversation is to be, and whom it is to meet.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Open {
+    pub(super) native: Option<String>,
+    pub(super) directory: std::path::PathBuf,
+    pub(super) title: Option<String>,
+    pub(super) agent: Option<String>,
+    /// `provider/model`.
+    pub(super) model: Option<String>,
+    /// Said to the model before everything else.
+    pub(super) system: Option<String>,
+    #[serde(default)]
+    pub(super) mcp: Vec<Mcp>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Mcp {
+    pub(super) name: String,
+    pub(super) config: Value,
+}
+
+/// A request to be made after those before it.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) id: Option<String>,
+    pub(super) path: String,
+    pub(super) body: Value,
+    /// The conversation and turn of a prompt.
+    pub(super) prompt: Option<(String, String)>,
+}
+
+impl Open {
+    /// A prompt's body. OpenCode takes model, agent and system words from the newest message, so each one has them.
+    pub(super) fn words(&self, text: &str) -> Value {
+        let mut body = json!({"parts": [{"type": "text", "text": text}]});
+        if let Some(model) = self.model.as_deref().and_then(model) {
+            body["model"] = model;
+        }
+        if let Some(agent) = &self.agent {
+            body["agent"] = json!(agent);
+        }
+        if let Some(system) = &self.system {
+            body["system"] = json!(system);
+        }
+        body
+    }
+}
+
+/// `provider/model` as the API wants it.
+pub(super) fn model(name: &str) -> Option<Value> {
+    let (provider, model) = name.split_once('/')?;
+    Some(json!({"providerID": provider, "modelID": model}))
+}
+
+/// Ids come from the server and from the daemon; a path takes only what cannot lead elsewhere.
+pub(super) fn path(parts: &[&str]) -> String {
+    let mut path = String::new();
+    for part in parts {
+        path.push('/');
+        path.extend(part.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')));
+    }
+    path
+}
+
+/// Compacts a conversation, with the model it works with.
+pub(super) async fn compact(
+    http: Http,
+    session: String,
+    chosen: Option<String>,
+) -> Result<Value, BridgeError> {
+    let chosen = match chosen.as_deref().and_then(model) {
+        Some(chosen) => Some(chosen),
+        None => last_model(&http, &session).await?,
+    };
+    let Some(body) = chosen else {
+        return Err(BridgeError::Request("OpenCode does not say which model it works with".to_owned()));
+    };
+    http.ask(Method::POST, &path(&["session", &session, "summarize"]), Some(&body), LONG_TIMEOUT).await
+}
+
+/// The model of the last prompt, or else the one configured.
+async fn last_model(http: &Http, session: &str) -> Result<Option<Value>, BridgeError> {
+    let info = http.get(&path(&["session", session])).await?;
+    if let (Some(id), Some(provider)) = (info["model"]["id"].as_str(), info["model"]["providerID"].as_str()) {
+        return Ok(Some(json!({"providerID": provider, "modelID": id})));
+    }
+    let config = http.get("/config").await?;
+    Ok(config["model"].as_str().and_then(model))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_read_and_unknown_ones_are_not() {
+        let read = |text: &str| serde_json::from_str::<Order>(text);
+        let order = read(r#"{"id":"p","op":"prompt","turn":"turn_1","text":"hi"}"#).unwrap();
+        assert!(matches!(order.op, Op::Prompt { session: None, .. }), "{order:?}");
+        assert!(matches!(read(r#"{"id":"c","op":"compact"}"#).unwrap().op, Op::Compact {}));
+        assert!(read(r#"{"id":"x","op":"explode"}"#).is_err());
+        assert!(read(r#"{"op":"compact"}"#).is_err());
+    }
+
+    #[test]
+    fn every_prompt_carries_model_agent_and_system_words() {
+        let open = Open {
+            model: Some("openai/org/gpt".to_owned()),
+            agent: Some("plan".to_owned()),
+            system: Some("Be brief.".to_owned()),
+            ..Open::default()
+        };
+        assert_eq!(
+            open.words("hi"),
+            json!({
+                "parts": [{"type": "text", "text": "hi"}],
+                "model": {"providerID": "openai", "modelID": "org/gpt"},
+                "agent": "plan",
+                "system": "Be brief.",
+            })
+        );
+    }
+
+    #[test]
+    fn a_path_leads_nowhere_else() {
+        assert_eq!(path(&["session", "ses_1a/../../config?x", "abort"]), "/session/ses_1aconfigx/abort");
+    }
+}
