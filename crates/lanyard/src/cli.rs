@@ -24,6 +24,7 @@ mod replay;
 mod reset;
 mod rm;
 mod schema;
+mod scripted_agent;
 mod show;
 mod signal;
 mod status;
@@ -133,6 +134,7 @@ enum Daemon {
 enum Advanced {
     Replay(replay::Replay),
     Signal(signal::Signal),
+    ScriptedAgent(scripted_agent::ScriptedAgent),
     Completions(completions::Completions),
     #[command(hide = true)]
     Schema(schema::Schema),
@@ -149,6 +151,10 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
     let Some(command) = cli.command else {
         return Out::new(Form::People, false).data(help::OVERVIEW);
     };
+    // Works wherever it is started: without a home, a data folder or a daemon.
+    if let Command::Advanced(Advanced::ScriptedAgent(agent)) = command {
+        return agent.run();
+    }
     let context = cli.global.context()?;
     match command {
         Command::Look(command) => block_on(command.run(&context)),
@@ -218,6 +224,7 @@ impl Advanced {
         match self {
             Self::Replay(replay) => replay.run(context).await,
             Self::Signal(signal) => signal.run(context).await,
+            Self::ScriptedAgent(agent) => agent.run(),
             Self::Completions(completions) => completions.run(context),
             Self::Schema(schema) => schema.run(context),
         }

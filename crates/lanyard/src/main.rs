@@ -7,6 +7,7 @@ mod failure;
 mod launch;
 mod out;
 mod render;
+mod scripted;
 
 use std::process::ExitCode;
 

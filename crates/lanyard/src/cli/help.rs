@@ -46,7 +46,7 @@ fn chapter<T: Subcommand>(title: &str) -> String {
     for command in group.get_subcommands().filter(|command| !command.is_hide_set()) {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {:<11}  {about}", command.get_name());
+        let _ = writeln!(text, "  {:<14}  {about}", command.get_name());
     }
     text
 }

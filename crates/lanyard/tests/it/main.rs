@@ -9,6 +9,7 @@ mod crash;
 mod faults;
 mod help;
 mod scenario;
+mod scripted;
 mod shim;
 mod starting;
 mod stream;

@@ -1,0 +1,78 @@
+//! An MCP server as a child process: a JSON message per line, both ways.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio as Io};
+use std::sync::Mutex;
+
+use agent_client_protocol_schema::v1::McpServerStdio;
+use serde_json::Value;
+
+use super::{LinkError, answers};
+use crate::scripted::inbox::lock;
+
+/// The longest line that is read.
+const LINE_MAX: u64 = 16 << 20;
+
+#[derive(Debug)]
+pub(super) struct Stdio {
+    child: Mutex<Child>,
+    /// Closed to ask the server to end.
+    input: Mutex<Option<ChildStdin>>,
+    output: Mutex<Option<BufReader<ChildStdout>>>,
+}
+
+impl Stdio {
+    pub(super) fn start(server: &McpServerStdio, cwd: &Path) -> std::io::Result<Self> {
+        let mut child = Command::new(&server.command)
+            .args(&server.args)
+            .envs(server.env.iter().map(|variable| (&variable.name, &variable.value)))
+            .current_dir(cwd)
+            .stdin(Io::piped())
+            .stdout(Io::piped())
+            .stderr(Io::null())
+            .spawn()?;
+        let (input, output) = (child.stdin.take(), child.stdout.take().map(BufReader::new));
+        Ok(Self { child: Mutex::new(child), input: Mutex::new(input), output: Mutex::new(output) })
+    }
+
+    pub(super) fn send(&self, message: &Value) -> Result<(), LinkError> {
+        let mut input = lock(&self.input);
+        let input = input.as_mut().ok_or(LinkError::Closed)?;
+        let line = format!("{message}\n");
+        input.write_all(line.as_bytes()).and_then(|()| input.flush()).map_err(|_| LinkError::Closed)
+    }
+
+    /// Whatever the server says in between is for clients that can do more.
+    pub(super) fn request(&self, message: &Value, id: i64) -> Result<Value, LinkError> {
+        self.send(message)?;
+        let mut output = lock(&self.output);
+        let output = output.as_mut().ok_or(LinkError::Closed)?;
+        loop {
+            let mut line = Vec::new();
+            match output.by_ref().take(LINE_MAX).read_until(b'\n', &mut line) {
+                Ok(1..) => {}
+                Ok(0) | Err(_) => return Err(LinkError::Closed),
+            }
+            if let Ok(answer) = serde_json::from_slice::<Value>(&line)
+                && answers(&answer, id)
+            {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Ends the server: its own process, at once. It was asked to by the end of its input.
+    pub(super) fn end(&self) {
+        drop(lock(&self.input).take());
+        let mut child = lock(&self.child);
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+impl Drop for Stdio {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
