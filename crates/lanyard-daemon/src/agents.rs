@@ -5,11 +5,14 @@
 
 mod acp;
 mod calls;
+mod check;
 mod desk;
 pub(crate) mod driver;
 mod judge;
+pub mod known;
 mod pen;
 mod recover;
+pub mod roster;
 mod runner;
 pub mod settings;
 mod shared;

@@ -8,6 +8,7 @@ mod auth;
 mod crash;
 mod faults;
 mod help;
+mod operate;
 mod scenario;
 mod scripted;
 mod shim;

@@ -200,7 +200,7 @@ async fn past(shared: &Shared, session: &Session, how: Continuity) -> Option<Str
     words::past(&events.ok()?, how)
 }
 
-fn setting(settings: &AgentSettings, workspace: &Path, begin: Begin) -> Setting {
+pub(in crate::agents) fn setting(settings: &AgentSettings, workspace: &Path, begin: Begin) -> Setting {
     Setting {
         begin,
         workspace: workspace.to_owned(),
@@ -211,14 +211,14 @@ fn setting(settings: &AgentSettings, workspace: &Path, begin: Begin) -> Setting 
     }
 }
 
-fn driver(settings: &AgentSettings, setting: Setting) -> Box<dyn Driver> {
+pub(in crate::agents) fn driver(settings: &AgentSettings, setting: Setting) -> Box<dyn Driver> {
     match settings.driver {
         DriverKind::Acp => Box::new(Acp::new(setting)),
         DriverKind::Opencode | DriverKind::Codex | DriverKind::Command => Box::new(Acp::new(setting)),
     }
 }
 
-fn spec(
+pub(in crate::agents) fn spec(
     settings: &AgentSettings,
     workspace: &Path,
     session: SessionId,
