@@ -19,7 +19,7 @@ fn a_question_waits_until_somebody_answers_and_the_first_answer_stands() {
     let unknown = stage.post(&path, &json!({"option": "maybe"}));
     assert_eq!(
         (unknown.status, unknown.code()),
-        (409, "gate_option_unknown".to_owned()),
+        (422, "gate_option_unknown".to_owned()),
         "{}",
         unknown.text()
     );
