@@ -2,7 +2,7 @@
 //!
 //! A snapshot is a commit under `refs/lanyard/<session>/<name>`. Its tree is the worktree: tracked changes, deletions
 //! and untracked files, without what is ignored. Its parents are HEAD (if there is one), a commit with the index's
-//! tree, and, when there is something a tree cannot say, a commit with that ([`extras`]). HEAD, branches, stash,
+//! tree, and, when there is something a tree cannot say, a commit with that (`extras`). HEAD, branches, stash,
 //! reflogs and the real index are not touched by [`take`]; [`restore`] writes the worktree and the index only.
 //!
 //! Kept as git keeps it: empty folders are not part of it; a submodule, or any repository inside the worktree, is
@@ -11,9 +11,9 @@
 //!
 //! Line-end conversion and clean/smudge filters run as the user set them up, because the blobs of unchanged files
 //! went through them already: switching `core.autocrlf` off would write those back with other bytes than they had.
-//! A changed file that would not come back byte for byte is kept verbatim beside it ([`verbatim`]).
+//! A changed file that would not come back byte for byte is kept verbatim beside it (`verbatim`).
 //!
-//! Every function blocks on the `git` program for as long as the bounds in [`git`] say: call from a blocking thread.
+//! Every function blocks on the `git` program for as long as the bounds in `git` say: call from a blocking thread.
 
 mod changes;
 mod diff;

@@ -3,7 +3,10 @@
 //! Kept as a tree of its own, so that git keeps its blobs and people can look: `unmerged` and `intent-to-add` are
 //! lists in git's own formats, `stage-1/…` to `stage-3/…` hold a conflict's sides, `verbatim/…` files as they were.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::path::Path;
 
 use super::SnapshotError;
 use super::changes::{self, Look, on_disk, remove_entry, set_entry};
@@ -20,7 +23,7 @@ const VERBATIM: &str = "verbatim/";
 pub(super) struct Extras {
     /// As `ls-files --unmerged -z` prints them and `update-index --index-info` takes them.
     pub(super) unmerged: Vec<u8>,
-    /// Paths, each with a zero byte.
+    /// In the same form; the object says nothing.
     pub(super) intent: Vec<u8>,
     /// Path, mode and blob.
     pub(super) verbatim: Vec<(Vec<u8>, String, String)>,
@@ -45,9 +48,11 @@ impl Extras {
         }
         let tree = repo.write_tree(&look.index)?;
         // Its own tree leaves out just these, so they are all that differs.
-        let args =
-            ["diff-index", "--cached", "--ita-visible-in-index", "--name-only", "-z", "--no-renames", &tree];
-        let intent = git.read(&args, b"")?;
+        let args = ["diff-index", "--cached", "--ita-visible-in-index", "--raw", "-z", "--no-renames", &tree];
+        let mut intent = Vec::new();
+        for change in changes::parse(&git.read(&args, b"")?) {
+            set_entry(&mut intent, &change.new_mode, &change.new, &change.path);
+        }
         let mut extras = Self { unmerged, intent, verbatim: Vec::new() };
         extras.keep_bytes(repo, look)?;
         Ok((tree, extras))
@@ -126,26 +131,46 @@ impl Extras {
                     .to_owned(),
             );
         }
-        let (there, gone): (Vec<&[u8]>, Vec<&[u8]>) =
-            records(&self.intent).partition(|path| fs::symlink_metadata(on_disk(&repo.top, path)).is_ok());
-        for path in gone {
-            let path = String::from_utf8_lossy(path);
-            notes
-                .push(format!("{path} was marked to be added later but has no file, so the mark is not set"));
+        self.apply_intent(repo, index)
+    }
+
+    /// Git takes these only from files, of which it looks at the mode: empty ones in another worktree do, also for
+    /// those that have no file any more.
+    fn apply_intent(&self, repo: &Repo, index: &Temp) -> Result<(), SnapshotError> {
+        if self.intent.is_empty() {
+            return Ok(());
         }
-        if !there.is_empty() {
-            let paths: Vec<Vec<u8>> = there.into_iter().map(<[u8]>::to_owned).collect();
-            let args = [
-                "add",
-                "--intent-to-add",
-                "--force",
-                "--sparse",
-                "--pathspec-from-file=-",
-                "--pathspec-file-nul",
-            ];
-            git.read(&args, &verbatim::joined(&paths))?;
+        let folder = repo.temp_folder()?;
+        let mut paths = Vec::new();
+        for entry in entries(&self.intent) {
+            stand_in(&on_disk(&folder.path, entry.path), entry.mode)
+                .map_err(|source| io_error("make a temporary file", source))?;
+            paths.push(entry.path.to_owned());
         }
+        let args = [
+            "--literal-pathspecs",
+            "add",
+            "--intent-to-add",
+            "--force",
+            "--sparse",
+            "--pathspec-from-file=-",
+            "--pathspec-file-nul",
+        ];
+        let git = repo.git.with_index(&index.path).with_worktree(&repo.git_dir, &folder.path);
+        git.read(&args, &verbatim::joined(&paths))?;
         Ok(())
+    }
+}
+
+/// An empty file, or a link, with the mode git gives it.
+fn stand_in(path: &Path, mode: &str) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match mode {
+        "120000" => symlink("x", path),
+        "100755" => OpenOptions::new().write(true).create_new(true).mode(0o755).open(path).map(drop),
+        _ => OpenOptions::new().write(true).create_new(true).mode(0o644).open(path).map(drop),
     }
 }
 

@@ -165,9 +165,7 @@ impl Git {
             // Nothing here refreshes the real index in passing, nor fetches what a partial clone left out.
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_NO_REPLACE_OBJECTS", "1")
-            // A file may be called `:(top)*`.
-            .env("GIT_LITERAL_PATHSPECS", "1");
+            .env("GIT_NO_REPLACE_OBJECTS", "1");
         for role in ["AUTHOR", "COMMITTER"] {
             command
                 .env(format!("GIT_{role}_NAME"), "Lanyard")

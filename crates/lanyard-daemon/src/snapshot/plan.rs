@@ -154,10 +154,15 @@ fn check_ignore(git: &Git, paths: &[Vec<u8>]) -> Result<BTreeSet<Vec<u8>>, Snaps
         return Ok(BTreeSet::new());
     }
     let args = ["check-ignore", "-z", "--stdin", "--no-index"];
-    let output = git.run(&args, &verbatim::joined(paths), LIST_MAX)?;
+    // A file may be called `:(top)*`, which alone would be more than a name.
+    let dotted: Vec<Vec<u8>> = paths.iter().map(|path| [b"./", path.as_slice()].concat()).collect();
+    let output = git.run(&args, &verbatim::joined(&dotted), LIST_MAX)?;
     match output.status.code() {
         // 1: none of them.
-        Some(0 | 1) if !output.cut => Ok(records(&output.stdout).map(<[u8]>::to_owned).collect()),
+        Some(0 | 1) if !output.cut => {
+            let name = |path: &[u8]| path.strip_prefix(b"./").unwrap_or(path).to_owned();
+            Ok(records(&output.stdout).map(name).collect())
+        }
         _ => Err(failed(&args, output.stderr)),
     }
 }

@@ -120,17 +120,14 @@ impl Repo {
         // `--sparse`: files that are there although the sparse checkout leaves them out count too.
         let args = ["add", "--all", "--sparse", "--ignore-errors"];
         let output = git.run(&args, b"", LINE_MAX)?;
-        let skipped: Vec<&str> = output
-            .stderr
-            .lines()
-            .filter_map(|line| line.strip_prefix("error: unable to index file "))
-            .collect();
-        if !output.status.success() && skipped.is_empty() {
+        // 1: all but some files; anything else: nothing was added.
+        if !matches!(output.status.code(), Some(0 | 1)) {
             return Err(failed(&args, output.stderr));
         }
-        for path in skipped.iter().take(NOTES_MAX) {
-            notes.push(format!("{path} could not be read and is not part of it"));
-        }
+        let complaints = output.stderr.lines().filter_map(|line| line.strip_prefix("error: "));
+        notes.extend(
+            complaints.take(NOTES_MAX).map(|complaint| format!("not all could be read: {complaint}")),
+        );
         Ok(())
     }
 

@@ -92,7 +92,8 @@ fn check_out(repo: &Repo, worktree: &Temp, tree: &str) -> Result<(), SnapshotErr
 }
 
 /// Files whose bytes git's conversions do not tell apart: as kept, or else as a checkout writes them. Says how many
-/// were rewritten that git itself had no reason to touch.
+/// were rewritten that git itself had no reason to touch. Git takes a file of another size than it knows as changed
+/// without reading it, so it is told of them.
 fn put_bytes(
     repo: &Repo,
     worktree: &Temp,
@@ -101,11 +102,13 @@ fn put_bytes(
     converted: Vec<Vec<u8>>,
 ) -> Result<u32, SnapshotError> {
     let mut rewritten = 0;
+    let mut written = Vec::new();
     let mut write = |path: &[u8], bytes: &[u8]| -> Result<(), SnapshotError> {
         let disk = on_disk(&repo.top, path);
         let there = fs::symlink_metadata(&disk).is_ok_and(|data| data.is_file());
         if there && fs::read(&disk).is_ok_and(|now| now != bytes) {
             verbatim::overwrite(&disk, bytes)?;
+            written.push(path.to_owned());
             rewritten += u32::from(!plan.differing.contains(path));
         }
         Ok(())
@@ -126,6 +129,10 @@ fn put_bytes(
                 write(path, &bytes)?;
             }
         }
+    }
+    if !written.is_empty() {
+        let git = repo.git.with_index(&worktree.path).with_time(WORK_MAX);
+        git.read(&["update-index", "-z", "--stdin"], &verbatim::joined(&written))?;
     }
     Ok(rewritten)
 }

@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use super::*;
@@ -21,6 +22,8 @@ use super::*;
 struct Lab {
     _temp: tempfile::TempDir,
     top: PathBuf,
+    /// How many files were written by chance.
+    puts: AtomicUsize,
 }
 
 /// All that a restore has to bring back, in a form that can be compared and read.
@@ -28,6 +31,10 @@ struct Lab {
 struct State {
     files: BTreeMap<PathBuf, String>,
     entries: String,
+    /// The index against HEAD, the worktree against the index.
+    changes: [String; 2],
+    /// Empty when line ends are converted: git then calls a file changed when its size is not what it was, without
+    /// looking into it, and a restore cannot tell.
     status: String,
 }
 
@@ -45,7 +52,7 @@ impl Lab {
         let temp = tempfile::tempdir().unwrap();
         let top = temp.path().canonicalize().unwrap().join("work tree");
         fs::create_dir(&top).unwrap();
-        Self { _temp: temp, top }
+        Self { _temp: temp, top, puts: AtomicUsize::new(0) }
     }
 
     /// A repository without commits.
@@ -101,7 +108,15 @@ impl Lab {
         State {
             files: files_in(&self.top),
             entries: self.git(&["ls-files", "-z", "--stage"]),
-            status: self.git(&["status", "--porcelain=v2", "-z", "--untracked-files=all"]),
+            changes: [
+                self.git(&["diff", "--cached", "--raw", "-z", "--ita-visible-in-index"]),
+                self.git(&["diff", "--raw", "-z"]),
+            ],
+            status: if self.path(".gitattributes").exists() {
+                String::new()
+            } else {
+                self.git(&["status", "--porcelain=v2", "-z", "--untracked-files=all"])
+            },
         }
     }
 

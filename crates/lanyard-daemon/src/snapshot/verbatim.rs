@@ -1,7 +1,8 @@
 //! Files that git would not give back byte for byte: mixed line ends under `text=auto`, a filter that strips.
 //!
-//! Only files that were touched are asked about; what git checked out itself comes back the same way. Each is written
-//! out as git would, beside the worktree, and compared.
+//! Only files that were touched since git last saw them are asked about: what git checked out itself comes back the
+//! same way. Each is written out as git would, beside the worktree, and compared. Not caught: a file that was
+//! committed in a form its filters do not give back and not touched since, which comes back as a checkout writes it.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -42,7 +42,13 @@ fn a_linked_worktree_has_its_own_files_and_the_same_refs() {
     let main = Lab::new();
     let linked = Lab::empty();
     fs::remove_dir(&linked.top).unwrap();
-    main.git(&["worktree".as_ref(), "add".as_ref(), "-q".as_ref(), linked.top.as_os_str()]);
+    main.git(&[
+        "worktree".as_ref(),
+        "add".as_ref(),
+        "-qb".as_ref(),
+        "linked".as_ref(),
+        linked.top.as_os_str(),
+    ]);
     linked.write("a", "linked\n");
     linked.write("new", "linked\n");
     linked.git(&["add", "a"]);

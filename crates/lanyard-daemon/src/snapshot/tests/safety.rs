@@ -80,7 +80,7 @@ fn a_file_marked_unchanged_keeps_its_local_bytes_and_its_mark() {
 fn a_file_nobody_may_read_is_left_out_and_named() {
     let lab = Lab::new();
     lab.write("closed", "x");
-    fs::set_permissions(lab.path("closed"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(lab.path("closed"), fs::Permissions::from_mode(0o0)).unwrap();
     if fs::read(lab.path("closed")).is_ok() {
         // The superuser may read everything.
         return;
