@@ -19,8 +19,8 @@ const COLUMNS: [Column; 6] = [
 ];
 
 const EXAMPLES: &str = "\
-Lists the agents of the config, the built-in `demo`, and what else is installed where the daemon looks
-for programs. `lanyard init` writes what it finds into a config.
+Lists the agents of the config, the built-in `demo`, and what else is installed where the daemon
+looks for programs. `lanyard init` writes what it finds into a config.
 
 Examples:
   lanyard agents
@@ -40,7 +40,7 @@ pub(super) struct Agents {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Start an agent, greet it, say what it can do, and end it; ends with 1 when it cannot be worked with
+    /// Start an agent, greet it, say what it can do, and end it
     Check {
         /// The agent, as the config names it
         name: String,

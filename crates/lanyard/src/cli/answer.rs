@@ -10,8 +10,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-The first answer stands: the same one again changes nothing, another one is refused. A session can be
-named instead of a gate when it asks one thing only.
+The first answer stands: the same one again changes nothing, another one is refused. A session
+can be named instead of a gate when it asks one thing only.
 
 Examples:
   lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf allow

@@ -5,8 +5,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-Turns and risky tools make checkpoints by themselves. `lanyard fork --at` goes on from one. In a git
-repository the workspace is kept with it: `lanyard checkpoints` lists what can be gone back to.
+Turns and risky tools make checkpoints by themselves. `lanyard fork --at` goes on from one. In a
+git repository the workspace is kept with it: `lanyard checkpoints` lists what can be gone back to.
 
 Examples:
   lanyard checkpoint ses_4f2a";

@@ -19,9 +19,9 @@ const COLUMNS: [Column; 5] = [
 ];
 
 const EXAMPLES: &str = "\
-In a git repository the workspace is kept at the start of every turn, at every stop, before a rollback,
-and when `lanyard checkpoint` asks for it: as commits under refs/lanyard, without touching HEAD, index,
-branches or stash. Untracked files are part of it, ignored ones are not.
+In a git repository the workspace is kept at the start of every turn, at every stop, before a
+rollback, and when `lanyard checkpoint` asks for it: as commits under refs/lanyard, without touching
+HEAD, index, branches or stash. Untracked files are part of it, ignored ones are not.
 
 Examples:
   lanyard checkpoints ses_4f2a

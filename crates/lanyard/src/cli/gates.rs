@@ -22,8 +22,8 @@ const COLUMNS: [Column; 7] = [
 ];
 
 const EXAMPLES: &str = "\
-An agent that asks for permission waits until somebody answers, however long that takes and whether or
-not the daemon is restarted meanwhile. For one session, the newest settled ones are shown too.
+An agent that asks for permission waits until somebody answers, however long that takes and
+whether or not the daemon is restarted meanwhile. Of one session, settled ones are shown too.
 
 Examples:
   lanyard gates

@@ -10,8 +10,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-Every setting is there with its default, commented out, and an entry for each agent that is installed.
-Lanyard works without any config file.
+Every setting is there with its default, commented out, and an entry for each agent that is
+installed. Lanyard works without any config file.
 
 Examples:
   lanyard init

@@ -19,8 +19,8 @@ const NEXT_WAY: Duration = Duration::from_secs(2);
 
 const ABOUT: &str = "\
 Says how the conversation goes on: `exact` (the same process), `native` (the agent's own load or
-resume), `replayed` (the transcript goes with the next prompt), `preamble` (a summary does), or `lost`.
-Never a silent new conversation: if no way works, it ends with 1 and says why.
+resume), `replayed` (the transcript goes with the next prompt), `preamble` (a summary does), or
+`lost`. Never a silent new conversation: if no way works, it ends with 1 and says why.
 
 Examples:
   lanyard resume ses_4f2a
@@ -38,18 +38,15 @@ pub(super) struct Resume {
     /// Go on with this prompt, and watch the turn; `-` reads it from stdin
     #[arg(long, value_name = "PROMPT")]
     prompt: Option<String>,
-    /// A way to go on, in the order they are tried; may be given more than once [default: the agent's settings]
+    /// A way to go on; may be given more than once, in order [default: the agent's settings]
     #[arg(long = "way", value_name = "WAY")]
     ways: Vec<Way>,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Way {
-    /// The agent's own load or resume
     Native,
-    /// The whole transcript with the next prompt
     Replay,
-    /// A summary made from the log with the next prompt
     Preamble,
 }
 

@@ -12,8 +12,8 @@ use crate::failure::Failure;
 use crate::render::text::{count, one_line};
 
 const EXAMPLES: &str = "\
-Files and index become as they were; HEAD, branches, stash and ignored files stay as they are. The
-workspace is kept as a checkpoint first, so a rollback can be undone. Refused while a turn runs.
+Files and index become as they were; HEAD, branches, stash and ignored files stay as they are.
+The workspace is kept as a checkpoint first, so a rollback can be undone. Refused while a turn runs.
 
 Examples:
   lanyard rollback ses_4f2a at-12

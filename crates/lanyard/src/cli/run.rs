@@ -17,9 +17,9 @@ use crate::render::text::{fit, one_line};
 const TITLE_COLUMNS: usize = 72;
 
 const ABOUT: &str = "\
-The agent's words go to stdout; what it does, asks and costs to stderr. Its questions are asked here,
-or answered from anywhere with `lanyard answer`. Ctrl-C asks whether to detach, cancel or stop; the
-agent works on when you leave, and outlives the daemon too.
+The agent's words go to stdout; what it does, asks and costs to stderr. Its questions are asked
+here, or answered from anywhere with `lanyard answer`. Ctrl-C asks whether to detach, cancel or
+stop; the agent works on when you leave, and outlives the daemon too.
 
 Examples:
   lanyard run \"fix the failing login test\"

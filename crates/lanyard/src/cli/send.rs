@@ -8,8 +8,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 const ABOUT: &str = "\
-Shows the turn as `lanyard run` does. An agent whose process is gone takes the conversation up again
-by itself, and says how. `lanyard prompt` starts a turn without watching it.
+Shows the turn as `lanyard run` does. An agent whose process is gone takes the conversation up
+again by itself, and says how. `lanyard prompt` starts a turn without watching it.
 
 Examples:
   lanyard send ses_4f2a \"now the other test\"
