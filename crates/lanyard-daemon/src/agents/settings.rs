@@ -175,6 +175,17 @@ fn auto_resume_prompt() -> String {
 }
 
 impl AgentSettings {
+    /// How a turn is run, for an agent that is started for each: its prompt as the last argument, unless set otherwise.
+    #[must_use]
+    pub fn per_turn(&self) -> PerTurn {
+        self.per_turn.clone().unwrap_or_else(|| PerTurn {
+            first: Vec::new(),
+            next: Vec::new(),
+            prompt_on_stdin: false,
+            output: OutputForm::Text,
+        })
+    }
+
     /// The settings of an agent of which only the driver and the command are known.
     #[must_use]
     pub fn of(driver: DriverKind, command: Vec<String>) -> Self {

@@ -108,10 +108,9 @@ fn line(event: &Event, whole: bool) -> Option<String> {
     Some(format!("{who}: {}", short(text, whole)))
 }
 
+/// Further lines are set in, so that nothing of the past reads as if it stood at the head of the new prompt.
 fn short(text: &str, whole: bool) -> String {
-    if whole {
-        return text.to_owned();
-    }
-    let (kept, cut) = lanyard_core::text::cut(text, PREAMBLE_LINE_CHARS);
-    if cut { format!("{kept} …") } else { kept.to_owned() }
+    let (kept, cut) = if whole { (text, false) } else { lanyard_core::text::cut(text, PREAMBLE_LINE_CHARS) };
+    let kept = kept.replace('\n', "\n    ");
+    if cut { format!("{kept} …") } else { kept }
 }

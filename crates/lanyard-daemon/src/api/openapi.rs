@@ -26,7 +26,7 @@ pub fn document() -> Value {
         let path = paths.entry(format!("/api/v1{}", route.path)).or_insert_with(|| json!({}));
         path[route.method] = operation;
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": { "title": "Lanyard", "version": env!("CARGO_PKG_VERSION") },
         "security": [{ "bearer": [] }],
@@ -35,7 +35,10 @@ pub fn document() -> Value {
             "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
             "schemas": generator.take_definitions(true),
         },
-    })
+    });
+    // The same text whatever order a build keeps keys in.
+    document.sort_all_objects();
+    document
 }
 
 fn operation(route: &Route, body: Option<Value>, answer: Option<Value>, problem: &Value) -> Value {

@@ -101,12 +101,13 @@ fn birth(dir: &Path) -> Result<Supervisor, NotBorn> {
     let err = Tail::create(&folder)?;
     check_cwd(&cwd)?;
     let child = spawn(&spec, &run, &cwd)?;
-    let agent = Identity::of(child.id())?.ok_or_else(|| io::Error::other("the agent left no trace"))?;
-    owner.agent = Some(agent.clone());
-    if let Err(error) = folder.update_shim(&owner) {
-        give_back(child);
-        return Err(error.into());
-    }
+    let agent = match record_agent(&folder, &mut owner, child.id()) {
+        Ok(agent) => agent,
+        Err(error) => {
+            give_back(child);
+            return Err(error.into());
+        }
+    };
     Ok(Supervisor::new(supervise::Parts { run, folder, me, agent, child, out, err, listener, wake, spec })?)
 }
 
@@ -173,6 +174,14 @@ fn spawn(spec: &Spec, run: &str, cwd: &Path) -> Result<Child, NotBorn> {
         };
         NotBorn { what, text: format!("cannot start {program}: {error}") }
     })
+}
+
+/// A later daemon must be able to tell the agent from whoever gets its number next.
+fn record_agent(folder: &Folder, owner: &mut ShimFile, pid: u32) -> io::Result<Identity> {
+    let agent = Identity::of(pid)?.ok_or_else(|| io::Error::other("the agent left no trace"))?;
+    owner.agent = Some(agent.clone());
+    folder.update_shim(owner)?;
+    Ok(agent)
 }
 
 /// The agent that was just started must not run without a record of it.

@@ -43,11 +43,12 @@ impl Inbox {
         self.changed.notify_all();
     }
 
-    /// Waits as long as it takes.
+    /// Waits as long as it takes. A cancel counts for more than an answer that came with it.
     pub(super) fn answer(&self, id: i64) -> Result<Answer, Cancelled> {
         let waits = |heard: &mut Heard| !heard.cancelled && !heard.answers.contains_key(&id);
         let heard = self.changed.wait_while(lock(&self.heard), waits);
-        heard.unwrap_or_else(PoisonError::into_inner).answers.remove(&id).ok_or(Cancelled)
+        let mut heard = heard.unwrap_or_else(PoisonError::into_inner);
+        if heard.cancelled { Err(Cancelled) } else { heard.answers.remove(&id).ok_or(Cancelled) }
     }
 
     /// Waits whether or not the turn is cancelled.

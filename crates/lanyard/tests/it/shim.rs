@@ -57,8 +57,8 @@ async fn input_reaches_the_agent_once_per_key_over_any_number_of_connections() {
     }
     let link = stage.adopt_live(&stage.run).await;
     assert_eq!(link.send("k2", b"two\n").await, Ok(Sent::First));
-    link.close_input().await.unwrap();
     assert_eq!(link.send("k2", b"two\n").await, Ok(Sent::Repeated));
+    link.close_input().await.unwrap();
     assert_eq!(within(link.exited()).await.how, How::Exited(0));
     assert_eq!(link.send("k3", b"three\n").await, Err(LinkError::Ended));
     assert_eq!(stage.spooled(&stage.run), b"one\ntwo\n");

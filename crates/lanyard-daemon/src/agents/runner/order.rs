@@ -132,7 +132,7 @@ impl Runner {
         if forced {
             return self.end_run("the cancel was forced").await;
         }
-        self.cancel_turn(Duration::from_millis(self.settings.cancel_grace_ms));
+        self.ask_to_end(Duration::from_millis(self.settings.cancel_grace_ms)).await;
     }
 
     /// Asks the agent to end its turn, and remembers until when it may take.
@@ -146,6 +146,14 @@ impl Runner {
         let id = turn.id;
         self.try_channel("agent");
         self.say(|driver, out| driver.cancel(id, None, out));
+    }
+
+    /// Asks the agent to end its turn; one that cannot be asked is ended.
+    pub(super) async fn ask_to_end(&mut self, grace: Duration) {
+        self.cancel_turn(grace);
+        if self.settings.driver == DriverKind::Command {
+            self.end_run("its turn was cancelled").await;
+        }
     }
 
     async fn stop_ordered(&mut self, session: SessionId, urgency: Urgency) {
@@ -168,9 +176,9 @@ impl Runner {
         }
         match (urgency, self.turn.is_some()) {
             (Urgency::Graceful, true) => {
-                self.cancel_turn(Duration::from_millis(self.settings.cancel_grace_ms));
+                self.ask_to_end(Duration::from_millis(self.settings.cancel_grace_ms)).await;
             }
-            (Urgency::Immediate, true) => self.cancel_turn(IMMEDIATE_GRACE),
+            (Urgency::Immediate, true) => self.ask_to_end(IMMEDIATE_GRACE).await,
             (Urgency::Now, _) => self.end_now("the session was terminated").await,
             (Urgency::Graceful | Urgency::Immediate, false) => self.end_run("the session was stopped").await,
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lanyard_core::session::{
     AgentInfo, Continuity, Envelope, InterruptCause, Receipt, ResumeWay, Run, RunEnd, RunPhase, Session,
-    Signal,
+    Signal, SnapshotReason,
 };
 use lanyard_core::{RunId, SessionId, TurnId};
 use serde_json::json;
@@ -17,6 +17,8 @@ use super::end::ways_after;
 use super::{Left, Order, Runner, Stage};
 use crate::agents::acp::Acp;
 use crate::agents::calls::Calls;
+use crate::agents::codex::Codex;
+use crate::agents::command::{self, CommandDriver};
 use crate::agents::driver::{Begin, Driver, Opened, Readiness, Setting};
 use crate::agents::pen::Pen;
 use crate::agents::settings::{AgentSettings, DriverKind};
@@ -98,11 +100,14 @@ async fn prepare(
     let ways = start.ways.clone().unwrap_or_else(|| settings.resume.clone());
     let plan = plan(&shared, session, settings, ways).await?;
     let prompt = match (settings.driver, start.turn) {
-        (DriverKind::Command, Some(_)) => {
-            let seq = session.turn.as_ref().map_or(0, |turn| turn.seq);
-            shared.prompt(start.session, seq).await.map(|(prompt, _)| prompt)
+        (DriverKind::Command, Some(turn)) => {
+            Some(once_prompt(&shared, session, turn, settings, &plan).await?)
         }
-        _ => None,
+        (DriverKind::Command, None) => {
+            let what = "this agent is started anew for each turn; send it a prompt";
+            return Err(("agent_per_turn".to_owned(), what.to_owned()));
+        }
+        (DriverKind::Acp | DriverKind::Codex | DriverKind::Opencode, _) => None,
     };
     let native = match &plan.begin {
         Begin::Resume { native } => Some(native.clone()),
@@ -124,7 +129,37 @@ async fn prepare(
     runner.ways = plan.ways;
     runner.has_past = session.turns > u64::from(session.turn.is_some());
     runner.say(|driver, out| driver.begin(out));
+    if let (Some(text), Some(turn)) = (prompt, start.turn) {
+        // It was started with its prompt and may greet in the middle of its answer.
+        runner.waiting = None;
+        runner.snapshot(session, SnapshotReason::TurnStart, &turn.to_string()).await;
+        runner.take_turn(turn);
+        runner.say(|driver, out| driver.prompt(turn, None, &text, out));
+        runner.carry_out().await;
+        let _ = runner.link.close_input().await;
+    }
     Ok(runner)
+}
+
+/// The words of a turn for an agent that is started with them.
+async fn once_prompt(
+    shared: &Shared,
+    session: &Session,
+    turn: TurnId,
+    settings: &AgentSettings,
+    plan: &Plan,
+) -> Result<String, Failure> {
+    let gone = || ("prompt_missing".to_owned(), "the turn's prompt cannot be read from the log".to_owned());
+    let active = session.turn.as_ref().filter(|active| active.id == turn).ok_or_else(gone)?;
+    let (prompt, anchors) = shared.prompt(session.id, active.seq).await.ok_or_else(gone)?;
+    let fresh = matches!(plan.begin, Begin::New);
+    let before = words::Before {
+        instructions: settings.instructions.as_deref().filter(|_| fresh),
+        past: plan.past.as_ref().map(|(_, text)| text.as_str()),
+        anchors: &anchors,
+        guidance: &session.guidance,
+    };
+    Ok(words::prompt(&prompt, &before))
 }
 
 /// The folder the agent works in: the session's workspace, which must be there.
@@ -213,8 +248,9 @@ pub(in crate::agents) fn setting(settings: &AgentSettings, workspace: &Path, beg
 
 pub(in crate::agents) fn driver(settings: &AgentSettings, setting: Setting) -> Box<dyn Driver> {
     match settings.driver {
-        DriverKind::Acp => Box::new(Acp::new(setting)),
-        DriverKind::Opencode | DriverKind::Codex | DriverKind::Command => Box::new(Acp::new(setting)),
+        DriverKind::Acp | DriverKind::Opencode => Box::new(Acp::new(setting)),
+        DriverKind::Codex => Box::new(Codex::new(setting)),
+        DriverKind::Command => Box::new(CommandDriver::new(setting, settings.per_turn())),
     }
 }
 
@@ -229,7 +265,9 @@ pub(in crate::agents) fn spec(
     if argv.is_empty() {
         return Err(("agent_program_missing".to_owned(), "the agent's command is empty".to_owned()));
     }
-    let _ = (native, prompt);
+    if let Some(prompt) = prompt {
+        argv.extend(command::arguments(&settings.per_turn(), native, prompt));
+    }
     let mut env: BTreeMap<String, String> = BTreeMap::new();
     if settings.clear_env {
         let kept =
@@ -238,7 +276,6 @@ pub(in crate::agents) fn spec(
     }
     env.extend(settings.env.clone());
     env.insert("LANYARD_SESSION".to_owned(), session.to_string());
-    argv.shrink_to_fit();
     Ok(Spec {
         argv,
         env,

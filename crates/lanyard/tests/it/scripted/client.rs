@@ -194,7 +194,7 @@ impl Agent {
     }
 
     /// Hears everything until the agent has closed its output.
-    pub(super) fn to_the_end(&mut self) {
+    pub(super) fn hear_out(&mut self) {
         while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
             self.keep(line);
         }

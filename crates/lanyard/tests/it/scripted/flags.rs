@@ -60,7 +60,7 @@ fn a_handshake_can_be_bad_or_missing_or_late() {
     let mut agent = Agent::spawn(&place, &["--silent"]);
     agent.ask("initialize", &json!({"protocolVersion": 1}));
     agent.hang_up();
-    agent.to_the_end();
+    agent.hear_out();
     assert!(agent.heard.is_empty());
     assert!(agent.exit().success());
 }

@@ -55,7 +55,7 @@ fn an_agent_that_hangs_says_nothing_and_minds_no_cancel() {
     agent.hears(&session, "before");
     agent.cancel(&session);
     agent.hang_up();
-    agent.to_the_end();
+    agent.hear_out();
     assert_eq!((agent.answers(&id), agent.said(&session).as_str()), (0, "before"));
     assert!(agent.exit().success(), "the end of its input ends it");
 }
@@ -100,7 +100,7 @@ fn an_agent_can_die_and_exit() {
     {
         let (mut agent, session) = Agent::session(&[]);
         let id = agent.prompt(&session, &format!("/say last words\n{step}\n/wait-file never"));
-        agent.to_the_end();
+        agent.hear_out();
         assert_eq!(agent.said(&session), "last words");
         assert_eq!(agent.answers(&id), 0);
         let status = agent.exit();

@@ -1,0 +1,249 @@
+//! The driver for any command-line agent that is run once per turn: the prompt goes in with the arguments or on
+//! standard input, text or JSON lines come out, and the next turn names the conversation again.
+//!
+//! The program starts with its prompt, so it may have told much, even its end, before [`Driver::prompt`] says which turn
+//! it is about: an end that came early is kept until then. With the prompt on standard input, `prompt` may (and where
+//! the program tells its conversation's id only after reading it, must) be called before [`Action::Ready`].
+
+mod claude;
+mod codex_json;
+#[cfg(test)]
+mod tests;
+
+use lanyard_core::TurnId;
+use lanyard_core::session::{AgentInfo, Capabilities, Question, TurnOutcome};
+use serde_json::Value;
+
+use self::claude::Claude;
+use self::codex_json::CodexJson;
+use super::driver::{Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, TextKind, TurnEnd};
+use super::settings::{OutputForm, PerTurn};
+
+/// Bytes of a foreign line that are quoted in the daemon's log.
+const QUOTE_BYTES_MAX: usize = 200;
+/// Calls and subagents at work that are kept in mind.
+const OPEN_MAX: usize = 1024;
+
+/// Reads what a command writes in its one turn.
+#[derive(Debug)]
+pub(crate) struct CommandDriver {
+    begin: Begin,
+    per_turn: PerTurn,
+    form: Form,
+    turn: Option<TurnId>,
+    ready: bool,
+    cancelled: bool,
+    end: End,
+}
+
+#[derive(Debug)]
+enum Form {
+    Text,
+    Claude(Claude),
+    Codex(CodexJson),
+}
+
+/// Where the turn's end is.
+#[derive(Debug)]
+enum End {
+    Ahead,
+    /// Seen before anybody said which turn it ends.
+    Kept(TurnEnd),
+    Told,
+}
+
+/// What a line of JSON told beyond actions.
+#[derive(Debug)]
+enum Told {
+    Nothing,
+    /// The conversation's id and the program's version.
+    Native {
+        native: String,
+        version: Option<String>,
+    },
+    End(TurnEnd),
+}
+
+impl CommandDriver {
+    pub(crate) fn new(setting: Setting, per_turn: PerTurn) -> Self {
+        let (turn, how) = match &setting.begin {
+            Begin::New => (None, Opened::New),
+            Begin::Resume { .. } => (None, Opened::Believed),
+            Begin::Adopted { readiness, turn, .. } => (*turn, readiness.how),
+        };
+        let adopted = matches!(setting.begin, Begin::Adopted { .. });
+        let form = match per_turn.output {
+            OutputForm::Text => Form::Text,
+            OutputForm::ClaudeJson => Form::Claude(Claude::new(&per_turn)),
+            OutputForm::CodexJson => Form::Codex(CodexJson::new(how == Opened::New, !adopted)),
+        };
+        Self { begin: setting.begin, per_turn, form, turn, ready: adopted, cancelled: false, end: End::Ahead }
+    }
+
+    fn ready(&mut self, native: String, version: Option<String>, out: &mut Actions) {
+        if self.ready {
+            return;
+        }
+        let how = match &self.begin {
+            Begin::New | Begin::Adopted { .. } => Opened::New,
+            Begin::Resume { native: wanted } if *wanted == native || matches!(self.form, Form::Text) => {
+                Opened::Believed
+            }
+            Begin::Resume { native: wanted } => {
+                let what = format!("{wanted} was asked for and {native} was opened");
+                self.end = End::Told;
+                return out.push(Action::Broken { code: "resume_refused", what });
+            }
+        };
+        self.ready = true;
+        let (name, protocol, children) = match &self.form {
+            Form::Text => ("command", "text", false),
+            Form::Claude(_) => ("claude", "claude stream-json", true),
+            Form::Codex(_) => ("codex", "codex exec", true),
+        };
+        let resume = !self.per_turn.next.is_empty();
+        out.push(Action::Ready(Box::new(Readiness {
+            native,
+            info: AgentInfo { name: name.to_owned(), version, protocol: protocol.to_owned() },
+            capabilities: Capabilities { resume, children, ..Capabilities::default() },
+            how,
+        })));
+    }
+
+    fn ended(&mut self, end: TurnEnd, out: &mut Actions) {
+        if matches!(self.end, End::Told) || self.unopened(&end, out) {
+            return;
+        }
+        match self.turn {
+            Some(_) => self.finish(end, out),
+            None => self.end = End::Kept(end),
+        }
+    }
+
+    /// A conversation that was never opened has no turn that could fail: the run did.
+    fn unopened(&mut self, end: &TurnEnd, out: &mut Actions) -> bool {
+        let code = match (&self.begin, self.turn) {
+            (Begin::Resume { .. }, _) => "resume_refused",
+            (Begin::New, None) => "handshake_failed",
+            (Begin::New | Begin::Adopted { .. }, _) => return false,
+        };
+        let TurnEnd::Failed(what) = end else {
+            return false;
+        };
+        if self.ready {
+            return false;
+        }
+        self.end = End::Told;
+        out.push(Action::Broken { code, what: what.clone() });
+        true
+    }
+
+    fn finish(&mut self, end: TurnEnd, out: &mut Actions) {
+        let killed = self.cancelled && matches!(end, TurnEnd::Failed(_));
+        let end = if killed { TurnEnd::Cancelled } else { end };
+        self.end = End::Told;
+        out.push(Action::Finished { native: None, turn: self.turn, end });
+    }
+}
+
+impl Driver for CommandDriver {
+    fn begin(&mut self, out: &mut Actions) {
+        if matches!(self.form, Form::Text) {
+            self.ready("text".to_owned(), None, out);
+        }
+    }
+
+    fn line(&mut self, line: &[u8], out: &mut Actions) {
+        if matches!(self.form, Form::Text) {
+            let text = format!("{}\n", String::from_utf8_lossy(line));
+            return out.push(Action::Text { native: None, kind: TextKind::Message, text });
+        }
+        let Ok(message) = serde_json::from_slice::<Value>(line) else {
+            if !line.trim_ascii().is_empty() {
+                let quote = String::from_utf8_lossy(line.get(..QUOTE_BYTES_MAX).unwrap_or(line));
+                out.push(Action::Odd { what: format!("the command wrote no JSON: {quote}") });
+            }
+            return;
+        };
+        let told = match &mut self.form {
+            Form::Text => Told::Nothing,
+            Form::Claude(claude) => claude.told(&message, out),
+            Form::Codex(codex) => codex.told(&message, out),
+        };
+        match told {
+            Told::Nothing => {}
+            Told::Native { native, version } => self.ready(native, version, out),
+            Told::End(end) => self.ended(end, out),
+        }
+    }
+
+    fn prompt(&mut self, turn: TurnId, _native: Option<&str>, text: &str, out: &mut Actions) {
+        self.turn = Some(turn);
+        if self.per_turn.prompt_on_stdin {
+            out.push(Action::Send { key: turn.to_string(), line: text.to_owned() });
+        }
+        if let End::Kept(end) = std::mem::replace(&mut self.end, End::Ahead) {
+            self.finish(end, out);
+        }
+    }
+
+    /// The program has no words for it: it is ended by signals, and its end is then read as a cancel.
+    fn cancel(&mut self, _turn: TurnId, _native: Option<&str>, _out: &mut Actions) {
+        self.cancelled = true;
+    }
+
+    fn answer(&mut self, _question: &Question, _answer: &Answer, _out: &mut Actions) {}
+
+    fn exited(&mut self, code: Option<i32>, out: &mut Actions) {
+        let end = match std::mem::replace(&mut self.end, End::Ahead) {
+            End::Told => {
+                self.end = End::Told;
+                return;
+            }
+            End::Kept(end) => end,
+            End::Ahead => match (&self.form, code) {
+                (Form::Text, Some(0)) => TurnEnd::Done(TurnOutcome::Completed),
+                (Form::Claude(_) | Form::Codex(_), Some(0)) => {
+                    TurnEnd::Failed("exited with 0 before it told a result".to_owned())
+                }
+                (_, Some(code)) => TurnEnd::Failed(format!("exited with {code}")),
+                (_, None) => TurnEnd::Failed("ended by a signal".to_owned()),
+            },
+        };
+        if !self.unopened(&end, out) {
+            self.finish(end, out);
+        }
+    }
+}
+
+/// The arguments of one turn: `{prompt}` and `{native}` are replaced, in one pass, so that neither is looked for inside
+/// the other. A prompt that has no place, neither there nor on standard input, comes last.
+pub(crate) fn arguments(per_turn: &PerTurn, native: Option<&str>, prompt: &str) -> Vec<String> {
+    let form = match native {
+        Some(_) if !per_turn.next.is_empty() => &per_turn.next,
+        Some(_) | None => &per_turn.first,
+    };
+    let mut arguments: Vec<String> =
+        form.iter().map(|argument| filled(argument, native.unwrap_or_default(), prompt)).collect();
+    if !per_turn.prompt_on_stdin && !form.iter().any(|argument| argument.contains("{prompt}")) {
+        arguments.push(prompt.to_owned());
+    }
+    arguments
+}
+
+fn filled(argument: &str, native: &str, prompt: &str) -> String {
+    let mut text = String::new();
+    let mut rest = argument;
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        text.push_str(before);
+        let value = [("{prompt}", prompt), ("{native}", native)]
+            .into_iter()
+            .find_map(|(name, value)| Some((value, from.strip_prefix(name)?)));
+        let (value, after) = value.unwrap_or_else(|| from.split_at(1));
+        text.push_str(value);
+        rest = after;
+    }
+    text.push_str(rest);
+    text
+}

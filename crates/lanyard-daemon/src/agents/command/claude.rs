@@ -1,0 +1,274 @@
+//! JSON lines as `claude -p --output-format stream-json --verbose` writes them.
+//!
+//! A subagent is named by the tool call that started it, because every message of it carries that id.
+
+use std::collections::BTreeMap;
+
+use lanyard_core::session::{PlanEntry, PlanStatus, TurnOutcome};
+use serde_json::Value;
+
+use super::{OPEN_MAX, Told};
+use crate::agents::driver::{Action, Actions, Child, Seen, TextKind, TurnEnd};
+use crate::agents::settings::PerTurn;
+
+#[derive(Debug)]
+pub(super) struct Claude {
+    /// Parts of messages come as events of their own, and the messages repeat them.
+    streams: bool,
+    /// Subagents at work.
+    children: BTreeMap<String, Subagent>,
+    /// In whose conversation a call was made, for calls inside subagents.
+    callers: BTreeMap<String, String>,
+    context: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Subagent {
+    /// It is said to be done.
+    done: bool,
+    /// Its last message that was passed on.
+    last: Option<String>,
+}
+
+impl Claude {
+    pub(super) fn new(per_turn: &PerTurn) -> Self {
+        let mut arguments = per_turn.first.iter().chain(&per_turn.next);
+        let streams = arguments.any(|argument| argument == "--include-partial-messages");
+        Self { streams, children: BTreeMap::new(), callers: BTreeMap::new(), context: None }
+    }
+
+    pub(super) fn told(&mut self, message: &Value, out: &mut Actions) -> Told {
+        let native = message["parent_tool_use_id"].as_str().map(str::to_owned);
+        match message["type"].as_str().unwrap_or_default() {
+            "system" => return self.system(message, out),
+            "assistant" => self.assistant(native.as_ref(), message, out),
+            "user" => self.user(native.as_deref(), message, out),
+            "stream_event" if self.streams => streamed(native, &message["event"], out),
+            "result" => return self.result(message, out),
+            _ => {}
+        }
+        Told::Nothing
+    }
+
+    fn system(&mut self, message: &Value, out: &mut Actions) -> Told {
+        let text = |key: &str| message[key].as_str().map(str::to_owned);
+        match message["subtype"].as_str().unwrap_or_default() {
+            "init" => {
+                if let Some(native) = text("session_id") {
+                    return Told::Native { native, version: text("claude_code_version") };
+                }
+            }
+            "task_started" => {
+                if let Some(native) = text("tool_use_id")
+                    && message["task_type"].as_str().is_none_or(|kind| kind == "local_agent")
+                {
+                    self.open(&native);
+                    out.push(Action::Child(Box::new(Child {
+                        parent: self.callers.get(&native).cloned(),
+                        title: text("description"),
+                        agent: text("subagent_type"),
+                        prompt: text("prompt").unwrap_or_default(),
+                        native,
+                    })));
+                }
+            }
+            "task_notification" => {
+                if let Some(native) = text("tool_use_id") {
+                    self.notified(native, message, out);
+                }
+            }
+            "compact_boundary" => {
+                let tokens = |key: &str| message["compact_metadata"][key].as_u64().unwrap_or(0);
+                let seen = Seen::Compacted { before: tokens("pre_tokens"), after: tokens("post_tokens") };
+                out.push(Action::Saw { native: None, seen });
+            }
+            _ => {}
+        }
+        Told::Nothing
+    }
+
+    fn open(&mut self, child: &str) {
+        if self.children.len() < OPEN_MAX {
+            self.children.entry(child.to_owned()).or_default();
+        }
+    }
+
+    /// The end of a subagent. One that ends well says its last words in the result of the call that started it, which
+    /// comes right after; one in the background has had its result already, and is closed with the turn at the latest.
+    fn notified(&mut self, child: String, message: &Value, out: &mut Actions) {
+        let summary = message["summary"].as_str().unwrap_or_default().to_owned();
+        let end = match message["status"].as_str().unwrap_or_default() {
+            "completed" => {
+                self.open(&child);
+                self.children.entry(child).and_modify(|child| child.done = true);
+                return;
+            }
+            "failed" => TurnEnd::Failed(summary),
+            _ => TurnEnd::Cancelled,
+        };
+        self.children.remove(&child);
+        out.push(Action::Finished { native: Some(child), turn: None, end });
+    }
+
+    fn assistant(&mut self, native: Option<&String>, message: &Value, out: &mut Actions) {
+        let body = &message["message"];
+        if let Some(child) = native {
+            self.open(child);
+        } else if body["model"] != "<synthetic>" {
+            self.context = Some(input(&body["usage"]).saturating_add(output(&body["usage"])));
+        }
+        // Subagents' messages, and those the program made up itself, come only whole.
+        let whole = !self.streams || native.is_some() || body["model"] == "<synthetic>";
+        let failed = !message["error"].is_null();
+        for block in body["content"].as_array().map_or(&[][..], Vec::as_slice) {
+            let text = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
+            match block["type"].as_str().unwrap_or_default() {
+                "text" if failed => {
+                    let seen = Seen::Error { text: text("text") };
+                    out.push(Action::Saw { native: native.cloned(), seen });
+                }
+                "text" if whole => {
+                    let (kind, text) = (TextKind::Message, text("text"));
+                    if let Some(child) = native.and_then(|child| self.children.get_mut(child)) {
+                        child.last = Some(text.clone());
+                    }
+                    out.push(Action::Text { native: native.cloned(), kind, text });
+                }
+                "thinking" if whole => {
+                    let (kind, text) = (TextKind::Thought, text("thinking"));
+                    out.push(Action::Text { native: native.cloned(), kind, text });
+                }
+                "tool_use" | "server_tool_use" => self.called(native, block, out),
+                _ => {}
+            }
+        }
+    }
+
+    fn called(&mut self, native: Option<&String>, block: &Value, out: &mut Actions) {
+        let Some(call) = block["id"].as_str().map(str::to_owned) else {
+            return;
+        };
+        if let Some(native) = native
+            && self.callers.len() < OPEN_MAX
+        {
+            self.callers.insert(call.clone(), native.clone());
+        }
+        let tool = block["name"].as_str().unwrap_or_default().to_owned();
+        let plan = (tool == "TodoWrite").then(|| plan(&block["input"]["todos"]));
+        let seen = Seen::ToolCalled { call, tool, arguments: block["input"].clone() };
+        out.push(Action::Saw { native: native.cloned(), seen });
+        if let Some(entries) = plan {
+            out.push(Action::Saw { native: native.cloned(), seen: Seen::Planned { entries } });
+        }
+    }
+
+    fn user(&mut self, native: Option<&str>, message: &Value, out: &mut Actions) {
+        if let Some(child) = native {
+            self.open(child);
+        }
+        let saw = |seen: Seen| Action::Saw { native: native.map(str::to_owned), seen };
+        let result = &message["tool_use_result"];
+        for block in message["message"]["content"].as_array().map_or(&[][..], Vec::as_slice) {
+            let Some(call) = block["tool_use_id"].as_str().filter(|_| block["type"] == "tool_result") else {
+                continue;
+            };
+            if result["agentId"].is_string() && result["status"] == "completed" {
+                self.last_words(call, &result["content"], out);
+            }
+            self.callers.remove(call);
+            let (is_error, content) = (block["is_error"] == true, block["content"].clone());
+            out.push(saw(Seen::ToolReturned { call: call.to_owned(), is_error, content }));
+            out.extend(changed(result).map(saw));
+        }
+    }
+
+    fn last_words(&mut self, child: &str, content: &Value, out: &mut Actions) {
+        let last = self.children.remove(child).and_then(|child| child.last);
+        for block in content.as_array().map_or(&[][..], Vec::as_slice) {
+            // Some versions have said them as a message already.
+            if let Some(text) = block["text"].as_str().filter(|text| last.as_deref() != Some(text)) {
+                let (native, text) = (Some(child.to_owned()), text.to_owned());
+                out.push(Action::Text { native, kind: TextKind::Message, text });
+            }
+        }
+        let end = TurnEnd::Done(TurnOutcome::Completed);
+        out.push(Action::Finished { native: Some(child.to_owned()), turn: None, end });
+    }
+
+    fn result(&mut self, message: &Value, out: &mut Actions) -> Told {
+        for (child, state) in std::mem::take(&mut self.children) {
+            let end = if state.done { TurnEnd::Done(TurnOutcome::Completed) } else { TurnEnd::Cancelled };
+            out.push(Action::Finished { native: Some(child), turn: None, end });
+        }
+        let usage = &message["usage"];
+        let (input, output) = (input(usage), output(usage));
+        if (input, output) != (0, 0) {
+            let seen = Seen::Usage { input, output, context: self.context };
+            out.push(Action::Saw { native: None, seen });
+        }
+        let errors = message["errors"].as_array().map_or(&[][..], Vec::as_slice);
+        let errors: Vec<&str> = errors.iter().filter_map(Value::as_str).collect();
+        let subtype = message["subtype"].as_str().unwrap_or_default();
+        let words = message["result"].as_str().map_or_else(|| errors.join("; "), str::to_owned);
+        let words = if words.is_empty() { subtype.to_owned() } else { words };
+        Told::End(match subtype {
+            limit if limit.starts_with("error_max_") => TurnEnd::Limit(words),
+            "success" if message["is_error"] != true && message["stop_reason"] == "refusal" => {
+                TurnEnd::Done(TurnOutcome::Refused)
+            }
+            "success" if message["is_error"] != true => TurnEnd::Done(TurnOutcome::Completed),
+            _ => TurnEnd::Failed(words),
+        })
+    }
+}
+
+fn streamed(native: Option<String>, event: &Value, out: &mut Actions) {
+    let delta = &event["delta"];
+    let (kind, text) = match delta["type"].as_str().unwrap_or_default() {
+        "text_delta" => (TextKind::Message, delta["text"].as_str()),
+        "thinking_delta" => (TextKind::Thought, delta["thinking"].as_str()),
+        _ => return,
+    };
+    if let Some(text) = text.filter(|text| !text.is_empty()) {
+        out.push(Action::Text { native, kind, text: text.to_owned() });
+    }
+}
+
+/// All the model read, from its cache or not.
+fn input(usage: &Value) -> u64 {
+    let keys = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+    keys.iter().fold(0, |sum: u64, key| sum.saturating_add(usage[*key].as_u64().unwrap_or(0)))
+}
+
+fn output(usage: &Value) -> u64 {
+    usage["output_tokens"].as_u64().unwrap_or(0)
+}
+
+/// The file a tool changed, by the result the program keeps for itself.
+fn changed(result: &Value) -> Option<Seen> {
+    let path = result["filePath"].as_str()?.to_owned();
+    let hunks = result["structuredPatch"].as_array()?;
+    let (added, removed) = if result["type"] == "create" {
+        (result["content"].as_str().unwrap_or_default().lines().count() as u64, 0)
+    } else {
+        let lines = hunks.iter().filter_map(|hunk| hunk["lines"].as_array()).flatten();
+        let lines = lines.filter_map(Value::as_str);
+        lines.fold((0, 0), |(added, removed), line| match line.as_bytes().first() {
+            Some(b'+') => (added + 1, removed),
+            Some(b'-') => (added, removed + 1),
+            _ => (added, removed),
+        })
+    };
+    Some(Seen::FileChanged { path, added: Some(added), removed: Some(removed) })
+}
+
+fn plan(todos: &Value) -> Vec<PlanEntry> {
+    let status = |todo: &Value| match todo["status"].as_str().unwrap_or_default() {
+        "completed" => PlanStatus::Completed,
+        "in_progress" => PlanStatus::InProgress,
+        _ => PlanStatus::Pending,
+    };
+    let text = |todo: &Value| todo["content"].as_str().unwrap_or_default().to_owned();
+    let todos = todos.as_array().map_or(&[][..], Vec::as_slice);
+    todos.iter().map(|todo| PlanEntry { text: text(todo), status: status(todo) }).collect()
+}
