@@ -104,13 +104,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let roster = Roster::new(settings, default, runs, clock.clone(), home.dir.join("checks"));
     settle(&engine, &store, &adopted).await?;
 
-    let running = Running {
-        pid: std::process::id(),
-        address,
-        socket: home.socket(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at: clock.now(),
-    };
+    let running = running(&home, address, &clock);
     let app = Arc::new(App {
         engine: engine.clone(),
         agents: roster,
@@ -149,6 +143,16 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let _ = std::fs::remove_file(home.socket());
     tracing::info!("ended");
     Ok(())
+}
+
+fn running(home: &Home, address: SocketAddr, clock: &Clock) -> Running {
+    Running {
+        pid: std::process::id(),
+        address,
+        socket: home.socket(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: clock.now(),
+    }
 }
 
 /// Everything that runs beside the engine.

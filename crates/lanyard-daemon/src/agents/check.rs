@@ -74,13 +74,11 @@ impl Roster {
         let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
         let mut driver = driver(settings, setting(settings, folder, Begin::New));
         let patience = Duration::from_millis(settings.handshake_timeout_ms);
-        let greeted = match tokio::time::timeout(patience, greet(&mut *driver, &link)).await {
-            Ok(greeted) => greeted,
-            Err(_) => {
-                let what = format!("it did not greet within {} ms", settings.handshake_timeout_ms);
-                Err(("handshake_timeout".to_owned(), with_stderr(&what, &link)))
-            }
-        };
+        let greeted = tokio::time::timeout(patience, greet(&mut *driver, &link)).await;
+        let greeted = greeted.unwrap_or_else(|_| {
+            let what = format!("it did not greet within {} ms", settings.handshake_timeout_ms);
+            Err(("handshake_timeout".to_owned(), with_stderr(&what, &link)))
+        });
         self.end(run, &link, Duration::from_millis(settings.kill_grace_ms)).await;
         greeted
     }
@@ -139,10 +137,10 @@ async fn greet(driver: &mut dyn Driver, link: &Link) -> Result<(AgentInfo, Capab
         };
         unread.extend_from_slice(&piece);
         while let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = unread.drain(..=end).collect();
-            let line = line.trim_ascii_end();
-            if !line.is_empty() {
-                driver.line(line, &mut actions);
+            let whole: Vec<u8> = unread.drain(..=end).collect();
+            let said = whole.trim_ascii_end();
+            if !said.is_empty() {
+                driver.line(said, &mut actions);
             }
         }
         if unread.len() > LINE_BYTES_MAX {

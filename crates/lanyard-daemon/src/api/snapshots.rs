@@ -252,7 +252,7 @@ pub(super) async fn checkpoint(
             Ok((Ok(_), _)) => {}
             Ok((Err(error), _)) => outcome.warnings.push(format!("the workspace was not kept: {error}")),
             Err(_) => {
-                outcome.warnings.push("the snapshot of the workspace could not be written down".to_owned())
+                outcome.warnings.push("the snapshot of the workspace could not be written down".to_owned());
             }
         }
     }

@@ -1,7 +1,8 @@
 //! `lanyard init`: write a config file to start from.
 
+use std::fmt::Write as _;
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Write as _};
 
 use lanyard_daemon::agents::known::{Known, installed};
 use lanyard_daemon::config::TEMPLATE;
@@ -84,7 +85,8 @@ fn entry(known: &Known) -> String {
     if let Some(per_turn) = &settings.per_turn {
         let (first, next) = (list(&per_turn.first), list(&per_turn.next));
         let output = serde_json::to_string(&per_turn.output).unwrap_or_default();
-        text.push_str(&format!("per_turn = {{ first = {first}, next = {next}, output = {output} }}\n"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "per_turn = {{ first = {first}, next = {next}, output = {output} }}");
     }
     text.push_str("# turn_timeout_ms = 0\n# abort_on_timeout = false\n");
     text

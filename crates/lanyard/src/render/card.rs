@@ -133,10 +133,11 @@ fn run_line(run: &Run) -> String {
     let mut text = format!("{} {phase}", run.number);
     if let Some(info) = &run.info {
         let version = info.version.as_deref().map(|version| format!(" {}", one_line(version)));
-        text.push_str(&format!(", {}{}", one_line(&info.name), version.unwrap_or_default()));
+        // Writing to a string cannot fail.
+        let _ = write!(text, ", {}{}", one_line(&info.name), version.unwrap_or_default());
     }
     if let Some(how) = run.continuity {
-        text.push_str(&format!(", continuity {}", how.as_str()));
+        let _ = write!(text, ", continuity {}", how.as_str());
     }
     if run.mirrored {
         text.push_str(", inside its parent's process");

@@ -250,21 +250,17 @@ mod tests {
 
     fn told(events: &[(&str, Value)]) -> String {
         let mut narrator = Narrator::default();
-        let mut text = String::new();
+        let mut pieces = Vec::new();
         for (seq, (kind, data)) in events.iter().enumerate() {
             let envelope: Envelope = serde_json::from_value(json!({
                 "seq": seq + 1, "session": "sess_01m7n5djg0fayvh8t5cxyjkdnf", "at": "2026-11-15T08:00:00Z",
                 "actor": {"kind": "system", "name": "agents"}, "type": kind, "data": data,
             }))
             .unwrap();
-            for piece in narrator.tell(&envelope) {
-                text += &format!("{piece:?}\n");
-            }
+            pieces.extend(narrator.tell(&envelope));
         }
-        for piece in narrator.open_calls() {
-            text += &format!("{piece:?}\n");
-        }
-        text
+        pieces.extend(narrator.open_calls());
+        pieces.iter().map(|piece| format!("{piece:?}\n")).collect()
     }
 
     #[test]

@@ -16,12 +16,19 @@ pub(super) struct Show<'a> {
     context: &'a Context,
     narrator: Narrator,
     children: HashMap<SessionId, (String, Narrator)>,
-    /// The last of the agent's words did not end their line.
-    open: bool,
-    /// Somebody is to type behind the last line of stderr.
-    asking: bool,
+    tail: Tail,
     on_terminal: bool,
     dims: bool,
+}
+
+/// What the last line on the terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    Done,
+    /// Words of the agent that may go on.
+    Words,
+    /// A question; somebody is to type behind it.
+    Question,
 }
 
 impl<'a> Show<'a> {
@@ -31,8 +38,7 @@ impl<'a> Show<'a> {
             context,
             narrator: Narrator::default(),
             children: HashMap::new(),
-            open: false,
-            asking: false,
+            tail: Tail::Done,
             on_terminal: std::io::stdout().is_terminal(),
             dims: std::io::stderr().is_terminal() && !plain,
         }
@@ -84,10 +90,10 @@ impl<'a> Show<'a> {
         if text.is_empty() {
             return Ok(());
         }
-        if std::mem::take(&mut self.asking) {
-            self.context.out.question("\n");
+        if self.tail == Tail::Question {
+            self.fresh();
         }
-        self.open = !text.ends_with('\n');
+        self.tail = if text.ends_with('\n') { Tail::Done } else { Tail::Words };
         if self.on_terminal { self.context.out.words(&harmless(text)) } else { self.context.out.words(text) }
     }
 
@@ -99,17 +105,16 @@ impl<'a> Show<'a> {
     pub(super) fn ask(&mut self, question: &str) {
         self.fresh();
         self.context.out.question(question);
-        self.asking = true;
+        self.tail = Tail::Question;
     }
 
     /// Ends the line that is open on either stream.
     fn fresh(&mut self) {
-        if std::mem::take(&mut self.open) {
+        match std::mem::replace(&mut self.tail, Tail::Done) {
+            Tail::Done => {}
             // Who reads the words and is gone is noticed with the next of them.
-            let _ = self.context.out.words("\n");
-        }
-        if std::mem::take(&mut self.asking) {
-            self.context.out.question("\n");
+            Tail::Words => drop(self.context.out.words("\n")),
+            Tail::Question => self.context.out.question("\n"),
         }
     }
 
