@@ -71,6 +71,31 @@ pub(super) async fn resume(
     command_on(&app, target, change, command, StatusCode::ACCEPTED).await
 }
 
+/// The agent's own event says when it is done, and with what sizes.
+pub(super) async fn compact(
+    State(app): Shared,
+    target: Target,
+    change: Change<Reason>,
+) -> Result<StatusCode, Problem> {
+    drop(change);
+    let key = format!("{:032x}", app.clock.random());
+    match app.wishes.compact(target.0, key).await {
+        Some(true) => Ok(StatusCode::ACCEPTED),
+        Some(false) => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "compact_not_offered",
+            "the agent cannot compact its context when asked, or not now",
+            "wait for the turn to end and try again, or let the agent do it by itself",
+        )),
+        None => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "agent_not_running",
+            "no process of the session's agent is running",
+            "have it there with `lanyard resume`",
+        )),
+    }
+}
+
 fn entry(listed: Listed) -> AgentEntry {
     AgentEntry {
         checked: listed.checked.map(|checked| report(listed.name.clone(), checked)),

@@ -4,6 +4,7 @@ use lanyard_core::session::{Attempt, EndedProcess, InterruptCause, Receipt, Resu
 use tokio::time::{Duration, Instant};
 
 use super::{Ending, Left, Runner, Stage};
+use crate::agents::again::auto_resume;
 use crate::engine::AskError;
 use crate::runs::{self, EndedBy, Exit, How};
 
@@ -14,6 +15,12 @@ impl Runner {
     /// Ends all processes of the run: TERM, grace, KILL.
     pub(super) async fn end_run(&mut self, reason: &str) {
         let grace = Duration::from_millis(self.settings.kill_grace_ms);
+        if self.turn.is_none() && self.broken.is_none() && self.ending.is_none() {
+            // An agent at rest is told goodbye; it need not answer.
+            self.try_channel("close");
+            self.say(|driver, out| driver.close(out));
+            Box::pin(self.carry_out()).await;
+        }
         self.signal_all(reason, grace, "term").await;
     }
 
@@ -70,7 +77,11 @@ impl Runner {
             How::Lost => self.sweep().await,
             How::Exited(_) | How::Signalled(_) => Vec::new(),
         };
-        let signal = self.ended(&exit, swept);
+        let lost = match self.shared.session(self.session).await {
+            Some(held) if held.stop.is_none() && !self.again => held.turn,
+            Some(_) | None => None,
+        };
+        let signal = self.ended(&exit, &swept);
         let mirrors: Vec<_> =
             self.children.values().filter(|mirror| !mirror.done).map(|m| m.session).collect();
         for session in mirrors {
@@ -87,6 +98,9 @@ impl Runner {
             tracing::warn!(run = %self.run, %error, "the folder of a run could not be removed");
         }
         self.orders.close();
+        if let Some(lost) = lost {
+            auto_resume(&self.shared, &self.settings, self.session, self.run, &lost).await;
+        }
         let mut orders = Vec::new();
         if let (Some(turn), false) = (self.waiting, self.again) {
             orders.push(super::Order::Turn { session: self.session, turn });
@@ -108,14 +122,14 @@ impl Runner {
         }
     }
 
-    fn ended(&mut self, exit: &Exit, swept: Vec<runs::EndedProcess>) -> Signal {
+    fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess]) -> Signal {
         let how = match (&self.broken, &self.stage) {
             (Some((code, _)), Stage::Greeting { .. } | Stage::Settling { .. }) => {
                 RunEnd::NotStarted { code: code.clone() }
             }
             _ => how_of(exit.how),
         };
-        let processes = exit.ended.iter().chain(&swept).map(process_of).collect();
+        let processes = exit.ended.iter().chain(swept).map(process_of).collect();
         let receipt = Receipt { tried: std::mem::take(&mut self.tried), processes };
         let cause = if self.again { None } else { Some(InterruptCause::Crash) };
         Signal::RunEnded { run: self.run, how, cause, reason: Some(self.reason_of(exit)), receipt }

@@ -14,7 +14,7 @@ use crate::agents::words::{self, Before};
 use crate::snapshot;
 
 /// How long an agent has to heed its own cancel when a stop is immediate.
-const IMMEDIATE_GRACE: Duration = Duration::from_millis(1_000);
+const IMMEDIATE_GRACE: Duration = Duration::from_secs(1);
 
 impl Runner {
     pub(super) async fn obey(&mut self, order: Order) {
@@ -27,6 +27,11 @@ impl Runner {
             Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
             Order::Steer { note } => self.steer_ordered(note).await,
             Order::End => self.end_run("the session needs it no more").await,
+            Order::Compact { key, answer } => {
+                let mut taken = false;
+                self.say(|driver, out| taken = driver.compact(&key, out));
+                let _ = answer.try_send(taken);
+            }
             Order::Revive => {}
         }
     }
@@ -159,14 +164,11 @@ impl Runner {
     async fn stop_ordered(&mut self, session: SessionId, urgency: Urgency) {
         if session != self.session {
             let Some((native, held)) = self.child_of(session).await else { return };
-            match held.turn {
-                Some(turn) => self.say(|driver, out| driver.cancel(turn.id, Some(&native), out)),
-                None => {
-                    let channel = "nothing was running".to_owned();
-                    self.shared.note(session, Signal::WorkEnded { channel }).await;
-                }
+            if let Some(turn) = held.turn {
+                return self.say(|driver, out| driver.cancel(turn.id, Some(&native), out));
             }
-            return;
+            let channel = "nothing was running".to_owned();
+            return self.shared.note(session, Signal::WorkEnded { channel }).await;
         }
         self.stopping = true;
         self.waiting = None;
