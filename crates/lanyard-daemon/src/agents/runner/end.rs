@@ -1,6 +1,8 @@
 //! The end of a run is the end of its last process. Until then nothing is confirmed.
 
-use lanyard_core::session::{Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal};
+use lanyard_core::session::{
+    Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal, SnapshotReason,
+};
 use tokio::time::{Duration, Instant};
 
 use super::{Ending, Left, Runner, Stage};
@@ -94,6 +96,7 @@ impl Runner {
             Err(error) => tracing::warn!(session = %self.session, %error, "the end of a run was not taken"),
             Ok(_) => {}
         }
+        self.snapshot_stop().await;
         if let Err(error) = self.shared.runs.forget(&self.run.to_string()) {
             tracing::warn!(run = %self.run, %error, "the folder of a run could not be removed");
         }
@@ -109,6 +112,17 @@ impl Runner {
             orders.push(order);
         }
         Left { orders, again: self.again.then(|| std::mem::take(&mut self.ways)) }
+    }
+
+    /// After a stop the workspace is as the agent left it, and nothing writes to it any more.
+    async fn snapshot_stop(&mut self) {
+        if !self.stopping {
+            return;
+        }
+        if let Some(held) = self.shared.session(self.session).await {
+            let name = format!("stop-{}", held.seq);
+            self.snapshot(&held, SnapshotReason::Stop, &name).await;
+        }
     }
 
     async fn sweep(&self) -> Vec<runs::EndedProcess> {
