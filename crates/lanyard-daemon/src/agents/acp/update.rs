@@ -28,7 +28,7 @@ pub(super) struct Tool {
 impl Acp {
     pub(super) fn update(&mut self, mut params: Value, out: &mut Actions) {
         let native = params["sessionId"].as_str().and_then(|native| self.other(native));
-        let update = params["update"].take();
+        let update = params.get_mut("update").map(Value::take).unwrap_or_default();
         let kind = update["sessionUpdate"].as_str().unwrap_or("none").to_owned();
         // Some agents name a tool only here.
         let hint = update["_meta"]["claudeCode"]["toolName"].as_str().map(str::to_owned);
