@@ -440,6 +440,10 @@ impl Acp {
 }
 
 impl Driver for Acp {
+    fn knows(&mut self, calls: &[String]) {
+        self.tools.extend(calls.iter().map(|call| (call.clone(), Tool::told())));
+    }
+
     fn begin(&mut self, out: &mut Actions) {
         if self.phase == Phase::Ready {
             return;

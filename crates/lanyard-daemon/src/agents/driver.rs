@@ -19,6 +19,9 @@ pub(crate) trait Driver: Send + Sync {
     /// The first words. Called once, before anything else.
     fn begin(&mut self, out: &mut Actions);
 
+    /// These tool calls were told of by an earlier daemon, and have not returned. Called before [`Driver::begin`].
+    fn knows(&mut self, _calls: &[String]) {}
+
     /// One line the agent wrote, without its newline.
     fn line(&mut self, line: &[u8], out: &mut Actions);
 

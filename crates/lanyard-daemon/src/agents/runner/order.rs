@@ -11,6 +11,7 @@ use super::{Cancel, Order, Runner, Stage, Turn, Urgency};
 use crate::agents::driver::Answer;
 use crate::agents::settings::DriverKind;
 use crate::agents::words::{self, Before};
+use crate::failpoint;
 use crate::snapshot;
 
 /// How long an agent has to heed its own cancel when a stop is immediate.
@@ -55,12 +56,14 @@ impl Runner {
                 .await;
         };
         self.take_turn(turn);
+        failpoint::hit("before_prompt");
         self.say(|driver, out| driver.prompt(turn, None, &text, out));
+        // Boxed, since carrying out may lead back here.
+        Box::pin(self.carry_out()).await;
+        failpoint::hit("after_prompt");
         let told: Vec<NoteId> = pending(&session);
         if !told.is_empty() {
             let channel = "prompt".to_owned();
-            // Boxed, since carrying out may lead back here.
-            Box::pin(self.carry_out()).await;
             self.shared.note(self.session, Signal::GuidanceDelivered { notes: told, channel }).await;
         }
     }
@@ -85,7 +88,7 @@ impl Runner {
         let (prompt, anchors) = self.shared.prompt(self.session, seq).await?;
         let run = session.run.as_ref()?;
         let first = run.turns <= 1;
-        let fresh = !matches!(run.continuity, Some(Continuity::Native | Continuity::Exact));
+        let fresh = run.opened != Some(Continuity::Native);
         // An agent whose protocol has a place for its role was told there.
         let own_place = self.settings.driver == DriverKind::Codex;
         let before = Before {
@@ -151,6 +154,8 @@ impl Runner {
     /// Asks the agent to end its turn; one that cannot be asked is ended.
     pub(super) async fn ask_to_end(&mut self, grace: Duration) {
         self.cancel_turn(grace);
+        self.carry_out().await;
+        failpoint::hit("after_cancel");
         if self.settings.driver == DriverKind::Command {
             self.end_run("its turn was cancelled").await;
         }
@@ -186,7 +191,10 @@ impl Runner {
 
     async fn answer_ordered(&mut self, session: SessionId, gate: GateId) {
         let Some(held) = self.shared.session(session).await else { return };
+        failpoint::hit("before_answer");
         self.pass_answers(&held, Some(gate));
+        self.carry_out().await;
+        failpoint::hit("after_answer");
     }
 
     /// Gives the agent the answers it waits for; those it has already are written once.
