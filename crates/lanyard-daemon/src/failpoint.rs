@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Places in the life of an agent's run, in the order in which a turn comes to them.
-pub const OF_AGENTS: [&str; 18] = [
+pub const OF_AGENTS: [&str; 21] = [
     // A turn was admitted, and the log knows of no run for it.
     "before_run",
     // The log knows of a run that has no process.
@@ -28,6 +28,10 @@ pub const OF_AGENTS: [&str; 18] = [
     // A subagent has a session, which knows nothing of its run yet.
     "after_child",
     "after_child_turn",
+    // The log has an order to end that nobody carried out.
+    "before_cancel",
+    "before_stop",
+    "before_end",
     // The agent was asked to end its turn.
     "after_cancel",
     // Nothing of the run lives, and the log does not know it.

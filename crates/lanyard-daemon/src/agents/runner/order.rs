@@ -27,7 +27,10 @@ impl Runner {
             Order::Stop { session, urgency } => self.stop_ordered(session, urgency).await,
             Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
             Order::Steer { note } => self.steer_ordered(note).await,
-            Order::End => self.end_run("the session needs it no more").await,
+            Order::End => {
+                failpoint::hit("before_end");
+                self.end_run("the session needs it no more").await;
+            }
             Order::Revive => {}
         }
     }
@@ -118,6 +121,7 @@ impl Runner {
     }
 
     async fn cancel_ordered(&mut self, session: SessionId, turn: TurnId, forced: bool) {
+        failpoint::hit("before_cancel");
         if session != self.session {
             if let Some((native, _)) = self.child_of(session).await {
                 self.say(|driver, out| driver.cancel(turn, Some(&native), out));
@@ -162,6 +166,7 @@ impl Runner {
     }
 
     async fn stop_ordered(&mut self, session: SessionId, urgency: Urgency) {
+        failpoint::hit("before_stop");
         if session != self.session {
             let Some((native, held)) = self.child_of(session).await else { return };
             match held.turn {
