@@ -128,7 +128,7 @@ impl Stage {
     }
 
     pub(super) fn until_asked(&self, session: &str) -> String {
-        let shown = self.until(session, |shown| shown["gates"][0]["status"] == "open");
+        let shown = self.until(session, |shown| shown["gates"][0]["status"]["name"] == "open");
         shown["gates"][0]["id"].as_str().unwrap().to_owned()
     }
 

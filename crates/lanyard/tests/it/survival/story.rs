@@ -41,7 +41,7 @@ pub(super) fn play(stage: &mut Stage, session: &str) -> Told {
         }
         let Some(shown) = stage.look(session) else { return false };
         for gate in shown["gates"].as_array().unwrap_or(&Vec::new()) {
-            if gate["status"] == "open" {
+            if gate["status"]["name"] == "open" {
                 let path = format!("/sessions/{session}/gates/{}", gate["id"].as_str().unwrap());
                 if let Some(answer) = stage.try_post(&path, &json!({"option": "allow_once"})) {
                     assert!(answer.status < 300 || answer.status == 409, "{}", answer.text());
