@@ -7,7 +7,7 @@ use super::story::gist;
 
 /// Starts processes in every way that gets them away from their parents, and waits.
 const SCATTER: &str = "/say I begin\n\
-    /fork-away echo $$ >> scattered; exec sleep 600\n\
+    /fork-away sh -c 'echo $$ >> scattered; exec sleep 600'\n\
     /run (setsid sh -c 'echo $$ >> scattered; exec sleep 600' >/dev/null 2>&1 &)\n\
     /run (trap '' TERM HUP; setsid sh -c 'echo $$ >> scattered; while :; do sleep 1; done' >/dev/null 2>&1 &)\n\
     /run while [ $(wc -l < scattered) -lt 3 ]; do sleep 0.02; done\n\
