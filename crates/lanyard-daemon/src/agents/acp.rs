@@ -456,6 +456,15 @@ impl Driver for Acp {
         out.push(Action::Send { key: INIT.to_owned(), line: rpc::request(INIT, "initialize", &asked) });
     }
 
+    fn recall(&mut self, line: &[u8], out: &mut Actions) {
+        let Ok(Message::Request { id, method, .. }) = rpc::parse(line) else { return };
+        if method.starts_with("fs/") || method.starts_with("terminal/") {
+            let request = id.to_string();
+            let line = rpc::error(&request, INTERNAL_ERROR, "the daemon ended before it could answer");
+            out.push(Action::Send { key: format!("reply:{request}"), line });
+        }
+    }
+
     fn line(&mut self, line: &[u8], out: &mut Actions) {
         match rpc::parse(line) {
             Ok(Message::Request { id, method, params }) => self.asked(&id, &method, params, out),

@@ -11,10 +11,12 @@ use tokio::sync::mpsc;
 use crate::agents::desk::Desk;
 use crate::agents::runner::{About, ORDERS_MAX, Runner, how_of, process_of};
 use crate::failpoint;
-use crate::runs::{Adopted, Exit, How, Known, Link};
+use crate::runs::{Adopted, Exit, How, Known, Link, Runs};
 
 /// Grace for what a run left behind when its supervisor died.
 const SWEEP_GRACE: Duration = Duration::from_secs(2);
+/// Runs that are looked at side by side: each may take the grace.
+const AT_ONCE: usize = 32;
 
 /// Takes over what lives. Answers which sessions have a process that goes on with their turn.
 pub(super) async fn recover(desk: &mut Desk) -> HashSet<SessionId> {
@@ -26,9 +28,14 @@ pub(super) async fn recover(desk: &mut Desk) -> HashSet<SessionId> {
             return adopted;
         }
     };
-    for known in known {
-        if let Some(session) = recover_one(desk, &known).await {
-            adopted.insert(session);
+    for group in known.chunks(AT_ONCE) {
+        let looks = group.iter().map(|known| tokio::spawn(look(desk.shared.runs.clone(), known.run.clone())));
+        let looks: Vec<_> = looks.collect();
+        for (known, found) in group.iter().zip(looks) {
+            let found = found.await.unwrap_or_else(|_| Found::Ended(Exit::lost(0)));
+            if let Some(session) = recover_one(desk, known, found).await {
+                adopted.insert(session);
+            }
         }
     }
     // The subagents of those that live go on with them.
@@ -36,7 +43,29 @@ pub(super) async fn recover(desk: &mut Desk) -> HashSet<SessionId> {
     adopted
 }
 
-async fn recover_one(desk: &mut Desk, known: &Known) -> Option<SessionId> {
+/// What became of a run. One without a supervisor has been swept, so that nothing of it lives.
+enum Found {
+    Live(Link),
+    Ended(Exit),
+    HostLost,
+}
+
+async fn look(runs: Runs, run: String) -> Found {
+    match runs.adopt(&run).await {
+        Ok(Adopted::Live(link)) => return Found::Live(link),
+        Ok(Adopted::Gone { host_lost: true }) => return Found::HostLost,
+        Ok(Adopted::Ended(exit)) if !exit.is_lost() => return Found::Ended(exit),
+        // An earlier sweep may have been cut short.
+        Ok(Adopted::Ended(_) | Adopted::Gone { host_lost: false }) => {}
+        Err(error) => {
+            tracing::warn!(run, %error, "a run cannot be taken over; what is left of it is ended");
+        }
+    }
+    Found::Ended(sweep(&runs, &run).await)
+}
+
+async fn recover_one(desk: &mut Desk, known: &Known, found: Found) -> Option<SessionId> {
+    failpoint::hit("in_recover");
     let about = known.about.clone().and_then(|about| serde_json::from_value::<About>(about).ok());
     let session = match &about {
         Some(about) => desk.shared.session(about.session).await,
@@ -44,43 +73,27 @@ async fn recover_one(desk: &mut Desk, known: &Known) -> Option<SessionId> {
     };
     let held = session.as_ref().and_then(|session| session.live_run());
     let held = held.filter(|held| held.id.to_string() == known.run).cloned();
-    let found = desk.shared.runs.adopt(&known.run).await;
-    failpoint::hit("in_recover");
     let ours = about.zip(session).zip(held).map(|((about, session), held)| Ours { about, session, held });
     match (found, ours) {
-        (Ok(Adopted::Live(link)), Some(ours)) if ours.session.state.is_ended() || ours.session.deleted => {
+        (Found::Live(link), Some(ours)) if ours.session.state.is_ended() || ours.session.deleted => {
             let exit = end_stray(desk, known, &link).await;
             tell_end(desk, &ours, &exit, "the session needed it no more").await;
             None
         }
-        (Ok(Adopted::Live(link)), Some(ours)) => go_on(desk, ours, known, link).await,
-        (Ok(Adopted::Live(link)), None) => {
+        (Found::Live(link), Some(ours)) => go_on(desk, ours, known, link).await,
+        (Found::Live(link), None) => {
             tracing::warn!(run = known.run, "a run that no session knows is ended");
             end_stray(desk, known, &link).await;
             None
         }
-        (Ok(Adopted::Ended(exit)), Some(ours)) => read_rest(desk, ours, known, exit).await,
-        (Ok(Adopted::Gone { host_lost: true }), Some(ours)) => {
+        (Found::Ended(exit), Some(ours)) => read_rest(desk, ours, known, exit).await,
+        (Found::HostLost, Some(ours)) => {
             let how = RunEnd::HostLost;
             tell(desk, &ours, how, "the machine was started anew", Receipt::default()).await;
             forget(desk, known);
             None
         }
-        (Ok(Adopted::Gone { host_lost: false }), Some(ours)) => {
-            let exit = sweep(desk, known).await;
-            read_rest(desk, ours, known, exit).await
-        }
-        (Err(error), ours) => {
-            tracing::warn!(run = known.run, %error, "a run cannot be taken over; what is left of it is ended");
-            let exit = sweep(desk, known).await;
-            match ours {
-                Some(ours) => return read_rest(desk, ours, known, exit).await,
-                None => forget(desk, known),
-            }
-            None
-        }
-        (Ok(Adopted::Gone { .. } | Adopted::Ended(_)), None) => {
-            sweep(desk, known).await;
+        (Found::Ended(_) | Found::HostLost, None) => {
             forget(desk, known);
             None
         }
@@ -109,6 +122,7 @@ async fn go_on(desk: &mut Desk, ours: Ours, known: &Known, link: Link) -> Option
     desk.shared.note(id, Signal::RunAdopted { run: ours.held.id }).await;
     tracing::info!(session = %id, run = known.run, "goes on with a run of an earlier daemon");
     desk.employ(id, sender, async move {
+        runner.recall().await;
         runner.catch_up(&ours.session).await;
         runner.run().await
     });
@@ -143,11 +157,11 @@ async fn read_rest(desk: &mut Desk, ours: Ours, known: &Known, exit: Exit) -> Op
 }
 
 /// Ends what is left of a run without a supervisor. What that took is kept with the run.
-async fn sweep(desk: &Desk, known: &Known) -> Exit {
-    if let Err(error) = desk.shared.runs.sweep(&known.run, SWEEP_GRACE).await {
-        tracing::error!(run = known.run, %error, "what is left of a run could not be ended");
+async fn sweep(runs: &Runs, run: &str) -> Exit {
+    if let Err(error) = runs.sweep(run, SWEEP_GRACE).await {
+        tracing::error!(run, %error, "what is left of a run could not be ended");
     }
-    match desk.shared.runs.adopt(&known.run).await {
+    match runs.adopt(run).await {
         Ok(Adopted::Ended(exit)) => exit,
         Ok(Adopted::Live(_) | Adopted::Gone { .. }) | Err(_) => Exit::lost(0),
     }
@@ -184,7 +198,7 @@ async fn end_stray(desk: &Desk, known: &Known, link: &Link) -> Exit {
     let _ = link.end(SWEEP_GRACE).await;
     let mut exit = link.exited().await;
     if exit.how == How::Lost {
-        exit = sweep(desk, known).await;
+        exit = sweep(&desk.shared.runs, &known.run).await;
     }
     forget(desk, known);
     exit

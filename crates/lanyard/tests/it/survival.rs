@@ -6,6 +6,8 @@
 
 mod anytime;
 mod away;
+mod clients;
+mod conversations;
 mod kit;
 mod places;
 mod shims;

@@ -7,13 +7,16 @@ use lanyard_core::{Actor, Cause, GateId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
 
 use super::{Mirror, Runner, Stage};
-use crate::agents::driver::{Action, Answer, Child, Opened, Readiness, Seen, TextKind, TurnEnd};
+use crate::agents::driver::{
+    Action, Answer, Call, CallError, Child, Opened, Readiness, Seen, TextKind, TurnEnd,
+};
 use crate::agents::judge::judge;
 use crate::agents::pen::signal_of;
 use crate::agents::settings::Judgement;
 use crate::agents::shared::once;
 use crate::engine::{Ask, AskError, Request};
 use crate::failpoint;
+use crate::runs::Sent;
 
 /// How long text may wait for more of it before it is reported.
 const TEXT_WAIT: Duration = Duration::from_millis(200);
@@ -69,11 +72,7 @@ impl Runner {
             Action::Child(child) => self.child(at, *child).await,
             Action::Finished { native: None, turn, end } => self.finished(at, turn, end),
             Action::Finished { native: Some(native), end, .. } => self.child_finished(at, &native, end),
-            Action::Call { request, call } => {
-                if let Some(result) = self.calls.run(&request, call).await {
-                    self.say(|driver, out| driver.called(&request, result, out));
-                }
-            }
+            Action::Call { request, call } => self.call(request, call).await,
             Action::Broken { code, what } => self.break_with(code, what),
             Action::Odd { what } => {
                 self.odd += 1;
@@ -92,6 +91,21 @@ impl Runner {
             if matches!(error, crate::runs::LinkError::InputFull | crate::runs::LinkError::TooLong) {
                 self.break_with("input_full", format!("it does not read what it is told: {error}"));
             }
+        }
+    }
+
+    /// Does what the agent asks of its client, unless an earlier daemon began to.
+    async fn call(&mut self, request: String, call: Call) {
+        let first = self.link.send(&format!("call:{request}"), b"").await;
+        let result = match first {
+            Ok(Sent::Repeated) if call.changes() => {
+                let message = "the daemon ended while it did this; it may be done or not".to_owned();
+                Some(Err(CallError { message, missing: false }))
+            }
+            Ok(Sent::First | Sent::Repeated) | Err(_) => self.calls.run(&request, call).await,
+        };
+        if let Some(result) = result {
+            self.say(|driver, out| driver.called(&request, result, out));
         }
     }
 
@@ -355,7 +369,8 @@ impl Runner {
                 }
             }
         }
-        if self.reported >= self.consumed + CONSUME_BYTES {
+        // A daemon that comes after looks for requests nobody answered: they must not be let go of.
+        if self.reported >= self.consumed + CONSUME_BYTES && !self.calls.is_waited_for() {
             self.consumed = self.reported;
             self.link.consumed(self.reported);
         }

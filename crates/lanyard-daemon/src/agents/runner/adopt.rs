@@ -81,6 +81,23 @@ impl Runner {
         self.carry_out().await;
     }
 
+    /// Goes through what is left of the output that an earlier daemon read, for requests it never answered.
+    pub(in crate::agents) async fn recall(&mut self) {
+        let to = self.reported;
+        let mut output = self.link.output(self.link.consumed_to());
+        let mut rest = Vec::new();
+        while output.at() < to {
+            let Ok(Some(piece)) = output.next().await else { return };
+            let extra = usize::try_from(output.at().saturating_sub(to)).unwrap_or(usize::MAX);
+            rest.extend_from_slice(&piece[..piece.len().saturating_sub(extra)]);
+            let whole = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            for line in rest[..whole].split(|byte| *byte == b'\n') {
+                self.say(|driver, out| driver.recall(line, out));
+            }
+            rest.drain(..whole);
+        }
+    }
+
     /// What was decided about a session, and may not have been carried out.
     async fn repeat_orders(&mut self, session: &Session) {
         for gate in session.open_gates().filter(|gate| gate.run == self.run) {

@@ -40,6 +40,17 @@ impl Stage {
         Setup::default().config(&self.config).env(MARK, self.folder.path())
     }
 
+    /// Flags for the agent of the next daemon.
+    pub(super) fn add_flags(&mut self, flags: &[&str]) {
+        let more: String = flags.iter().map(|flag| format!(",\"{flag}\"")).collect();
+        self.config = self.config.replacen("]\nkill_grace", &format!("{more}]\nkill_grace"), 1);
+    }
+
+    /// A further agent for the next daemon.
+    pub(super) fn add_agent(&mut self, settings: &str) {
+        self.config.push_str(settings);
+    }
+
     /// A daemon in place of the one that was, if any.
     pub(super) fn up(&mut self) {
         let setup = self.setup();
@@ -71,7 +82,11 @@ impl Stage {
     }
 
     pub(super) fn session(&self) -> String {
-        let body = json!({"agent": "scripted", "workspace": self.work("")});
+        self.session_of("scripted")
+    }
+
+    pub(super) fn session_of(&self, agent: &str) -> String {
+        let body = json!({"agent": agent, "workspace": self.work("")});
         let made = self.post("/sessions", &body);
         assert_eq!(made.status, 201, "{}", made.text());
         made.json()["session"].as_str().unwrap().to_owned()
