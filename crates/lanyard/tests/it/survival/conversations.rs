@@ -76,7 +76,7 @@ fn a_conversation_that_is_being_taken_up_again_is_taken_up_once() {
             "{place}: {gist:#?}"
         );
         assert_eq!(
-            gist.iter().filter(|line| line.contains("I will remember it")).count(),
+            gist.iter().filter(|line| line.ends_with(": I will remember it")).count(),
             1,
             "{place}: {gist:#?}"
         );
