@@ -43,6 +43,13 @@ impl Hint {
     }
 }
 
+impl Tool {
+    /// A call that an earlier daemon told of.
+    pub(super) fn told() -> Self {
+        Self { told: true, ..Self::default() }
+    }
+}
+
 impl Acp {
     pub(super) fn update(&mut self, mut params: Value, out: &mut Actions) {
         let native = params["sessionId"].as_str().and_then(|native| self.other(native));

@@ -8,6 +8,7 @@ use tokio::time::{Duration, Instant};
 use super::{Ending, Left, Runner, Stage};
 use crate::agents::again::auto_resume;
 use crate::engine::AskError;
+use crate::failpoint;
 use crate::runs::{self, EndedBy, Exit, How};
 
 /// Characters of what the agent said on stderr that go into the reason of its end.
@@ -84,13 +85,15 @@ impl Runner {
             Some(_) | None => None,
         };
         let signal = self.ended(&exit, &swept);
-        let mirrors: Vec<_> =
-            self.children.values().filter(|mirror| !mirror.done).map(|m| m.session).collect();
+        let mirrors: Vec<_> = self.children.values().map(|mirror| mirror.session).collect();
         for session in mirrors {
             self.shared.note(session, signal.clone()).await;
         }
         self.shared.unmirror(self.session);
-        match self.shared.tell(self.session, None, vec![signal]).await {
+        failpoint::hit("before_run_end");
+        let told = self.shared.tell(self.session, None, vec![signal]).await;
+        failpoint::hit("after_run_end");
+        match told {
             // The daemon ends: the next one finds the folder and says it.
             Err(AskError::Closing) => return Left::default(),
             Err(error) => tracing::warn!(session = %self.session, %error, "the end of a run was not taken"),
