@@ -89,6 +89,8 @@ pub(super) struct Runner {
     report_at: Option<Instant>,
     /// How far the output has become events.
     reported: u64,
+    /// The same for each session. What is told of a place before that does not come from the output.
+    told: HashMap<SessionId, u64>,
     consumed: u64,
     stage: Stage,
     turn: Option<Turn>,
@@ -224,15 +226,18 @@ impl Runner {
 
     /// Shows the driver every whole line.
     fn read(&mut self, piece: &Bytes) {
+        // No line ends in what was unread before: a long line is searched once, not again with each piece.
+        let mut searched = self.unread.len();
         self.unread.extend_from_slice(piece);
         let mut begin = 0;
-        while let Some(length) = memchr(&self.unread[begin..]) {
-            let end = begin + length;
+        while let Some(length) = memchr(&self.unread[searched..]) {
+            let end = searched + length;
             // What an earlier daemon let go of reads as zeros.
             let line = self.unread[begin..end].trim_ascii_end();
             let zeros = line.iter().take_while(|byte| **byte == 0).count();
             let line = line[zeros..].to_vec();
             begin = end + 1;
+            searched = begin;
             let at = self.position + begin as u64;
             if !line.is_empty() {
                 let mut actions = Actions::new();

@@ -59,6 +59,10 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
     let agent = session.hands.agent.clone().unwrap_or_default();
     let Some(settings) = start.shared.settings.get(&agent).cloned() else { return Left::default() };
+    // Ended while it waited, by a crash or a cancel: nobody needs a process for it.
+    if start.turn.is_some_and(|turn| session.turn.as_ref().is_none_or(|active| active.id != turn)) {
+        return left_by(start);
+    }
     if let Some(stale) = session.live_run() {
         // The turn that is to be run now was admitted after that run was lost.
         let (how, reason) = (RunEnd::Lost, Some("nobody looked after it".to_owned()));
@@ -74,7 +78,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
     if session.live_run().is_none_or(|held| held.id != run) {
         tracing::info!(session = %start.session, "the session wants no run any more");
-        return Left::default();
+        return left_by(start);
     }
     match prepare(&mut start, &session, &settings, run).await {
         Ok(runner) => runner.run().await,
@@ -84,14 +88,19 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
                 not_started(run, RunEnd::NotStarted { code: code.clone() }, format!("{code}: {what}"));
             start.shared.note(start.session, signal).await;
             let _ = start.shared.runs.forget(&run.to_string());
-            start.orders.close();
-            let mut orders = Vec::new();
-            while let Ok(order) = start.orders.try_recv() {
-                orders.push(order);
-            }
-            Left { orders, again: None }
+            left_by(start)
         }
     }
+}
+
+/// What was ordered of a run that never came to be.
+fn left_by(mut start: Start) -> Left {
+    start.orders.close();
+    let mut orders = Vec::new();
+    while let Ok(order) = start.orders.try_recv() {
+        orders.push(order);
+    }
+    Left { orders, again: None }
 }
 
 fn not_started(run: RunId, how: RunEnd, reason: String) -> Signal {
@@ -336,6 +345,7 @@ impl Runner {
             pen: Pen::default(),
             report_at: None,
             reported: from,
+            told: HashMap::from([(session.id, from)]),
             consumed: from,
             stage: Stage::Ready,
             turn: None,
@@ -447,6 +457,7 @@ impl Runner {
             };
             let Some(native) = child.aliases.first().cloned() else { continue };
             self.shared.mirror(child.id, session.id);
+            self.told.insert(child.id, run.cursor);
             self.own_turns.extend(child.turn.as_ref().map(|turn| turn.id));
             let mirror = super::Mirror {
                 session: child.id,
