@@ -14,12 +14,12 @@ fn an_obedient_agent_ends_its_turn_and_stays() {
     stage.await_file("there");
     talk.cancel();
     interrupted(&talk.over(), "user");
+    assert_eq!(talk.said(), "");
     assert_eq!(
         talk.answer_to("/recall"),
         "I know 1 earlier prompt: /tool-open dig /touch there /wait 60000 /say never"
     );
     assert_eq!(talk.runs(), 1, "the same process");
-    assert!(!talk.said().contains("never"));
 }
 
 /// S0-B04: the receipt says which channels were tried and which processes were ended.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::kit::{Stage, Talk, ended_by, interrupted, marked, pids_of, tried};
+use super::kit::{Stage, Talk, ended_by, interrupted, marked, pids_of, tried, until};
 
 /// Reads on to the confirmation, and sees that nothing lives at that moment. The end of its run.
 fn confirmed(stage: &Stage, talk: &mut Talk<'_>) -> serde_json::Value {
@@ -96,7 +96,8 @@ fn a_process_that_forked_away_is_stopped_too() {
     stage.await_file("there");
     stage.await_file("deaf");
     talk.until("run.ready");
-    assert_eq!(pids_of(&talk.run(), "sleep").len(), 2, "{:?}", marked(&talk.run()));
+    let run = talk.run();
+    until("both to run", || pids_of(&run, "sleep").len() == 2);
     talk.stop();
     let ended = confirmed(&stage, &mut talk);
     let names: Vec<&str> = ended_by(&ended).iter().map(|(name, _)| *name).collect();
@@ -121,7 +122,7 @@ fn whatever_ends_a_session_ends_its_process() {
     let path = format!("/api/v1/sessions/{}", talk.id);
     let answer = stage.daemon.request("DELETE", &path, &[], Some("{}"));
     assert_eq!(answer.status, 200, "{}", answer.text());
-    super::kit::until("the process of a deleted session to end", || marked(&run).is_empty());
+    until("the process of a deleted session to end", || marked(&run).is_empty());
     stage.is_gone(&run);
 }
 
