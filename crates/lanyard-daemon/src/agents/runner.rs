@@ -104,6 +104,8 @@ pub(super) struct Runner {
     tried_since: Option<Instant>,
     /// A stop of the session waits for the end of the run.
     stopping: bool,
+    /// The session needs the run no more.
+    let_go: bool,
     /// A turn has just ended.
     at_rest: bool,
     calls: Calls,
@@ -263,6 +265,11 @@ impl Runner {
 
     /// A turn is over: a stop that waited for it goes on, or the turn that waited for it begins.
     async fn rest(&mut self) {
+        if self.stopping {
+            // It may have been withdrawn while the turn came to its end.
+            let held = self.shared.session(self.session).await;
+            self.stopping = held.is_none_or(|held| held.stop.is_some());
+        }
         if self.stopping {
             return self.end_run("the session was stopped").await;
         }

@@ -76,11 +76,7 @@ impl Runner {
         // A turn this run was not given waits for the next one, and is not lost with this.
         let next = self.next_turn().await;
         let signal = self.ended(&exit, swept, next.is_some());
-        let mirrors: Vec<_> =
-            self.children.values().filter(|mirror| !mirror.done).map(|m| m.session).collect();
-        for session in mirrors {
-            self.shared.note(session, signal.clone()).await;
-        }
+        self.tell_children(&signal).await;
         self.shared.unmirror(self.session);
         match self.shared.tell(self.session, None, vec![signal]).await {
             // The daemon ends: the next one finds the folder and says it.
@@ -100,6 +96,19 @@ impl Runner {
             orders.push(order);
         }
         Left { orders, again: self.again.then(|| std::mem::take(&mut self.ways)) }
+    }
+
+    /// Subagents end with the run, those at work and those at rest.
+    async fn tell_children(&self, signal: &Signal) {
+        let mut signal = signal.clone();
+        let cancelled = self.turn.as_ref().is_some_and(|turn| turn.cancel.is_some() && !turn.over);
+        if let Signal::RunEnded { cause, .. } = &mut signal {
+            let asked = self.stopping || self.let_go || cancelled;
+            *cause = Some(if asked { InterruptCause::User } else { InterruptCause::Crash });
+        }
+        for mirror in self.children.values() {
+            self.shared.note(mirror.session, signal.clone()).await;
+        }
     }
 
     /// The turn that was admitted when this run could take none any more.

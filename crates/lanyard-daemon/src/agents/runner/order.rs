@@ -26,7 +26,10 @@ impl Runner {
             Order::Stop { session, urgency } => self.stop_ordered(session, urgency).await,
             Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
             Order::Steer { note } => self.steer_ordered(note).await,
-            Order::End => self.end_run("the session needs it no more").await,
+            Order::End => {
+                self.let_go = true;
+                self.end_run("the session needs it no more").await;
+            }
             Order::Revive => {}
         }
     }

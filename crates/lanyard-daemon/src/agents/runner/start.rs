@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lanyard_core::session::{
     AgentInfo, Continuity, Envelope, InterruptCause, Receipt, ResumeWay, Run, RunEnd, RunPhase, Session,
-    Signal, SnapshotReason,
+    Signal, SnapshotReason, TurnOutcome,
 };
 use lanyard_core::{RunId, SessionId, TurnId};
 use serde_json::json;
@@ -58,7 +58,9 @@ type Failure = (String, String);
 pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
     let agent = session.hands.agent.clone().unwrap_or_default();
-    let Some(settings) = start.shared.settings.get(&agent).cloned() else { return Left::default() };
+    let Some(settings) = start.shared.settings.get(&agent).cloned() else {
+        return nobody_runs(start, &agent).await;
+    };
     // Ended while it waited, by a crash or a cancel: nobody needs a process for it.
     if start.turn.is_some_and(|turn| session.turn.as_ref().is_none_or(|active| active.id != turn)) {
         return left_by(start);
@@ -91,6 +93,18 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
             left_by(start)
         }
     }
+}
+
+/// The agent is none of the config's: a subagent whose parent's process has ended. Its turn ends with these words.
+async fn nobody_runs(start: Start, agent: &str) -> Left {
+    let reason = format!("agent_unknown: no agent `{agent}` is configured; a subagent lives with its parent");
+    if start.turn.is_some() {
+        let (turn, outcome, reason) = (start.turn, TurnOutcome::Failed, Some(reason));
+        start.shared.note(start.session, Signal::TurnFinished { turn, outcome, reason }).await;
+    } else {
+        tracing::warn!(session = %start.session, reason);
+    }
+    left_by(start)
 }
 
 /// What was ordered of a run that never came to be.
@@ -356,6 +370,7 @@ impl Runner {
             tried: Vec::new(),
             tried_since: None,
             stopping: false,
+            let_go: false,
             at_rest: false,
             calls: Calls::new(workspace.clone(), run),
             past: None,

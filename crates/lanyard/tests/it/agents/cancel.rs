@@ -90,6 +90,8 @@ fn a_late_answer_to_a_cancel_is_waited_for() {
     // The turn is not over before the agent says so: nobody else gets in between.
     let busy = talk.try_turn("/say too soon");
     assert_eq!((busy.status, busy.code()), (409, "turn_rejected_busy".to_owned()), "{}", busy.text());
+    // Neither does somebody who wants the agent back.
+    assert_eq!(talk.post("resume", &json!({})).code(), "turn_rejected_busy");
     interrupted(&talk.over(), "user");
     assert_eq!(talk.answer_to("/say on"), "on");
     assert_eq!(talk.runs(), 1);
@@ -158,6 +160,8 @@ fn a_cancel_that_came_too_late_does_not_poison_the_next_turn() {
     interrupted(&end, "user");
     assert_eq!(talk.answer_to("/say on"), "on");
     assert_eq!(talk.runs(), 1);
+    let output = std::fs::read_to_string(stage.run_folder(&talk.run()).join("out")).unwrap();
+    assert!(output.contains(":again\""), "its prompt was swallowed, and sent again");
 }
 
 /// Whether all threads of a process wait: its turn's thread is gone or asleep.

@@ -88,6 +88,21 @@ fn the_third_level_kills() {
     assert_eq!(talk.try_turn("/say never").status, 409);
 }
 
+/// A stop can be taken back before level 3: the turn is lost, the process and the session stay.
+#[test]
+fn a_stop_that_is_withdrawn_in_time_ends_no_process() {
+    let stage = Stage::new();
+    let mut talk = stage.talk();
+    talk.turn("/answer-late 700\n/touch there\n/wait 60000");
+    stage.await_file("there");
+    talk.stop();
+    talk.until("stop.requested");
+    assert_eq!(talk.post("stop/withdraw", &json!({})).status, 200);
+    interrupted(&talk.over(), "user");
+    assert_eq!(talk.answer_to("/say on"), "on");
+    assert_eq!(talk.runs(), 1);
+}
+
 #[test]
 fn a_process_that_forked_away_is_stopped_too() {
     let stage = Stage::new();

@@ -145,6 +145,47 @@ fn a_prompt_for_a_subagent_fails_with_a_reason() {
 }
 
 #[test]
+fn a_subagent_is_over_with_its_parents_process() {
+    let stage = Stage::new();
+    let mut talk = stage.talk();
+    talk.answer_to("/spawn scout /say all clear\n/join");
+    let child = talk.all("session.child_linked")[0]["data"]["child"].as_str().unwrap().to_owned();
+    let mut child = stage.follow(&child);
+    talk.ask("/die");
+    child.until("run.ended");
+    let end = child.ask("/say more");
+    assert_eq!(end["data"]["outcome"], "failed", "{end:#}");
+    assert!(end["data"]["reason"].as_str().unwrap().starts_with("agent_unknown: "), "{end:#}");
+    child.stop();
+    assert_eq!(child.until("session.ended")["data"]["how"], "stopped");
+}
+
+#[test]
+fn a_subagent_at_work_shares_its_parents_fate() {
+    let stage = Stage::with(&[], "cancel_grace_ms = 200\n");
+    for (step, cause) in [("/die", "crash"), ("/ignore-cancel", "user")] {
+        let mut talk = stage.talk();
+        talk.turn(&format!(
+            "/spawn slow /touch there ; /wait 60000\n/wait-file go\n{step}\n/touch past\n/wait 60000"
+        ));
+        stage.await_file("there");
+        let child = talk.until("session.child_linked")["data"]["child"].as_str().unwrap().to_owned();
+        let mut child = stage.follow(&child);
+        child.until("turn.started");
+        stage.touch("go");
+        if cause == "user" {
+            stage.await_file("past");
+            talk.stop();
+        }
+        super::kit::interrupted(&child.over(), cause);
+        super::kit::interrupted(&talk.over(), cause);
+        for name in ["there", "go"] {
+            std::fs::remove_file(stage.file(name)).unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_subagent_can_be_cancelled_alone() {
     let stage = Stage::new();
     let mut talk = stage.talk();
