@@ -42,6 +42,7 @@ const INTERNAL_ERROR: i64 = -32_603;
 const INIT: &str = "init";
 const OPEN: &str = "open";
 const MODE: &str = "mode";
+const CLOSE: &str = "close";
 /// Ends the id of a prompt that is sent a second time.
 const AGAIN: &str = ":again";
 
@@ -69,6 +70,8 @@ pub(crate) struct Acp {
 enum Phase {
     Greeting,
     Opening,
+    /// The conversation is open, its mode is being set.
+    Tuning(Opened),
     Ready,
 }
 
@@ -217,11 +220,15 @@ impl Acp {
                 Err(what) => return broken(out, "handshake_failed", format!("no conversation: {what}")),
             },
         };
-        if let Some(mode) = &self.setting.mode {
-            let asked = SetSessionModeRequest::new(self.native.clone(), mode.clone());
-            let line = rpc::request(MODE, "session/set_mode", &asked);
-            out.push(Action::Send { key: MODE.to_owned(), line });
-        }
+        let Some(mode) = &self.setting.mode else { return self.ready(how, out) };
+        // A mode may be what keeps the agent from doing harm: no prompt before it is set.
+        let asked = SetSessionModeRequest::new(self.native.clone(), mode.clone());
+        let line = rpc::request(MODE, "session/set_mode", &asked);
+        out.push(Action::Send { key: MODE.to_owned(), line });
+        self.phase = Phase::Tuning(how);
+    }
+
+    fn ready(&mut self, how: Opened, out: &mut Actions) {
         self.phase = Phase::Ready;
         out.push(Action::Ready(Box::new(Readiness {
             native: self.native.clone(),
@@ -251,7 +258,8 @@ impl Acp {
         match id.as_str() {
             Some(INIT) if self.phase == Phase::Greeting => self.greeted(result, out),
             Some(OPEN) if self.phase == Phase::Opening => self.opened(result, out),
-            Some(INIT | OPEN | MODE) => {}
+            Some(MODE) if let Phase::Tuning(how) = self.phase => self.ready(how, out),
+            Some(INIT | OPEN | MODE | CLOSE) => {}
             Some(text) => {
                 self.usage(&result, out);
                 let end = match serde_json::from_value(result["stopReason"].clone()) {
@@ -521,8 +529,8 @@ impl Driver for Acp {
 
     fn close(&mut self, out: &mut Actions) {
         if self.capabilities.close {
-            let line = rpc::request("close", "session/close", &json!({ "sessionId": self.native }));
-            out.push(Action::Send { key: "close".to_owned(), line });
+            let line = rpc::request(CLOSE, "session/close", &json!({ "sessionId": self.native }));
+            out.push(Action::Send { key: CLOSE.to_owned(), line });
         }
     }
 

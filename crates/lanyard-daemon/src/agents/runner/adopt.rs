@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lanyard_core::SessionId;
-use lanyard_core::session::{AgentInfo, Continuity, Run, RunPhase, Session};
+use lanyard_core::session::{Continuity, Run, RunPhase, Session};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 
@@ -120,6 +120,7 @@ impl Runner {
         let turn = child.turn.as_ref().map(|turn| turn.id);
         self.shared.mirror(child.id, self.session);
         self.own_turns.extend(turn);
+        self.told.insert(child.id, run.cursor);
         let mirror = Mirror { session: child.id, turn, cursor: run.cursor, done: turn.is_none() };
         self.children.insert(native.clone(), mirror);
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lanyard_core::session::{
     Continuity, Envelope, InterruptCause, Receipt, ResumeWay, RunEnd, Session, Signal, SnapshotReason,
+    TurnOutcome,
 };
 use lanyard_core::{RunId, SessionId, TurnId};
 use serde::{Deserialize, Serialize};
@@ -74,7 +75,13 @@ type Failure = (String, String);
 pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
     let agent = session.hands.agent.clone().unwrap_or_default();
-    let Some(settings) = start.shared.settings.get(&agent).cloned() else { return Left::default() };
+    let Some(settings) = start.shared.settings.get(&agent).cloned() else {
+        return nobody_runs(start, &agent).await;
+    };
+    // Ended while it waited, by a crash or a cancel: nobody needs a process for it.
+    if start.turn.is_some_and(|turn| session.turn.as_ref().is_none_or(|active| active.id != turn)) {
+        return left_by(start);
+    }
     if let Some(stale) = session.live_run() {
         // The turn that is to be run now was admitted after that run was lost.
         let (how, reason) = (RunEnd::Lost, Some("nobody looked after it".to_owned()));
@@ -91,7 +98,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
     if session.live_run().is_none_or(|held| held.id != run) {
         tracing::info!(session = %start.session, "the session wants no run any more");
-        return start.left();
+        return left_by(start);
     }
     match prepare(&mut start, &session, &settings, run).await {
         Ok(runner) => runner.run().await,
@@ -101,21 +108,31 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
                 not_started(run, RunEnd::NotStarted { code: code.clone() }, format!("{code}: {what}"));
             start.shared.note(start.session, signal).await;
             let _ = start.shared.runs.forget(&run.to_string());
-            start.left()
+            left_by(start)
         }
     }
 }
 
-impl Start {
-    /// What was ordered while nothing had begun.
-    fn left(mut self) -> Left {
-        self.orders.close();
-        let mut orders = Vec::new();
-        while let Ok(order) = self.orders.try_recv() {
-            orders.push(order);
-        }
-        Left { orders, again: None }
+/// The agent is none of the config's: a subagent whose parent's process has ended. Its turn ends with these words.
+async fn nobody_runs(start: Start, agent: &str) -> Left {
+    let reason = format!("agent_unknown: no agent `{agent}` is configured; a subagent lives with its parent");
+    if start.turn.is_some() {
+        let (turn, outcome, reason) = (start.turn, TurnOutcome::Failed, Some(reason));
+        start.shared.note(start.session, Signal::TurnFinished { turn, outcome, reason }).await;
+    } else {
+        tracing::warn!(session = %start.session, reason);
     }
+    left_by(start)
+}
+
+/// What was ordered of a run that never came to be.
+fn left_by(mut start: Start) -> Left {
+    start.orders.close();
+    let mut orders = Vec::new();
+    while let Ok(order) = start.orders.try_recv() {
+        orders.push(order);
+    }
+    Left { orders, again: None }
 }
 
 fn not_started(run: RunId, how: RunEnd, reason: String) -> Signal {
@@ -374,6 +391,7 @@ impl Runner {
             pen: Pen::default(),
             report_at: None,
             reported: from,
+            told: HashMap::from([(session.id, from)]),
             consumed: from,
             stage: Stage::Ready,
             turn: None,
@@ -384,6 +402,7 @@ impl Runner {
             tried: Vec::new(),
             tried_since: None,
             stopping: false,
+            let_go: false,
             at_rest: false,
             calls: Calls::new(workspace.clone(), run),
             past: None,
