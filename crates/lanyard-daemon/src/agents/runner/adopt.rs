@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lanyard_core::SessionId;
-use lanyard_core::session::{AgentInfo, Continuity, Run, RunPhase, Session};
+use lanyard_core::session::{Continuity, Run, RunPhase, Session};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 
@@ -133,7 +133,7 @@ fn begin_adopted(session: &Session, held: &Run, family: &[Session]) -> Begin {
     };
     let readiness = Readiness {
         native: session.native.clone().unwrap_or_default(),
-        info: held.info.clone().unwrap_or_else(AgentInfo::default),
+        info: held.info.clone().unwrap_or_default(),
         capabilities: held.capabilities,
         how,
     };
