@@ -8,6 +8,7 @@ use lanyard_core::SessionId;
 use lanyard_core::session::{InterruptCause, Receipt, Run, RunEnd, Session, Signal};
 use tokio::sync::mpsc;
 
+use crate::agents::again::auto_resume;
 use crate::agents::desk::Desk;
 use crate::agents::runner::{About, ORDERS_MAX, Runner, how_of, process_of};
 use crate::failpoint;
@@ -192,6 +193,11 @@ async fn tell(desk: &Desk, ours: &Ours, how: RunEnd, why: &str, receipt: Receipt
         desk.shared.note(child.id, signal.clone()).await;
     }
     desk.shared.note(ours.session.id, signal).await;
+    let session = &ours.session;
+    let settings = desk.shared.settings.get(session.hands.agent.as_deref().unwrap_or_default());
+    if let (Some(settings), Some(lost), None) = (settings, &session.turn, &session.stop) {
+        auto_resume(&desk.shared, settings, session.id, run, lost).await;
+    }
 }
 
 async fn end_stray(desk: &Desk, known: &Known, link: &Link) -> Exit {

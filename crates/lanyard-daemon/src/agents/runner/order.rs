@@ -15,7 +15,10 @@ use crate::failpoint;
 use crate::snapshot;
 
 /// How long an agent has to heed its own cancel when a stop is immediate.
-const IMMEDIATE_GRACE: Duration = Duration::from_millis(1_000);
+const IMMEDIATE_GRACE: Duration = Duration::from_secs(1);
+
+/// How long a turn waits for the snapshot before it.
+const SNAPSHOT_WAIT: Duration = Duration::from_secs(20);
 
 impl Runner {
     pub(super) async fn obey(&mut self, order: Order) {
@@ -30,6 +33,11 @@ impl Runner {
             Order::End => {
                 failpoint::hit("before_end");
                 self.end_run("the session needs it no more").await;
+            }
+            Order::Compact { key, answer } => {
+                let mut taken = false;
+                self.say(|driver, out| taken = driver.compact(&key, out));
+                let _ = answer.try_send(taken);
             }
             Order::Revive => {}
         }
@@ -169,21 +177,14 @@ impl Runner {
         failpoint::hit("before_stop");
         if session != self.session {
             let Some((native, held)) = self.child_of(session).await else { return };
-            match held.turn {
-                Some(turn) => self.say(|driver, out| driver.cancel(turn.id, Some(&native), out)),
-                None => {
-                    let channel = "nothing was running".to_owned();
-                    self.shared.note(session, Signal::WorkEnded { channel }).await;
-                }
+            if let Some(turn) = held.turn {
+                return self.say(|driver, out| driver.cancel(turn.id, Some(&native), out));
             }
-            return;
+            let channel = "nothing was running".to_owned();
+            return self.shared.note(session, Signal::WorkEnded { channel }).await;
         }
         self.stopping = true;
         self.waiting = None;
-        if let Some(held) = self.shared.session(self.session).await {
-            let name = format!("stop-{}", held.seq);
-            self.snapshot(&held, SnapshotReason::Stop, &name).await;
-        }
         match (urgency, self.turn.is_some()) {
             (Urgency::Graceful, true) => {
                 self.ask_to_end(Duration::from_millis(self.settings.cancel_grace_ms)).await;
@@ -246,8 +247,13 @@ impl Runner {
     pub(super) async fn snapshot(&mut self, session: &Session, reason: SnapshotReason, name: &str) {
         let (workspace, owner, named) = (self.workspace.clone(), session.id.to_string(), name.to_owned());
         let message = format!("Lanyard: {owner}, {named}");
-        let taken =
-            tokio::task::spawn_blocking(move || snapshot::take(&workspace, &owner, &named, &message)).await;
+        let taking =
+            tokio::task::spawn_blocking(move || snapshot::take(&workspace, &owner, &named, &message));
+        let Ok(taken) = tokio::time::timeout(SNAPSHOT_WAIT, taking).await else {
+            let why = format!("it takes longer than {} s; nobody waits for it", SNAPSHOT_WAIT.as_secs());
+            let signal = Signal::SnapshotSkipped { code: "snapshot_slow".to_owned(), why };
+            return self.shared.note(self.session, signal).await;
+        };
         let signal = match taken {
             Ok(Ok(taken)) => Signal::SnapshotTaken {
                 name: name.to_owned(),

@@ -91,7 +91,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
     if session.live_run().is_none_or(|held| held.id != run) {
         tracing::info!(session = %start.session, "the session wants no run any more");
-        return Left::default();
+        return start.left();
     }
     match prepare(&mut start, &session, &settings, run).await {
         Ok(runner) => runner.run().await,
@@ -101,13 +101,20 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
                 not_started(run, RunEnd::NotStarted { code: code.clone() }, format!("{code}: {what}"));
             start.shared.note(start.session, signal).await;
             let _ = start.shared.runs.forget(&run.to_string());
-            start.orders.close();
-            let mut orders = Vec::new();
-            while let Ok(order) = start.orders.try_recv() {
-                orders.push(order);
-            }
-            Left { orders, again: None }
+            start.left()
         }
+    }
+}
+
+impl Start {
+    /// What was ordered while nothing had begun.
+    fn left(mut self) -> Left {
+        self.orders.close();
+        let mut orders = Vec::new();
+        while let Ok(order) = self.orders.try_recv() {
+            orders.push(order);
+        }
+        Left { orders, again: None }
     }
 }
 
@@ -282,7 +289,7 @@ pub(in crate::agents) fn setting(settings: &AgentSettings, workspace: &Path, beg
         instructions: settings.instructions.clone(),
         mode: settings.mode.clone(),
         model: settings.model.clone(),
-        mcp: Vec::new(),
+        mcp: settings.mcp.iter().map(|(name, server)| server.offered(name)).collect(),
     }
 }
 
