@@ -70,7 +70,8 @@ impl Desk {
             Order::Turn { turn, .. } => self.begin(session, Some(turn), ways),
             Order::Revive => self.begin(session, None, ways),
             Order::Cancel { .. } | Order::Stop { .. } | Order::End => self.nothing_runs(session).await,
-            Order::Answer { .. } | Order::Steer { .. } => {}
+            // Without a runner nobody answers, which says it all.
+            Order::Answer { .. } | Order::Steer { .. } | Order::Compact { .. } => {}
         }
     }
 
@@ -124,6 +125,6 @@ fn session_of(order: &Order) -> Option<SessionId> {
         | Order::Cancel { session, .. }
         | Order::Stop { session, .. }
         | Order::Answer { session, .. } => Some(*session),
-        Order::Steer { .. } | Order::End | Order::Revive => None,
+        Order::Steer { .. } | Order::Compact { .. } | Order::End | Order::Revive => None,
     }
 }

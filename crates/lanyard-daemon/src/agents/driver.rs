@@ -9,15 +9,20 @@
 use std::path::PathBuf;
 
 use lanyard_core::TurnId;
-use lanyard_core::session::{
-    AgentInfo, Capabilities, GateOption, OptionKind, PlanEntry, Question, TurnOutcome,
-};
+use lanyard_core::session::{AgentInfo, Capabilities, GateOption, PlanEntry, Question, TurnOutcome};
 use serde_json::Value;
 
 /// An agent's own protocol.
 pub(crate) trait Driver: Send + Sync {
     /// The first words. Called once, before anything else.
     fn begin(&mut self, out: &mut Actions);
+
+    /// These tool calls were told of by an earlier daemon, and have not returned. Called before [`Driver::begin`].
+    fn knows(&mut self, _calls: &[String]) {}
+
+    /// A line that an earlier daemon has read to the end. Whatever in it waits for an answer that only that daemon could
+    /// give is refused; where it was given, the refusal is never written.
+    fn recall(&mut self, _line: &[u8], _out: &mut Actions) {}
 
     /// One line the agent wrote, without its newline.
     fn line(&mut self, line: &[u8], out: &mut Actions);
@@ -181,18 +186,6 @@ pub(crate) enum Answer {
     Void,
 }
 
-impl Answer {
-    /// Whether the agent may go on.
-    pub(crate) fn allows(&self) -> bool {
-        match self {
-            Self::Chosen { option, .. } => {
-                matches!(option.kind, OptionKind::AllowOnce | OptionKind::AllowAlways)
-            }
-            Self::Void => false,
-        }
-    }
-}
-
 /// Something an agent asks its client to do, confined to the workspace.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Call {
@@ -224,6 +217,20 @@ pub(crate) enum Call {
     TerminalRelease {
         terminal: String,
     },
+}
+
+impl Call {
+    /// Whether doing it twice differs from doing it once.
+    pub(crate) fn changes(&self) -> bool {
+        match self {
+            Self::WriteFile { .. } | Self::TerminalCreate { .. } => true,
+            Self::ReadFile { .. }
+            | Self::TerminalOutput { .. }
+            | Self::TerminalWait { .. }
+            | Self::TerminalKill { .. }
+            | Self::TerminalRelease { .. } => false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

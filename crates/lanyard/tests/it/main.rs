@@ -18,3 +18,4 @@ mod starting;
 mod stream;
 mod support;
 mod surface;
+mod survival;

@@ -21,17 +21,41 @@ pub(super) struct Tool {
     pub(super) name: String,
     input: Option<Value>,
     content: Vec<ToolCallContent>,
+    /// What its terminal showed, where the agent runs one of its own.
+    output: String,
     /// Told of already.
     told: bool,
+}
+
+/// What some agents tell beside the protocol: a tool's name, and what its terminal shows.
+#[derive(Debug, Default)]
+struct Hint {
+    tool: Option<String>,
+    output: String,
+}
+
+impl Hint {
+    fn of(meta: &Value) -> Self {
+        let tool = meta["claudeCode"]["toolName"].as_str().map(str::to_owned);
+        let shown =
+            ["terminal_output_delta", "terminal_output"].iter().find_map(|name| meta[name]["data"].as_str());
+        Self { tool, output: shown.unwrap_or_default().to_owned() }
+    }
+}
+
+impl Tool {
+    /// A call that an earlier daemon told of.
+    pub(super) fn told() -> Self {
+        Self { told: true, ..Self::default() }
+    }
 }
 
 impl Acp {
     pub(super) fn update(&mut self, mut params: Value, out: &mut Actions) {
         let native = params["sessionId"].as_str().and_then(|native| self.other(native));
-        let update = params["update"].take();
+        let update = params.get_mut("update").map(Value::take).unwrap_or_default();
         let kind = update["sessionUpdate"].as_str().unwrap_or("none").to_owned();
-        // Some agents name a tool only here.
-        let hint = update["_meta"]["claudeCode"]["toolName"].as_str().map(str::to_owned);
+        let hint = Hint::of(&update["_meta"]);
         let update: SessionUpdate = match serde_json::from_value(update) {
             Ok(update) => update,
             Err(error) => {
@@ -54,13 +78,7 @@ impl Acp {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "later versions of the protocol add kinds of updates")]
-    fn seen(
-        &mut self,
-        native: Option<String>,
-        update: SessionUpdate,
-        hint: Option<String>,
-        out: &mut Actions,
-    ) {
+    fn seen(&mut self, native: Option<String>, update: SessionUpdate, hint: Hint, out: &mut Actions) {
         match update {
             SessionUpdate::AgentMessageChunk(chunk) => {
                 self.stir();
@@ -110,7 +128,7 @@ impl Acp {
         // The question's content describes what would be done, not what was.
         fields.content = None;
         fields.status = Some(ToolCallStatus::InProgress);
-        self.tool(native, call, fields, None, out);
+        self.tool(native, call, fields, Hint::default(), out);
     }
 
     fn tool(
@@ -118,7 +136,7 @@ impl Acp {
         native: Option<String>,
         id: &str,
         fields: ToolCallUpdateFields,
-        hint: Option<String>,
+        hint: Hint,
         out: &mut Actions,
     ) {
         if self.tools.len() >= TOOLS_MAX && !self.tools.contains_key(id) {
@@ -126,12 +144,16 @@ impl Acp {
         }
         let known = self.tools.contains_key(id);
         let tool = self.tools.entry(id.to_owned()).or_default();
-        if let Some(name) = fields.name.or(hint) {
+        if let Some(name) = fields.name.or(hint.tool) {
             tool.name = name;
-        } else if let (Some(title), false) = (fields.title, tool.told) {
+        } else if let (Some(title), true) = (fields.title, tool.name.is_empty()) {
+            // Later titles describe what it does; the first one is the nearest to a name.
             tool.name = title;
         }
-        if let Some(input) = fields.raw_input.filter(|input| !is_empty(input)) {
+        if tool.output.len() < CONTENT_BYTES_MAX {
+            tool.output.push_str(&hint.output);
+        }
+        if let Some(input) = fields.raw_input.filter(|input| !is_empty(input) && !is_only_place(input)) {
             tool.input = Some(input);
         }
         if let Some(content) = fields.content.filter(|content| !content.is_empty()) {
@@ -178,6 +200,9 @@ fn returned(
             _ => {}
         }
     }
+    if texts.is_empty() && !tool.output.is_empty() {
+        texts.push(tool.output);
+    }
     let content = if texts.is_empty() {
         raw_output.filter(|output| !is_empty(output)).map_or(Value::Null, bounded)
     } else {
@@ -201,7 +226,7 @@ fn words(content: ContentBlock) -> String {
         ContentBlock::ResourceLink(link) => format!("[{}]", link.uri),
         ContentBlock::Image(_) => "[image]".to_owned(),
         ContentBlock::Audio(_) => "[audio]".to_owned(),
-        _ => "[resource]".to_owned(),
+        ContentBlock::Resource(_) | _ => "[resource]".to_owned(),
     }
 }
 
@@ -215,17 +240,21 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
+/// Arguments that name nothing but the folder: the real ones are still to come.
+fn is_only_place(input: &Value) -> bool {
+    input.as_object().is_some_and(|fields| fields.len() == 1 && fields.contains_key("cwd"))
+}
+
 /// A tool's answer in bounds.
 fn bounded(value: Value) -> Value {
-    let text = match value {
-        Value::String(text) => text,
-        other => {
-            let text = other.to_string();
-            if text.len() <= CONTENT_BYTES_MAX {
-                return other;
-            }
-            text
+    let text = if let Value::String(text) = value {
+        text
+    } else {
+        let text = value.to_string();
+        if text.len() <= CONTENT_BYTES_MAX {
+            return value;
         }
+        text
     };
     if text.len() <= CONTENT_BYTES_MAX {
         return Value::String(text);

@@ -1,11 +1,15 @@
 //! The end of a run is the end of its last process. Until then nothing is confirmed.
 
 use lanyard_core::TurnId;
-use lanyard_core::session::{Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal};
+use lanyard_core::session::{
+    Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal, SnapshotReason,
+};
 use tokio::time::{Duration, Instant};
 
 use super::{Ending, Left, Runner, Stage};
+use crate::agents::again::auto_resume;
 use crate::engine::AskError;
+use crate::failpoint;
 use crate::runs::{self, EndedBy, Exit, How};
 
 /// Characters of what the agent said on stderr that go into the reason of its end.
@@ -17,6 +21,12 @@ impl Runner {
     /// Ends all processes of the run: TERM, grace, KILL.
     pub(super) async fn end_run(&mut self, reason: &str) {
         let grace = Duration::from_millis(self.settings.kill_grace_ms);
+        if self.turn.is_none() && self.broken.is_none() && self.ending.is_none() {
+            // An agent at rest is told goodbye; it need not answer.
+            self.try_channel("close");
+            self.say(|driver, out| driver.close(out));
+            Box::pin(self.carry_out()).await;
+        }
         self.signal_all(reason, grace, "term").await;
     }
 
@@ -75,19 +85,30 @@ impl Runner {
         };
         // A turn this run was not given waits for the next one, and is not lost with this.
         let next = self.next_turn().await;
-        let signal = self.ended(&exit, swept, next.is_some());
+        let lost = match self.shared.session(self.session).await {
+            Some(held) if held.stop.is_none() && !self.again && next.is_none() => held.turn,
+            Some(_) | None => None,
+        };
+        let signal = self.ended(&exit, &swept, next.is_some());
         self.tell_children(&signal).await;
         self.shared.unmirror(self.session);
-        match self.shared.tell(self.session, None, vec![signal]).await {
+        failpoint::hit("before_run_end");
+        let told = self.shared.tell(self.session, None, vec![signal]).await;
+        failpoint::hit("after_run_end");
+        match told {
             // The daemon ends: the next one finds the folder and says it.
             Err(AskError::Closing) => return Left::default(),
             Err(error) => tracing::warn!(session = %self.session, %error, "the end of a run was not taken"),
             Ok(_) => {}
         }
+        self.snapshot_stop().await;
         if let Err(error) = self.shared.runs.forget(&self.run.to_string()) {
             tracing::warn!(run = %self.run, %error, "the folder of a run could not be removed");
         }
         self.orders.close();
+        if let Some(lost) = lost {
+            auto_resume(&self.shared, &self.settings, self.session, self.run, &lost).await;
+        }
         let mut orders = Vec::new();
         if let (Some(turn), false) = (next, self.again) {
             orders.push(super::Order::Turn { session: self.session, turn });
@@ -96,6 +117,17 @@ impl Runner {
             orders.push(order);
         }
         Left { orders, again: self.again.then(|| std::mem::take(&mut self.ways)) }
+    }
+
+    /// After a stop the workspace is as the agent left it, and nothing writes to it any more.
+    async fn snapshot_stop(&mut self) {
+        if !self.stopping {
+            return;
+        }
+        if let Some(held) = self.shared.session(self.session).await {
+            let name = format!("stop-{}", held.seq);
+            self.snapshot(&held, SnapshotReason::Stop, &name).await;
+        }
     }
 
     /// Subagents end with the run, those at work and those at rest.
@@ -131,7 +163,7 @@ impl Runner {
         }
     }
 
-    fn ended(&mut self, exit: &Exit, swept: Vec<runs::EndedProcess>, goes_on: bool) -> Signal {
+    fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess], goes_on: bool) -> Signal {
         let greeting = matches!(self.stage, Stage::Greeting { .. } | Stage::Settling { .. });
         if greeting && self.ending.is_none() && self.broken.is_none() {
             let what = self.reason_of(exit);
@@ -141,7 +173,7 @@ impl Runner {
             Some((code, _)) if greeting => RunEnd::NotStarted { code: code.clone() },
             Some(_) | None => how_of(exit.how),
         };
-        let processes: Vec<_> = exit.ended.iter().chain(&swept).map(process_of).collect();
+        let processes: Vec<_> = exit.ended.iter().chain(swept).map(process_of).collect();
         let mut tried = std::mem::take(&mut self.tried);
         // The supervisor went on to it by itself when the grace was over.
         let term = tried.iter().find(|attempt| attempt.channel == "term").map(|attempt| attempt.after_ms);

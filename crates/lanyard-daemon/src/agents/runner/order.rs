@@ -11,10 +11,14 @@ use super::{Cancel, Order, Runner, Stage, Turn, Urgency};
 use crate::agents::driver::Answer;
 use crate::agents::settings::DriverKind;
 use crate::agents::words::{self, Before};
+use crate::failpoint;
 use crate::snapshot;
 
 /// How long an agent has to heed its own cancel when a stop is immediate.
-const IMMEDIATE_GRACE: Duration = Duration::from_millis(1_000);
+const IMMEDIATE_GRACE: Duration = Duration::from_secs(1);
+
+/// How long a turn waits for the snapshot before it.
+const SNAPSHOT_WAIT: Duration = Duration::from_secs(20);
 
 impl Runner {
     pub(super) async fn obey(&mut self, order: Order) {
@@ -27,8 +31,14 @@ impl Runner {
             Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
             Order::Steer { note } => self.steer_ordered(note).await,
             Order::End => {
+                failpoint::hit("before_end");
                 self.let_go = true;
                 self.end_run("the session needs it no more").await;
+            }
+            Order::Compact { key, answer } => {
+                let mut taken = false;
+                self.say(|driver, out| taken = driver.compact(&key, out));
+                let _ = answer.try_send(taken);
             }
             Order::Revive => {}
         }
@@ -58,12 +68,14 @@ impl Runner {
                 .await;
         };
         self.take_turn(turn);
+        failpoint::hit("before_prompt");
         self.say(|driver, out| driver.prompt(turn, None, &text, out));
+        // Boxed, since carrying out may lead back here.
+        Box::pin(self.carry_out()).await;
+        failpoint::hit("after_prompt");
         let told: Vec<NoteId> = pending(&session);
         if !told.is_empty() {
             let channel = "prompt".to_owned();
-            // Boxed, since carrying out may lead back here.
-            Box::pin(self.carry_out()).await;
             self.shared.note(self.session, Signal::GuidanceDelivered { notes: told, channel }).await;
         }
     }
@@ -88,7 +100,7 @@ impl Runner {
         let (prompt, anchors) = self.shared.prompt(self.session, seq).await?;
         let run = session.run.as_ref()?;
         let first = run.turns <= 1;
-        let fresh = !matches!(run.continuity, Some(Continuity::Native | Continuity::Exact));
+        let fresh = run.opened != Some(Continuity::Native);
         // An agent whose protocol has a place for its role was told there.
         let own_place = self.settings.driver == DriverKind::Codex;
         let before = Before {
@@ -118,6 +130,7 @@ impl Runner {
     }
 
     async fn cancel_ordered(&mut self, session: SessionId, turn: TurnId, forced: bool) {
+        failpoint::hit("before_cancel");
         if session != self.session {
             if let Some((native, _)) = self.child_of(session).await {
                 self.say(|driver, out| driver.cancel(turn, Some(&native), out));
@@ -154,29 +167,25 @@ impl Runner {
     /// Asks the agent to end its turn; one that cannot be asked is ended.
     pub(super) async fn ask_to_end(&mut self, grace: Duration) {
         self.cancel_turn(grace);
+        self.carry_out().await;
+        failpoint::hit("after_cancel");
         if self.settings.driver == DriverKind::Command {
             self.end_run("its turn was cancelled").await;
         }
     }
 
     async fn stop_ordered(&mut self, session: SessionId, urgency: Urgency) {
+        failpoint::hit("before_stop");
         if session != self.session {
             let Some((native, held)) = self.child_of(session).await else { return };
-            match held.turn {
-                Some(turn) => self.say(|driver, out| driver.cancel(turn.id, Some(&native), out)),
-                None => {
-                    let channel = "nothing was running".to_owned();
-                    self.shared.note(session, Signal::WorkEnded { channel }).await;
-                }
+            if let Some(turn) = held.turn {
+                return self.say(|driver, out| driver.cancel(turn.id, Some(&native), out));
             }
-            return;
+            let channel = "nothing was running".to_owned();
+            return self.shared.note(session, Signal::WorkEnded { channel }).await;
         }
         self.stopping = true;
         self.waiting = None;
-        if let Some(held) = self.shared.session(self.session).await {
-            let name = format!("stop-{}", held.seq);
-            self.snapshot(&held, SnapshotReason::Stop, &name).await;
-        }
         match (urgency, self.turn.is_some()) {
             (Urgency::Graceful, true) => {
                 self.ask_to_end(Duration::from_millis(self.settings.cancel_grace_ms)).await;
@@ -189,7 +198,10 @@ impl Runner {
 
     async fn answer_ordered(&mut self, session: SessionId, gate: GateId) {
         let Some(held) = self.shared.session(session).await else { return };
+        failpoint::hit("before_answer");
         self.pass_answers(&held, Some(gate));
+        self.carry_out().await;
+        failpoint::hit("after_answer");
     }
 
     /// Gives the agent the answers it waits for; those it has already are written once.
@@ -236,8 +248,13 @@ impl Runner {
     pub(super) async fn snapshot(&mut self, session: &Session, reason: SnapshotReason, name: &str) {
         let (workspace, owner, named) = (self.workspace.clone(), session.id.to_string(), name.to_owned());
         let message = format!("Lanyard: {owner}, {named}");
-        let taken =
-            tokio::task::spawn_blocking(move || snapshot::take(&workspace, &owner, &named, &message)).await;
+        let taking =
+            tokio::task::spawn_blocking(move || snapshot::take(&workspace, &owner, &named, &message));
+        let Ok(taken) = tokio::time::timeout(SNAPSHOT_WAIT, taking).await else {
+            let why = format!("it takes longer than {} s; nobody waits for it", SNAPSHOT_WAIT.as_secs());
+            let signal = Signal::SnapshotSkipped { code: "snapshot_slow".to_owned(), why };
+            return self.shared.note(self.session, signal).await;
+        };
         let signal = match taken {
             Ok(Ok(taken)) => Signal::SnapshotTaken {
                 name: name.to_owned(),

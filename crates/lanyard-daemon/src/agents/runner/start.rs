@@ -1,15 +1,15 @@
-//! Starting a run, or taking over one that an earlier daemon started.
+//! Starting a run.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lanyard_core::session::{
-    AgentInfo, Continuity, Envelope, InterruptCause, Receipt, ResumeWay, Run, RunEnd, RunPhase, Session,
-    Signal, SnapshotReason, TurnOutcome,
+    Continuity, Envelope, InterruptCause, Receipt, ResumeWay, RunEnd, Session, Signal, SnapshotReason,
+    TurnOutcome,
 };
 use lanyard_core::{RunId, SessionId, TurnId};
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 
@@ -19,12 +19,13 @@ use crate::agents::acp::Acp;
 use crate::agents::calls::Calls;
 use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver};
-use crate::agents::driver::{Begin, Driver, Opened, Readiness, Setting};
+use crate::agents::driver::{Begin, Driver, Setting};
 use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
 use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::agents::shared::Shared;
 use crate::agents::words;
+use crate::failpoint;
 use crate::runs::{Limits, Link, Spec};
 
 /// What a cleared environment keeps.
@@ -45,10 +46,26 @@ pub(in crate::agents) struct Start {
 }
 
 /// How a conversation begins in a new run.
-struct Plan {
-    begin: Begin,
-    past: Option<(Continuity, String)>,
-    ways: Vec<ResumeWay>,
+pub(super) struct Plan {
+    pub(super) begin: Begin,
+    pub(super) past: Option<(Continuity, String)>,
+    pub(super) ways: Vec<ResumeWay>,
+}
+
+/// What is kept beside a run from before its start: whose it is, and how its conversation was begun.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::agents) struct About {
+    pub(in crate::agents) session: SessionId,
+    agent: Option<String>,
+    /// The conversation it was told to take up again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) native: Option<String>,
+    /// As what it is given the past, where it was told to begin a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) past: Option<Continuity>,
+    /// What may be tried if that fails.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) ways: Vec<ResumeWay>,
 }
 
 /// Why a run could not be started: a stable code and a sentence.
@@ -63,7 +80,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     };
     // Ended while it waited, by a crash or a cancel: nobody needs a process for it.
     if start.turn.is_some_and(|turn| session.turn.as_ref().is_none_or(|active| active.id != turn)) {
-        return left_by(start);
+        return start.left();
     }
     if let Some(stale) = session.live_run() {
         // The turn that is to be run now was admitted after that run was lost.
@@ -72,6 +89,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
             Signal::RunEnded { run: stale.id, how, cause: None, reason, receipt: Receipt::default() };
         start.shared.note(start.session, signal).await;
     }
+    failpoint::hit("before_run");
     let run = start.shared.mint_run();
     let driver = settings.driver.as_str().to_owned();
     let started = Signal::RunStarted { run, agent: agent.clone(), driver, mirrored: false };
@@ -80,7 +98,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
     if session.live_run().is_none_or(|held| held.id != run) {
         tracing::info!(session = %start.session, "the session wants no run any more");
-        return left_by(start);
+        return start.left();
     }
     match prepare(&mut start, &session, &settings, run).await {
         Ok(runner) => runner.run().await,
@@ -90,7 +108,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
                 not_started(run, RunEnd::NotStarted { code: code.clone() }, format!("{code}: {what}"));
             start.shared.note(start.session, signal).await;
             let _ = start.shared.runs.forget(&run.to_string());
-            left_by(start)
+            start.left()
         }
     }
 }
@@ -104,17 +122,19 @@ async fn nobody_runs(start: Start, agent: &str) -> Left {
     } else {
         tracing::warn!(session = %start.session, reason);
     }
-    left_by(start)
+    start.left()
 }
 
-/// What was ordered of a run that never came to be.
-fn left_by(mut start: Start) -> Left {
-    start.orders.close();
-    let mut orders = Vec::new();
-    while let Ok(order) = start.orders.try_recv() {
-        orders.push(order);
+impl Start {
+    /// What was ordered while nothing had begun.
+    fn left(mut self) -> Left {
+        self.orders.close();
+        let mut orders = Vec::new();
+        while let Ok(order) = self.orders.try_recv() {
+            orders.push(order);
+        }
+        Left { orders, again: None }
     }
-    Left { orders, again: None }
 }
 
 fn not_started(run: RunId, how: RunEnd, reason: String) -> Signal {
@@ -142,13 +162,19 @@ async fn prepare(
         }
         (DriverKind::Acp | DriverKind::Codex | DriverKind::Opencode, _) => None,
     };
-    let native = match &plan.begin {
-        Begin::Resume { native } => Some(native.clone()),
-        Begin::New | Begin::Adopted { .. } => None,
-    };
+    let native = native_of(&plan.begin);
     let spec = spec(settings, &workspace, start.session, native.as_deref(), prompt.as_deref())?;
-    let about = json!({ "session": start.session, "agent": session.hands.agent });
+    let about = About {
+        session: start.session,
+        agent: session.hands.agent.clone(),
+        native,
+        past: plan.past.as_ref().map(|(how, _)| *how),
+        ways: plan.ways.clone(),
+    };
+    let about = serde_json::to_value(about).map_err(|error| ("defect".to_owned(), error.to_string()))?;
+    failpoint::hit("before_spawn");
     let link = shared.runs.start(&run.to_string(), &about, &spec).await;
+    failpoint::hit("after_spawn");
     let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
     let (_, closed) = mpsc::channel(1);
     let orders = std::mem::replace(&mut start.orders, closed);
@@ -172,6 +198,13 @@ async fn prepare(
         let _ = runner.link.close_input().await;
     }
     Ok(runner)
+}
+
+fn native_of(begin: &Begin) -> Option<String> {
+    match begin {
+        Begin::Resume { native } => Some(native.clone()),
+        Begin::New | Begin::Adopted { .. } => None,
+    }
 }
 
 /// The words of a turn for an agent that is started with them.
@@ -245,7 +278,7 @@ async fn plan(
 }
 
 /// The conversation before the running turn, in words.
-async fn past(shared: &Shared, session: &Session, how: Continuity) -> Option<String> {
+pub(super) async fn past(shared: &Shared, session: &Session, how: Continuity) -> Option<String> {
     let (id, end) = (session.id, session.turn.as_ref().map_or(u64::MAX, |turn| turn.seq));
     let first = session.seq.saturating_sub(PAST_EVENTS_MAX as u64);
     let events = shared
@@ -275,7 +308,7 @@ pub(in crate::agents) fn setting(settings: &AgentSettings, workspace: &Path, beg
         instructions: settings.instructions.clone(),
         mode: settings.mode.clone(),
         model: settings.model.clone(),
-        mcp: Vec::new(),
+        mcp: settings.mcp.iter().map(|(name, server)| server.offered(name)).collect(),
     }
 }
 
@@ -338,7 +371,7 @@ fn add_missing(argv: &mut Vec<String>, word: &str) {
 }
 
 impl Runner {
-    fn new(
+    pub(super) fn new(
         shared: Arc<Shared>,
         session: &Session,
         settings: AgentSettings,
@@ -355,6 +388,7 @@ impl Runner {
             output: link.output(from),
             unread: Vec::new(),
             position: from,
+            here: from,
             actions: VecDeque::new(),
             pen: Pen::default(),
             report_at: None,
@@ -389,98 +423,6 @@ impl Runner {
             driver,
             link,
             orders,
-        }
-    }
-
-    /// Goes on with a run that an earlier daemon started: exactly where the log stands.
-    pub(in crate::agents) async fn adopted(
-        shared: Arc<Shared>,
-        session: &Session,
-        held: &Run,
-        link: Link,
-        orders: mpsc::Receiver<Order>,
-    ) -> Option<Self> {
-        let agent = session.hands.agent.clone().unwrap_or_default();
-        let settings = shared.settings.get(&agent).cloned()?;
-        let workspace = PathBuf::from(session.workspace.clone()?);
-        let greeted = held.phase == RunPhase::Ready;
-        let begin = if greeted {
-            let how = match held.continuity {
-                Some(Continuity::Native) if held.turns == 0 => Opened::Resumed,
-                _ => Opened::New,
-            };
-            let readiness = Readiness {
-                native: session.native.clone().unwrap_or_default(),
-                info: held.info.clone().unwrap_or_else(AgentInfo::default),
-                capabilities: held.capabilities,
-                how,
-            };
-            let open = session.open_gates().filter(|gate| gate.run == held.id);
-            let open = open.map(|gate| gate.question.clone()).collect();
-            Begin::Adopted { readiness, turn: session.turn.as_ref().map(|turn| turn.id), open }
-        } else {
-            plan(&shared, session, &settings, settings.resume.clone()).await.ok()?.begin
-        };
-        let driver = driver(&settings, setting(&settings, &workspace, begin));
-        let mut runner = Self::new(shared, session, settings, workspace, held.id, (driver, link), orders);
-        runner.has_past = session.turns > u64::from(session.turn.is_some());
-        runner.say(|driver, out| driver.begin(out));
-        if !greeted {
-            let patience = Duration::from_millis(runner.settings.handshake_timeout_ms);
-            runner.stage = Stage::Greeting { until: Instant::now() + patience };
-        }
-        runner.find_children(session).await;
-        Some(runner)
-    }
-
-    /// Tells the agent again what it may have missed; what it knows reaches it no second time.
-    pub(in crate::agents) async fn catch_up(&mut self, session: &Session) {
-        self.carry_out().await;
-        if let Some(active) = &session.turn {
-            if matches!(self.stage, Stage::Ready) {
-                if let Some(text) = self.whole_prompt(session, active.seq).await {
-                    let turn = active.id;
-                    self.take_turn(turn);
-                    self.say(|driver, out| driver.prompt(turn, None, &text, out));
-                }
-            } else {
-                self.waiting = Some(active.id);
-            }
-        }
-        self.pass_answers(session, None);
-        if let Some(active) = session.turn.as_ref().filter(|active| active.cancel_requested) {
-            let (session, turn) = (session.id, active.id);
-            self.obey(Order::Cancel { session, turn, forced: false }).await;
-        }
-        if let Some(stop) = &session.stop {
-            let urgency = super::super::urgency(stop.level);
-            self.obey(Order::Stop { session: session.id, urgency }).await;
-        }
-        self.carry_out().await;
-    }
-
-    /// The sessions that show this run's subagents.
-    async fn find_children(&mut self, session: &Session) {
-        let filter = lanyard_store::Filter { parent: Some(session.id), ..lanyard_store::Filter::default() };
-        let Ok(page) = self.shared.on_disk(move |store| store.list(&filter, None, 1_000)).await else {
-            return;
-        };
-        for row in page.rows {
-            let Some(child) = self.shared.session(row.id).await else { continue };
-            let Some(run) = child.run.as_ref().filter(|run| run.mirrored && run.id == self.run) else {
-                continue;
-            };
-            let Some(native) = child.aliases.first().cloned() else { continue };
-            self.shared.mirror(child.id, session.id);
-            self.told.insert(child.id, run.cursor);
-            self.own_turns.extend(child.turn.as_ref().map(|turn| turn.id));
-            let mirror = super::Mirror {
-                session: child.id,
-                turn: child.turn.as_ref().map(|turn| turn.id),
-                cursor: run.cursor,
-                done: child.turn.is_none(),
-            };
-            self.children.insert(native, mirror);
         }
     }
 }
