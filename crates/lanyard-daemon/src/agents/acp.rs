@@ -42,6 +42,8 @@ const INTERNAL_ERROR: i64 = -32_603;
 const INIT: &str = "init";
 const OPEN: &str = "open";
 const MODE: &str = "mode";
+/// And of the goodbye.
+const CLOSE: &str = "close";
 /// Ends the id of a prompt that is sent a second time.
 const AGAIN: &str = ":again";
 
@@ -248,6 +250,7 @@ impl Acp {
                 broken(out, code, message);
             }
             Some(MODE) => broken(out, "mode_refused", message),
+            Some(CLOSE) => {}
             Some(text) => self.prompt_over(text, TurnEnd::Failed(message), out),
             None => out.push(Action::Odd { what: format!("an error nobody asked for: {message}") }),
         }
@@ -258,7 +261,7 @@ impl Acp {
             Some(INIT) if self.phase == Phase::Greeting => self.greeted(result, out),
             Some(OPEN) if self.phase == Phase::Opening => self.opened(result, out),
             Some(MODE) if let Phase::Tuning(how) = self.phase => self.ready(how, out),
-            Some(INIT | OPEN | MODE) => {}
+            Some(INIT | OPEN | MODE | CLOSE) => {}
             Some(text) => {
                 self.usage(&result, out);
                 let end = match serde_json::from_value(result["stopReason"].clone()) {
@@ -528,8 +531,8 @@ impl Driver for Acp {
 
     fn close(&mut self, out: &mut Actions) {
         if self.capabilities.close {
-            let line = rpc::request("close", "session/close", &json!({ "sessionId": self.native }));
-            out.push(Action::Send { key: "close".to_owned(), line });
+            let line = rpc::request(CLOSE, "session/close", &json!({ "sessionId": self.native }));
+            out.push(Action::Send { key: CLOSE.to_owned(), line });
         }
     }
 
