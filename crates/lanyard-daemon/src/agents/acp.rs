@@ -42,7 +42,6 @@ const INTERNAL_ERROR: i64 = -32_603;
 const INIT: &str = "init";
 const OPEN: &str = "open";
 const MODE: &str = "mode";
-/// And of the goodbye.
 const CLOSE: &str = "close";
 /// Ends the id of a prompt that is sent a second time.
 const AGAIN: &str = ":again";
@@ -250,7 +249,6 @@ impl Acp {
                 broken(out, code, message);
             }
             Some(MODE) => broken(out, "mode_refused", message),
-            Some(CLOSE) => {}
             Some(text) => self.prompt_over(text, TurnEnd::Failed(message), out),
             None => out.push(Action::Odd { what: format!("an error nobody asked for: {message}") }),
         }

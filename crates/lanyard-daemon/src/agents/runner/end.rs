@@ -22,8 +22,7 @@ impl Runner {
     pub(super) async fn end_run(&mut self, reason: &str) {
         let grace = Duration::from_millis(self.settings.kill_grace_ms);
         if self.turn.is_none() && self.broken.is_none() && self.ending.is_none() {
-            // An agent at rest is told goodbye; it need not answer.
-            self.try_channel("close");
+            // An agent at rest is told goodbye. That ends nothing by itself, and it need not answer.
             self.say(|driver, out| driver.close(out));
             Box::pin(self.carry_out()).await;
         }
