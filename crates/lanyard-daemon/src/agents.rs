@@ -5,16 +5,19 @@
 
 mod acp;
 mod calls;
+mod check;
 mod codex;
 mod command;
 mod desk;
 pub(crate) mod driver;
 mod judge;
+pub mod known;
 mod opencode;
 mod pen;
 #[cfg(test)]
 mod played;
 mod recover;
+pub mod roster;
 mod runner;
 pub mod settings;
 mod shared;

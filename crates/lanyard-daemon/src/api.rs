@@ -1,23 +1,27 @@
 //! The HTTP API: `/api/v1`, nouns of the design, one row of a table per route.
 
+mod agents;
 mod context;
 mod directory;
+mod gates;
 mod guard;
 mod openapi;
 mod problem;
 mod routes;
 mod sessions;
+mod snapshots;
 mod system;
 pub mod types;
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use lanyard_core::{Rules, Timestamp};
+use lanyard_core::{Rules, SessionId, Timestamp};
 use tokio::sync::Notify;
 
+use crate::agents::roster::Roster;
 use crate::auth::Tokens;
 use crate::clock::Clock;
 use crate::engine::{Engine, Store};
@@ -29,6 +33,9 @@ pub use routes::{Route, router, table};
 /// What handlers work with.
 pub struct App {
     pub engine: Engine,
+    pub agents: Roster,
+    /// Sessions whose workspace is being taken back: no turn begins meanwhile.
+    pub rollbacks: Mutex<HashSet<SessionId>>,
     pub store: Arc<dyn Store>,
     pub hub: Arc<Hub>,
     pub clock: Arc<Clock>,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use lanyard_core::session::{Signal, StateName, Status};
 use lanyard_core::{Actor, Cause, SessionId};
@@ -14,6 +14,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::agents;
+use crate::agents::roster::Roster;
 use crate::api::{App, router};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
@@ -86,7 +87,8 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let hub = Arc::new(Hub::default());
     let rules = options.config.rules();
     let program = agents::program();
-    let (desk, wishes) = agents::agents(options.config.agents(&program));
+    let settings = options.config.agents(&program);
+    let (desk, wishes) = agents::agents(settings.clone());
     let parts = Parts {
         wishes,
         store: store.clone(),
@@ -97,18 +99,16 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     };
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
     let runs = Runs::new(home.runs(), program);
-    let (adopted, agents) = desk.open(engine.clone(), store.clone(), clock.clone(), runs).await;
+    let (adopted, agents) = desk.open(engine.clone(), store.clone(), clock.clone(), runs.clone()).await;
+    let default = options.config.default_agent();
+    let roster = Roster::new(settings, default, runs, clock.clone(), home.dir.join("checks"));
     settle(&engine, &store, &adopted).await?;
 
-    let running = Running {
-        pid: std::process::id(),
-        address,
-        socket: home.socket(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at: clock.now(),
-    };
+    let running = running(&home, address, &clock);
     let app = Arc::new(App {
         engine: engine.clone(),
+        agents: roster,
+        rollbacks: Mutex::default(),
         store: store.clone(),
         hub: hub.clone(),
         clock: clock.clone(),
@@ -143,6 +143,16 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let _ = std::fs::remove_file(home.socket());
     tracing::info!("ended");
     Ok(())
+}
+
+fn running(home: &Home, address: SocketAddr, clock: &Clock) -> Running {
+    Running {
+        pid: std::process::id(),
+        address,
+        socket: home.socket(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: clock.now(),
+    }
 }
 
 /// Everything that runs beside the engine.

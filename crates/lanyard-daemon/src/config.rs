@@ -35,11 +35,17 @@ pub struct DaemonConfig {
     pub listen: SocketAddr,
     /// How long the outcome of a mutation is kept for a repeat of its key.
     pub keep_outcomes_ms: u64,
+    /// The agent of `lanyard run` when it names none.
+    pub default_agent: Option<String>,
 }
 
 impl Default for DaemonConfig {
     fn default() -> Self {
-        Self { listen: SocketAddr::from(([127, 0, 0, 1], 7717)), keep_outcomes_ms: 7 * 24 * 60 * 60 * 1_000 }
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 7717)),
+            keep_outcomes_ms: 7 * 24 * 60 * 60 * 1_000,
+            default_agent: None,
+        }
     }
 }
 
@@ -72,6 +78,19 @@ impl Config {
         agents
     }
 
+    /// The agent of whoever names none: the one the config says, else the only one it has, else the demo agent.
+    #[must_use]
+    pub fn default_agent(&self) -> String {
+        if let Some(name) = &self.daemon.default_agent {
+            return name.clone();
+        }
+        let mut names = self.agents.keys();
+        match (names.next(), names.next()) {
+            (Some(only), None) => only.clone(),
+            (Some(_), Some(_)) | (None, _) => DEMO.to_owned(),
+        }
+    }
+
     #[must_use]
     pub fn rules(&self) -> Rules {
         Rules { staleness: self.staleness, limits: self.limits }
@@ -86,13 +105,34 @@ mod tests {
     fn the_template_with_all_comments_removed_is_the_default_config() {
         let text: String = TEMPLATE
             .lines()
-            .map(|line| line.strip_prefix("# ").filter(|rest| rest.contains(" = ")).unwrap_or(line))
+            .map(|line| line.strip_prefix("# ").filter(|rest| is_setting(rest)).unwrap_or(line))
             .fold(String::new(), |text, line| text + line + "\n");
         let config: Config = toml::from_str(&text).unwrap();
         assert_eq!(config.rules(), Rules::default());
         assert_eq!(config.daemon.listen, DEFAULT_LISTEN.parse().unwrap());
         assert_eq!(config.daemon.keep_outcomes_ms, DaemonConfig::default().keep_outcomes_ms);
+        assert_eq!(config.default_agent(), Config::default().default_agent());
+        let example = AgentSettings::of(DriverKind::Acp, vec!["gemini".to_owned(), "--acp".to_owned()]);
+        assert_eq!(config.agents.get("example"), Some(&example));
         assert_eq!(TEMPLATE.matches(" = ").count(), text.matches(" = ").count());
+    }
+
+    /// A setting, or the head of a table of them.
+    fn is_setting(line: &str) -> bool {
+        line.contains(" = ") || line.starts_with('[')
+    }
+
+    #[test]
+    fn the_default_agent_is_the_named_one_the_only_one_or_the_demo() {
+        let default = |text: &str| toml::from_str::<Config>(text).unwrap().default_agent();
+        let agent = |name: &str| format!("[agents.{name}]\ndriver = \"acp\"\ncommand = [\"x\"]\n");
+        assert_eq!(default(""), DEMO);
+        assert_eq!(default(&agent("one")), "one");
+        assert_eq!(default(&(agent("one") + &agent("two"))), DEMO);
+        assert_eq!(
+            default(&("[daemon]\ndefault_agent = \"two\"\n".to_owned() + &agent("one") + &agent("two"))),
+            "two"
+        );
     }
 
     #[test]

@@ -1,16 +1,23 @@
 //! The command line: what can be said, and which file answers. One file per command; the groups are the chapters of the
 //! help.
 
+mod agents;
 mod alias;
+mod answer;
 mod archive;
+mod ask;
 mod cancel;
 mod checkpoint;
+mod checkpoints;
 mod complete;
 mod completions;
+mod diff;
 mod doctor;
 mod down;
 mod fail;
+mod follow;
 mod fork;
+mod gates;
 mod guide;
 mod help;
 mod init;
@@ -23,9 +30,13 @@ mod opencode_bridge;
 mod prompt;
 mod replay;
 mod reset;
+mod resume;
 mod rm;
+mod rollback;
+mod run;
 mod schema;
 mod scripted_agent;
+mod send;
 mod show;
 mod signal;
 mod status;
@@ -34,6 +45,7 @@ mod target;
 mod token;
 mod tree;
 mod up;
+mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -92,6 +104,7 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum Look {
+    Run(run::Run),
     New(new::New),
     Ls(ls::Ls),
     Show(show::Show),
@@ -101,7 +114,11 @@ enum Look {
 
 #[derive(Debug, Subcommand)]
 enum Steer {
+    Send(send::Send),
     Prompt(prompt::Prompt),
+    Resume(resume::Resume),
+    Gates(gates::Gates),
+    Answer(answer::Answer),
     Guide(guide::Guide),
     Cancel(cancel::Cancel),
     Stop(stop::Stop),
@@ -115,6 +132,9 @@ enum Arrange {
     Migrate(migrate::Migrate),
     Fork(fork::Fork),
     Checkpoint(checkpoint::Checkpoint),
+    Checkpoints(checkpoints::Checkpoints),
+    Diff(diff::Diff),
+    Rollback(rollback::Rollback),
     Alias(alias::Alias),
     Archive(archive::Archive),
     Reset(reset::Reset),
@@ -127,6 +147,7 @@ enum Daemon {
     Down(down::Down),
     Status(status::Status),
     Doctor(doctor::Doctor),
+    Agents(agents::Agents),
     Init(init::Init),
     Token(token::Token),
 }
@@ -171,6 +192,7 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
 impl Look {
     async fn run(self, context: &Context) -> Result<(), Failure> {
         match self {
+            Self::Run(run) => run.run(context).await,
             Self::New(new) => new.run(context).await,
             Self::Ls(ls) => ls.run(context).await,
             Self::Show(show) => show.run(context).await,
@@ -183,7 +205,11 @@ impl Look {
 impl Steer {
     async fn run(self, context: &Context) -> Result<(), Failure> {
         match self {
+            Self::Send(send) => send.run(context).await,
             Self::Prompt(prompt) => prompt.run(context).await,
+            Self::Resume(resume) => resume.run(context).await,
+            Self::Gates(gates) => gates.run(context).await,
+            Self::Answer(answer) => answer.run(context).await,
             Self::Guide(guide) => guide.run(context).await,
             Self::Cancel(cancel) => cancel.run(context).await,
             Self::Stop(stop) => stop.run(context).await,
@@ -200,6 +226,9 @@ impl Arrange {
             Self::Migrate(migrate) => migrate.run(context).await,
             Self::Fork(fork) => fork.run(context).await,
             Self::Checkpoint(checkpoint) => checkpoint.run(context).await,
+            Self::Checkpoints(checkpoints) => checkpoints.run(context).await,
+            Self::Diff(diff) => diff.run(context).await,
+            Self::Rollback(rollback) => rollback.run(context).await,
             Self::Alias(alias) => alias.run(context).await,
             Self::Archive(archive) => archive.run(context).await,
             Self::Reset(reset) => reset.run(context).await,
@@ -216,6 +245,7 @@ impl Daemon {
             Self::Down(down) => block_on(down.run(context)),
             Self::Status(status) => block_on(status.run(context)),
             Self::Doctor(doctor) => block_on(doctor.run(context)),
+            Self::Agents(agents) => block_on(agents.run(context)),
             Self::Init(init) => init.run(context),
             Self::Token(token) => block_on(token.run(context)),
         }

@@ -95,6 +95,21 @@ impl<'a> Client<'a> {
         self.change(Method::POST, route, Some(encode(body)?), Some(ANSWER_TIMEOUT)).await?.read()
     }
 
+    /// One of several changes a command makes: each has a key of its own, made from the one the user gave.
+    pub(crate) async fn post_part<T: DeserializeOwned>(
+        &mut self,
+        part: &str,
+        route: &Route,
+        body: &impl Serialize,
+    ) -> Result<T, Failure> {
+        let key = match &self.context.key {
+            Some(key) => format!("{key}.{part}"),
+            None => self.key()?,
+        };
+        let (body, within) = (Some(encode(body)?), Some(ANSWER_TIMEOUT));
+        self.ask(Ask { method: Method::POST, route, body, key: Some(key), within }).await?.read()
+    }
+
     pub(crate) async fn post_patiently<T: DeserializeOwned>(
         &mut self,
         route: &Route,

@@ -16,7 +16,7 @@ use crate::out::Out;
 const REDIAL: Duration = Duration::from_millis(50);
 const REDIALS_MAX: u32 = 100;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) home: Home,
     pub(crate) config_path: PathBuf,

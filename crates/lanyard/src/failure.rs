@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     Told { problem: Box<Problem>, exit: Exit },
     /// Everything worth saying was printed already.
     Shown,
+    /// Everything was told, and the exit code tells it to scripts.
+    Ended(u8),
     /// Whoever reads the output has had enough, as in `lanyard ls | head`: nothing is wrong.
     ClosedPipe,
 }
@@ -67,6 +69,7 @@ impl Failure {
         match self {
             Self::ClosedPipe => ExitCode::SUCCESS,
             Self::Shown => ExitCode::from(Exit::Failed as u8),
+            Self::Ended(code) => ExitCode::from(code),
             Self::Told { problem, exit } => {
                 let text = match form {
                     Form::People => for_people(&problem),

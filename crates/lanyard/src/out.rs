@@ -42,12 +42,7 @@ impl Out {
             .write_all(text.as_bytes())
             .and_then(|()| stdout.write_all(newline.as_bytes()))
             .and_then(|()| stdout.flush())
-            .map_err(|error| {
-                if error.kind() == ErrorKind::BrokenPipe {
-                    return Failure::ClosedPipe;
-                }
-                Failure::local("output_failed", format!("cannot write to stdout: {error}"), "")
-            })
+            .map_err(|error| unwritten(&error))
     }
 
     /// One JSON document.
@@ -62,6 +57,20 @@ impl Out {
         if !self.quiet {
             say(text);
         }
+    }
+
+    /// Text that was asked for, as it is: what comes next may go on in the same line.
+    #[expect(clippy::unused_self, reason = "who prints has an `Out`, so that one can see who does")]
+    pub(crate) fn words(&self, text: &str) -> Result<(), Failure> {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| unwritten(&error))
+    }
+
+    /// A question to whoever sits at the terminal; the answer is typed behind it.
+    #[expect(clippy::unused_self, reason = "who prints has an `Out`, so that one can see who does")]
+    pub(crate) fn question(&self, text: &str) {
+        let mut stderr = std::io::stderr();
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     }
 
     /// Should be known.
@@ -91,6 +100,13 @@ impl Out {
         }
         data.map_or(Ok(()), |data| self.data(data))
     }
+}
+
+fn unwritten(error: &std::io::Error) -> Failure {
+    if error.kind() == ErrorKind::BrokenPipe {
+        return Failure::ClosedPipe;
+    }
+    Failure::local("output_failed", format!("cannot write to stdout: {error}"), "")
 }
 
 /// With stderr closed there is nobody to tell; that is no reason to stop working.

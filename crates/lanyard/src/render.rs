@@ -7,3 +7,4 @@ pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod tree;
+pub(crate) mod turn;

@@ -25,7 +25,7 @@ use crate::agents::shared::Shared;
 use crate::runs::{Link, Output};
 
 pub(super) use end::{how_of, process_of};
-pub(super) use start::{Start, start};
+pub(super) use start::{Start, driver, setting, spec, start};
 
 /// Longest line an agent may write.
 const LINE_BYTES_MAX: usize = 16 << 20;

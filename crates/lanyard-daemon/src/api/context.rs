@@ -6,7 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use lanyard_core::{Actor, Cause, SessionId};
-use lanyard_store::StoreError;
+use lanyard_store::{Loaded, StoreError};
 use serde::de::DeserializeOwned;
 
 use crate::api::App;
@@ -68,7 +68,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Change<T> {
     }
 }
 
-fn missing(what: &str) -> Problem {
+pub(super) fn missing(what: &str) -> Problem {
     Problem::new(
         StatusCode::INTERNAL_SERVER_ERROR,
         "defect",
@@ -178,4 +178,13 @@ pub(super) async fn on_disk<T: Send + 'static>(
     let store = app.store.clone();
     let done = tokio::task::spawn_blocking(move || read(&*store)).await;
     done.map_err(|_| missing("reader"))?.map_err(Problem::from)
+}
+
+/// A session as its log adds up to.
+pub(super) async fn load(app: &Arc<App>, id: SessionId) -> Result<Loaded, Problem> {
+    let loaded = on_disk(app, move |store| store.load(id)).await?.ok_or_else(|| Problem::not_found(id))?;
+    if loaded.session.deleted {
+        return Err(Problem::deleted(id));
+    }
+    Ok(loaded)
 }

@@ -13,7 +13,7 @@ use lanyard_store::{Cursor, EventPage, Filter, Loaded, Row, StoreError};
 use serde::Deserialize;
 
 use crate::api::App;
-use crate::api::context::{Target, on_disk, query};
+use crate::api::context::{Target, load, on_disk, query};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
 use crate::api::types::{SessionDetail, SessionPage, TreeNode};
@@ -102,14 +102,6 @@ pub(super) async fn get(State(app): Shared, target: Target) -> Result<Json<Sessi
     let loaded = load(&app, target.0).await?;
     let view = view(&loaded.session, &loaded.lineage, app.clock.now(), &app.rules.staleness);
     Ok(Json(SessionDetail { view, damage: loaded.damage }))
-}
-
-async fn load(app: &Arc<App>, id: SessionId) -> Result<Loaded, Problem> {
-    let loaded = on_disk(app, move |store| store.load(id)).await?.ok_or_else(|| Problem::not_found(id))?;
-    if loaded.session.deleted {
-        return Err(Problem::deleted(id));
-    }
-    Ok(loaded)
 }
 
 pub(super) async fn tree(State(app): Shared, target: Target) -> Result<Json<TreeNode>, Problem> {

@@ -7,6 +7,7 @@ use lanyard_store::{CursorError, StoreError};
 use crate::api::types;
 use crate::auth::Denied;
 use crate::engine::AskError;
+use crate::snapshot::SnapshotError;
 
 #[derive(Debug, Clone)]
 pub(super) struct Problem {
@@ -49,6 +50,15 @@ impl Problem {
             "session_deleted",
             format!("session {what} was deleted"),
             "create a new one with `lanyard new`",
+        )
+    }
+
+    pub(super) fn rolling_back() -> Self {
+        Self::new(
+            StatusCode::CONFLICT,
+            "rollback_running",
+            "the session's workspace is being taken back to a snapshot",
+            "repeat it in a moment",
         )
     }
 }
@@ -144,6 +154,26 @@ impl From<StoreError> for Problem {
             format!("the journal cannot be read: {}", crate::engine::error_chain(&error)),
             "check the disk with `lanyard doctor`",
         )
+    }
+}
+
+impl From<SnapshotError> for Problem {
+    fn from(error: SnapshotError) -> Self {
+        let status = match &error {
+            SnapshotError::NoCommit { .. } | SnapshotError::NotSnapshot { .. } => StatusCode::NOT_FOUND,
+            SnapshotError::BadName { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            SnapshotError::NotGit { .. }
+            | SnapshotError::NoGit
+            | SnapshotError::Gone { .. }
+            | SnapshotError::NotOwner { .. }
+            | SnapshotError::TooLong { .. }
+            | SnapshotError::TooLarge { .. }
+            | SnapshotError::Locked { .. }
+            | SnapshotError::Exists { .. }
+            | SnapshotError::Git { .. }
+            | SnapshotError::Io { .. } => StatusCode::CONFLICT,
+        };
+        Self::new(status, error.code(), crate::engine::error_chain(&error), error.advice())
     }
 }
 

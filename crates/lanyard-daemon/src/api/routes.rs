@@ -15,10 +15,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use crate::api::guard::guard;
 use crate::api::problem::Problem;
 use crate::api::types::{
-    Anchors, CheckReport, DaemonStatus, EventsPage, Migration, NewAlias, NewFork, NewGuidance, NewLink,
-    NewToken, NewTurn, Reason, Rebuilt, SessionDetail, SessionPage, TokenInfo, TokenList, TreeNode,
+    AgentCheck, AgentList, Anchors, CheckReport, DaemonStatus, EventsPage, GateAnswer, GateList, Migration,
+    NewAlias, NewFork, NewGuidance, NewLink, NewResume, NewRollback, NewToken, NewTurn, Reason, Rebuilt,
+    RolledBack, SessionDetail, SessionPage, SnapshotList, TokenInfo, TokenList, TreeNode, WorkspaceDiff,
 };
-use crate::api::{App, directory, sessions, system};
+use crate::api::{App, agents, directory, gates, sessions, snapshots, system};
 use crate::auth::Access;
 
 type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
@@ -101,6 +102,7 @@ pub fn table() -> Vec<Route> {
     let mut routes = about_the_daemon();
     routes.extend(about_sessions());
     routes.extend(about_control());
+    routes.extend(about_agents());
     routes
 }
 
@@ -149,8 +151,23 @@ fn about_control() -> Vec<Route> {
         change!(delete "/sessions/{id}/guidance/{note}" Operate "withdraw_guidance" "Take words back that were not delivered." Reason => 200 Outcome, sessions::withdraw_guidance),
         change!(post "/sessions/{id}/complete" Own "complete_session" "End it as completed." Reason => 200 Outcome, sessions::complete),
         change!(post "/sessions/{id}/fail" Own "fail_session" "End it as failed." Reason => 200 Outcome, sessions::fail),
-        change!(post "/sessions/{id}/checkpoints" Own "checkpoint_session" "Name this place in the log." Reason => 201 Outcome, sessions::checkpoint),
+        change!(post "/sessions/{id}/checkpoints" Own "checkpoint_session" "Name this place in the log, and keep the workspace." Reason => 201 Outcome, snapshots::checkpoint),
         change!(post "/sessions/{id}/signals" Own "report_signal" "Report what the agent did." Signal => 201 Outcome, sessions::signal),
+    ]
+}
+
+#[rustfmt::skip]
+fn about_agents() -> Vec<Route> {
+    vec![
+        look!("/agents" LookAll "list_agents" "Agents that are configured, and those that are installed." &["versions"] => AgentList, agents::list),
+        change!(post "/agents/{name}/check" Operate "check_agent" "Start an agent, greet it, and end it." Reason => 200 AgentCheck, agents::check),
+        change!(post "/sessions/{id}/resume" Operate "resume_session" "Have its agent there again, without a prompt yet." NewResume => 202 Outcome, agents::resume),
+        look!("/gates" LookAll "list_gates" "Every question that waits for an answer." &[] => GateList, gates::list),
+        look!("/sessions/{id}/gates" Look "list_session_gates" "A session's questions, with the newest that are settled." &[] => GateList, gates::of_session),
+        change!(post "/sessions/{id}/gates/{gate}" Operate "answer_gate" "Answer a question; the first answer stands." GateAnswer => 200 Outcome, gates::answer),
+        look!("/sessions/{id}/snapshots" Look "list_snapshots" "The workspace as it was, each time it was kept." &[] => SnapshotList, snapshots::list),
+        look!("/sessions/{id}/diff" Look "diff_workspace" "What differs between two snapshots, or from one to now." &["from", "to"] => WorkspaceDiff, snapshots::diff),
+        change!(post "/sessions/{id}/rollback" Operate "roll_back" "Take the workspace back to a snapshot." NewRollback => 200 RolledBack, snapshots::rollback),
     ]
 }
 

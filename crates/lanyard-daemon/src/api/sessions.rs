@@ -1,13 +1,13 @@
 //! Changes to sessions. Each handler turns its body into one thing to ask of the engine.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use lanyard_core::session::{Command, NewSession, Signal};
-use lanyard_core::{Address, NoteId, SessionId, TurnId};
+use lanyard_core::{Address, NoteId, Outcome, SessionId, TurnId};
 
 use crate::api::App;
 use crate::api::context::{Change, Target, key_of};
@@ -46,6 +46,7 @@ pub(super) async fn link(State(app): Shared, target: Target, change: Change<NewL
 }
 
 pub(super) async fn turn(State(app): Shared, target: Target, mut change: Change<NewTurn>) -> Answer {
+    not_rolling_back(&app, target.0)?;
     let turn = TurnId::mint(app.clock.now(), app.clock.random());
     let NewTurn { prompt, client_turn_id } = change.body.clone();
     // A turn named by its client is carried out once, whether or not the request has a key of its own (S3-15).
@@ -133,10 +134,6 @@ pub(super) async fn set_anchors(State(app): Shared, target: Target, change: Chan
     command_on(&app, target, change, command, StatusCode::OK).await
 }
 
-pub(super) async fn checkpoint(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
-    command_on(&app, target, change, Command::Checkpoint, StatusCode::CREATED).await
-}
-
 pub(super) async fn archive(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
     command_on(&app, target, change, Command::Archive, StatusCode::OK).await
 }
@@ -156,7 +153,7 @@ pub(super) async fn delete(State(app): Shared, target: Target, change: Change<Re
     command_on(&app, target, change, command, StatusCode::OK).await
 }
 
-async fn command_on<T>(
+pub(super) async fn command_on<T>(
     app: &Arc<App>,
     target: Target,
     change: Change<T>,
@@ -170,11 +167,23 @@ async fn command_on<T>(
 async fn carry_out<T>(app: &Arc<App>, change: Change<T>, ask: Ask, accepted: StatusCode) -> Answer {
     let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };
     let reply = app.engine.ask(request).await?;
-    let mut response = (accepted, Json(reply.outcome)).into_response();
     if reply.repeated {
-        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+        return Ok(repeated(accepted, reply.outcome));
     }
-    Ok(response)
+    Ok((accepted, Json(reply.outcome)).into_response())
+}
+
+/// The first outcome of a key again.
+pub(super) fn repeated(accepted: StatusCode, outcome: Outcome) -> Response {
+    let mut response = (accepted, Json(outcome)).into_response();
+    response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    response
+}
+
+/// No agent is set to work while its files are being changed.
+pub(super) fn not_rolling_back(app: &App, session: SessionId) -> Result<(), Problem> {
+    let rolling = app.rollbacks.lock().unwrap_or_else(PoisonError::into_inner).contains(&session);
+    if rolling { Err(Problem::rolling_back()) } else { Ok(()) }
 }
 
 /// A parent named by an alias is looked for where the child will be, and then anywhere.

@@ -1,10 +1,20 @@
 //! The words of the HTTP API: request and response bodies. Clients use these types too.
 
+mod agents;
+mod snapshots;
+
 use lanyard_core::session::{SessionView, StateName};
 use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
 use lanyard_store::{Damage, Row};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use agents::{
+    AgentCheck, AgentEntry, AgentList, AgentProblem, GateAnswer, GateEntry, GateList, NewResume,
+};
+pub use snapshots::{
+    ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,
+};
 
 /// `application/problem+json` with a stable code, one sentence of what happened and one of what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

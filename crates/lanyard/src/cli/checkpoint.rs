@@ -5,12 +5,13 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-Turns and risky tools make checkpoints by themselves. `lanyard fork --at` goes on from one.
+Turns and risky tools make checkpoints by themselves. `lanyard fork --at` goes on from one. In a
+git repository the workspace is kept with it: `lanyard checkpoints` lists what can be gone back to.
 
 Examples:
   lanyard checkpoint ses_4f2a";
 
-/// Mark the current place in a session's log
+/// Mark the current place in a session's log, and keep its workspace
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Checkpoint {

@@ -9,13 +9,15 @@ use super::{Advanced, Arrange, Cli, Daemon, Look, Steer};
 pub(super) const OVERVIEW: &str = "\
 Lanyard keeps agent sessions alive, and lets you watch, steer and stop them from anywhere.
 
-  lanyard new --title \"fix the login test\"   make a session; prints its id
-  lanyard prompt ID \"run the tests\"          start a turn
+  lanyard run \"fix the login test\"           set an agent to work here, and watch it
+  lanyard send ID \"and the other test\"       give it something further to do
   lanyard ls                                 see what is live
   lanyard show ID                            see one session
   lanyard logs -f ID                         follow what happens in it
   lanyard guide ID \"use the staging key\"     say something to a running agent
+  lanyard gates                              see what agents ask; `lanyard answer` answers
   lanyard stop ID                            ask it to end; again to insist
+  lanyard resume ID                          bring its agent back
 
 The daemon starts by itself when it is needed: `lanyard status` shows it, `lanyard down` ends it.
 `lanyard --help` lists all commands, `lanyard COMMAND --help` explains one with examples.

@@ -1,15 +1,18 @@
 //! `lanyard init`: write a config file to start from.
 
+use std::fmt::Write as _;
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Write as _};
 
+use lanyard_daemon::agents::known::{Known, installed};
 use lanyard_daemon::config::TEMPLATE;
 
 use crate::context::Context;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-Every setting is there with its default, commented out. Lanyard works without any config file.
+Every setting is there with its default, commented out, and an entry for each agent that is
+installed. Lanyard works without any config file.
 
 Examples:
   lanyard init
@@ -29,8 +32,9 @@ pub(super) struct Init {
 
 impl Init {
     pub(super) fn run(self, context: &Context) -> Result<(), Failure> {
+        let text = text();
         if self.print {
-            return context.out.data(TEMPLATE);
+            return context.out.data(&text);
         }
         let path = &context.config_path;
         let write = || {
@@ -39,7 +43,7 @@ impl Init {
             }
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(true).create_new(!self.force);
-            options.open(path)?.write_all(TEMPLATE.as_bytes())
+            options.open(path)?.write_all(text.as_bytes())
         };
         write().map_err(|error: std::io::Error| {
             let shown = path.display();
@@ -56,5 +60,52 @@ impl Init {
             return context.out.json(&serde_json::json!({ "config": path }));
         }
         context.out.data(&path.display().to_string())
+    }
+}
+
+/// The template, and a table for each agent that is installed here.
+fn text() -> String {
+    let mut text = TEMPLATE.to_owned();
+    for (known, _) in installed() {
+        text.push_str(&entry(&known));
+    }
+    text
+}
+
+fn entry(known: &Known) -> String {
+    let settings = known.settings();
+    // A list of strings reads the same in JSON and in TOML.
+    let list = |words: &[String]| serde_json::to_string(words).unwrap_or_default();
+    let mut text = format!(
+        "\n[agents.{}]\ndriver = \"{}\"\ncommand = {}\n",
+        known.name,
+        settings.driver.as_str(),
+        list(&settings.command)
+    );
+    if let Some(per_turn) = &settings.per_turn {
+        let (first, next) = (list(&per_turn.first), list(&per_turn.next));
+        let output = serde_json::to_string(&per_turn.output).unwrap_or_default();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "per_turn = {{ first = {first}, next = {next}, output = {output} }}");
+    }
+    text.push_str("# turn_timeout_ms = 0\n# abort_on_timeout = false\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use lanyard_daemon::agents::known::KNOWN;
+    use lanyard_daemon::config::Config;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_is_read_back_as_the_settings_it_was_made_from() {
+        for known in KNOWN {
+            let path = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(path.path(), TEMPLATE.to_owned() + &entry(&known)).unwrap();
+            let config = Config::load(path.path()).unwrap();
+            assert_eq!(config.agents.get(known.name), Some(&known.settings()));
+        }
     }
 }

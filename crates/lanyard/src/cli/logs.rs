@@ -1,12 +1,11 @@
 //! `lanyard logs`: what happened in a session, and what happens in it right now.
 
-use std::time::Duration;
-
 use lanyard_core::session::SessionView;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::follow::{Follower, mark};
 use super::target::Target;
 use crate::client::{Client, Route};
 use crate::context::Context;
@@ -15,9 +14,6 @@ use crate::render::event::line;
 
 /// Events asked for at a time.
 const PAGE_EVENTS: u64 = 500;
-/// Waiting for a daemon that went away starts quick and gets patient.
-const WAIT_MIN: Duration = Duration::from_millis(100);
-const WAIT_MAX: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\
 One line per event: its position, its time in UTC, what it is, and what it says in short.
@@ -53,14 +49,6 @@ pub(super) struct RawPage {
     pub(super) head: u64,
 }
 
-/// What of an event matters for following.
-#[derive(Debug, Deserialize)]
-struct Mark {
-    seq: u64,
-    #[serde(rename = "type")]
-    kind: String,
-}
-
 impl Logs {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
@@ -77,7 +65,11 @@ impl Logs {
         if !self.follow || printer.ended {
             return Ok(());
         }
-        follow(context, client, &id, &mut printer).await
+        let mut follower = Follower::after(context, &id, printer.last);
+        while !printer.ended {
+            printer.print(&follower.next().await?)?;
+        }
+        Ok(())
     }
 }
 
@@ -100,49 +92,6 @@ pub(super) async fn read(
             give(event.get())?;
         }
         after = read;
-    }
-    Ok(())
-}
-
-/// Streams events until the session ends. A stream that breaks is resumed after the last event that was shown.
-async fn follow(
-    context: &Context,
-    client: Client<'_>,
-    id: &str,
-    printer: &mut Printer<'_>,
-) -> Result<(), Failure> {
-    let mut client = Some(client);
-    let mut wait = WAIT_MIN;
-    loop {
-        if let Some(client) = client.take() {
-            let before = printer.last;
-            stream(client, id, printer).await?;
-            if printer.ended {
-                return Ok(());
-            }
-            if printer.last > before {
-                wait = WAIT_MIN;
-            }
-            context
-                .out
-                .note(&format!("the stream broke after event {}; waiting for the daemon", printer.last));
-        }
-        tokio::time::sleep(wait).await;
-        wait = (wait * 2).min(WAIT_MAX);
-        // Somebody ended the daemon on purpose, or it starts again by itself: either way not ours to start.
-        client = context.client_if_running().await?;
-        if client.is_some() {
-            context.out.note(&format!("the daemon is back; going on after event {}", printer.last));
-        }
-    }
-}
-
-async fn stream(client: Client<'_>, id: &str, printer: &mut Printer<'_>) -> Result<(), Failure> {
-    let route = Route::to(&["sessions", id, "events"]).with("after", Some(printer.last));
-    let Some(mut stream) = client.stream(&route).await? else { return Ok(()) };
-    while !printer.ended {
-        let Some(frame) = stream.next().await else { return Ok(()) };
-        printer.print(&frame.data)?;
     }
     Ok(())
 }
@@ -175,8 +124,4 @@ impl Printer<'_> {
         let raw: Value = serde_json::from_str(event).unwrap_or_default();
         out.data(&line(&raw, out.columns))
     }
-}
-
-fn mark(event: &str) -> Option<Mark> {
-    serde_json::from_str(event).ok()
 }

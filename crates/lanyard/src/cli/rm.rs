@@ -1,11 +1,10 @@
 //! `lanyard rm`: delete a session.
 
-use std::io::{BufRead, IsTerminal, Write};
-
 use lanyard_core::Outcome;
 use lanyard_core::session::SessionView;
 use lanyard_daemon::api::types::Reason;
 
+use super::ask::{agreed, can_ask};
 use super::target::Target;
 use crate::client::Route;
 use crate::context::Context;
@@ -35,8 +34,7 @@ pub(super) struct Rm {
 
 impl Rm {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        if !self.yes && !can_ask {
+        if !self.yes && !can_ask() {
             return Err(Failure::usage("there is no terminal to ask on", "say --yes if you are sure"));
         }
         let mut client = context.client().await?;
@@ -44,7 +42,7 @@ impl Rm {
             self.target.route(&[])
         } else {
             let view: SessionView = client.get(&self.target.route(&[])).await?;
-            if !agreed(&view)? {
+            if !agreed(context, &question(&view))? {
                 context.out.note("nothing was deleted");
                 return Ok(());
             }
@@ -56,15 +54,7 @@ impl Rm {
     }
 }
 
-fn agreed(view: &SessionView) -> Result<bool, Failure> {
+fn question(view: &SessionView) -> String {
     let title = view.title.as_deref().map(|title| format!(" {}", quoted(title))).unwrap_or_default();
-    let unasked =
-        |error| Failure::local("terminal", format!("cannot ask: {error}"), "say --yes if you are sure");
-    let mut terminal = std::io::stderr();
-    write!(terminal, "delete {}{title}, {}, {}? [y/N] ", view.id, view.state, count(view.last_seq, "event"))
-        .and_then(|()| terminal.flush())
-        .map_err(unasked)?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).map_err(unasked)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    format!("delete {}{title}, {}, {}?", view.id, view.state, count(view.last_seq, "event"))
 }

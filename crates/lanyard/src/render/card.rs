@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use lanyard_core::Timestamp;
-use lanyard_core::session::{NoteStatus, SessionView};
+use lanyard_core::session::{NoteStatus, Run, RunPhase, SessionView};
 
 use crate::render::event::stop_level;
 use crate::render::session::state;
@@ -102,6 +102,15 @@ fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
             format!("{} by {who} {}{reason}", stop_level(stop.level), ago(now, stop.requested_at)),
         );
     }
+    if let Some(run) = &view.run {
+        card.line("run", run_line(run));
+    }
+    card.lines(
+        "asks",
+        view.gates.iter().map(|gate| {
+            format!("{} {}: {}", gate.id, ago(now, gate.opened_at), quoted(&gate.question.title))
+        }),
+    );
     card.lines(
         "guidance",
         view.guidance.iter().map(|note| {
@@ -112,6 +121,28 @@ fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
             format!("{} {status}, {}: {}", note.id, ago(now, note.queued_at), quoted(&note.text))
         }),
     );
+}
+
+/// The newest incarnation of the agent: what it is, how it is, and what it remembers.
+fn run_line(run: &Run) -> String {
+    let phase = match run.phase {
+        RunPhase::Starting => "starting",
+        RunPhase::Ready => "ready",
+        RunPhase::Ended => "ended",
+    };
+    let mut text = format!("{} {phase}", run.number);
+    if let Some(info) = &run.info {
+        let version = info.version.as_deref().map(|version| format!(" {}", one_line(version)));
+        // Writing to a string cannot fail.
+        let _ = write!(text, ", {}{}", one_line(&info.name), version.unwrap_or_default());
+    }
+    if let Some(how) = run.continuity {
+        let _ = write!(text, ", continuity {}", how.as_str());
+    }
+    if run.mirrored {
+        text.push_str(", inside its parent's process");
+    }
+    text
 }
 
 fn family(card: &mut Card, view: &SessionView) {
@@ -155,6 +186,9 @@ fn what_happened(card: &mut Card, view: &SessionView, now: Timestamp) {
         "checkpoint",
         newest.map(|checkpoint| format!("at {}, {}", checkpoint.position, ago(now, checkpoint.at))),
     );
+    if view.snapshots > 0 {
+        card.line("snapshots", view.snapshots.to_string());
+    }
     card.lines(
         "handed over",
         view.handoffs

@@ -19,6 +19,12 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
+/// Keeps lines and tabs, and replaces what else a terminal would obey.
+pub(crate) fn harmless(text: &str) -> String {
+    let kept = |c: char| matches!(c, '\n' | '\t') || !is_obeyed(c);
+    text.chars().map(|c| if kept(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
 /// The text in quotes, on one line.
 pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", one_line(text))

@@ -57,6 +57,7 @@ fn every_command_has_a_page_with_examples() {
     for verb in ["ls", "new", "rm"] {
         expect_file![page(&format!("token-{verb}"))].assert_eq(&help(&["token", verb, "--help"]));
     }
+    expect_file![page("agents-check")].assert_eq(&help(&["agents", "check", "--help"]));
 }
 
 /// A page of a command that is gone would be kept for ever otherwise.
@@ -64,7 +65,9 @@ fn every_command_has_a_page_with_examples() {
 fn there_is_no_page_without_a_command() {
     let first_page = help(&["--help"]);
     let mut expected: Vec<String> = commands(&first_page).into_iter().map(str::to_owned).collect();
-    expected.extend(["overview", "lanyard", "token-ls", "token-new", "token-rm"].map(str::to_owned));
+    expected.extend(
+        ["overview", "lanyard", "agents-check", "token-ls", "token-new", "token-rm"].map(str::to_owned),
+    );
     expected.sort();
     let folder = page("x");
     let mut found: Vec<String> = std::fs::read_dir(folder.parent().unwrap())

@@ -9,6 +9,7 @@ mod bridge;
 mod crash;
 mod faults;
 mod help;
+mod operate;
 mod scenario;
 mod scripted;
 mod shim;

@@ -6,6 +6,7 @@
 //! - `lanyard …`, or `NAME = lanyard …` to keep what it printed; `$NAME` stands for it later
 //! - `http METHOD PATH [JSON] [key=KEY]`: a request with the operator's token
 //! - `until SESSION STATE`: wait until the session is in that state
+//! - `$DIR` is an empty folder to work in
 //! - `clock +2h`: move time; `kill` and `start`: end the daemon with SIGKILL and start it again
 
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ macro_rules! scenarios {
 }
 
 scenarios! {
-    addresses bad_input cancel compaction crash family guidance handover keys life quiet stall stop
+    addresses agents bad_input cancel compaction crash family guidance handover keys life quiet stall stop
 }
 
 #[test]
@@ -79,7 +80,10 @@ impl Stage {
         let clock = folder.path().join("clock");
         std::fs::write(&clock, BEGINNING_MS.to_string()).unwrap();
         let daemon = Daemon::start(setup(&clock, 1));
-        let (names, transcript) = (BTreeMap::new(), String::new());
+        let work = folder.path().join("work");
+        std::fs::create_dir(&work).unwrap();
+        let work = work.canonicalize().unwrap().display().to_string();
+        let (names, transcript) = (BTreeMap::from([("DIR".to_owned(), work)]), String::new());
         Self { daemon, clock, now_ms: BEGINNING_MS, starts: 1, names, transcript, _folder: folder }
     }
 
@@ -189,7 +193,11 @@ impl Stage {
 }
 
 fn setup(clock: &Path, seed: u64) -> Setup {
-    Setup::default().env("LANYARD_CLOCK_FILE", clock).env("LANYARD_SEED", seed.to_string())
+    Setup::default()
+        .env("LANYARD_CLOCK_FILE", clock)
+        .env("LANYARD_SEED", seed.to_string())
+        // Where the demo agent keeps its conversations.
+        .env("XDG_STATE_HOME", clock.with_extension("state"))
 }
 
 /// Words as a shell would see them: quotes group, and JSON may stand without any.

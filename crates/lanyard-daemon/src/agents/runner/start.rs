@@ -245,7 +245,7 @@ async fn past(shared: &Shared, session: &Session, how: Continuity) -> Option<Str
     words::past(&events.ok()?, how)
 }
 
-fn setting(settings: &AgentSettings, workspace: &Path, begin: Begin) -> Setting {
+pub(in crate::agents) fn setting(settings: &AgentSettings, workspace: &Path, begin: Begin) -> Setting {
     Setting {
         begin,
         workspace: workspace.to_owned(),
@@ -256,7 +256,7 @@ fn setting(settings: &AgentSettings, workspace: &Path, begin: Begin) -> Setting 
     }
 }
 
-fn driver(settings: &AgentSettings, setting: Setting) -> Box<dyn Driver> {
+pub(in crate::agents) fn driver(settings: &AgentSettings, setting: Setting) -> Box<dyn Driver> {
     match settings.driver {
         DriverKind::Acp => Box::new(Acp::new(setting)),
         DriverKind::Opencode => Box::new(OpenCode::new(setting)),
@@ -265,7 +265,7 @@ fn driver(settings: &AgentSettings, setting: Setting) -> Box<dyn Driver> {
     }
 }
 
-fn spec(
+pub(in crate::agents) fn spec(
     settings: &AgentSettings,
     workspace: &Path,
     session: SessionId,

@@ -106,6 +106,6 @@ fn told(report: &CheckReport) -> Vec<Finding> {
 fn refused(failure: Failure) -> Finding {
     match failure {
         Failure::Told { problem, .. } => Finding::fail(NAME, problem.title, problem.advice),
-        Failure::Shown | Failure::ClosedPipe => Finding::fail(NAME, "not looked at", ""),
+        Failure::Shown | Failure::Ended(_) | Failure::ClosedPipe => Finding::fail(NAME, "not looked at", ""),
     }
 }

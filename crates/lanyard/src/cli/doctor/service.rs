@@ -52,7 +52,7 @@ pub(super) async fn daemon(context: &Context) -> (Running, Vec<Finding>) {
         Err(failure) => {
             let (what, fix) = match failure {
                 Failure::Told { problem, .. } => (problem.title, problem.advice),
-                Failure::Shown | Failure::ClosedPipe => (String::new(), String::new()),
+                Failure::Shown | Failure::Ended(_) | Failure::ClosedPipe => (String::new(), String::new()),
             };
             let what = format!("it does not answer: {what}");
             let fix = if fix.contains("doctor") {

@@ -1,0 +1,192 @@
+//! Trying an agent: it is started in a run of its own without a session, greeted, asked what it can do, and ended. No
+//! process and no folder is left of it; what a daemon that dies in between leaves, the next one ends as a run that no
+//! session knows.
+
+use std::path::Path;
+use std::time::Duration;
+
+use lanyard_core::session::{AgentInfo, Capabilities};
+use lanyard_core::{RunId, SessionId};
+use serde_json::json;
+
+use crate::agents::driver::{Action, Actions, Begin, Driver};
+use crate::agents::known;
+use crate::agents::roster::{Checked, Roster, place, version};
+use crate::agents::runner::{driver, setting, spec};
+use crate::agents::settings::{AgentSettings, DriverKind};
+use crate::runs::{How, Link};
+
+/// Longest line of a greeting.
+const LINE_BYTES_MAX: usize = 4 << 20;
+/// Characters of what the agent said on stderr that are repeated.
+const STDERR_CHARS_MAX: usize = 300;
+
+type Failure = (String, String);
+
+impl Roster {
+    /// Tries an agent of the config. It is carried to its end even if nobody waits for it any more. Nothing when there
+    /// is no such agent.
+    pub async fn check(&self, name: &str) -> Option<Checked> {
+        let settings = self.settings(name)?.clone();
+        let (roster, name) = (self.clone(), name.to_owned());
+        let work = tokio::spawn(async move {
+            let checked = roster.try_out(&name, &settings).await;
+            roster.remember(&name, &checked);
+            checked
+        });
+        let lost = |error: tokio::task::JoinError| fails("defect", error.to_string());
+        Some(work.await.unwrap_or_else(lost))
+    }
+
+    async fn try_out(&self, name: &str, settings: &AgentSettings) -> Checked {
+        let Ok(_turn) = self.checks.acquire().await else {
+            return fails("daemon_closing", "the daemon is shutting down".to_owned());
+        };
+        if settings.driver == DriverKind::Command {
+            return command(settings).await;
+        }
+        let run = RunId::mint(self.clock.now(), self.clock.random());
+        let folder = self.folder.join(run.to_string());
+        if let Err(error) = std::fs::create_dir_all(&folder) {
+            return fails("run_no_disk", format!("cannot make {}: {error}", folder.display()));
+        }
+        let checked = self.in_folder(name, settings, run, &folder).await;
+        // An agent may still be closing files when its folder goes; what is left is removed at the next start.
+        let _ = std::fs::remove_dir_all(&folder);
+        match checked {
+            Ok((info, capabilities)) => Checked::Works { info, capabilities },
+            Err((code, what)) => Checked::Fails { code, what },
+        }
+    }
+
+    async fn in_folder(
+        &self,
+        name: &str,
+        settings: &AgentSettings,
+        run: RunId,
+        folder: &Path,
+    ) -> Result<(AgentInfo, Capabilities), Failure> {
+        let nobody = SessionId::mint(self.clock.now(), self.clock.random());
+        let mut spec = spec(settings, folder, nobody, None, None)?;
+        spec.env.remove("LANYARD_SESSION");
+        let about = json!({ "check": name });
+        let link = self.runs.start(&run.to_string(), &about, &spec).await;
+        let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
+        let mut driver = driver(settings, setting(settings, folder, Begin::New));
+        let patience = Duration::from_millis(settings.handshake_timeout_ms);
+        let greeted = tokio::time::timeout(patience, greet(&mut *driver, &link)).await;
+        let greeted = greeted.unwrap_or_else(|_| {
+            let what = format!("it did not greet within {} ms", settings.handshake_timeout_ms);
+            Err(("handshake_timeout".to_owned(), with_stderr(&what, &link)))
+        });
+        self.end(run, &link, Duration::from_millis(settings.kill_grace_ms)).await;
+        greeted
+    }
+
+    async fn end(&self, run: RunId, link: &Link, grace: Duration) {
+        let _ = link.end(grace).await;
+        let name = run.to_string();
+        if link.exited().await.how == How::Lost
+            && let Err(error) = self.runs.sweep(&name, grace).await
+        {
+            tracing::error!(%run, %error, "what a check of an agent left could not be ended");
+            return;
+        }
+        if let Err(error) = self.runs.forget(&name) {
+            tracing::warn!(%run, %error, "the folder of a check could not be removed");
+        }
+    }
+}
+
+/// Speaks with the agent until it is ready or breaks.
+async fn greet(driver: &mut dyn Driver, link: &Link) -> Result<(AgentInfo, Capabilities), Failure> {
+    let mut output = link.output(0);
+    let mut unread: Vec<u8> = Vec::new();
+    let mut actions = Actions::new();
+    driver.begin(&mut actions);
+    loop {
+        for action in std::mem::take(&mut actions) {
+            match action {
+                Action::Send { key, mut line } => {
+                    line.push('\n');
+                    link.send(&key, line.as_bytes())
+                        .await
+                        .map_err(|error| unheard(&error.to_string(), link))?;
+                }
+                Action::Ready(readiness) => return Ok((readiness.info, readiness.capabilities)),
+                Action::Broken { code, what } => return Err((code.to_owned(), with_stderr(&what, link))),
+                Action::Odd { what } => tracing::debug!(run = link.run(), what, "while an agent is tried"),
+                // Nothing was asked of it yet: what it tells of work is not about this greeting.
+                Action::Replayed(_)
+                | Action::Text { .. }
+                | Action::Saw { .. }
+                | Action::Asked { .. }
+                | Action::Unasked { .. }
+                | Action::Child(_)
+                | Action::Finished { .. }
+                | Action::Call { .. } => {}
+            }
+        }
+        let Some(piece) = output.next().await.map_err(|error| unheard(&error.to_string(), link))? else {
+            let what = match link.exited().await.how {
+                How::Exited(code) => format!("it exited with {code} before it greeted"),
+                How::Signalled(signal) => format!("it was ended by signal {signal} before it greeted"),
+                How::Lost => "its supervisor died before it greeted".to_owned(),
+            };
+            return Err(("handshake_failed".to_owned(), with_stderr(&what, link)));
+        };
+        unread.extend_from_slice(&piece);
+        while let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
+            let whole: Vec<u8> = unread.drain(..=end).collect();
+            let said = whole.trim_ascii_end();
+            if !said.is_empty() {
+                driver.line(said, &mut actions);
+            }
+        }
+        if unread.len() > LINE_BYTES_MAX {
+            let what = format!("it wrote a line of more than {LINE_BYTES_MAX} bytes");
+            return Err(("line_too_long".to_owned(), what));
+        }
+    }
+}
+
+/// An agent that is run once per turn greets nobody: what can be seen of it is its program.
+async fn command(settings: &AgentSettings) -> Checked {
+    let Some(program) = place(settings) else { return missing(settings) };
+    let version = version(&program).await;
+    let name = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let resume = settings.per_turn.as_ref().is_some_and(|per_turn| !per_turn.next.is_empty());
+    // Its turn is cancelled by ending its process.
+    let capabilities = Capabilities { resume, cancel: true, ..Capabilities::default() };
+    Checked::Works { info: AgentInfo { name, version, protocol: "command".to_owned() }, capabilities }
+}
+
+fn missing(settings: &AgentSettings) -> Checked {
+    let program = settings.command.first().map_or("", String::as_str);
+    let path = known::path_of(settings);
+    let what = if Path::new(program).is_absolute() {
+        format!("there is no program {program}")
+    } else {
+        format!("there is no program `{program}` on the PATH {path}")
+    };
+    fails("agent_program_missing", what)
+}
+
+fn fails(code: &str, what: String) -> Checked {
+    Checked::Fails { code: code.to_owned(), what }
+}
+
+fn unheard(what: &str, link: &Link) -> Failure {
+    ("handshake_failed".to_owned(), with_stderr(what, link))
+}
+
+/// What the agent last said of itself often is the reason.
+fn with_stderr(what: &str, link: &Link) -> String {
+    let said = link.stderr_tail();
+    let said: Vec<char> = said.trim().chars().collect();
+    if said.is_empty() {
+        return what.to_owned();
+    }
+    let tail: String = said[said.len().saturating_sub(STDERR_CHARS_MAX)..].iter().collect();
+    format!("{what}; it said: {}", tail.trim())
+}

@@ -1,0 +1,107 @@
+//! Agents Lanyard knows how to run, and where programs are: for `lanyard agents` and for the first config.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::agents::settings::{AgentSettings, DriverKind, OutputForm, PerTurn};
+
+/// An agent that may be installed, and how Lanyard would run it.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    pub name: &'static str,
+    driver: DriverKind,
+    command: &'static [&'static str],
+    per_turn: Option<(&'static [&'static str], &'static [&'static str], OutputForm)>,
+}
+
+const CLAUDE_FIRST: &[&str] = &["-p", "--output-format", "stream-json", "--verbose", "{prompt}"];
+const CLAUDE_NEXT: &[&str] =
+    &["-p", "--output-format", "stream-json", "--verbose", "--resume", "{native}", "{prompt}"];
+
+/// In the order they are shown.
+pub const KNOWN: [Known; 6] = [
+    Known::new("opencode", DriverKind::Opencode, &["opencode", "serve"]),
+    Known {
+        per_turn: Some((CLAUDE_FIRST, CLAUDE_NEXT, OutputForm::ClaudeJson)),
+        ..Known::new("claude", DriverKind::Command, &["claude"])
+    },
+    Known::new("codex", DriverKind::Codex, &["codex", "app-server"]),
+    Known::new("gemini", DriverKind::Acp, &["gemini", "--acp"]),
+    Known::new("claude-agent-acp", DriverKind::Acp, &["claude-agent-acp"]),
+    Known::new("codex-acp", DriverKind::Acp, &["codex-acp"]),
+];
+
+impl Known {
+    const fn new(name: &'static str, driver: DriverKind, command: &'static [&'static str]) -> Self {
+        Self { name, driver, command, per_turn: None }
+    }
+
+    #[must_use]
+    pub fn settings(&self) -> AgentSettings {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let per_turn = self.per_turn.map(|(first, next, output)| PerTurn {
+            first: words(first),
+            next: words(next),
+            prompt_on_stdin: false,
+            output,
+        });
+        AgentSettings { per_turn, ..AgentSettings::of(self.driver, words(self.command)) }
+    }
+}
+
+/// Those whose program is on the PATH of this process, and where.
+#[must_use]
+pub fn installed() -> Vec<(Known, PathBuf)> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let found = |known: Known| find(known.command.first()?, &path).map(|place| (known, place));
+    KNOWN.into_iter().filter_map(found).collect()
+}
+
+/// The file a program's name stands for, with `path` as PATH. Nothing when it is not there or cannot be executed.
+#[must_use]
+pub fn find(program: &str, path: &str) -> Option<PathBuf> {
+    let executable = |place: &Path| {
+        place.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        let place = PathBuf::from(program);
+        return Some(place).filter(|place| place.is_absolute() && executable(place));
+    }
+    if program.is_empty() {
+        return None;
+    }
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(program))
+        .find(|place| executable(place))
+}
+
+/// The PATH an agent's program is looked for on.
+pub(super) fn path_of(settings: &AgentSettings) -> String {
+    settings.env.get("PATH").cloned().unwrap_or_else(|| std::env::var("PATH").unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_found_where_it_can_be_executed() {
+        let sh = find("sh", "/nowhere:/usr/bin:/bin").unwrap();
+        assert!(sh.is_absolute() && sh.ends_with("sh"));
+        assert_eq!(find(sh.to_str().unwrap(), ""), Some(sh));
+        assert_eq!(find("sh", "/nowhere"), None);
+        assert_eq!(find("sh", "bin:"), None, "relative folders of the PATH are not looked into");
+        assert_eq!(find("passwd", "/etc"), None, "a file that is no program");
+        assert_eq!(find("", "/bin"), None);
+    }
+
+    #[test]
+    fn a_command_agent_says_how_it_is_run() {
+        for known in KNOWN {
+            let settings = known.settings();
+            assert_eq!(settings.driver == DriverKind::Command, settings.per_turn.is_some(), "{}", known.name);
+            assert!(!settings.command.is_empty());
+        }
+    }
+}

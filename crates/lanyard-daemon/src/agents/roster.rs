@@ -1,0 +1,159 @@
+//! The roster: which agents there are, for those who ask. Nothing here touches a session.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use lanyard_core::session::{AgentInfo, Capabilities};
+use tokio::io::AsyncReadExt;
+use tokio::sync::Semaphore;
+
+use crate::agents::known::{self, KNOWN};
+use crate::agents::settings::{AgentSettings, DriverKind};
+use crate::clock::Clock;
+use crate::runs::Runs;
+
+/// How long a program may take to say its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(3);
+/// Bytes of what it says that are looked at.
+const VERSION_BYTES_MAX: u64 = 4 * 1024;
+/// Characters of a version that are shown.
+const VERSION_CHARS_MAX: usize = 80;
+/// Agents that may be checked at a time: each is a whole process tree.
+const CHECKS_MAX: usize = 4;
+
+/// The agents of the config, those that are installed, and a way to try one.
+#[derive(Clone)]
+pub struct Roster {
+    settings: Arc<BTreeMap<String, AgentSettings>>,
+    default: String,
+    pub(super) runs: Runs,
+    pub(super) clock: Arc<Clock>,
+    /// Where an agent that is tried finds itself: empty folders, one per try.
+    pub(super) folder: PathBuf,
+    pub(super) checks: Arc<Semaphore>,
+    checked: Arc<Mutex<BTreeMap<String, Checked>>>,
+}
+
+impl std::fmt::Debug for Roster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Roster").field("agents", &self.settings.keys()).finish_non_exhaustive()
+    }
+}
+
+/// One agent that is configured or installed.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    pub name: String,
+    pub configured: bool,
+    pub driver: DriverKind,
+    pub command: Vec<String>,
+    /// Where its program is.
+    pub found: Option<PathBuf>,
+    pub version: Option<String>,
+    /// What came of its last check since this daemon started.
+    pub checked: Option<Checked>,
+}
+
+/// What came of trying an agent.
+#[derive(Debug, Clone)]
+pub enum Checked {
+    Works { info: AgentInfo, capabilities: Capabilities },
+    Fails { code: String, what: String },
+}
+
+impl Roster {
+    /// What tries of an earlier daemon left behind in `folder` is removed.
+    #[must_use]
+    pub fn new(
+        settings: BTreeMap<String, AgentSettings>,
+        default: String,
+        runs: Runs,
+        clock: Arc<Clock>,
+        folder: PathBuf,
+    ) -> Self {
+        if let Err(error) = std::fs::remove_dir_all(&folder)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(folder = %folder.display(), %error, "what checks of agents left could not be removed");
+        }
+        let (settings, checked) = (Arc::new(settings), Arc::default());
+        Self { settings, default, runs, clock, folder, checks: Arc::new(Semaphore::new(CHECKS_MAX)), checked }
+    }
+
+    /// The agent of whoever names none.
+    #[must_use]
+    pub fn default_name(&self) -> &str {
+        &self.default
+    }
+
+    #[must_use]
+    pub fn settings(&self, name: &str) -> Option<&AgentSettings> {
+        self.settings.get(name)
+    }
+
+    /// Everything configured, then what is installed beside it.
+    pub async fn list(&self, with_versions: bool) -> Vec<Listed> {
+        let checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let row = |name: &str, settings: &AgentSettings, configured| Listed {
+            name: name.to_owned(),
+            configured,
+            driver: settings.driver,
+            command: settings.command.clone(),
+            found: place(settings),
+            version: None,
+            checked: checked.get(name).cloned(),
+        };
+        let mut listed: Vec<Listed> =
+            self.settings.iter().map(|(name, settings)| row(name, settings, true)).collect();
+        let others = KNOWN.iter().filter(|known| !self.settings.contains_key(known.name));
+        let others = others.map(|known| row(known.name, &known.settings(), false));
+        listed.extend(others.filter(|row| row.found.is_some()));
+        if with_versions {
+            let asks: Vec<_> = listed
+                .iter()
+                .map(|row| row.found.clone().map(|place| tokio::spawn(version(place))))
+                .collect();
+            for (row, ask) in listed.iter_mut().zip(asks) {
+                if let Some(ask) = ask {
+                    row.version = ask.await.ok().flatten();
+                }
+            }
+        }
+        listed
+    }
+
+    pub(super) fn remember(&self, name: &str, checked: &Checked) {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), checked.clone());
+    }
+}
+
+/// Where an agent's program is.
+pub(super) fn place(settings: &AgentSettings) -> Option<PathBuf> {
+    known::find(settings.command.first()?, &known::path_of(settings))
+}
+
+/// The first line of what a program says to `--version`.
+pub(super) async fn version(program: impl AsRef<Path>) -> Option<String> {
+    let mut child = tokio::process::Command::new(program.as_ref())
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .ok()?;
+    let stdout = child.stdout.take()?;
+    let mut said = Vec::new();
+    let heard = async {
+        stdout.take(VERSION_BYTES_MAX).read_to_end(&mut said).await?;
+        child.wait().await
+    };
+    let status = tokio::time::timeout(VERSION_TIMEOUT, heard).await.ok()?.ok()?;
+    let text = String::from_utf8_lossy(&said);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let line: String = line.chars().filter(|c| !c.is_control()).take(VERSION_CHARS_MAX).collect();
+    Some(line).filter(|_| status.success())
+}

@@ -1,0 +1,97 @@
+//! Which agents there are, whether one works, and having one there again.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use lanyard_core::session::Command;
+
+use crate::agents::roster::{Checked, Listed};
+use crate::api::App;
+use crate::api::context::{Change, Target, load, query};
+use crate::api::problem::Problem;
+use crate::api::sessions::{command_on, not_rolling_back};
+use crate::api::types::{AgentCheck, AgentEntry, AgentList, AgentProblem, NewResume, Reason};
+
+type Shared = State<Arc<App>>;
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ListQuery {
+    versions: bool,
+}
+
+pub(super) async fn list(State(app): Shared, uri: Uri) -> Result<Json<AgentList>, Problem> {
+    let query: ListQuery = query(&uri)?;
+    let listed = app.agents.list(query.versions).await;
+    let default = app.agents.default_name().to_owned();
+    Ok(Json(AgentList { agents: listed.into_iter().map(entry).collect(), default }))
+}
+
+pub(super) async fn check(
+    State(app): Shared,
+    Path(name): Path<String>,
+    _: Change<Reason>,
+) -> Result<Json<AgentCheck>, Problem> {
+    match app.agents.check(&name).await {
+        Some(checked) => Ok(Json(report(name, checked))),
+        None => Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "agent_unknown",
+            format!("there is no agent `{name}` in the config"),
+            "list the agents with `lanyard agents`",
+        )),
+    }
+}
+
+pub(super) async fn resume(
+    State(app): Shared,
+    target: Target,
+    change: Change<NewResume>,
+) -> Result<Response, Problem> {
+    not_rolling_back(&app, target.0)?;
+    let session = load(&app, target.0).await?.session;
+    let agent = session.hands.agent.as_deref().unwrap_or_default();
+    // Somebody else runs it, or nobody: there is nothing Lanyard could have there.
+    if app.agents.settings(agent).is_none() {
+        let title = match &session.hands.agent {
+            Some(agent) => format!("the session's agent `{agent}` is not in the config"),
+            None => "the session has no agent".to_owned(),
+        };
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            "agent_not_configured",
+            title,
+            "hand it to an agent of `lanyard agents` with `lanyard migrate --agent`",
+        ));
+    }
+    let command = Command::Resume { ways: change.body.ways.clone() };
+    command_on(&app, target, change, command, StatusCode::ACCEPTED).await
+}
+
+fn entry(listed: Listed) -> AgentEntry {
+    AgentEntry {
+        checked: listed.checked.map(|checked| report(listed.name.clone(), checked)),
+        name: listed.name,
+        configured: listed.configured,
+        driver: listed.driver,
+        command: listed.command,
+        found: listed.found.map(|place| place.display().to_string()),
+        version: listed.version,
+    }
+}
+
+fn report(name: String, checked: Checked) -> AgentCheck {
+    match checked {
+        Checked::Works { info, capabilities } => {
+            let (info, capabilities) = (Some(info), Some(capabilities));
+            AgentCheck { name, works: true, info, capabilities, problem: None }
+        }
+        Checked::Fails { code, what } => {
+            let problem = Some(AgentProblem { code, what });
+            AgentCheck { name, works: false, info: None, capabilities: None, problem }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Gates: what waits for an answer, and answering it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use lanyard_core::GateId;
+use lanyard_core::session::{Command, Gate, GateStatus, Session, StateName};
+use lanyard_store::Filter;
+
+use crate::api::App;
+use crate::api::context::{Change, Target, load, on_disk};
+use crate::api::problem::Problem;
+use crate::api::sessions::command_on;
+use crate::api::types::{GateAnswer, GateEntry, GateList};
+
+type Shared = State<Arc<App>>;
+
+/// Sessions at work that one answer looks at.
+const SESSIONS_MAX: usize = 1_000;
+
+/// A gate is open only while a turn runs, so those who are at work have them all.
+pub(super) async fn list(State(app): Shared) -> Result<Json<GateList>, Problem> {
+    let list = on_disk(&app, |store| {
+        let filter = Filter { state: Some(StateName::Executing), ..Filter::default() };
+        let listing = store.list(&filter, None, SESSIONS_MAX)?;
+        let mut gates = Vec::new();
+        for row in &listing.rows {
+            if let Some(loaded) = store.load(row.id)? {
+                gates.extend(entries(&loaded.session, |gate| gate.status == GateStatus::Open));
+            }
+        }
+        Ok(GateList { gates, truncated: listing.next.is_some() })
+    });
+    let mut list = list.await?;
+    list.gates.sort_by_key(|entry| entry.gate.opened_at);
+    Ok(Json(list))
+}
+
+/// Those that wait, and the newest that are settled.
+pub(super) async fn of_session(State(app): Shared, target: Target) -> Result<Json<GateList>, Problem> {
+    let session = load(&app, target.0).await?.session;
+    Ok(Json(GateList { gates: entries(&session, |_| true), truncated: false }))
+}
+
+pub(super) async fn answer(
+    State(app): Shared,
+    target: Target,
+    Path((_, gate)): Path<(String, String)>,
+    change: Change<GateAnswer>,
+) -> Result<Response, Problem> {
+    let gate: GateId = gate.parse().map_err(|error| {
+        Problem::bad_request(
+            "gate_id_bad",
+            format!("`{gate}` is not a gate's id: {error}"),
+            "list the gates that wait with `lanyard gates`",
+        )
+    })?;
+    let GateAnswer { option, message } = change.body.clone();
+    let command = Command::AnswerGate { gate, option, message };
+    command_on(&app, target, change, command, StatusCode::OK).await
+}
+
+fn entries(session: &Session, wanted: impl Fn(&Gate) -> bool) -> Vec<GateEntry> {
+    let gates = session.gates.iter().filter(|gate| wanted(gate)).cloned();
+    gates.map(|gate| GateEntry { session: session.id, agent: session.hands.agent.clone(), gate }).collect()
+}

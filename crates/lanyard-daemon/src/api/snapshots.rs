@@ -1,0 +1,339 @@
+//! Snapshots of a session's workspace: which there are, what differs, going back. All git work is done aside.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use lanyard_core::session::{
+    ContextEvent, Envelope, Event, Refusal, Session, Signal, SnapshotReason, StateName,
+};
+use lanyard_core::{Actor, Cause, Outcome, SessionId, Timestamp};
+use lanyard_store::{Filter, StoreError};
+use serde::Deserialize;
+
+use crate::api::App;
+use crate::api::context::{Change, Target, load, missing, on_disk, query};
+use crate::api::problem::Problem;
+use crate::api::types::{
+    ChangedFile, FileChange, NewRollback, Reason, Restored, RolledBack, SnapshotEntry, SnapshotList,
+    WorkspaceDiff,
+};
+use crate::engine::{Ask, AskError, Key, Request, Store};
+use crate::snapshot::{self, DiffStatus, DiffTo, Snapshot, SnapshotError};
+
+type Shared = State<Arc<App>>;
+
+/// Events of a log that are looked through for when and why snapshots were taken: the newest.
+const SCANNED_MAX: u64 = 200_000;
+const SCAN_PAGE: usize = 1_000;
+/// Characters of a commit that stand for all of it.
+const PREFIX_MIN: usize = 7;
+/// Sessions that are looked at to see whether somebody else works in the workspace.
+const NEIGHBOURS_MAX: usize = 2;
+
+pub(super) async fn list(State(app): Shared, target: Target) -> Result<Json<SnapshotList>, Problem> {
+    let session = load(&app, target.0).await?.session;
+    let taken = known(&session).await?;
+    let told = on_disk(&app, move |store| told(store, session.id, session.seq)).await?;
+    let entry = |snapshot: Snapshot| {
+        let (at, reason) = told.get(&snapshot.name).copied().unzip();
+        SnapshotEntry {
+            name: snapshot.name,
+            commit: snapshot.commit,
+            at,
+            reason,
+            head: snapshot.head,
+            files_changed: snapshot.files_changed,
+            notes: snapshot.notes,
+        }
+    };
+    Ok(Json(SnapshotList { snapshots: taken.into_iter().map(entry).collect() }))
+}
+
+/// When and why each was taken, from the log.
+fn told(
+    store: &dyn Store,
+    session: SessionId,
+    head: u64,
+) -> Result<HashMap<String, (Timestamp, SnapshotReason)>, StoreError> {
+    let mut told = HashMap::new();
+    let mut after = head.saturating_sub(SCANNED_MAX);
+    loop {
+        let page = store.events(session, after, SCAN_PAGE)?;
+        let Some(last) = page.events.last() else { return Ok(told) };
+        after = last.seq;
+        for body in page.events.iter().filter_map(|event| event.body.as_ref().ok()) {
+            // Most events are something else, and reading them all would take long.
+            if memchr::memmem::find(body, b"context.snapshot").is_none() {
+                continue;
+            }
+            let Ok(envelope) = serde_json::from_slice::<Envelope>(body) else { continue };
+            if let Event::Context(ContextEvent::Snapshot { name, reason, .. }) = envelope.event {
+                told.insert(name, (envelope.at, reason));
+            }
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct DiffQuery {
+    from: Option<String>,
+    to: Option<String>,
+}
+
+pub(super) async fn diff(
+    State(app): Shared,
+    target: Target,
+    uri: Uri,
+) -> Result<Json<WorkspaceDiff>, Problem> {
+    let query: DiffQuery = query(&uri)?;
+    let session = load(&app, target.0).await?.session;
+    let taken = known(&session).await?;
+    let from = match &query.from {
+        Some(named) => find(&taken, named)?,
+        None => taken.last().cloned().ok_or_else(none)?,
+    };
+    let to = query.to.map(|named| find(&taken, &named)).transpose()?;
+    let workspace = workspace_of(&session)?;
+    let (old, new) = (from.commit.clone(), to.as_ref().map(|to| to.commit.clone()));
+    let diff = aside(move || {
+        snapshot::diff(&workspace, &old, new.as_deref().map_or(DiffTo::Worktree, DiffTo::Commit))
+    });
+    let diff = diff.await??;
+    let file = |file: snapshot::DiffFile| ChangedFile {
+        path: file.path,
+        old_path: file.old_path,
+        change: match file.status {
+            DiffStatus::Added => FileChange::Added,
+            DiffStatus::Modified => FileChange::Modified,
+            DiffStatus::Deleted => FileChange::Deleted,
+            DiffStatus::Renamed => FileChange::Renamed,
+            DiffStatus::TypeChanged => FileChange::TypeChanged,
+        },
+        added: file.added,
+        removed: file.removed,
+        binary: file.binary,
+    };
+    Ok(Json(WorkspaceDiff {
+        from: from.name,
+        to: to.map(|to| to.name),
+        files: diff.files.into_iter().map(file).collect(),
+        text: diff.text,
+        truncated: diff.truncated,
+    }))
+}
+
+/// Marks a session for as long as its workspace is being taken back.
+struct Rolling<'a> {
+    app: &'a App,
+    session: SessionId,
+}
+
+impl<'a> Rolling<'a> {
+    fn begin(app: &'a App, session: SessionId) -> Result<Self, Problem> {
+        let mut rolling = app.rollbacks.lock().unwrap_or_else(PoisonError::into_inner);
+        if rolling.insert(session) { Ok(Self { app, session }) } else { Err(Problem::rolling_back()) }
+    }
+}
+
+impl Drop for Rolling<'_> {
+    fn drop(&mut self) {
+        self.app.rollbacks.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.session);
+    }
+}
+
+/// Carried to its end even if nobody waits for it any more: half of a workspace would be neither old nor new.
+pub(super) async fn rollback(
+    State(app): Shared,
+    target: Target,
+    change: Change<NewRollback>,
+) -> Result<Response, Problem> {
+    let done = tokio::spawn(async move { take_back(&app, target.0, change).await }).await;
+    let done = done.map_err(|_| missing("end"))??;
+    Ok((StatusCode::OK, Json(done)).into_response())
+}
+
+async fn take_back(
+    app: &Arc<App>,
+    id: SessionId,
+    change: Change<NewRollback>,
+) -> Result<RolledBack, Problem> {
+    if let Some(outcome) = done_before(app, &change.keys).await? {
+        return Ok(RolledBack { outcome, restored: None });
+    }
+    let _rolling = Rolling::begin(app, id)?;
+    let session = load(app, id).await?.session;
+    at_rest(&session)?;
+    let workspace = workspace_of(&session)?;
+    undisturbed(app, &session).await?;
+    let to = find(&known(&session).await?, &change.body.to)?;
+    let (before, outcome) =
+        keep(app, &session, SnapshotReason::Rollback, "rollback", &change.actor, change.cause.clone())
+            .await?;
+    let before = before.map_err(Problem::from)?;
+    // A turn that began just before the mark was set.
+    if outcome.state == StateName::Executing {
+        at_rest(&load(app, id).await?.session)?;
+    }
+    let commit = to.commit.clone();
+    let restored = aside(move || snapshot::restore(&workspace, &commit)).await??;
+    // Nothing is told; the key is kept with its outcome.
+    let ask = Ask::Tell { session: id, signals: Vec::new() };
+    let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };
+    let outcome = Outcome { events: outcome.events, ..app.engine.ask(request).await?.outcome };
+    let restored = Restored {
+        to: to.name,
+        before: before.name,
+        changed: restored.changed,
+        added: restored.added,
+        removed: restored.removed,
+        notes: restored.notes,
+    };
+    Ok(RolledBack { outcome, restored: Some(restored) })
+}
+
+async fn done_before(app: &Arc<App>, keys: &[Key]) -> Result<Option<Outcome>, Problem> {
+    for key in keys.iter().copied() {
+        match on_disk(app, move |store| store.outcome(&key.key)).await? {
+            Some(kept) if kept.request != key.request => return Err(AskError::KeyConflict.into()),
+            Some(kept) => return Ok(Some(kept.outcome)),
+            None => {}
+        }
+    }
+    Ok(None)
+}
+
+fn at_rest(session: &Session) -> Result<(), Problem> {
+    match &session.turn {
+        Some(turn) => Err(AskError::Refused(Refusal::Busy { turn: turn.id }).into()),
+        None => Ok(()),
+    }
+}
+
+/// Another session that works in the same folder would have its files changed under its hands.
+async fn undisturbed(app: &Arc<App>, session: &Session) -> Result<(), Problem> {
+    let (workspace, id) = (session.workspace.clone(), session.id);
+    let filter = Filter { workspace, state: Some(StateName::Executing), ..Filter::default() };
+    let listing = on_disk(app, move |store| store.list(&filter, None, NEIGHBOURS_MAX)).await?;
+    match listing.rows.iter().find(|row| row.id != id) {
+        Some(other) => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "workspace_busy",
+            format!("session {} works in the same workspace", other.id),
+            "wait for its turn to end, or cancel it with `lanyard cancel`",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Besides the place in the log, keeps the workspace of a session that has one. Why it could not is a warning.
+pub(super) async fn checkpoint(
+    State(app): Shared,
+    target: Target,
+    change: Change<Reason>,
+) -> Result<Response, Problem> {
+    let (actor, cause) = (change.actor.clone(), change.cause.clone());
+    let command = lanyard_core::session::Command::Checkpoint;
+    let ask = Ask::Do { session: target.0, command };
+    let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };
+    let reply = app.engine.ask(request).await?;
+    let mut outcome = reply.outcome;
+    if reply.repeated {
+        return Ok(super::sessions::repeated(StatusCode::CREATED, outcome));
+    }
+    let session = load(&app, target.0).await?.session;
+    if workspace_of(&session).is_ok() {
+        match keep(&app, &session, SnapshotReason::Asked, "at", &actor, cause).await {
+            Ok((Ok(_), _)) => {}
+            Ok((Err(error), _)) => outcome.warnings.push(format!("the workspace was not kept: {error}")),
+            Err(_) => {
+                outcome.warnings.push("the snapshot of the workspace could not be written down".to_owned());
+            }
+        }
+    }
+    Ok((StatusCode::CREATED, Json(outcome)).into_response())
+}
+
+/// Takes a snapshot named after the session's position, and tells the log, also of why there is none.
+async fn keep(
+    app: &Arc<App>,
+    session: &Session,
+    reason: SnapshotReason,
+    word: &str,
+    actor: &Actor,
+    cause: Option<Cause>,
+) -> Result<(Result<Snapshot, SnapshotError>, Outcome), Problem> {
+    let (workspace, owner) = (workspace_of(session)?, session.id.to_string());
+    let name = format!("{word}-{}", session.seq);
+    let message = format!("Lanyard: {owner}, {name}");
+    let taken = aside(move || snapshot::take(&workspace, &owner, &name, &message)).await?;
+    let signal = match &taken {
+        Ok(taken) => Signal::SnapshotTaken {
+            name: taken.name.clone(),
+            commit: taken.commit.clone(),
+            reason,
+            files_changed: taken.files_changed,
+        },
+        Err(error) => Signal::SnapshotSkipped { code: error.code().to_owned(), why: error.to_string() },
+    };
+    let ask = Ask::Tell { session: session.id, signals: vec![signal] };
+    let request = Request { ask, actor: actor.clone(), cause, keys: Vec::new() };
+    Ok((taken, app.engine.ask(request).await?.outcome))
+}
+
+/// The session's snapshots, oldest first.
+async fn known(session: &Session) -> Result<Vec<Snapshot>, Problem> {
+    let (workspace, owner) = (workspace_of(session)?, session.id.to_string());
+    Ok(aside(move || snapshot::list(&workspace, &owner)).await??)
+}
+
+/// By name, or by the beginning of the commit where that is enough.
+fn find(taken: &[Snapshot], named: &str) -> Result<Snapshot, Problem> {
+    if taken.is_empty() {
+        return Err(none());
+    }
+    if let Some(snapshot) = taken.iter().find(|snapshot| snapshot.name == named) {
+        return Ok(snapshot.clone());
+    }
+    let mut begins = taken.iter().filter(|snapshot| snapshot.commit.starts_with(named));
+    match (begins.next(), begins.next()) {
+        (Some(only), None) if named.len() >= PREFIX_MIN => Ok(only.clone()),
+        _ => Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "snapshot_not_found",
+            format!("the session has no snapshot `{named}`"),
+            "list them with `lanyard checkpoints`",
+        )),
+    }
+}
+
+fn none() -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "snapshot_not_found",
+        "the session has no snapshots",
+        "take one with `lanyard checkpoint`",
+    )
+}
+
+/// A workspace may be just a name: then there is no folder to look at.
+fn workspace_of(session: &Session) -> Result<PathBuf, Problem> {
+    let path = session.workspace.as_ref().map(PathBuf::from);
+    path.filter(|path| path.is_absolute()).ok_or_else(|| {
+        Problem::new(
+            StatusCode::CONFLICT,
+            "workspace_missing",
+            "the session's workspace is no folder",
+            "make a session with `lanyard run`, or with `lanyard new --workspace .`",
+        )
+    })
+}
+
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| missing("git"))
+}

@@ -1,0 +1,90 @@
+//! Agents, their questions, and going on with them.
+
+use lanyard_core::SessionId;
+use lanyard_core::session::{AgentInfo, Capabilities, Gate, ResumeWay};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::agents::settings::DriverKind;
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AgentList {
+    pub agents: Vec<AgentEntry>,
+    /// The agent of whoever names none.
+    pub default: String,
+}
+
+/// An agent that is configured, or installed and known.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AgentEntry {
+    pub name: String,
+    /// Sessions can be run with it. Otherwise it is only installed, and this is how Lanyard would run it.
+    pub configured: bool,
+    pub driver: DriverKind,
+    pub command: Vec<String>,
+    /// Where its program is; null when it is not there.
+    pub found: Option<String>,
+    /// What it says to `--version`, when that was asked for and it answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// What came of its last check since the daemon started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<AgentCheck>,
+}
+
+/// What came of starting an agent and greeting it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AgentCheck {
+    pub name: String,
+    /// Whether it can be worked with.
+    pub works: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub info: Option<AgentInfo>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Capabilities>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<AgentProblem>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AgentProblem {
+    /// Stable: clients branch on this.
+    pub code: String,
+    /// What happened.
+    pub what: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct GateList {
+    pub gates: Vec<GateEntry>,
+    /// More sessions are at work than one answer can look at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+}
+
+/// A gate and whose it is.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct GateEntry {
+    pub session: SessionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(flatten)]
+    pub gate: Gate,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GateAnswer {
+    /// The id of one of the gate's options, or `allow`, `always`, `deny`, `never`.
+    pub option: String,
+    /// Words for the agent, where it takes them.
+    #[serde(default)]
+    pub message: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewResume {
+    /// What may be tried, in this order, when the process is gone; what the agent's settings say when left out.
+    pub ways: Vec<ResumeWay>,
+}

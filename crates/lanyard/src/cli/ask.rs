@@ -1,0 +1,68 @@
+//! Asking whoever sits at the terminal.
+
+use std::io::{BufRead, IsTerminal};
+
+use tokio::sync::mpsc;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Lines that may wait to be read.
+const LINES_MAX: usize = 16;
+
+/// Whether somebody is there to be asked.
+pub(super) fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Asks a question that is answered with yes or no; anything but a yes is a no.
+pub(super) fn agreed(context: &Context, question: &str) -> Result<bool, Failure> {
+    context.out.question(&format!("{question} [y/N] "));
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).map_err(|error| {
+        Failure::local("terminal", format!("cannot ask: {error}"), "say --yes if you are sure")
+    })?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Lines somebody types while other things happen.
+pub(super) struct Keyboard(Option<mpsc::Receiver<String>>);
+
+impl Keyboard {
+    /// Nobody's, when there is no terminal.
+    pub(super) fn open() -> Self {
+        if !can_ask() {
+            return Self(None);
+        }
+        let (sender, lines) = mpsc::channel(LINES_MAX);
+        // A thread of its own, since reading a terminal cannot be given up. It ends with the process.
+        std::thread::spawn(move || {
+            for line in std::io::stdin().lock().lines() {
+                let Ok(line) = line else { return };
+                if sender.blocking_send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self(Some(lines))
+    }
+
+    pub(super) fn nobody() -> Self {
+        Self(None)
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The next line; never, when nobody is there.
+    pub(super) async fn line(&mut self) -> String {
+        if let Some(lines) = &mut self.0
+            && let Some(line) = lines.recv().await
+        {
+            return line;
+        }
+        self.0 = None;
+        std::future::pending().await
+    }
+}

@@ -1,0 +1,119 @@
+//! `lanyard run`: a session and its first turn, watched to its end.
+
+use std::path::PathBuf;
+
+use lanyard_core::Outcome;
+use lanyard_core::session::NewSession;
+use lanyard_daemon::api::types::{AgentList, NewTurn};
+
+use super::target::text_or_stdin;
+use super::watch::{EXIT_CODES, Watched, watch};
+use crate::client::{Client, Route};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::text::{fit, one_line};
+
+/// Columns of the title a session gets from its prompt.
+const TITLE_COLUMNS: usize = 72;
+
+const ABOUT: &str = "\
+The agent's words go to stdout; what it does, asks and costs to stderr. Its questions are asked
+here, or answered from anywhere with `lanyard answer`. Ctrl-C asks whether to detach, cancel or
+stop; the agent works on when you leave, and outlives the daemon too.
+
+Examples:
+  lanyard run \"fix the failing login test\"
+  lanyard run --agent opencode --cwd ~/src/web --detach \"update the dependencies\"
+  lanyard run --agent demo - < task.md > answer.txt
+
+";
+
+/// Give an agent something to do, and watch it
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("{ABOUT}{EXIT_CODES}"))]
+pub(super) struct Run {
+    /// What the agent is told; `-` reads it from stdin
+    prompt: String,
+    /// The agent, as `lanyard agents` lists them [default: the config's, or the only one]
+    #[arg(long)]
+    agent: Option<String>,
+    /// The folder it works in [default: this one]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// What people see the session under [default: the prompt's first line]
+    #[arg(long)]
+    title: Option<String>,
+    /// The session that delegates to it: id or alias
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+    /// Do not wait: print the session's id
+    #[arg(long, short)]
+    detach: bool,
+}
+
+impl Run {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let prompt = text_or_stdin(self.prompt)?;
+        let workspace = folder(self.cwd)?;
+        let mut client = context.client().await?;
+        let agent = choose(&mut client, self.agent).await?;
+        let first = prompt.lines().map(one_line).find(|line| !line.is_empty()).unwrap_or_default();
+        let title = self.title.unwrap_or_else(|| fit(&first, TITLE_COLUMNS));
+        let new = NewSession {
+            title: Some(title).filter(|title| !title.is_empty()),
+            agent: Some(agent.clone()),
+            source: Some("cli".to_owned()),
+            workspace: Some(workspace),
+            parent: self.parent,
+            ..NewSession::default()
+        };
+        let made: Outcome = client.post_part("session", &Route::to(&["sessions"]), &new).await?;
+        let id = made.session.to_string();
+        let turn = NewTurn { prompt, client_turn_id: None };
+        let route = Route::to(&["sessions", &id, "turns"]);
+        let started: Outcome = client.post_part("turn", &route, &turn).await?;
+        if self.detach {
+            return context.out.receipt(&started, Some(&id), &format!("{agent} works on it"));
+        }
+        drop(client);
+        context.out.note(&format!("session {id}"));
+        let Some(turn) = started.turn else { return Ok(()) };
+        watch(context, Watched { session: made.session, turn, after: made.seq }).await
+    }
+}
+
+/// The daemon works in another folder, so it needs the whole path.
+fn folder(cwd: Option<PathBuf>) -> Result<String, Failure> {
+    let path = cwd.unwrap_or_else(|| PathBuf::from("."));
+    let whole = std::fs::canonicalize(&path).and_then(|whole| {
+        if whole.is_dir() { Ok(whole) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
+    });
+    let whole = whole.map_err(|error| {
+        let title = format!("cannot work in {}: {error}", path.display());
+        Failure::usage(title, "name a folder that exists with --cwd")
+    })?;
+    whole.into_os_string().into_string().map_err(|path| {
+        let title = format!("the folder's name is not UTF-8: {}", PathBuf::from(path).display());
+        Failure::usage(title, "work in a folder whose name is")
+    })
+}
+
+/// An agent the daemon does not run would be waited for without end.
+async fn choose(client: &mut Client<'_>, asked: Option<String>) -> Result<String, Failure> {
+    let list: AgentList = client.get(&Route::to(&["agents"])).await?;
+    let name = asked.unwrap_or(list.default);
+    match list.agents.iter().find(|agent| agent.name == name) {
+        Some(agent) if agent.configured => Ok(name),
+        Some(_) => Err(Failure::local(
+            "agent_not_configured",
+            format!("`{name}` is installed, but not in the config"),
+            "add it to the file `lanyard init` writes, and start the daemon again",
+        )),
+        None => {
+            let configured = list.agents.iter().filter(|agent| agent.configured);
+            let names: Vec<&str> = configured.map(|agent| agent.name.as_str()).collect();
+            let title = format!("there is no agent `{name}`; there is {}", names.join(", "));
+            Err(Failure::local("agent_unknown", title, "list them with `lanyard agents`"))
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Watching a turn to its end, for `lanyard run`, `send` and `resume`. The agent's words go to stdout, everything else
+//! to stderr; the exit code is how the turn ended.
+
+mod show;
+
+use std::collections::VecDeque;
+
+use lanyard_core::session::{
+    ChangeEvent, ControlEvent, Ending, Envelope, Event, GateEvent, InterruptCause, Question, TranscriptEvent,
+    TurnEvent, TurnOutcome,
+};
+use lanyard_core::{GateId, Outcome, SessionId, Timestamp, TurnId};
+use lanyard_daemon::api::types::{GateAnswer, Reason};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::ask::Keyboard;
+use super::follow::Follower;
+use crate::client::Route;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::text::one_line;
+use crate::render::time::span;
+use show::Show;
+
+/// The part of the help that is the same for all commands that watch.
+pub(super) const EXIT_CODES: &str = "\
+Exit codes: 0 completed, 1 failed or refused, 2 not understood, 3 cancelled (or no daemon that
+answers), 4 interrupted otherwise (crash, timeout, limit), 5 stopped, 130 left with Ctrl-C";
+
+/// Subagents whose logs are followed beside the session's own.
+const CHILDREN_MAX: usize = 32;
+/// Events of subagents that may wait to be shown.
+const CHILD_EVENTS_MAX: usize = 256;
+
+const LEFT: u8 = 130;
+const CANCELLED: u8 = 3;
+const CUT_SHORT: u8 = 4;
+const STOPPED: u8 = 5;
+
+/// The turn to watch: from its session's log after a position.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Watched {
+    pub(super) session: SessionId,
+    pub(super) turn: TurnId,
+    pub(super) after: u64,
+}
+
+/// Shows a turn until it ends. Anything but a turn that was completed is a failure with its exit code.
+pub(super) async fn watch(context: &Context, watched: Watched) -> Result<(), Failure> {
+    let unheard = |error| Failure::local("signals", format!("cannot listen for Ctrl-C: {error}"), "");
+    let mut interrupts = signal(SignalKind::interrupt()).map_err(unheard)?;
+    let id = watched.session.to_string();
+    let mut follower = Follower::after(context, &id, watched.after);
+    let (sender, mut children) = mpsc::channel(CHILD_EVENTS_MAX);
+    let keyboard = if context.out.is_json() { Keyboard::nobody() } else { Keyboard::open() };
+    let mut watch = Watch {
+        context,
+        watched,
+        show: Show::new(context),
+        keyboard,
+        asking: Asking::Nothing,
+        gates: VecDeque::new(),
+        followed: Vec::new(),
+        sender,
+        stopping: false,
+        began: None,
+        tokens: (0, 0),
+        verdict: None,
+        asked: 0,
+    };
+    loop {
+        let done = tokio::select! {
+            event = follower.next() => watch.event(&event?)?,
+            Some((child, event)) = children.recv() => watch.child_event(child, &event)?,
+            line = watch.keyboard.line() => watch.line(line.trim()).await?,
+            _ = interrupts.recv() => watch.interrupted()?,
+        };
+        if done {
+            return watch.end();
+        }
+        watch.ask_next();
+    }
+}
+
+struct Watch<'a> {
+    context: &'a Context,
+    watched: Watched,
+    show: Show<'a>,
+    keyboard: Keyboard,
+    asking: Asking,
+    /// Questions that wait, of the session and its subagents.
+    gates: VecDeque<(SessionId, GateId, Box<Question>)>,
+    followed: Vec<(SessionId, tokio::task::JoinHandle<()>)>,
+    sender: mpsc::Sender<(SessionId, String)>,
+    /// A stop is pending: the end of the session is waited for, not only that of the turn.
+    stopping: bool,
+    began: Option<Timestamp>,
+    tokens: (u64, u64),
+    verdict: Option<Verdict>,
+    /// Orders given from here, to tell their keys apart.
+    asked: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    Nothing,
+    Gate(SessionId, GateId),
+    Leave,
+}
+
+/// How the turn ended: an exit code and a sentence.
+type Verdict = (u8, String);
+
+impl Watch<'_> {
+    /// Shows an event of the session. True when there is nothing more to wait for.
+    fn event(&mut self, text: &str) -> Result<bool, Failure> {
+        if self.context.out.is_json() {
+            self.context.out.data(text)?;
+        }
+        let Ok(envelope) = serde_json::from_str::<Envelope>(text) else {
+            self.context.out.warn("an event came that this version does not know");
+            return Ok(false);
+        };
+        self.show.tell(None, &envelope)?;
+        self.note_gate(&envelope);
+        self.count(&envelope.event);
+        let at = envelope.at;
+        match &envelope.event {
+            Event::Turn(event) => Ok(self.turn(event, at)),
+            Event::Control(ControlEvent::StopRequested { .. } | ControlEvent::StopRaised { .. }) => {
+                self.stopping = true;
+                Ok(false)
+            }
+            Event::Control(ControlEvent::StopWithdrawn { .. }) => {
+                self.stopping = false;
+                Ok(self.verdict.is_some())
+            }
+            Event::Change(event) => Ok(self.change(event)),
+            Event::Control(_) | Event::Context(_) | Event::Transcript(_) | Event::Run(_) | Event::Gate(_) => {
+                Ok(false)
+            }
+        }
+    }
+
+    fn count(&mut self, event: &Event) {
+        if let Event::Transcript(TranscriptEvent::UsageReported { input_tokens, output_tokens, .. }) = event {
+            self.tokens.0 = self.tokens.0.saturating_add(*input_tokens);
+            self.tokens.1 = self.tokens.1.saturating_add(*output_tokens);
+        }
+    }
+
+    fn turn(&mut self, event: &TurnEvent, at: Timestamp) -> bool {
+        let (turn, verdict) = match event {
+            TurnEvent::Started { turn, .. } => {
+                if *turn == self.watched.turn {
+                    self.began = Some(at);
+                }
+                return false;
+            }
+            TurnEvent::CancelRequested { .. } => return false,
+            TurnEvent::Finished { turn, outcome, reason } => (turn, finished(*outcome, reason.as_deref())),
+            TurnEvent::Interrupted { turn, cause, reason } => (turn, cut(*cause, reason.as_deref())),
+        };
+        if *turn != self.watched.turn {
+            return false;
+        }
+        let (code, mut sentence) = verdict;
+        if let Some(began) = self.began {
+            sentence = format!("{sentence} after {}", span(at.millis_since(began)));
+        }
+        self.verdict = Some((code, sentence));
+        !self.stopping
+    }
+
+    fn change(&mut self, event: &ChangeEvent) -> bool {
+        match event {
+            ChangeEvent::ChildLinked { child, agent } => {
+                self.follow_child(*child, agent.as_deref());
+                false
+            }
+            ChangeEvent::Ended { how, reason } => {
+                let reason = reason.as_deref().map(|reason| format!(": {}", one_line(reason)));
+                let reason = reason.unwrap_or_default();
+                self.verdict = Some(match how {
+                    Ending::Completed => (0, format!("the session was completed{reason}")),
+                    Ending::Failed => (1, format!("the session failed{reason}")),
+                    Ending::Stopped => (STOPPED, format!("the session was stopped{reason}")),
+                });
+                true
+            }
+            ChangeEvent::Deleted { .. } => {
+                self.verdict = Some((1, "the session was deleted".to_owned()));
+                true
+            }
+            ChangeEvent::Created(_)
+            | ChangeEvent::Linked { .. }
+            | ChangeEvent::ChildUnlinked { .. }
+            | ChangeEvent::Migrated { .. }
+            | ChangeEvent::AliasAdded { .. }
+            | ChangeEvent::Archived {}
+            | ChangeEvent::Unarchived {}
+            | ChangeEvent::Reset { .. }
+            | ChangeEvent::WentIdle { .. }
+            | ChangeEvent::WentStale { .. } => false,
+        }
+    }
+
+    /// A subagent has a log of its own; its questions are asked there, and somebody must see them.
+    fn follow_child(&mut self, child: SessionId, agent: Option<&str>) {
+        let known = self.followed.iter().any(|(held, _)| *held == child);
+        if known || self.followed.len() >= CHILDREN_MAX {
+            return;
+        }
+        self.show.name(child, agent);
+        let (context, sender) = (self.context.clone(), self.sender.clone());
+        let task = tokio::spawn(async move {
+            let mut follower = Follower::after(&context, &child.to_string(), 0).silently();
+            while let Ok(event) = follower.next().await {
+                if sender.send((child, event)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        self.followed.push((child, task));
+    }
+
+    fn child_event(&mut self, child: SessionId, text: &str) -> Result<bool, Failure> {
+        let Ok(envelope) = serde_json::from_str::<Envelope>(text) else { return Ok(false) };
+        self.show.tell(Some(child), &envelope)?;
+        self.note_gate(&envelope);
+        if let Event::Change(ChangeEvent::ChildLinked { child, agent }) = &envelope.event {
+            self.follow_child(*child, agent.as_deref());
+        }
+        Ok(false)
+    }
+
+    fn note_gate(&mut self, envelope: &Envelope) {
+        let Event::Gate(event) = &envelope.event else { return };
+        match event {
+            GateEvent::Opened { gate, question, .. } => {
+                self.gates.push_back((envelope.session, *gate, question.clone()));
+            }
+            GateEvent::Answered { gate, .. } | GateEvent::Withdrawn { gate, .. } => {
+                self.gates.retain(|(_, held, _)| held != gate);
+                if matches!(self.asking, Asking::Gate(_, held) if held == *gate) {
+                    self.asking = Asking::Nothing;
+                }
+            }
+        }
+    }
+
+    /// Asks the next question there is, if somebody is there and nothing else is being asked.
+    fn ask_next(&mut self) {
+        if self.asking != Asking::Nothing || !self.keyboard.is_there() {
+            return;
+        }
+        let Some((session, gate, question)) = self.gates.front() else { return };
+        self.asking = Asking::Gate(*session, *gate);
+        let others: Vec<String> = question
+            .options
+            .iter()
+            .map(|option| format!("{} ({})", option.id, one_line(&option.name)))
+            .collect();
+        let text = format!("a = allow, d = deny, or one of: {} > ", others.join(", "));
+        self.show.ask(&text);
+    }
+
+    async fn line(&mut self, line: &str) -> Result<bool, Failure> {
+        match std::mem::replace(&mut self.asking, Asking::Nothing) {
+            Asking::Nothing => {}
+            Asking::Gate(session, gate) => self.answer(session, gate, line).await,
+            Asking::Leave => match line {
+                "" | "d" | "detach" => return self.leave(),
+                "c" | "cancel" => self.order("cancel").await,
+                "s" | "stop" => self.order("stop").await,
+                _ => self.show.line("going on"),
+            },
+        }
+        Ok(false)
+    }
+
+    async fn answer(&mut self, session: SessionId, gate: GateId, line: &str) {
+        let option = match line {
+            "a" | "y" => "allow",
+            "d" | "n" => "deny",
+            // Asked again.
+            "" => return,
+            other => other,
+        };
+        let body = GateAnswer { option: option.to_owned(), message: None };
+        let route = Route::to(&["sessions", &session.to_string(), "gates", &gate.to_string()]);
+        self.post(&format!("answer.{gate}"), &route, &body).await;
+    }
+
+    async fn order(&mut self, verb: &str) {
+        let route = Route::to(&["sessions", &self.watched.session.to_string(), verb]);
+        let reason = Reason { reason: Some("asked for while watching".to_owned()) };
+        self.post(&format!("{verb}.{}", self.asked), &route, &reason).await;
+    }
+
+    /// What was not taken is told; watching goes on.
+    async fn post(&mut self, part: &str, route: &Route, body: &impl serde::Serialize) {
+        self.asked += 1;
+        let sent = async {
+            let mut client = self.context.client().await?;
+            client.post_part::<Outcome>(part, route, body).await
+        };
+        if let Err(Failure::Told { problem, .. }) = sent.await {
+            self.show.line(&format!("not taken: {} [{}]", one_line(&problem.title), problem.code));
+        }
+    }
+
+    fn interrupted(&mut self) -> Result<bool, Failure> {
+        if !self.keyboard.is_there() || self.asking == Asking::Leave {
+            return self.leave();
+        }
+        self.asking = Asking::Leave;
+        self.show.ask("detach (d), cancel the turn (c), stop the session (s), or go on (g)? [d] ");
+        Ok(false)
+    }
+
+    fn leave(&mut self) -> Result<bool, Failure> {
+        let id = self.watched.session;
+        self.show.line(&format!("it goes on without you; see it with `lanyard logs -f {id}`"));
+        Err(Failure::Ended(LEFT))
+    }
+
+    fn end(mut self) -> Result<(), Failure> {
+        for (_, task) in &self.followed {
+            task.abort();
+        }
+        let (code, mut sentence) = self.verdict.take().unwrap_or((0, String::new()));
+        if self.tokens != (0, 0) {
+            sentence = format!("{sentence}, tokens: {} in, {} out", self.tokens.0, self.tokens.1);
+        }
+        self.show.finish(&sentence)?;
+        if code == 0 { Ok(()) } else { Err(Failure::Ended(code)) }
+    }
+}
+
+fn finished(outcome: TurnOutcome, reason: Option<&str>) -> Verdict {
+    let reason = reason.map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
+    match outcome {
+        TurnOutcome::Completed => (0, format!("completed{reason}")),
+        TurnOutcome::Failed => (1, format!("failed{reason}")),
+        TurnOutcome::Refused => (1, format!("refused by the agent{reason}")),
+    }
+}
+
+fn cut(cause: InterruptCause, reason: Option<&str>) -> Verdict {
+    let reason = reason.map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
+    match cause {
+        InterruptCause::User => (CANCELLED, format!("cancelled{reason}")),
+        InterruptCause::Crash
+        | InterruptCause::Timeout
+        | InterruptCause::HostLost
+        | InterruptCause::Limit => (CUT_SHORT, format!("interrupted by {}{reason}", cause.as_str())),
+    }
+}

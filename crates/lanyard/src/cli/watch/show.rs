@@ -1,0 +1,130 @@
+//! Putting a turn on the two streams so that they read well on one terminal: a line about what happens begins on a
+//! fresh line, and the agent's words are never broken but there.
+
+use std::collections::HashMap;
+use std::io::IsTerminal;
+
+use lanyard_core::SessionId;
+use lanyard_core::session::Envelope;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::text::{harmless, one_line};
+use crate::render::turn::{Narrator, Piece};
+
+pub(super) struct Show<'a> {
+    context: &'a Context,
+    narrator: Narrator,
+    children: HashMap<SessionId, (String, Narrator)>,
+    tail: Tail,
+    on_terminal: bool,
+    dims: bool,
+}
+
+/// What the last line on the terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    Done,
+    /// Words of the agent that may go on.
+    Words,
+    /// A question; somebody is to type behind it.
+    Question,
+}
+
+impl<'a> Show<'a> {
+    pub(super) fn new(context: &'a Context) -> Self {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self {
+            context,
+            narrator: Narrator::default(),
+            children: HashMap::new(),
+            tail: Tail::Done,
+            on_terminal: std::io::stdout().is_terminal(),
+            dims: std::io::stderr().is_terminal() && !plain,
+        }
+    }
+
+    /// What a subagent's lines begin with.
+    pub(super) fn name(&mut self, child: SessionId, agent: Option<&str>) {
+        let name = agent.map_or_else(|| child.to_string(), one_line);
+        self.children.insert(child, (name, Narrator::default()));
+    }
+
+    /// Shows an event of the session, or of one of its subagents.
+    pub(super) fn tell(&mut self, child: Option<SessionId>, envelope: &Envelope) -> Result<(), Failure> {
+        if self.context.out.is_json() {
+            return Ok(());
+        }
+        let Some(child) = child else {
+            let pieces = self.narrator.tell(envelope);
+            return self.pieces(pieces);
+        };
+        let Some((name, narrator)) = self.children.get_mut(&child) else { return Ok(()) };
+        let (name, pieces) = (name.clone(), narrator.tell(envelope));
+        for piece in pieces {
+            // Its words are for the agent that sent it; `lanyard logs` shows them.
+            if let Piece::Line(line) = piece {
+                self.line(&format!("{name}: {line}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn pieces(&mut self, pieces: Vec<Piece>) -> Result<(), Failure> {
+        for piece in pieces {
+            match piece {
+                Piece::Words(text) => self.words(&text)?,
+                Piece::Line(line) => self.line(&line),
+                Piece::Thought(text) => {
+                    for line in text.lines().map(one_line).filter(|line| !line.is_empty()) {
+                        let line = format!("~ {line}");
+                        self.line(&if self.dims { format!("\u{1b}[2m{line}\u{1b}[0m") } else { line });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn words(&mut self, text: &str) -> Result<(), Failure> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        if self.tail == Tail::Question {
+            self.fresh();
+        }
+        self.tail = if text.ends_with('\n') { Tail::Done } else { Tail::Words };
+        if self.on_terminal { self.context.out.words(&harmless(text)) } else { self.context.out.words(text) }
+    }
+
+    pub(super) fn line(&mut self, line: &str) {
+        self.fresh();
+        self.context.out.note(line);
+    }
+
+    pub(super) fn ask(&mut self, question: &str) {
+        self.fresh();
+        self.context.out.question(question);
+        self.tail = Tail::Question;
+    }
+
+    /// Ends the line that is open on either stream.
+    fn fresh(&mut self) {
+        match std::mem::replace(&mut self.tail, Tail::Done) {
+            Tail::Done => {}
+            // Who reads the words and is gone is noticed with the next of them.
+            Tail::Words => drop(self.context.out.words("\n")),
+            Tail::Question => self.context.out.question("\n"),
+        }
+    }
+
+    pub(super) fn finish(&mut self, sentence: &str) -> Result<(), Failure> {
+        if self.context.out.is_json() {
+            return Ok(());
+        }
+        let open = self.narrator.open_calls();
+        self.pieces(open)?;
+        self.line(sentence);
+        Ok(())
+    }
+}

@@ -1,0 +1,9 @@
+//! Agents as their operators meet them: which there are, whether one works, a turn watched, a question answered, the
+//! way back to an agent and to a workspace. The agent is `lanyard scripted-agent`, a real process.
+
+mod checks;
+mod gates;
+mod resuming;
+mod stage;
+mod turns;
+mod workspace;

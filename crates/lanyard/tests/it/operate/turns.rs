@@ -1,0 +1,140 @@
+//! `lanyard run` and `lanyard send`: what is shown where, and the exit codes.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::stage::{Stage, text};
+use crate::support::binary;
+
+#[test]
+fn a_turn_is_shown_as_it_happens_and_its_words_are_data() {
+    let stage = Stage::new();
+    let script = "/think let me see\n/plan look | sum up\n/tool search {\"pattern\": \"README\"}\n\
+                  /tool-fail build it broke\n/edit new.txt one\n/say! first words\n/say! and more\n/usage 12 3";
+    let output = stage.run(&[script]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "first wordsand more\n");
+    let told = text(&output.stderr);
+    for line in [
+        "starting scripted\n",
+        "~ let me see\n",
+        "plan: 0 of 2 steps done, now: look\n",
+        "tool search README: ok\n",
+        "it broke\n",
+        "new.txt +1 -0\n",
+        "completed after ",
+        "tokens: 12 in, 3 out\n",
+    ] {
+        assert!(told.contains(line), "{line:?} is missing in\n{told}");
+    }
+    let session = told.lines().find_map(|line| line.strip_prefix("session ")).unwrap().to_owned();
+    let shown = stage.get(&format!("/sessions/{session}"));
+    assert_eq!(shown["workspace"], stage.workspace().display().to_string());
+    assert_eq!((&shown["agent"], &shown["title"]), (&json!("scripted"), &json!("/think let me see")));
+
+    let output = stage.lanyard(&["send", &session, "/say! again"]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "again\n".to_owned()));
+    assert!(!text(&output.stderr).contains("starting"), "the same process goes on");
+    let card = text(&stage.lanyard(&["show", &session]).stdout);
+    assert!(card.contains("run          1 ready, "), "{card}");
+}
+
+#[test]
+fn with_json_the_events_are_printed_and_nothing_else() {
+    let stage = Stage::new();
+    let output = stage.run(&["--json", "--quiet", "/say hello"]);
+    let kinds: Vec<String> = text(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(kinds.first().map(String::as_str), Some("turn.started"), "{kinds:?}");
+    assert_eq!(kinds.iter().filter(|kind| *kind == "turn.finished").count(), 1, "{kinds:?}");
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn the_exit_code_tells_how_a_turn_ended() {
+    let stage = Stage::new();
+    for (script, code, sentence) in [
+        ("/stop refusal", 1, "refused by the agent"),
+        ("/error -32000 out of order", 1, "failed: out of order"),
+        ("/die", 4, "interrupted by crash"),
+        ("/stop max_tokens", 4, "interrupted by limit"),
+    ] {
+        let output = stage.run(&[script]);
+        assert_eq!(output.status.code(), Some(code), "{script}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(sentence), "{script}: {}", text(&output.stderr));
+    }
+    for (verb, code) in [("cancel", 3), ("stop", 5)] {
+        let (session, output) = stage.watched("/say! at it\n/wait 60000", |session| {
+            assert!(stage.lanyard(&[verb, session]).status.success());
+        });
+        assert_eq!(output.status.code(), Some(code), "{verb} of {session}: {}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "at it\n");
+    }
+    let missing = stage.run(&["--cwd", "/no/such/folder", "x"]);
+    assert_eq!(missing.status.code(), Some(2));
+}
+
+/// Without a terminal nobody can be asked: the turn is left running.
+#[test]
+fn ctrl_c_leaves_a_turn_running_and_says_how_to_come_back() {
+    let stage = Stage::new();
+    let (session, output) = stage.watched("/say! at it\n/wait-file go", |_| {});
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains(&format!("lanyard logs -f {session}")), "{}", text(&output.stderr));
+    assert_eq!(stage.get(&format!("/sessions/{session}"))["state"], "executing");
+    std::fs::write(stage.workspace().join("go"), "").unwrap();
+    assert_eq!(stage.until_at_rest(&session)["state"], "between_turn");
+}
+
+/// One key for a command that makes two changes: run again, nothing is done twice.
+#[test]
+fn a_key_makes_a_run_repeatable() {
+    let stage = Stage::new();
+    let first = stage.run(&["--key", "k1", "--detach", "/say once"]);
+    let again = stage.run(&["--key", "k1", "--detach", "/say once"]);
+    assert_eq!(text(&first.stdout), text(&again.stdout));
+    assert_eq!(stage.get("/sessions")["sessions"].as_array().unwrap().len(), 1);
+    stage.until_at_rest(text(&first.stdout).trim());
+}
+
+impl Stage {
+    /// `lanyard run` as a process of its own; once the agent has spoken, `then`. Sent SIGINT when that did not end it.
+    fn watched(&self, script: &str, then: impl FnOnce(&str)) -> (String, std::process::Output) {
+        let mut child = Command::new(binary())
+            .args(["run", "--cwd"])
+            .arg(self.workspace())
+            .arg(script)
+            .env("LANYARD_DATA_DIR", self.daemon.home())
+            .env("LANYARD_CONFIG", self.daemon.config())
+            .env("LANYARD_NO_START", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut first = String::new();
+        stderr.read_line(&mut first).unwrap();
+        let session = first.trim().strip_prefix("session ").unwrap().to_owned();
+        self.until(&session, |shown| {
+            let id = shown["id"].as_str().unwrap();
+            self.daemon.log_after(id, 0).iter().any(|event| event["type"] == "message")
+        });
+        then(&session);
+        if self.get(&format!("/sessions/{session}"))["active_turn"]["cancel_requested"] == false
+            && self.get(&format!("/sessions/{session}"))["stop"].is_null()
+        {
+            let pid = rustix::process::Pid::from_child(&child);
+            rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        }
+        let mut told = first;
+        std::io::Read::read_to_string(&mut stderr, &mut told).unwrap();
+        let mut output = child.wait_with_output().unwrap();
+        output.stderr = told.into_bytes();
+        (session, output)
+    }
+}
