@@ -4,6 +4,7 @@
 //! carries it out and tells the engine what came of it. Agents run under shims of their own and outlive all of this.
 
 mod acp;
+mod again;
 mod calls;
 mod check;
 mod codex;
@@ -63,6 +64,14 @@ impl Wishes {
     pub(crate) fn drives(&self, session: &Session) -> bool {
         let named = session.hands.agent.as_ref().is_some_and(|agent| self.names.contains(agent));
         named || session.run.as_ref().is_some_and(lanyard_core::session::Run::is_live)
+    }
+
+    /// Asks the session's agent to compact its context. Nothing when no agent is there to be asked.
+    pub(crate) async fn compact(&self, session: SessionId, key: String) -> Option<bool> {
+        let (answer, mut answers) = mpsc::channel(1);
+        let wish = Wish { session, order: Order::Compact { key, answer }, ways: None };
+        self.sender.try_send(wish).ok()?;
+        answers.recv().await
     }
 
     /// False when too many wishes wait.

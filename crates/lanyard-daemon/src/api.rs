@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex};
 use lanyard_core::{Rules, SessionId, Timestamp};
 use tokio::sync::Notify;
 
+use crate::agents::Wishes;
 use crate::agents::roster::Roster;
 use crate::auth::Tokens;
 use crate::clock::Clock;
@@ -34,6 +35,8 @@ pub use routes::{Route, router, table};
 pub struct App {
     pub engine: Engine,
     pub agents: Roster,
+    /// Where agents that run are asked for something.
+    pub wishes: Wishes,
     /// Sessions whose workspace is being taken back: no turn begins meanwhile.
     pub rollbacks: Mutex<HashSet<SessionId>>,
     pub store: Arc<dyn Store>,

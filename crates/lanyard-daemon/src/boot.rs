@@ -90,7 +90,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
     let parts = Parts {
-        wishes,
+        wishes: wishes.clone(),
         store: store.clone(),
         hub: hub.clone(),
         clock: clock.clone(),
@@ -108,6 +108,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let app = Arc::new(App {
         engine: engine.clone(),
         agents: roster,
+        wishes,
         rollbacks: Mutex::default(),
         store: store.clone(),
         hub: hub.clone(),

@@ -8,7 +8,7 @@ use lanyard_core::Rules;
 use lanyard_core::policy::{Limits, Staleness};
 use serde::Deserialize;
 
-use crate::agents::settings::{AgentSettings, DriverKind};
+use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
 
 /// The address the daemon listens on unless told otherwise: loopback only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7717";
@@ -27,6 +27,8 @@ pub struct Config {
     pub limits: Limits,
     /// The agents Lanyard runs, by name.
     pub agents: BTreeMap<String, AgentSettings>,
+    /// MCP servers offered to every agent, by name.
+    pub mcp: BTreeMap<String, McpSettings>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -75,6 +77,11 @@ impl Config {
         let command = vec![program.display().to_string(), "scripted-agent".to_owned()];
         let mut agents = BTreeMap::from([(DEMO.to_owned(), AgentSettings::of(DriverKind::Acp, command))]);
         agents.extend(self.agents.clone());
+        for agent in agents.values_mut() {
+            for (name, server) in &self.mcp {
+                agent.mcp.entry(name.clone()).or_insert_with(|| server.clone());
+            }
+        }
         agents
     }
 

@@ -9,6 +9,7 @@ mod ask;
 mod cancel;
 mod checkpoint;
 mod checkpoints;
+mod compact;
 mod complete;
 mod completions;
 mod diff;
@@ -122,6 +123,7 @@ enum Steer {
     Guide(guide::Guide),
     Cancel(cancel::Cancel),
     Stop(stop::Stop),
+    Compact(compact::Compact),
     Complete(complete::Complete),
     Fail(fail::Fail),
 }
@@ -213,6 +215,7 @@ impl Steer {
             Self::Guide(guide) => guide.run(context).await,
             Self::Cancel(cancel) => cancel.run(context).await,
             Self::Stop(stop) => stop.run(context).await,
+            Self::Compact(compact) => compact.run(context).await,
             Self::Complete(complete) => complete.run(context).await,
             Self::Fail(fail) => fail.run(context).await,
         }

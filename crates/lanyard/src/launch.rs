@@ -149,6 +149,8 @@ fn spawn(context: &Context, listen: Option<SocketAddr>, log: &File) -> Result<Ch
         if let Some(listen) = listen {
             command.arg("--listen").arg(listen.to_string());
         }
+        // Started from inside an agent's run it is still nobody's child: what ends that run must not end it.
+        command.env(lanyard_daemon::runs::MARKER, "");
         // In its own folder it keeps no other one busy, such as a disk somebody wants to unmount.
         command.current_dir(&context.home.dir);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?).spawn()

@@ -66,7 +66,7 @@ impl Out {
         stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| unwritten(&error))
     }
 
-    /// A question to whoever sits at the terminal; the answer is typed behind it.
+    /// Text beside the data, as it is: a question with its answer typed behind it, or words that go on.
     #[expect(clippy::unused_self, reason = "who prints has an `Out`, so that one can see who does")]
     pub(crate) fn question(&self, text: &str) {
         let mut stderr = std::io::stderr();

@@ -146,6 +146,10 @@ fn turn_finished(
 }
 
 fn tool_called(session: &Session, call: &str, tool: &str, arguments: &serde_json::Value) -> Vec<Event> {
+    // Told again after a crash, or by an agent that repeats itself: it is the same call.
+    if session.open_calls.iter().any(|open| open == cut(call, NAME_CHARS_MAX).0) {
+        return Vec::new();
+    }
     let mut events = Vec::with_capacity(3);
     if wants_checkpoint(tool) {
         events.push(checkpoint(session, CheckpointReason::RiskyTool));

@@ -5,6 +5,8 @@
 //! is played back after a load is told from what is new, and a prompt that a late cancel swallowed is sent again.
 
 mod rpc;
+#[cfg(test)]
+mod tests;
 mod update;
 
 use std::collections::{BTreeSet, HashMap};

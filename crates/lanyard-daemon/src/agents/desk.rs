@@ -70,7 +70,8 @@ impl Desk {
             Order::Turn { turn, .. } => self.begin(session, Some(turn), ways),
             Order::Revive => self.begin(session, None, ways),
             Order::Cancel { .. } | Order::Stop { .. } | Order::End => self.nothing_runs(session).await,
-            Order::Answer { .. } | Order::Steer { .. } => {}
+            // Without a runner nobody answers, which says it all.
+            Order::Answer { .. } | Order::Steer { .. } | Order::Compact { .. } => {}
         }
     }
 
@@ -102,7 +103,10 @@ impl Desk {
     }
 
     async fn ended(&mut self, session: SessionId, left: Left) {
-        self.runners.remove(&session);
+        // Another may have taken its place already.
+        if self.runners.get(&session).is_some_and(mpsc::Sender::is_closed) {
+            self.runners.remove(&session);
+        }
         if let Some(ways) = left.again {
             let turn = self.shared.session(session).await.and_then(|held| held.turn).map(|turn| turn.id);
             self.begin(session, turn, Some(ways));
@@ -119,6 +123,6 @@ fn session_of(order: &Order) -> Option<SessionId> {
         | Order::Cancel { session, .. }
         | Order::Stop { session, .. }
         | Order::Answer { session, .. } => Some(*session),
-        Order::Steer { .. } | Order::End | Order::Revive => None,
+        Order::Steer { .. } | Order::Compact { .. } | Order::End | Order::Revive => None,
     }
 }

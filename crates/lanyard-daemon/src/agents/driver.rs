@@ -9,9 +9,7 @@
 use std::path::PathBuf;
 
 use lanyard_core::TurnId;
-use lanyard_core::session::{
-    AgentInfo, Capabilities, GateOption, OptionKind, PlanEntry, Question, TurnOutcome,
-};
+use lanyard_core::session::{AgentInfo, Capabilities, GateOption, PlanEntry, Question, TurnOutcome};
 use serde_json::Value;
 
 /// An agent's own protocol.
@@ -179,18 +177,6 @@ pub(crate) enum Answer {
     },
     /// Nobody will answer: the turn is being cancelled, or the question came at a wrong time.
     Void,
-}
-
-impl Answer {
-    /// Whether the agent may go on.
-    pub(crate) fn allows(&self) -> bool {
-        match self {
-            Self::Chosen { option, .. } => {
-                matches!(option.kind, OptionKind::AllowOnce | OptionKind::AllowAlways)
-            }
-            Self::Void => false,
-        }
-    }
 }
 
 /// Something an agent asks its client to do, confined to the workspace.

@@ -60,10 +60,8 @@ fn ruled(subject: &str, deny: &[String], ask: &[String], allow: &[String], defau
 /// What the question is about, in lower case: title, kind, and what would be done.
 fn subject(question: &Question) -> String {
     let kind = question.detail["kind"].as_str().unwrap_or_default();
-    let input = match &question.detail["rawInput"] {
-        serde_json::Value::Null => String::new(),
-        input => input.to_string(),
-    };
+    let input = &question.detail["rawInput"];
+    let input = if input.is_null() { String::new() } else { input.to_string() };
     format!("{}\n{kind}\n{input}", question.title).to_lowercase()
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Pen {
 struct Text {
     session: SessionId,
     kind: TextKind,
-    text: String,
+    words: String,
     to: u64,
 }
 
@@ -42,14 +42,14 @@ impl Pen {
             Some(held)
                 if held.session == session
                     && held.kind == kind
-                    && held.text.len() + text.len() <= TEXT_BYTES_MAX =>
+                    && held.words.len() + text.len() <= TEXT_BYTES_MAX =>
             {
-                held.text.push_str(text);
+                held.words.push_str(text);
                 held.to = to;
             }
             _ => {
                 self.lift();
-                self.text = Some(Text { session, kind, text: text.to_owned(), to });
+                self.text = Some(Text { session, kind, words: text.to_owned(), to });
             }
         }
     }
@@ -83,7 +83,7 @@ impl Pen {
 
     /// Ends the text that is being joined.
     fn lift(&mut self) {
-        let Some(Text { session, kind, text, to }) = self.text.take() else { return };
+        let Some(Text { session, kind, words: text, to }) = self.text.take() else { return };
         let signal = match kind {
             TextKind::Message => Signal::Said { role: Role::Agent, text },
             TextKind::User => Signal::Said { role: Role::User, text },

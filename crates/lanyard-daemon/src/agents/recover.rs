@@ -8,6 +8,7 @@ use lanyard_core::session::{InterruptCause, Receipt, RunEnd, RunPhase, Session, 
 use lanyard_core::{RunId, SessionId};
 use tokio::sync::mpsc;
 
+use crate::agents::again::auto_resume;
 use crate::agents::desk::Desk;
 use crate::agents::runner::{ORDERS_MAX, Runner, how_of, process_of};
 use crate::runs::{Adopted, Exit, How, Known, Link};
@@ -78,12 +79,11 @@ async fn recover_one(desk: &mut Desk, known: &Known) -> Option<SessionId> {
         }
         (Err(error), session, held) => {
             tracing::warn!(run = known.run, %error, "a run cannot be taken over; what is left of it is ended");
-            match (session, held) {
-                (Some(session), Some(held)) => sweep(desk, &session, held.id, known, false).await,
-                _ => {
-                    let _ = desk.shared.runs.sweep(&known.run, SWEEP_GRACE).await;
-                    let _ = desk.shared.runs.forget(&known.run);
-                }
+            if let (Some(session), Some(held)) = (session, held) {
+                sweep(desk, &session, held.id, known, false).await;
+            } else {
+                let _ = desk.shared.runs.sweep(&known.run, SWEEP_GRACE).await;
+                let _ = desk.shared.runs.forget(&known.run);
             }
             None
         }
@@ -133,6 +133,12 @@ async fn sweep(desk: &Desk, session: &Session, run: RunId, known: &Known, host_l
         if host_lost { (RunEnd::HostLost, Some(InterruptCause::HostLost)) } else { (RunEnd::Lost, None) };
     tell_end(desk, session, run, how, cause, receipt).await;
     let _ = desk.shared.runs.forget(&known.run);
+    let agent = session.hands.agent.as_deref().unwrap_or_default();
+    if let (Some(settings), Some(lost), None) =
+        (desk.shared.settings.get(agent), &session.turn, &session.stop)
+    {
+        auto_resume(&desk.shared, settings, session.id, run, lost).await;
+    }
 }
 
 async fn tell_end(

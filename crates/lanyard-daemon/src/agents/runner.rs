@@ -55,6 +55,11 @@ pub(super) enum Order {
     Steer {
         note: NoteId,
     },
+    /// Have the agent compact its context; answers whether it can.
+    Compact {
+        key: String,
+        answer: mpsc::Sender<bool>,
+    },
     /// The session needs no process any more.
     End,
     /// Somebody wants the agent to be there; it is.
@@ -69,6 +74,7 @@ pub(super) enum Urgency {
     Now,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the run")]
 pub(super) struct Runner {
     shared: Arc<Shared>,
     session: SessionId,

@@ -6,6 +6,8 @@ use lanyard_core::session::ResumeWay;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agents::driver::McpServer;
+
 /// How one agent is run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -56,9 +58,58 @@ pub struct AgentSettings {
     pub auto_resume: bool,
     #[serde(default = "auto_resume_prompt")]
     pub auto_resume_prompt: String,
+    /// MCP servers offered to this agent, beside those of `[mcp]`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp: BTreeMap<String, McpSettings>,
     /// For `command` agents: how a turn is run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_turn: Option<PerTurn>,
+}
+
+/// An MCP server: a program that speaks it on stdio, or an address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum McpSettings {
+    Stdio(McpStdio),
+    Http(McpHttp),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpStdio {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpHttp {
+    pub url: String,
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+}
+
+impl McpSettings {
+    /// The server as a driver passes it on.
+    pub(crate) fn offered(&self, name: &str) -> McpServer {
+        let pairs = |map: &BTreeMap<String, String>| {
+            map.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
+        let name = name.to_owned();
+        match self {
+            Self::Stdio(server) => McpServer::Stdio {
+                name,
+                command: server.command.first().cloned().unwrap_or_default(),
+                args: server.command.iter().skip(1).cloned().collect(),
+                env: pairs(&server.env),
+            },
+            Self::Http(server) => {
+                McpServer::Http { name, url: server.url.clone(), headers: pairs(&server.headers) }
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -208,6 +259,7 @@ impl AgentSettings {
             resume: resume(),
             auto_resume: false,
             auto_resume_prompt: auto_resume_prompt(),
+            mcp: BTreeMap::new(),
             per_turn: None,
         }
     }

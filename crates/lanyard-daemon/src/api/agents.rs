@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use lanyard_core::Outcome;
 use lanyard_core::session::Command;
 
 use crate::agents::roster::{Checked, Listed};
@@ -69,6 +70,46 @@ pub(super) async fn resume(
     }
     let command = Command::Resume { ways: change.body.ways.clone() };
     command_on(&app, target, change, command, StatusCode::ACCEPTED).await
+}
+
+/// The agent's own event says when it is done, and with what sizes.
+pub(super) async fn compact(
+    State(app): Shared,
+    target: Target,
+    change: Change<Reason>,
+) -> Result<Response, Problem> {
+    drop(change);
+    let session = load(&app, target.0).await?.session;
+    let key = format!("{:032x}", app.clock.random());
+    match app.wishes.compact(target.0, key).await {
+        Some(true) => {
+            let (seq, state) = (session.seq, session.state.name());
+            let stop_level = session.stop.as_ref().map(|stop| stop.level.into());
+            let outcome = Outcome {
+                session: target.0,
+                seq,
+                events: 0,
+                state,
+                turn: None,
+                note: None,
+                stop_level,
+                warnings: Vec::new(),
+            };
+            Ok((StatusCode::ACCEPTED, Json(outcome)).into_response())
+        }
+        Some(false) => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "compact_not_offered",
+            "the agent cannot compact its context when asked, or not now",
+            "wait for the turn to end and try again, or let the agent do it by itself",
+        )),
+        None => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "agent_not_running",
+            "no process of the session's agent is running",
+            "have it there with `lanyard resume`",
+        )),
+    }
 }
 
 fn entry(listed: Listed) -> AgentEntry {

@@ -161,6 +161,7 @@ fn about_agents() -> Vec<Route> {
     vec![
         look!("/agents" LookAll "list_agents" "Agents that are configured, and those that are installed." &["versions"] => AgentList, agents::list),
         change!(post "/agents/{name}/check" Operate "check_agent" "Start an agent, greet it, and end it." Reason => 200 AgentCheck, agents::check),
+        change!(post "/sessions/{id}/compact" Operate "compact_session" "Have its agent compact its context; `context.compacted` follows." Reason => 202 Outcome, agents::compact),
         change!(post "/sessions/{id}/resume" Operate "resume_session" "Have its agent there again, without a prompt yet." NewResume => 202 Outcome, agents::resume),
         look!("/gates" LookAll "list_gates" "Every question that waits for an answer." &[] => GateList, gates::list),
         look!("/sessions/{id}/gates" Look "list_session_gates" "A session's questions, with the newest that are settled." &[] => GateList, gates::of_session),

@@ -39,7 +39,9 @@ impl Rig {
     pub(crate) fn start(home: &Path, sessions: usize) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let clock = Arc::new(Clock::from_env()?);
+        let (_desk, wishes) = lanyard_daemon::agents::agents(std::collections::BTreeMap::new());
         let parts = Parts {
+            wishes,
             store: Arc::new(fixture::open(home)?),
             hub: Arc::new(Hub::default()),
             clock: clock.clone(),
@@ -85,7 +87,7 @@ impl Rig {
                         break;
                     }
                     let signal = Signal::Said { role: Role::Agent, text: "x".repeat(200) };
-                    engine.ask(request(Ask::Tell { session: *session, signal })).await?;
+                    engine.ask(request(Ask::Tell { session: *session, signals: vec![signal] })).await?;
                     events += 1;
                 }
                 anyhow::Ok(events)

@@ -166,7 +166,10 @@ impl<'a> Scribe<'a> {
             let turn = TurnId::mint(self.now, bits(number));
             let start = Command::StartTurn { turn, client_turn_id: None, prompt: "go on".to_owned() };
             self.command(session, &start)?;
-            self.tell(session, &Signal::TurnFinished { turn: Some(turn), outcome: TurnOutcome::Completed })?;
+            self.tell(
+                session,
+                &Signal::TurnFinished { turn: Some(turn), outcome: TurnOutcome::Completed, reason: None },
+            )?;
         }
         while session.seq < if kind >= 8 { 9 } else { 10 } {
             self.tell(session, &said)?;

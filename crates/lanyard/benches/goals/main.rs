@@ -11,6 +11,7 @@
     reason = "figures are rounded anyway"
 )]
 
+mod agents;
 mod crowd;
 mod durable;
 mod engine;
@@ -39,7 +40,8 @@ use clap::Parser;
 use crate::report::Row;
 
 /// Every goal there is, in the order they are shown.
-const GOALS: [&str; 13] = ["D1", "D4", "T1", "F1", "F2", "F3", "F4", "M1", "M2", "rss", "R1", "R2", "list"];
+const GOALS: [&str; 16] =
+    ["D1", "D4", "T1", "F1", "F2", "F3", "F4", "M1", "M2", "rss", "R1", "R2", "list", "A1", "A2", "A3"];
 
 /// Others' share of the machine above which figures are noise. What the kernel does for us is counted as theirs.
 const NOISE_PERCENT: f64 = 15.0;
@@ -200,6 +202,7 @@ fn rooms(plan: &Plan, dir: &Path) -> (Vec<Row>, Vec<anyhow::Error>) {
     enter("restart", &["R1"], &|_| recovery::restart(plan, &full, &crashed));
     enter("listing", &["list"], &|_| listing::run(plan, &full));
     enter("resume", &["R2"], &|dir| recovery::resume(plan, dir));
+    enter("agents", &["A1", "A2", "A3"], &|dir| agents::run(plan, dir));
     rows.retain(|row| plan.wants(row.goal));
     (rows, errors)
 }

@@ -71,7 +71,6 @@ async fn list(context: &Context, versions: bool) -> Result<(), Failure> {
                 (false, Some(_), _) => "installed, not configured",
                 (true, Some(_), Some(check)) if !check.works => "does not work",
                 (true, Some(_), Some(_)) => "works",
-                (true, Some(_), None) if agent.name == list.default => "default",
                 (true, Some(_), None) => "configured",
             };
             let checked = agent.checked.as_ref();
@@ -80,7 +79,7 @@ async fn list(context: &Context, versions: bool) -> Result<(), Failure> {
             vec![
                 one_line(&agent.name),
                 agent.driver.as_str().to_owned(),
-                state.to_owned(),
+                if agent.name == list.default { format!("{state}, default") } else { state.to_owned() },
                 one_line(&agent.version.clone().or(told).unwrap_or_default()),
                 can.join(", "),
                 one_line(&agent.command.join(" ")),

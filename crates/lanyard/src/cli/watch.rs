@@ -267,6 +267,7 @@ impl Watch<'_> {
     }
 
     async fn line(&mut self, line: &str) -> Result<bool, Failure> {
+        self.show.typed();
         match std::mem::replace(&mut self.asking, Asking::Nothing) {
             Asking::Nothing => {}
             Asking::Gate(session, gate) => self.answer(session, gate, line).await,
@@ -290,25 +291,29 @@ impl Watch<'_> {
         };
         let body = GateAnswer { option: option.to_owned(), message: None };
         let route = Route::to(&["sessions", &session.to_string(), "gates", &gate.to_string()]);
-        self.post(&format!("answer.{gate}"), &route, &body).await;
+        if self.post(&format!("answer.{gate}"), &route, &body).await {
+            self.gates.retain(|(_, held, _)| *held != gate);
+        }
     }
 
     async fn order(&mut self, verb: &str) {
         let route = Route::to(&["sessions", &self.watched.session.to_string(), verb]);
         let reason = Reason { reason: Some("asked for while watching".to_owned()) };
-        self.post(&format!("{verb}.{}", self.asked), &route, &reason).await;
+        let _taken = self.post(&format!("{verb}.{}", self.asked), &route, &reason).await;
     }
 
     /// What was not taken is told; watching goes on.
-    async fn post(&mut self, part: &str, route: &Route, body: &impl serde::Serialize) {
+    async fn post(&mut self, part: &str, route: &Route, body: &impl serde::Serialize) -> bool {
         self.asked += 1;
         let sent = async {
             let mut client = self.context.client().await?;
             client.post_part::<Outcome>(part, route, body).await
         };
-        if let Err(Failure::Told { problem, .. }) = sent.await {
+        let sent = sent.await;
+        if let Err(Failure::Told { problem, .. }) = &sent {
             self.show.line(&format!("not taken: {} [{}]", one_line(&problem.title), problem.code));
         }
+        sent.is_ok()
     }
 
     fn interrupted(&mut self) -> Result<bool, Failure> {
@@ -334,7 +339,7 @@ impl Watch<'_> {
         if self.tokens != (0, 0) {
             sentence = format!("{sentence}, tokens: {} in, {} out", self.tokens.0, self.tokens.1);
         }
-        self.show.finish(&sentence)?;
+        self.show.finish(&sentence, code == 0)?;
         if code == 0 { Ok(()) } else { Err(Failure::Ended(code)) }
     }
 }
@@ -351,6 +356,7 @@ fn finished(outcome: TurnOutcome, reason: Option<&str>) -> Verdict {
 fn cut(cause: InterruptCause, reason: Option<&str>) -> Verdict {
     let reason = reason.map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
     match cause {
+        InterruptCause::User if reason == ": cancelled" => (CANCELLED, "cancelled".to_owned()),
         InterruptCause::User => (CANCELLED, format!("cancelled{reason}")),
         InterruptCause::Crash
         | InterruptCause::Timeout

@@ -260,7 +260,7 @@ mod tests {
             pieces.extend(narrator.tell(&envelope));
         }
         pieces.extend(narrator.open_calls());
-        pieces.iter().map(|piece| format!("{piece:?}\n")).collect()
+        pieces.iter().fold(String::new(), |text, piece| text + &format!("{piece:?}\n"))
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) struct Tool {
 impl Acp {
     pub(super) fn update(&mut self, mut params: Value, out: &mut Actions) {
         let native = params["sessionId"].as_str().and_then(|native| self.other(native));
-        let update = params["update"].take();
+        let update = params.get_mut("update").map(Value::take).unwrap_or_default();
         let kind = update["sessionUpdate"].as_str().unwrap_or("none").to_owned();
         // Some agents name a tool only here.
         let hint = update["_meta"]["claudeCode"]["toolName"].as_str().map(str::to_owned);
@@ -201,7 +201,7 @@ fn words(content: ContentBlock) -> String {
         ContentBlock::ResourceLink(link) => format!("[{}]", link.uri),
         ContentBlock::Image(_) => "[image]".to_owned(),
         ContentBlock::Audio(_) => "[audio]".to_owned(),
-        _ => "[resource]".to_owned(),
+        ContentBlock::Resource(_) | _ => "[resource]".to_owned(),
     }
 }
 
@@ -217,15 +217,14 @@ fn is_empty(value: &Value) -> bool {
 
 /// A tool's answer in bounds.
 fn bounded(value: Value) -> Value {
-    let text = match value {
-        Value::String(text) => text,
-        other => {
-            let text = other.to_string();
-            if text.len() <= CONTENT_BYTES_MAX {
-                return other;
-            }
-            text
+    let text = if let Value::String(text) = value {
+        text
+    } else {
+        let text = value.to_string();
+        if text.len() <= CONTENT_BYTES_MAX {
+            return value;
         }
+        text
     };
     if text.len() <= CONTENT_BYTES_MAX {
         return Value::String(text);

@@ -1,9 +1,12 @@
 //! The end of a run is the end of its last process. Until then nothing is confirmed.
 
-use lanyard_core::session::{Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal};
+use lanyard_core::session::{
+    Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal, SnapshotReason,
+};
 use tokio::time::{Duration, Instant};
 
 use super::{Ending, Left, Runner, Stage};
+use crate::agents::again::auto_resume;
 use crate::engine::AskError;
 use crate::runs::{self, EndedBy, Exit, How};
 
@@ -14,6 +17,12 @@ impl Runner {
     /// Ends all processes of the run: TERM, grace, KILL.
     pub(super) async fn end_run(&mut self, reason: &str) {
         let grace = Duration::from_millis(self.settings.kill_grace_ms);
+        if self.turn.is_none() && self.broken.is_none() && self.ending.is_none() {
+            // An agent at rest is told goodbye; it need not answer.
+            self.try_channel("close");
+            self.say(|driver, out| driver.close(out));
+            Box::pin(self.carry_out()).await;
+        }
         self.signal_all(reason, grace, "term").await;
     }
 
@@ -70,7 +79,11 @@ impl Runner {
             How::Lost => self.sweep().await,
             How::Exited(_) | How::Signalled(_) => Vec::new(),
         };
-        let signal = self.ended(&exit, swept);
+        let lost = match self.shared.session(self.session).await {
+            Some(held) if held.stop.is_none() && !self.again => held.turn,
+            Some(_) | None => None,
+        };
+        let signal = self.ended(&exit, &swept);
         let mirrors: Vec<_> =
             self.children.values().filter(|mirror| !mirror.done).map(|m| m.session).collect();
         for session in mirrors {
@@ -83,10 +96,14 @@ impl Runner {
             Err(error) => tracing::warn!(session = %self.session, %error, "the end of a run was not taken"),
             Ok(_) => {}
         }
+        self.snapshot_stop().await;
         if let Err(error) = self.shared.runs.forget(&self.run.to_string()) {
             tracing::warn!(run = %self.run, %error, "the folder of a run could not be removed");
         }
         self.orders.close();
+        if let Some(lost) = lost {
+            auto_resume(&self.shared, &self.settings, self.session, self.run, &lost).await;
+        }
         let mut orders = Vec::new();
         if let (Some(turn), false) = (self.waiting, self.again) {
             orders.push(super::Order::Turn { session: self.session, turn });
@@ -95,6 +112,17 @@ impl Runner {
             orders.push(order);
         }
         Left { orders, again: self.again.then(|| std::mem::take(&mut self.ways)) }
+    }
+
+    /// After a stop the workspace is as the agent left it, and nothing writes to it any more.
+    async fn snapshot_stop(&mut self) {
+        if !self.stopping {
+            return;
+        }
+        if let Some(held) = self.shared.session(self.session).await {
+            let name = format!("stop-{}", held.seq);
+            self.snapshot(&held, SnapshotReason::Stop, &name).await;
+        }
     }
 
     async fn sweep(&self) -> Vec<runs::EndedProcess> {
@@ -108,14 +136,14 @@ impl Runner {
         }
     }
 
-    fn ended(&mut self, exit: &Exit, swept: Vec<runs::EndedProcess>) -> Signal {
+    fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess]) -> Signal {
         let how = match (&self.broken, &self.stage) {
             (Some((code, _)), Stage::Greeting { .. } | Stage::Settling { .. }) => {
                 RunEnd::NotStarted { code: code.clone() }
             }
             _ => how_of(exit.how),
         };
-        let processes = exit.ended.iter().chain(&swept).map(process_of).collect();
+        let processes = exit.ended.iter().chain(swept).map(process_of).collect();
         let receipt = Receipt { tried: std::mem::take(&mut self.tried), processes };
         let cause = if self.again { None } else { Some(InterruptCause::Crash) };
         Signal::RunEnded { run: self.run, how, cause, reason: Some(self.reason_of(exit)), receipt }

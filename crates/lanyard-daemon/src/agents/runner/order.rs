@@ -14,7 +14,10 @@ use crate::agents::words::{self, Before};
 use crate::snapshot;
 
 /// How long an agent has to heed its own cancel when a stop is immediate.
-const IMMEDIATE_GRACE: Duration = Duration::from_millis(1_000);
+const IMMEDIATE_GRACE: Duration = Duration::from_secs(1);
+
+/// How long a turn waits for the snapshot before it.
+const SNAPSHOT_WAIT: Duration = Duration::from_secs(20);
 
 impl Runner {
     pub(super) async fn obey(&mut self, order: Order) {
@@ -27,6 +30,11 @@ impl Runner {
             Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
             Order::Steer { note } => self.steer_ordered(note).await,
             Order::End => self.end_run("the session needs it no more").await,
+            Order::Compact { key, answer } => {
+                let mut taken = false;
+                self.say(|driver, out| taken = driver.compact(&key, out));
+                let _ = answer.try_send(taken);
+            }
             Order::Revive => {}
         }
     }
@@ -159,21 +167,14 @@ impl Runner {
     async fn stop_ordered(&mut self, session: SessionId, urgency: Urgency) {
         if session != self.session {
             let Some((native, held)) = self.child_of(session).await else { return };
-            match held.turn {
-                Some(turn) => self.say(|driver, out| driver.cancel(turn.id, Some(&native), out)),
-                None => {
-                    let channel = "nothing was running".to_owned();
-                    self.shared.note(session, Signal::WorkEnded { channel }).await;
-                }
+            if let Some(turn) = held.turn {
+                return self.say(|driver, out| driver.cancel(turn.id, Some(&native), out));
             }
-            return;
+            let channel = "nothing was running".to_owned();
+            return self.shared.note(session, Signal::WorkEnded { channel }).await;
         }
         self.stopping = true;
         self.waiting = None;
-        if let Some(held) = self.shared.session(self.session).await {
-            let name = format!("stop-{}", held.seq);
-            self.snapshot(&held, SnapshotReason::Stop, &name).await;
-        }
         match (urgency, self.turn.is_some()) {
             (Urgency::Graceful, true) => {
                 self.ask_to_end(Duration::from_millis(self.settings.cancel_grace_ms)).await;
@@ -233,8 +234,13 @@ impl Runner {
     pub(super) async fn snapshot(&mut self, session: &Session, reason: SnapshotReason, name: &str) {
         let (workspace, owner, named) = (self.workspace.clone(), session.id.to_string(), name.to_owned());
         let message = format!("Lanyard: {owner}, {named}");
-        let taken =
-            tokio::task::spawn_blocking(move || snapshot::take(&workspace, &owner, &named, &message)).await;
+        let taking =
+            tokio::task::spawn_blocking(move || snapshot::take(&workspace, &owner, &named, &message));
+        let Ok(taken) = tokio::time::timeout(SNAPSHOT_WAIT, taking).await else {
+            let why = format!("it takes longer than {} s; nobody waits for it", SNAPSHOT_WAIT.as_secs());
+            let signal = Signal::SnapshotSkipped { code: "snapshot_slow".to_owned(), why };
+            return self.shared.note(self.session, signal).await;
+        };
         let signal = match taken {
             Ok(Ok(taken)) => Signal::SnapshotTaken {
                 name: name.to_owned(),

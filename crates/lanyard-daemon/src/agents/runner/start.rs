@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lanyard_core::session::{
-    AgentInfo, Continuity, Envelope, InterruptCause, Receipt, ResumeWay, Run, RunEnd, RunPhase, Session,
-    Signal, SnapshotReason,
+    Continuity, Envelope, InterruptCause, Receipt, ResumeWay, Run, RunEnd, RunPhase, Session, Signal,
+    SnapshotReason,
 };
 use lanyard_core::{RunId, SessionId, TurnId};
 use serde_json::json;
@@ -74,7 +74,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
     if session.live_run().is_none_or(|held| held.id != run) {
         tracing::info!(session = %start.session, "the session wants no run any more");
-        return Left::default();
+        return start.left();
     }
     match prepare(&mut start, &session, &settings, run).await {
         Ok(runner) => runner.run().await,
@@ -84,13 +84,20 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
                 not_started(run, RunEnd::NotStarted { code: code.clone() }, format!("{code}: {what}"));
             start.shared.note(start.session, signal).await;
             let _ = start.shared.runs.forget(&run.to_string());
-            start.orders.close();
-            let mut orders = Vec::new();
-            while let Ok(order) = start.orders.try_recv() {
-                orders.push(order);
-            }
-            Left { orders, again: None }
+            start.left()
         }
+    }
+}
+
+impl Start {
+    /// What was ordered while nothing had begun.
+    fn left(mut self) -> Left {
+        self.orders.close();
+        let mut orders = Vec::new();
+        while let Ok(order) = self.orders.try_recv() {
+            orders.push(order);
+        }
+        Left { orders, again: None }
     }
 }
 
@@ -252,7 +259,7 @@ pub(in crate::agents) fn setting(settings: &AgentSettings, workspace: &Path, beg
         instructions: settings.instructions.clone(),
         mode: settings.mode.clone(),
         model: settings.model.clone(),
-        mcp: Vec::new(),
+        mcp: settings.mcp.iter().map(|(name, server)| server.offered(name)).collect(),
     }
 }
 
@@ -386,7 +393,7 @@ impl Runner {
             };
             let readiness = Readiness {
                 native: session.native.clone().unwrap_or_default(),
-                info: held.info.clone().unwrap_or_else(AgentInfo::default),
+                info: held.info.clone().unwrap_or_default(),
                 capabilities: held.capabilities,
                 how,
             };

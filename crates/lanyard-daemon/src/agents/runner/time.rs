@@ -6,7 +6,7 @@ use tokio::time::{Duration, Instant};
 use super::{Runner, Stage};
 
 /// When nothing is due, look again after this long.
-const IDLE_LOOK: Duration = Duration::from_secs(60);
+const IDLE_LOOK: Duration = Duration::from_mins(1);
 
 impl Runner {
     /// When something is due next.

@@ -27,6 +27,8 @@ enum Tail {
     Done,
     /// Words of the agent that may go on.
     Words,
+    /// What the agent thinks, which may go on.
+    Thought,
     /// A question; somebody is to type behind it.
     Question,
 }
@@ -75,12 +77,7 @@ impl<'a> Show<'a> {
             match piece {
                 Piece::Words(text) => self.words(&text)?,
                 Piece::Line(line) => self.line(&line),
-                Piece::Thought(text) => {
-                    for line in text.lines().map(one_line).filter(|line| !line.is_empty()) {
-                        let line = format!("~ {line}");
-                        self.line(&if self.dims { format!("\u{1b}[2m{line}\u{1b}[0m") } else { line });
-                    }
-                }
+                Piece::Thought(text) => self.thought(&text),
             }
         }
         Ok(())
@@ -90,11 +87,33 @@ impl<'a> Show<'a> {
         if text.is_empty() {
             return Ok(());
         }
-        if self.tail == Tail::Question {
+        if self.tail != Tail::Words {
             self.fresh();
         }
         self.tail = if text.ends_with('\n') { Tail::Done } else { Tail::Words };
         if self.on_terminal { self.context.out.words(&harmless(text)) } else { self.context.out.words(text) }
+    }
+
+    /// Goes on in the line the last thought began.
+    fn thought(&mut self, text: &str) {
+        if text.trim().is_empty() || self.context.out.quiet {
+            return;
+        }
+        let mut shown = harmless(text);
+        if self.tail != Tail::Thought {
+            self.fresh();
+            shown = format!("~ {}", shown.trim_start());
+        }
+        self.tail = Tail::Thought;
+        shown = shown.replace('\n', "\n~ ");
+        self.context.out.question(&if self.dims { format!("\u{1b}[2m{shown}\u{1b}[0m") } else { shown });
+    }
+
+    /// Whoever was asked has ended the line.
+    pub(super) fn typed(&mut self) {
+        if self.tail == Tail::Question {
+            self.tail = Tail::Done;
+        }
     }
 
     pub(super) fn line(&mut self, line: &str) {
@@ -114,16 +133,19 @@ impl<'a> Show<'a> {
             Tail::Done => {}
             // Who reads the words and is gone is noticed with the next of them.
             Tail::Words => drop(self.context.out.words("\n")),
-            Tail::Question => self.context.out.question("\n"),
+            Tail::Thought | Tail::Question => self.context.out.question("\n"),
         }
     }
 
-    pub(super) fn finish(&mut self, sentence: &str) -> Result<(), Failure> {
+    /// The last line. What a turn that was completed left open was not needed.
+    pub(super) fn finish(&mut self, sentence: &str, completed: bool) -> Result<(), Failure> {
         if self.context.out.is_json() {
             return Ok(());
         }
         let open = self.narrator.open_calls();
-        self.pieces(open)?;
+        if !completed {
+            self.pieces(open)?;
+        }
         self.line(sentence);
         Ok(())
     }
