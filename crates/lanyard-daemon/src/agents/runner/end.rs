@@ -1,5 +1,6 @@
 //! The end of a run is the end of its last process. Until then nothing is confirmed.
 
+use lanyard_core::TurnId;
 use lanyard_core::session::{
     Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal, SnapshotReason,
 };
@@ -79,11 +80,11 @@ impl Runner {
             How::Lost => self.sweep().await,
             How::Exited(_) | How::Signalled(_) => Vec::new(),
         };
-        let lost = match self.shared.session(self.session).await {
-            Some(held) if held.stop.is_none() && !self.again => held.turn,
-            Some(_) | None => None,
-        };
-        let signal = self.ended(&exit, &swept);
+        let held = self.shared.session(self.session).await;
+        let (stopped, active) = held.map_or((false, None), |held| (held.stop.is_some(), held.turn));
+        let unbegun = active.as_ref().is_some_and(|active| self.never_began(active.id));
+        let lost = active.filter(|_| !stopped && !self.again && !unbegun);
+        let signal = self.ended(&exit, &swept, unbegun);
         let mirrors: Vec<_> =
             self.children.values().filter(|mirror| !mirror.done).map(|m| m.session).collect();
         for session in mirrors {
@@ -136,7 +137,13 @@ impl Runner {
         }
     }
 
-    fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess]) -> Signal {
+    /// The turn was admitted while the agent was already at its end, and waits for the next run.
+    fn never_began(&self, turn: TurnId) -> bool {
+        let began = self.turn.as_ref().is_some_and(|mine| mine.id == turn);
+        matches!(self.stage, Stage::Ready) && !began
+    }
+
+    fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess], unbegun: bool) -> Signal {
         let how = match (&self.broken, &self.stage) {
             (Some((code, _)), Stage::Greeting { .. } | Stage::Settling { .. }) => {
                 RunEnd::NotStarted { code: code.clone() }
@@ -145,7 +152,7 @@ impl Runner {
         };
         let processes = exit.ended.iter().chain(swept).map(process_of).collect();
         let receipt = Receipt { tried: std::mem::take(&mut self.tried), processes };
-        let cause = if self.again { None } else { Some(InterruptCause::Crash) };
+        let cause = if self.again || unbegun { None } else { Some(InterruptCause::Crash) };
         Signal::RunEnded { run: self.run, how, cause, reason: Some(self.reason_of(exit)), receipt }
     }
 

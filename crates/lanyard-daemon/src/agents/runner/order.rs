@@ -43,7 +43,9 @@ impl Runner {
         if self.turn.as_ref().is_some_and(|running| running.id == turn) {
             return;
         }
-        if self.turn.is_some() || !matches!(self.stage, Stage::Ready) || self.ending.is_some() {
+        // An agent that is run once per turn had its turn: this one waits for the next run.
+        let once = self.settings.driver == DriverKind::Command;
+        if once || self.turn.is_some() || !matches!(self.stage, Stage::Ready) || self.ending.is_some() {
             self.waiting = Some(turn);
             return;
         }
