@@ -21,6 +21,8 @@ pub(super) struct Tool {
     pub(super) name: String,
     input: Option<Value>,
     content: Vec<ToolCallContent>,
+    /// What its terminal showed, where the agent tells that beside the protocol.
+    shown: String,
     /// Told of already.
     told: bool,
 }
@@ -32,6 +34,10 @@ impl Acp {
         let kind = update["sessionUpdate"].as_str().unwrap_or("none").to_owned();
         // Some agents name a tool only here.
         let hint = update["_meta"]["claudeCode"]["toolName"].as_str().map(str::to_owned);
+        let shown = ["terminal_output_delta", "terminal_output"]
+            .iter()
+            .find_map(|key| update["_meta"][key]["data"].as_str())
+            .map(|text| (update["toolCallId"].as_str().unwrap_or_default().to_owned(), text.to_owned()));
         let update: SessionUpdate = match serde_json::from_value(update) {
             Ok(update) => update,
             Err(error) => {
@@ -50,7 +56,19 @@ impl Acp {
             }
             return;
         }
+        if let Some((call, text)) = shown {
+            self.showed(&call, &text);
+        }
         self.seen(native, update, hint, out);
+    }
+
+    /// Keeps what a call's terminal showed, up to what its answer may hold and a sign that it was more.
+    fn showed(&mut self, call: &str, text: &str) {
+        if let Some(tool) = self.tools.get_mut(call)
+            && tool.shown.len() <= CONTENT_BYTES_MAX
+        {
+            tool.shown.push_str(text);
+        }
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "later versions of the protocol add kinds of updates")]
@@ -131,7 +149,7 @@ impl Acp {
         } else if let (Some(title), false) = (fields.title, tool.told) {
             tool.name = title;
         }
-        if let Some(input) = fields.raw_input.filter(|input| !is_empty(input)) {
+        if let Some(input) = fields.raw_input.filter(|input| !is_empty(input) && !is_place(input)) {
             tool.input = Some(input);
         }
         if let Some(content) = fields.content.filter(|content| !content.is_empty()) {
@@ -179,7 +197,9 @@ fn returned(
         }
     }
     let content = if texts.is_empty() {
-        raw_output.filter(|output| !is_empty(output)).map_or(Value::Null, bounded)
+        let shown = Value::String(tool.shown);
+        let told = raw_output.into_iter().chain([shown]).find(|output| !is_empty(output));
+        told.map_or(Value::Null, bounded)
     } else {
         bounded(Value::String(texts.join("\n")))
     };
@@ -213,6 +233,11 @@ fn is_empty(value: &Value) -> bool {
         Value::String(text) => text.is_empty(),
         Value::Bool(_) | Value::Number(_) => false,
     }
+}
+
+/// Arguments that say no more than where: the others are still being written.
+fn is_place(value: &Value) -> bool {
+    value.as_object().is_some_and(|fields| fields.keys().all(|name| name == "cwd"))
 }
 
 /// A tool's answer in bounds.
