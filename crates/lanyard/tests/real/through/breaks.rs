@@ -1,5 +1,7 @@
 //! Kill -9 of the daemon, and of the agent: the one leaves the turn running, after the other the conversation goes on.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use serde_json::json;
 
 use super::cases::Case;
@@ -40,6 +42,9 @@ pub(super) fn agent(case: &Case) {
         event["type"] == "run.ended" && event["data"]["run"] == json!(run)
     });
     kit.nothing_left(&session, &run);
+    if case.minute {
+        next_minute();
+    }
     let after = kit.turn(&session, "after");
     assert!(after.ends_with(AFTER), "{after}");
     assert_ne!(kit.run(&session), run);
@@ -49,4 +54,12 @@ pub(super) fn agent(case: &Case) {
     assert!(asked.says(Role::Assistant, GREETING), "it remembers what it said");
     assert_eq!(kit.log(&session).iter().filter(|event| event.to_string().contains(GREETING)).count(), 1);
     kit.ok("agent killed");
+}
+
+/// Waits for the next minute of the clock.
+fn next_minute() {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let left = Duration::from_secs(61 - now.as_secs() % 60);
+    // sleep: an agent of which the suite knows that it looks at the minute.
+    std::thread::sleep(left);
 }

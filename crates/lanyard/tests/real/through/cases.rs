@@ -7,6 +7,9 @@ use serde_json::json;
 use crate::agents::{self, Agent, Rights};
 use crate::model::{Model, Step, marker};
 
+/// What a subagent says.
+pub(super) const CHILD: &str = "CHILD-OK it is done.";
+
 /// One agent as it goes through the chapters.
 pub(super) struct Case {
     /// As in packages.txt.
@@ -16,8 +19,14 @@ pub(super) struct Case {
     /// A call of the agent's shell.
     pub(super) shell: fn(&str, Rights) -> Step,
     pub(super) asks: Asks,
+    /// Whether it tells what a command wrote.
+    pub(super) tells_output: bool,
     /// Whether it takes words into a running turn.
     pub(super) steers: bool,
+    /// Where a conversation is kept under its first minute, and a load within that minute empties it.
+    pub(super) minute: bool,
+    /// What the model says in the script `child`.
+    pub(super) child: Step,
     pub(super) family: Family,
 }
 
@@ -44,7 +53,10 @@ impl Case {
             make: agents::opencode_serve,
             shell: bash,
             asks: Asks::Yes,
+            tells_output: true,
             steers: true,
+            minute: false,
+            child: Step::text(CHILD),
             family: Family::Sessions(vec![task()]),
         }
     }
@@ -61,7 +73,10 @@ impl Case {
             make: agents::codex,
             shell: exec_command,
             asks: Asks::Yes,
+            tells_output: true,
             steers: true,
+            minute: false,
+            child: Step::text(CHILD),
             family: Family::Sessions(spawn()),
         }
     }
@@ -85,7 +100,10 @@ impl Case {
             make: agents::claude_print,
             shell: claude_bash,
             asks: Asks::Refuses,
+            tells_output: true,
             steers: false,
+            minute: false,
+            child: Step::text(CHILD),
             family: Family::Sessions(vec![claude_agent()]),
         }
     }
@@ -108,7 +126,10 @@ impl Case {
             make: agents::gemini_acp,
             shell: |command, _| Step::tool("run_shell_command", json!({ "command": command })),
             asks: Asks::Yes,
+            tells_output: false,
             steers: false,
+            minute: true,
+            child: Step::tool("complete_task", json!({ "result": { "response": CHILD } })),
             family: Family::Hidden(vec![gemini_agent()]),
         }
     }
@@ -142,8 +163,7 @@ fn task() -> Step {
 }
 
 fn claude_agent() -> Step {
-    let call =
-        json!({ "description": "sub work", "prompt": child_prompt(), "subagent_type": "general-purpose" });
+    let call = json!({ "description": "sub work", "prompt": child_prompt(), "subagent_type": "general-purpose", "run_in_background": false });
     Step::tool("Agent", call)
 }
 

@@ -2,12 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::cases::{Case, Family};
+use super::cases::{CHILD, Case, Family};
 use super::kit::{Kit, said};
 use crate::agents::Rights;
 use crate::model::{Role, Step};
-
-const CHILD: &str = "CHILD-OK it is done.";
 
 pub(super) fn shows(case: &Case) {
     let kit = Kit::new(case, Rights::All);
@@ -16,7 +14,7 @@ pub(super) fn shows(case: &Case) {
     let mut steps = steps.clone();
     steps.push(Step::text("Parent done."));
     kit.model.script("parent", steps);
-    kit.model.script("child", [Step::text(CHILD)]);
+    kit.model.script("child", [case.child.clone()]);
     let session = kit.session();
     let worked = kit.turn(&session, "parent");
     assert!(worked.ends_with("Parent done."), "{worked}\n{}", kit.told(&session));

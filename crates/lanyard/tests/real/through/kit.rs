@@ -50,12 +50,16 @@ impl<'a> Kit<'a> {
     }
 
     /// Puts a word into the table that is shown at the end.
+    pub(super) fn say(&self, capability: &str, word: &str) {
+        tally::tell(self.case, capability, word);
+    }
+
     pub(super) fn ok(&self, capability: &str) {
-        tally::tell(self.case, capability, "ok");
+        self.say(capability, "ok");
     }
 
     pub(super) fn not_offered(&self, capability: &str) {
-        tally::tell(self.case, capability, "not offered");
+        self.say(capability, "not offered");
     }
 
     pub(super) fn post(&self, path: &str, body: &Value) -> Value {

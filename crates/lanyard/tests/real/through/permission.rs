@@ -23,9 +23,9 @@ pub(super) fn shows(case: &Case) {
     answer(&kit, &session, &gate, "allow");
     kit.completed(&session, &turn);
     assert!(kit.work.join("allowed").exists(), "{}", kit.told(&session));
-    assert!(
-        kit.events(&session, "tool.returned").iter().any(|event| event.to_string().contains("MADE-allowed"))
-    );
+    let returned = kit.events(&session, "tool.returned");
+    let told = returned.iter().any(|event| event.to_string().contains("MADE-allowed"));
+    assert_eq!(told, case.tells_output, "{}", kit.told(&session));
 
     let (turn, gate) = question(&kit, &session, "denied");
     answer(&kit, &session, &gate, "deny");
