@@ -6,6 +6,43 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// Places in the life of an agent's run, in the order in which a turn comes to them.
+pub const OF_AGENTS: [&str; 21] = [
+    // A turn was admitted, and the log knows of no run for it.
+    "before_run",
+    // The log knows of a run that has no process.
+    "before_spawn",
+    // The process is there and was told nothing.
+    "after_spawn",
+    "after_ready",
+    "before_prompt",
+    "after_prompt",
+    // Around each part of the agent's output that becomes events.
+    "before_report",
+    "after_report",
+    // The log has the agent's question; no rule has judged it.
+    "after_gate",
+    // The log has the answer; the agent does not.
+    "before_answer",
+    "after_answer",
+    // A subagent has a session, which knows nothing of its run yet.
+    "after_child",
+    "after_child_turn",
+    // The log has an order to end that nobody carried out.
+    "before_cancel",
+    "before_stop",
+    "before_end",
+    // The agent was asked to end its turn.
+    "after_cancel",
+    // Nothing of the run lives, and the log does not know it.
+    "before_run_end",
+    "after_run_end",
+    // A new daemon found a run of the last one.
+    "in_recover",
+    // It is about to go on with it.
+    "before_catch_up",
+];
+
 struct Armed {
     name: String,
     at: u64,

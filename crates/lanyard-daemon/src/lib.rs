@@ -7,7 +7,7 @@ mod boot;
 pub mod clock;
 pub mod config;
 pub mod engine;
-mod failpoint;
+pub mod failpoint;
 pub mod home;
 pub mod hub;
 pub mod runs;

@@ -22,6 +22,7 @@ impl Session {
                     turns: 0,
                     mirrored: *mirrored,
                     continuity: None,
+                    opened: None,
                     info: None,
                     capabilities: Capabilities::default(),
                 });
@@ -35,6 +36,7 @@ impl Session {
                 run.phase = RunPhase::Ready;
                 run.turns = u64::from(self.turn.is_some());
                 run.continuity = ready.continuity;
+                run.opened = ready.continuity;
                 run.info = Some(ready.info.clone());
                 run.capabilities = ready.capabilities;
                 alive

@@ -23,6 +23,9 @@ pub struct Run {
     /// How the conversation came over to this run; nothing for the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuity: Option<Continuity>,
+    /// How it came over to this process, whichever daemon looks after that now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened: Option<Continuity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub info: Option<AgentInfo>,
     #[serde(default)]

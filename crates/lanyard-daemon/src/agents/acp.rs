@@ -442,6 +442,10 @@ impl Acp {
 }
 
 impl Driver for Acp {
+    fn knows(&mut self, calls: &[String]) {
+        self.tools.extend(calls.iter().map(|call| (call.clone(), Tool::told())));
+    }
+
     fn begin(&mut self, out: &mut Actions) {
         if self.phase == Phase::Ready {
             return;
@@ -452,6 +456,15 @@ impl Driver for Acp {
             .client_capabilities(offers)
             .client_info(Implementation::new("lanyard", env!("CARGO_PKG_VERSION")));
         out.push(Action::Send { key: INIT.to_owned(), line: rpc::request(INIT, "initialize", &asked) });
+    }
+
+    fn recall(&mut self, line: &[u8], out: &mut Actions) {
+        let Ok(Message::Request { id, method, .. }) = rpc::parse(line) else { return };
+        if method.starts_with("fs/") || method.starts_with("terminal/") {
+            let request = id.to_string();
+            let line = rpc::error(&request, INTERNAL_ERROR, "the daemon ended before it could answer");
+            out.push(Action::Send { key: format!("reply:{request}"), line });
+        }
     }
 
     fn line(&mut self, line: &[u8], out: &mut Actions) {

@@ -52,6 +52,11 @@ impl Calls {
         self.terminals.done().await
     }
 
+    /// Whether a request waits for a command to end.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.terminals.waited_for > 0
+    }
+
     pub(super) async fn end_all(&mut self) {
         self.terminals.end_all().await;
     }

@@ -17,6 +17,13 @@ pub(crate) trait Driver: Send + Sync {
     /// The first words. Called once, before anything else.
     fn begin(&mut self, out: &mut Actions);
 
+    /// These tool calls were told of by an earlier daemon, and have not returned. Called before [`Driver::begin`].
+    fn knows(&mut self, _calls: &[String]) {}
+
+    /// A line that an earlier daemon has read to the end. Whatever in it waits for an answer that only that daemon could
+    /// give is refused; where it was given, the refusal is never written.
+    fn recall(&mut self, _line: &[u8], _out: &mut Actions) {}
+
     /// One line the agent wrote, without its newline.
     fn line(&mut self, line: &[u8], out: &mut Actions);
 
@@ -210,6 +217,20 @@ pub(crate) enum Call {
     TerminalRelease {
         terminal: String,
     },
+}
+
+impl Call {
+    /// Whether doing it twice differs from doing it once.
+    pub(crate) fn changes(&self) -> bool {
+        match self {
+            Self::WriteFile { .. } | Self::TerminalCreate { .. } => true,
+            Self::ReadFile { .. }
+            | Self::TerminalOutput { .. }
+            | Self::TerminalWait { .. }
+            | Self::TerminalKill { .. }
+            | Self::TerminalRelease { .. } => false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 //! turn's time and budget, and sees to it that the run really ends.
 
 mod act;
+mod adopt;
 mod end;
 mod order;
 mod start;
@@ -25,7 +26,7 @@ use crate::agents::shared::Shared;
 use crate::runs::{Link, Output};
 
 pub(super) use end::{how_of, process_of};
-pub(super) use start::{Start, driver, setting, spec, start};
+pub(super) use start::{About, Start, driver, setting, spec, start};
 
 /// Longest line an agent may write.
 const LINE_BYTES_MAX: usize = 16 << 20;
@@ -87,6 +88,8 @@ pub(super) struct Runner {
     /// What was read and holds no whole line yet, and where it begins.
     unread: Vec<u8>,
     position: u64,
+    /// The place in the output that what is being carried out came from.
+    here: u64,
     orders: mpsc::Receiver<Order>,
     /// What the driver wants, each with the place in the output it came from.
     actions: VecDeque<(u64, Action)>,
@@ -243,6 +246,13 @@ impl Runner {
             if !line.is_empty() {
                 let mut actions = Actions::new();
                 self.driver.line(&line, &mut actions);
+                // What a line brings is reported at once or not at all, except that a subagent is made before it, and
+                // a question is answered after it.
+                actions.sort_by_key(|action| {
+                    let (child, asked) =
+                        (matches!(action, Action::Child(_)), matches!(action, Action::Asked { .. }));
+                    (!child, asked)
+                });
                 self.actions.extend(actions.into_iter().map(|action| (at, action)));
             }
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lanyard_core::session::{Command, Event, Signal, TurnEvent};
 use lanyard_core::{Actor, Cause, Outcome, RunId, Session, SessionId};
-use lanyard_store::StoreError;
+use lanyard_store::{Filter, StoreError};
 
 use crate::agents::settings::AgentSettings;
 use crate::clock::Clock;
@@ -15,6 +15,9 @@ use crate::runs::Runs;
 
 /// How long to wait before a journal that could not be written is asked again.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
+
+/// Children of a session that are read at a time.
+const FAMILY_PAGE: usize = 500;
 
 pub(super) struct Shared {
     pub(super) engine: Engine,
@@ -110,6 +113,34 @@ impl Shared {
             .await
             .map_err(|error| error.to_string())?
             .map_err(|error| error_chain(&error))
+    }
+
+    /// The sessions that show the subagents of a run, theirs included; parents before children.
+    pub(super) async fn mirrors_of(&self, session: SessionId, run: RunId) -> Vec<Session> {
+        let mut found: Vec<Session> = Vec::new();
+        let mut parents = vec![session];
+        while let Some(parent) = parents.pop() {
+            let filter = Filter { parent: Some(parent), ..Filter::default() };
+            let mut cursor = None;
+            loop {
+                let (filter, from) = (filter.clone(), cursor.take());
+                let page = self.on_disk(move |store| store.list(&filter, from.as_ref(), FAMILY_PAGE)).await;
+                let Ok(page) = page else { break };
+                for row in page.rows {
+                    let child = self.session(row.id).await;
+                    let child = child.filter(|child| {
+                        child.run.as_ref().is_some_and(|held| held.mirrored && held.id == run)
+                    });
+                    parents.extend(child.as_ref().map(|child| child.id));
+                    found.extend(child);
+                }
+                cursor = page.next;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+        }
+        found
     }
 
     pub(super) fn mirror(&self, session: SessionId, of: SessionId) {

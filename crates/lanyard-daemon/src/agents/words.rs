@@ -114,3 +114,75 @@ fn short(text: &str, whole: bool) -> String {
     let kept = kept.replace('\n', "\n    ");
     if cut { format!("{kept} …") } else { kept }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lanyard_core::session::{Opening, PlanEntry, PlanStatus};
+    use lanyard_core::{Actor, NoteId, SessionId, Timestamp, TurnId};
+
+    fn envelope(event: impl Into<Event>) -> Envelope {
+        Envelope {
+            seq: 1,
+            session: SessionId::from_u128(1),
+            at: Timestamp::from_millis(0),
+            actor: Actor::system("test"),
+            cause: None,
+            event: event.into(),
+        }
+    }
+
+    fn asked(prompt: &str) -> Envelope {
+        let (turn, prompt_hash) = (TurnId::from_u128(1), String::new());
+        let (client_turn_id, opening, anchors) = (None, Opening::New, Vec::new());
+        let prompt = prompt.to_owned();
+        envelope(TurnEvent::Started { turn, client_turn_id, prompt, prompt_hash, opening, anchors })
+    }
+
+    fn said(text: &str) -> Envelope {
+        envelope(TranscriptEvent::Message { role: Role::Agent, text: text.to_owned() })
+    }
+
+    #[test]
+    fn a_prompt_is_told_with_all_that_goes_before_it() {
+        let note = |status, text: &str| Note {
+            id: NoteId::from_u128(1),
+            text: text.to_owned(),
+            queued_at: Timestamp::from_millis(0),
+            by: Actor::operator("ann"),
+            status,
+        };
+        let before = Before {
+            instructions: Some("You review.\n"),
+            past: Some("Long ago.\n"),
+            anchors: &["never touch main".to_owned()],
+            guidance: &[note(NoteStatus::Pending, "use tabs"), note(NoteStatus::Delivered, "old")],
+        };
+        assert_eq!(
+            prompt("go", &before),
+            "You review.\n\nLong ago.\n\nKeep in mind:\n- never touch main\n\nGuidance from ann: use tabs\n\ngo"
+        );
+        assert_eq!(prompt("go", &Before::default()), "go");
+    }
+
+    #[test]
+    fn the_past_is_told_whole_or_its_newest_part_in_bounds() {
+        let plan = vec![PlanEntry { text: "p".to_owned(), status: PlanStatus::Pending }];
+        let log = [asked("one\n/two"), said("three"), envelope(TranscriptEvent::Planned { entries: plan })];
+        let whole = past(&log, Continuity::Replayed).unwrap();
+        assert!(whole.ends_with("user: one\n    /two\nyou: three\n"), "{whole}");
+        let long: Vec<Envelope> =
+            (0..100).map(|number| said(&format!("{number} {}", "x".repeat(1_000)))).collect();
+        let summary = past(&long, Continuity::Preamble).unwrap();
+        assert!(summary.chars().count() < PREAMBLE_CHARS_MAX + 300);
+        assert!(summary.contains("earlier lines are left out") && summary.contains("you: 99 x"), "{summary}");
+        assert!(!summary.contains("you: 0 x"));
+    }
+
+    #[test]
+    fn there_may_be_no_past_and_one_that_is_too_long_is_not_told_whole() {
+        assert_eq!(past(&[], Continuity::Preamble), None);
+        let long: Vec<Envelope> = (0..300).map(|_| said(&"x".repeat(1_000))).collect();
+        assert_eq!(past(&long, Continuity::Replayed), None);
+    }
+}

@@ -17,3 +17,4 @@ mod starting;
 mod stream;
 mod support;
 mod surface;
+mod survival;

@@ -19,9 +19,16 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Setup {
     env: BTreeMap<OsString, OsString>,
     config: Option<String>,
+    program: Option<PathBuf>,
 }
 
 impl Setup {
+    /// Another program than the one that was built.
+    pub(crate) fn program(mut self, path: &Path) -> Self {
+        self.program = Some(path.to_owned());
+        self
+    }
+
     pub(crate) fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.env.insert(name.into(), value.into());
         self
@@ -66,7 +73,7 @@ impl Daemon {
             std::fs::write(self.config(), config).unwrap();
         }
         let log = std::fs::File::options().create(true).append(true).open(self.stderr_path()).unwrap();
-        let mut command = Command::new(binary());
+        let mut command = Command::new(self.setup.program.as_deref().unwrap_or(binary()));
         command
             .args(["up", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(self.home())

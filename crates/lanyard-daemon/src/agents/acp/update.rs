@@ -21,10 +21,33 @@ pub(super) struct Tool {
     pub(super) name: String,
     input: Option<Value>,
     content: Vec<ToolCallContent>,
-    /// What its terminal showed, where the agent tells that beside the protocol.
-    shown: String,
+    /// What its terminal showed, where the agent runs one of its own.
+    output: String,
     /// Told of already.
     told: bool,
+}
+
+/// What some agents tell beside the protocol: a tool's name, and what its terminal shows.
+#[derive(Debug, Default)]
+struct Hint {
+    tool: Option<String>,
+    output: String,
+}
+
+impl Hint {
+    fn of(meta: &Value) -> Self {
+        let tool = meta["claudeCode"]["toolName"].as_str().map(str::to_owned);
+        let shown =
+            ["terminal_output_delta", "terminal_output"].iter().find_map(|name| meta[name]["data"].as_str());
+        Self { tool, output: shown.unwrap_or_default().to_owned() }
+    }
+}
+
+impl Tool {
+    /// A call that an earlier daemon told of.
+    pub(super) fn told() -> Self {
+        Self { told: true, ..Self::default() }
+    }
 }
 
 impl Acp {
@@ -32,12 +55,7 @@ impl Acp {
         let native = params["sessionId"].as_str().and_then(|native| self.other(native));
         let update = params.get_mut("update").map(Value::take).unwrap_or_default();
         let kind = update["sessionUpdate"].as_str().unwrap_or("none").to_owned();
-        // Some agents name a tool only here.
-        let hint = update["_meta"]["claudeCode"]["toolName"].as_str().map(str::to_owned);
-        let shown = ["terminal_output_delta", "terminal_output"]
-            .iter()
-            .find_map(|key| update["_meta"][key]["data"].as_str())
-            .map(|text| (update["toolCallId"].as_str().unwrap_or_default().to_owned(), text.to_owned()));
+        let hint = Hint::of(&update["_meta"]);
         let update: SessionUpdate = match serde_json::from_value(update) {
             Ok(update) => update,
             Err(error) => {
@@ -56,29 +74,11 @@ impl Acp {
             }
             return;
         }
-        if let Some((call, text)) = shown {
-            self.showed(&call, &text);
-        }
         self.seen(native, update, hint, out);
     }
 
-    /// Keeps what a call's terminal showed, up to what its answer may hold and a sign that it was more.
-    fn showed(&mut self, call: &str, text: &str) {
-        if let Some(tool) = self.tools.get_mut(call)
-            && tool.shown.len() <= CONTENT_BYTES_MAX
-        {
-            tool.shown.push_str(text);
-        }
-    }
-
     #[expect(clippy::wildcard_enum_match_arm, reason = "later versions of the protocol add kinds of updates")]
-    fn seen(
-        &mut self,
-        native: Option<String>,
-        update: SessionUpdate,
-        hint: Option<String>,
-        out: &mut Actions,
-    ) {
+    fn seen(&mut self, native: Option<String>, update: SessionUpdate, hint: Hint, out: &mut Actions) {
         match update {
             SessionUpdate::AgentMessageChunk(chunk) => {
                 self.stir();
@@ -128,7 +128,7 @@ impl Acp {
         // The question's content describes what would be done, not what was.
         fields.content = None;
         fields.status = Some(ToolCallStatus::InProgress);
-        self.tool(native, call, fields, None, out);
+        self.tool(native, call, fields, Hint::default(), out);
     }
 
     fn tool(
@@ -136,7 +136,7 @@ impl Acp {
         native: Option<String>,
         id: &str,
         fields: ToolCallUpdateFields,
-        hint: Option<String>,
+        hint: Hint,
         out: &mut Actions,
     ) {
         if self.tools.len() >= TOOLS_MAX && !self.tools.contains_key(id) {
@@ -144,12 +144,16 @@ impl Acp {
         }
         let known = self.tools.contains_key(id);
         let tool = self.tools.entry(id.to_owned()).or_default();
-        if let Some(name) = fields.name.or(hint) {
+        if let Some(name) = fields.name.or(hint.tool) {
             tool.name = name;
-        } else if let (Some(title), false) = (fields.title, tool.told) {
+        } else if let (Some(title), true) = (fields.title, tool.name.is_empty()) {
+            // Later titles describe what it does; the first one is the nearest to a name.
             tool.name = title;
         }
-        if let Some(input) = fields.raw_input.filter(|input| !is_empty(input) && !is_place(input)) {
+        if tool.output.len() < CONTENT_BYTES_MAX {
+            tool.output.push_str(&hint.output);
+        }
+        if let Some(input) = fields.raw_input.filter(|input| !is_empty(input) && !is_only_place(input)) {
             tool.input = Some(input);
         }
         if let Some(content) = fields.content.filter(|content| !content.is_empty()) {
@@ -196,10 +200,11 @@ fn returned(
             _ => {}
         }
     }
+    if texts.is_empty() && !tool.output.is_empty() {
+        texts.push(tool.output);
+    }
     let content = if texts.is_empty() {
-        let shown = Value::String(tool.shown);
-        let told = raw_output.into_iter().chain([shown]).find(|output| !is_empty(output));
-        told.map_or(Value::Null, bounded)
+        raw_output.filter(|output| !is_empty(output)).map_or(Value::Null, bounded)
     } else {
         bounded(Value::String(texts.join("\n")))
     };
@@ -235,9 +240,9 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Arguments that say no more than where: the others are still being written.
-fn is_place(value: &Value) -> bool {
-    value.as_object().is_some_and(|fields| fields.keys().all(|name| name == "cwd"))
+/// Arguments that name nothing but the folder: the real ones are still to come.
+fn is_only_place(input: &Value) -> bool {
+    input.as_object().is_some_and(|fields| fields.len() == 1 && fields.contains_key("cwd"))
 }
 
 /// A tool's answer in bounds.

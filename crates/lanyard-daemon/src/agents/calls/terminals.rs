@@ -29,6 +29,8 @@ pub(super) struct Terminals {
     made: u64,
     open: HashMap<String, Terminal>,
     done: (mpsc::Sender<Done>, mpsc::Receiver<Done>),
+    /// Requests that wait for a command to end.
+    pub(super) waited_for: usize,
 }
 
 type Done = (String, Result<Value, CallError>);
@@ -49,7 +51,7 @@ struct Output {
 
 impl Terminals {
     pub(super) fn new(workspace: PathBuf, run: RunId) -> Self {
-        Self { workspace, run, made: 0, open: HashMap::new(), done: mpsc::channel(DONE_MAX) }
+        Self { workspace, run, made: 0, open: HashMap::new(), done: mpsc::channel(DONE_MAX), waited_for: 0 }
     }
 
     pub(super) fn create(
@@ -132,9 +134,10 @@ impl Terminals {
     }
 
     /// The answer comes when the command has ended.
-    pub(super) fn wait(&self, request: &str, id: &str) -> Result<(), CallError> {
+    pub(super) fn wait(&mut self, request: &str, id: &str) -> Result<(), CallError> {
         let mut ended = self.get(id)?.ended.clone();
         let (done, request) = (self.done.0.clone(), request.to_owned());
+        self.waited_for += 1;
         tokio::spawn(async move {
             let status = match ended.wait_for(Option::is_some).await {
                 Ok(status) => status.clone().unwrap_or(Value::Null),
@@ -147,7 +150,10 @@ impl Terminals {
 
     pub(super) async fn done(&mut self) -> Done {
         match self.done.1.recv().await {
-            Some(done) => done,
+            Some(done) => {
+                self.waited_for = self.waited_for.saturating_sub(1);
+                done
+            }
             // The sender is ours, so the channel never closes.
             None => std::future::pending().await,
         }

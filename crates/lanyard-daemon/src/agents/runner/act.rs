@@ -7,12 +7,16 @@ use lanyard_core::{Actor, Cause, GateId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
 
 use super::{Mirror, Runner, Stage};
-use crate::agents::driver::{Action, Child, Opened, Readiness, Seen, TextKind, TurnEnd};
+use crate::agents::driver::{
+    Action, Answer, Call, CallError, Child, Opened, Readiness, Seen, TextKind, TurnEnd,
+};
 use crate::agents::judge::judge;
 use crate::agents::pen::signal_of;
 use crate::agents::settings::Judgement;
 use crate::agents::shared::once;
 use crate::engine::{Ask, AskError, Request};
+use crate::failpoint;
+use crate::runs::Sent;
 
 /// How long text may wait for more of it before it is reported.
 const TEXT_WAIT: Duration = Duration::from_millis(200);
@@ -32,8 +36,10 @@ const NO_PROMPT: &str = "(the agent gave no words)";
 impl Runner {
     pub(super) async fn carry_out(&mut self) {
         while let Some((at, action)) = self.actions.pop_front() {
+            self.here = self.here.max(at);
             self.act(at, action).await;
-            if self.pen.is_full() {
+            // Never in the middle of a line: what was told of it would hide the rest after a crash.
+            if self.pen.is_full() && self.actions.front().is_none_or(|(next, _)| *next > at) {
                 self.report().await;
             }
         }
@@ -66,11 +72,7 @@ impl Runner {
             Action::Child(child) => self.child(at, *child).await,
             Action::Finished { native: None, turn, end } => self.finished(at, turn, end),
             Action::Finished { native: Some(native), end, .. } => self.child_finished(at, &native, end),
-            Action::Call { request, call } => {
-                if let Some(result) = self.calls.run(&request, call).await {
-                    self.say(|driver, out| driver.called(&request, result, out));
-                }
-            }
+            Action::Call { request, call } => self.call(request, call).await,
             Action::Broken { code, what } => self.break_with(code, what),
             Action::Odd { what } => {
                 self.odd += 1;
@@ -89,6 +91,21 @@ impl Runner {
             if matches!(error, crate::runs::LinkError::InputFull | crate::runs::LinkError::TooLong) {
                 self.break_with("input_full", format!("it does not read what it is told: {error}"));
             }
+        }
+    }
+
+    /// Does what the agent asks of its client, unless an earlier daemon began to.
+    async fn call(&mut self, request: String, call: Call) {
+        let first = self.link.send(&format!("call:{request}"), b"").await;
+        let result = match first {
+            Ok(Sent::Repeated) if call.changes() => {
+                let message = "the daemon ended while it did this; it may be done or not".to_owned();
+                Some(Err(CallError { message, missing: false }))
+            }
+            Ok(Sent::First | Sent::Repeated) | Err(_) => self.calls.run(&request, call).await,
+        };
+        if let Some(result) = result {
+            self.say(|driver, out| driver.called(&request, result, out));
         }
     }
 
@@ -157,27 +174,29 @@ impl Runner {
     async fn asked(&mut self, at: u64, native: Option<&str>, question: Question) {
         let Some(session) = self.target(native, at) else { return };
         let gate = GateId::mint(self.shared.clock.now(), self.shared.clock.random());
-        let judgement = judge(&self.settings.permissions, &self.workspace, &question);
-        let word = match judgement {
-            Judgement::Allow => Some("allow"),
-            Judgement::Deny => Some("deny"),
-            Judgement::Ask => None,
-        };
-        let word = word.filter(|word| question.choose(word).is_some());
-        let request = question.request.clone();
         let signal = Signal::GateAsked { gate, run: self.run, question: Box::new(question.clone()) };
         self.pen.signal(session, signal, at);
         self.report().await;
+        failpoint::hit("after_gate");
         let Some(held) = self.shared.session(session).await else { return };
-        let Some(held) =
-            held.gates.iter().find(|held| held.run == self.run && held.question.request == request)
-        else {
+        let held =
+            held.gates.iter().find(|held| held.run == self.run && held.question.request == question.request);
+        match held {
+            Some(held) => self.judge_gate(session, held.id, &question).await,
             // It came at a wrong time, or one too many: nobody will ever answer it.
-            return self
-                .say(|driver, out| driver.answer(&question, &crate::agents::driver::Answer::Void, out));
+            None => self.say(|driver, out| driver.answer(&question, &Answer::Void, out)),
+        }
+    }
+
+    /// Answers a question where the rules do; otherwise a person will.
+    pub(super) async fn judge_gate(&self, session: SessionId, gate: GateId, question: &Question) {
+        let word = match judge(&self.settings.permissions, &self.workspace, question) {
+            Judgement::Allow => "allow",
+            Judgement::Deny => "deny",
+            Judgement::Ask => return,
         };
-        if let Some(word) = word {
-            let command = Command::AnswerGate { gate: held.id, option: word.to_owned(), message: None };
+        if question.choose(word).is_some() {
+            let command = Command::AnswerGate { gate, option: word.to_owned(), message: None };
             let _ = self.shared.command(session, command, Actor::system("policy"), Vec::new()).await;
         }
     }
@@ -219,8 +238,9 @@ impl Runner {
             continuity,
             history,
         };
-        self.pen.signal(self.session, Signal::RunReady(Box::new(ready)), self.position);
+        self.pen.signal(self.session, Signal::RunReady(Box::new(ready)), self.here);
         self.report().await;
+        failpoint::hit("after_ready");
         if let Some(turn) = self.waiting.take() {
             self.begin_turn(turn).await;
         }
@@ -257,6 +277,7 @@ impl Runner {
                 return;
             }
         };
+        failpoint::hit("after_child");
         self.shared.mirror(session, self.session);
         let started = Signal::RunStarted {
             run: self.run,
@@ -276,6 +297,7 @@ impl Runner {
         let command = Command::StartTurn { turn, client_turn_id: None, prompt };
         let keys = vec![once(self.run, &format!("turn {} {at}", child.native))];
         let started = self.shared.command(session, command, Actor::system("agents"), keys).await;
+        failpoint::hit("after_child_turn");
         let turn = started.ok().and_then(|outcome| outcome.turn);
         let cursor = match self.shared.session(session).await {
             Some(held) => held.run.map_or(0, |run| run.cursor),
@@ -336,7 +358,10 @@ impl Runner {
         self.report_at = None;
         for report in self.pen.take() {
             let cause = Cause::Output { run: self.run, to: report.to };
-            match self.shared.tell(report.session, Some(cause), report.signals).await {
+            failpoint::hit("before_report");
+            let told = self.shared.tell(report.session, Some(cause), report.signals).await;
+            failpoint::hit("after_report");
+            match told {
                 Ok(_) => self.reported = self.reported.max(report.to),
                 Err(AskError::Closing) => return,
                 Err(error) => {
@@ -344,7 +369,8 @@ impl Runner {
                 }
             }
         }
-        if self.reported >= self.consumed + CONSUME_BYTES {
+        // A daemon that comes after looks for requests nobody answered: they must not be let go of.
+        if self.reported >= self.consumed + CONSUME_BYTES && !self.calls.is_waited_for() {
             self.consumed = self.reported;
             self.link.consumed(self.reported);
         }

@@ -1,6 +1,5 @@
 //! The end of a run is the end of its last process. Until then nothing is confirmed.
 
-use lanyard_core::TurnId;
 use lanyard_core::session::{
     Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal, SnapshotReason,
 };
@@ -9,6 +8,7 @@ use tokio::time::{Duration, Instant};
 use super::{Ending, Left, Runner, Stage};
 use crate::agents::again::auto_resume;
 use crate::engine::AskError;
+use crate::failpoint;
 use crate::runs::{self, EndedBy, Exit, How};
 
 /// Characters of what the agent said on stderr that go into the reason of its end.
@@ -80,18 +80,20 @@ impl Runner {
             How::Lost => self.sweep().await,
             How::Exited(_) | How::Signalled(_) => Vec::new(),
         };
-        let held = self.shared.session(self.session).await;
-        let (stopped, active) = held.map_or((false, None), |held| (held.stop.is_some(), held.turn));
-        let unbegun = active.as_ref().is_some_and(|active| self.never_began(active.id));
-        let lost = active.filter(|_| !stopped && !self.again && !unbegun);
-        let signal = self.ended(&exit, &swept, unbegun);
-        let mirrors: Vec<_> =
-            self.children.values().filter(|mirror| !mirror.done).map(|m| m.session).collect();
+        let lost = match self.shared.session(self.session).await {
+            Some(held) if held.stop.is_none() && !self.again && !self.is_free() => held.turn,
+            Some(_) | None => None,
+        };
+        let signal = self.ended(&exit, &swept);
+        let mirrors: Vec<_> = self.children.values().map(|mirror| mirror.session).collect();
         for session in mirrors {
             self.shared.note(session, signal.clone()).await;
         }
         self.shared.unmirror(self.session);
-        match self.shared.tell(self.session, None, vec![signal]).await {
+        failpoint::hit("before_run_end");
+        let told = self.shared.tell(self.session, None, vec![signal]).await;
+        failpoint::hit("after_run_end");
+        match told {
             // The daemon ends: the next one finds the folder and says it.
             Err(AskError::Closing) => return Left::default(),
             Err(error) => tracing::warn!(session = %self.session, %error, "the end of a run was not taken"),
@@ -137,13 +139,12 @@ impl Runner {
         }
     }
 
-    /// The turn was admitted while the agent was already at its end, and waits for the next run.
-    fn never_began(&self, turn: TurnId) -> bool {
-        let began = self.turn.as_ref().is_some_and(|mine| mine.id == turn);
-        matches!(self.stage, Stage::Ready) && !began
+    /// It had no turn to lose: one that was admitted meanwhile waits for the next run.
+    fn is_free(&self) -> bool {
+        matches!(self.stage, Stage::Ready) && self.turn.as_ref().is_none_or(|turn| turn.over)
     }
 
-    fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess], unbegun: bool) -> Signal {
+    fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess]) -> Signal {
         let how = match (&self.broken, &self.stage) {
             (Some((code, _)), Stage::Greeting { .. } | Stage::Settling { .. }) => {
                 RunEnd::NotStarted { code: code.clone() }
@@ -152,7 +153,7 @@ impl Runner {
         };
         let processes = exit.ended.iter().chain(swept).map(process_of).collect();
         let receipt = Receipt { tried: std::mem::take(&mut self.tried), processes };
-        let cause = if self.again || unbegun { None } else { Some(InterruptCause::Crash) };
+        let cause = if self.again || self.is_free() { None } else { Some(InterruptCause::Crash) };
         Signal::RunEnded { run: self.run, how, cause, reason: Some(self.reason_of(exit)), receipt }
     }
 

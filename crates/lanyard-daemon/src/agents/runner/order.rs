@@ -11,6 +11,7 @@ use super::{Cancel, Order, Runner, Stage, Turn, Urgency};
 use crate::agents::driver::Answer;
 use crate::agents::settings::DriverKind;
 use crate::agents::words::{self, Before};
+use crate::failpoint;
 use crate::snapshot;
 
 /// How long an agent has to heed its own cancel when a stop is immediate.
@@ -29,7 +30,10 @@ impl Runner {
             Order::Stop { session, urgency } => self.stop_ordered(session, urgency).await,
             Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
             Order::Steer { note } => self.steer_ordered(note).await,
-            Order::End => self.end_run("the session needs it no more").await,
+            Order::End => {
+                failpoint::hit("before_end");
+                self.end_run("the session needs it no more").await;
+            }
             Order::Compact { key, answer } => {
                 let mut taken = false;
                 self.say(|driver, out| taken = driver.compact(&key, out));
@@ -65,12 +69,14 @@ impl Runner {
                 .await;
         };
         self.take_turn(turn);
+        failpoint::hit("before_prompt");
         self.say(|driver, out| driver.prompt(turn, None, &text, out));
+        // Boxed, since carrying out may lead back here.
+        Box::pin(self.carry_out()).await;
+        failpoint::hit("after_prompt");
         let told: Vec<NoteId> = pending(&session);
         if !told.is_empty() {
             let channel = "prompt".to_owned();
-            // Boxed, since carrying out may lead back here.
-            Box::pin(self.carry_out()).await;
             self.shared.note(self.session, Signal::GuidanceDelivered { notes: told, channel }).await;
         }
     }
@@ -95,7 +101,7 @@ impl Runner {
         let (prompt, anchors) = self.shared.prompt(self.session, seq).await?;
         let run = session.run.as_ref()?;
         let first = run.turns <= 1;
-        let fresh = !matches!(run.continuity, Some(Continuity::Native | Continuity::Exact));
+        let fresh = run.opened != Some(Continuity::Native);
         // An agent whose protocol has a place for its role was told there.
         let own_place = self.settings.driver == DriverKind::Codex;
         let before = Before {
@@ -125,6 +131,7 @@ impl Runner {
     }
 
     async fn cancel_ordered(&mut self, session: SessionId, turn: TurnId, forced: bool) {
+        failpoint::hit("before_cancel");
         if session != self.session {
             if let Some((native, _)) = self.child_of(session).await {
                 self.say(|driver, out| driver.cancel(turn, Some(&native), out));
@@ -161,12 +168,15 @@ impl Runner {
     /// Asks the agent to end its turn; one that cannot be asked is ended.
     pub(super) async fn ask_to_end(&mut self, grace: Duration) {
         self.cancel_turn(grace);
+        self.carry_out().await;
+        failpoint::hit("after_cancel");
         if self.settings.driver == DriverKind::Command {
             self.end_run("its turn was cancelled").await;
         }
     }
 
     async fn stop_ordered(&mut self, session: SessionId, urgency: Urgency) {
+        failpoint::hit("before_stop");
         if session != self.session {
             let Some((native, held)) = self.child_of(session).await else { return };
             if let Some(turn) = held.turn {
@@ -189,7 +199,10 @@ impl Runner {
 
     async fn answer_ordered(&mut self, session: SessionId, gate: GateId) {
         let Some(held) = self.shared.session(session).await else { return };
+        failpoint::hit("before_answer");
         self.pass_answers(&held, Some(gate));
+        self.carry_out().await;
+        failpoint::hit("after_answer");
     }
 
     /// Gives the agent the answers it waits for; those it has already are written once.

@@ -1,15 +1,14 @@
-//! Starting a run, or taking over one that an earlier daemon started.
+//! Starting a run.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lanyard_core::session::{
-    Continuity, Envelope, InterruptCause, Receipt, ResumeWay, Run, RunEnd, RunPhase, Session, Signal,
-    SnapshotReason,
+    Continuity, Envelope, InterruptCause, Receipt, ResumeWay, RunEnd, Session, Signal, SnapshotReason,
 };
 use lanyard_core::{RunId, SessionId, TurnId};
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 
@@ -19,12 +18,13 @@ use crate::agents::acp::Acp;
 use crate::agents::calls::Calls;
 use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver};
-use crate::agents::driver::{Begin, Driver, Opened, Readiness, Setting};
+use crate::agents::driver::{Begin, Driver, Setting};
 use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
 use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::agents::shared::Shared;
 use crate::agents::words;
+use crate::failpoint;
 use crate::runs::{Limits, Link, Spec};
 
 /// What a cleared environment keeps.
@@ -45,10 +45,26 @@ pub(in crate::agents) struct Start {
 }
 
 /// How a conversation begins in a new run.
-struct Plan {
-    begin: Begin,
-    past: Option<(Continuity, String)>,
-    ways: Vec<ResumeWay>,
+pub(super) struct Plan {
+    pub(super) begin: Begin,
+    pub(super) past: Option<(Continuity, String)>,
+    pub(super) ways: Vec<ResumeWay>,
+}
+
+/// What is kept beside a run from before its start: whose it is, and how its conversation was begun.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::agents) struct About {
+    pub(in crate::agents) session: SessionId,
+    agent: Option<String>,
+    /// The conversation it was told to take up again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) native: Option<String>,
+    /// As what it is given the past, where it was told to begin a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) past: Option<Continuity>,
+    /// What may be tried if that fails.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) ways: Vec<ResumeWay>,
 }
 
 /// Why a run could not be started: a stable code and a sentence.
@@ -66,6 +82,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
             Signal::RunEnded { run: stale.id, how, cause: None, reason, receipt: Receipt::default() };
         start.shared.note(start.session, signal).await;
     }
+    failpoint::hit("before_run");
     let run = start.shared.mint_run();
     let driver = settings.driver.as_str().to_owned();
     let started = Signal::RunStarted { run, agent: agent.clone(), driver, mirrored: false };
@@ -126,13 +143,19 @@ async fn prepare(
         }
         (DriverKind::Acp | DriverKind::Codex | DriverKind::Opencode, _) => None,
     };
-    let native = match &plan.begin {
-        Begin::Resume { native } => Some(native.clone()),
-        Begin::New | Begin::Adopted { .. } => None,
-    };
+    let native = native_of(&plan.begin);
     let spec = spec(settings, &workspace, start.session, native.as_deref(), prompt.as_deref())?;
-    let about = json!({ "session": start.session, "agent": session.hands.agent });
+    let about = About {
+        session: start.session,
+        agent: session.hands.agent.clone(),
+        native,
+        past: plan.past.as_ref().map(|(how, _)| *how),
+        ways: plan.ways.clone(),
+    };
+    let about = serde_json::to_value(about).map_err(|error| ("defect".to_owned(), error.to_string()))?;
+    failpoint::hit("before_spawn");
     let link = shared.runs.start(&run.to_string(), &about, &spec).await;
+    failpoint::hit("after_spawn");
     let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
     let (_, closed) = mpsc::channel(1);
     let orders = std::mem::replace(&mut start.orders, closed);
@@ -156,6 +179,13 @@ async fn prepare(
         let _ = runner.link.close_input().await;
     }
     Ok(runner)
+}
+
+fn native_of(begin: &Begin) -> Option<String> {
+    match begin {
+        Begin::Resume { native } => Some(native.clone()),
+        Begin::New | Begin::Adopted { .. } => None,
+    }
 }
 
 /// The words of a turn for an agent that is started with them.
@@ -229,7 +259,7 @@ async fn plan(
 }
 
 /// The conversation before the running turn, in words.
-async fn past(shared: &Shared, session: &Session, how: Continuity) -> Option<String> {
+pub(super) async fn past(shared: &Shared, session: &Session, how: Continuity) -> Option<String> {
     let (id, end) = (session.id, session.turn.as_ref().map_or(u64::MAX, |turn| turn.seq));
     let first = session.seq.saturating_sub(PAST_EVENTS_MAX as u64);
     let events = shared
@@ -322,7 +352,7 @@ fn add_missing(argv: &mut Vec<String>, word: &str) {
 }
 
 impl Runner {
-    fn new(
+    pub(super) fn new(
         shared: Arc<Shared>,
         session: &Session,
         settings: AgentSettings,
@@ -339,6 +369,7 @@ impl Runner {
             output: link.output(from),
             unread: Vec::new(),
             position: from,
+            here: from,
             actions: VecDeque::new(),
             pen: Pen::default(),
             report_at: None,
@@ -371,97 +402,6 @@ impl Runner {
             driver,
             link,
             orders,
-        }
-    }
-
-    /// Goes on with a run that an earlier daemon started: exactly where the log stands.
-    pub(in crate::agents) async fn adopted(
-        shared: Arc<Shared>,
-        session: &Session,
-        held: &Run,
-        link: Link,
-        orders: mpsc::Receiver<Order>,
-    ) -> Option<Self> {
-        let agent = session.hands.agent.clone().unwrap_or_default();
-        let settings = shared.settings.get(&agent).cloned()?;
-        let workspace = PathBuf::from(session.workspace.clone()?);
-        let greeted = held.phase == RunPhase::Ready;
-        let begin = if greeted {
-            let how = match held.continuity {
-                Some(Continuity::Native) if held.turns == 0 => Opened::Resumed,
-                _ => Opened::New,
-            };
-            let readiness = Readiness {
-                native: session.native.clone().unwrap_or_default(),
-                info: held.info.clone().unwrap_or_default(),
-                capabilities: held.capabilities,
-                how,
-            };
-            let open = session.open_gates().filter(|gate| gate.run == held.id);
-            let open = open.map(|gate| gate.question.clone()).collect();
-            Begin::Adopted { readiness, turn: session.turn.as_ref().map(|turn| turn.id), open }
-        } else {
-            plan(&shared, session, &settings, settings.resume.clone()).await.ok()?.begin
-        };
-        let driver = driver(&settings, setting(&settings, &workspace, begin));
-        let mut runner = Self::new(shared, session, settings, workspace, held.id, (driver, link), orders);
-        runner.has_past = session.turns > u64::from(session.turn.is_some());
-        runner.say(|driver, out| driver.begin(out));
-        if !greeted {
-            let patience = Duration::from_millis(runner.settings.handshake_timeout_ms);
-            runner.stage = Stage::Greeting { until: Instant::now() + patience };
-        }
-        runner.find_children(session).await;
-        Some(runner)
-    }
-
-    /// Tells the agent again what it may have missed; what it knows reaches it no second time.
-    pub(in crate::agents) async fn catch_up(&mut self, session: &Session) {
-        self.carry_out().await;
-        if let Some(active) = &session.turn {
-            if matches!(self.stage, Stage::Ready) {
-                if let Some(text) = self.whole_prompt(session, active.seq).await {
-                    let turn = active.id;
-                    self.take_turn(turn);
-                    self.say(|driver, out| driver.prompt(turn, None, &text, out));
-                }
-            } else {
-                self.waiting = Some(active.id);
-            }
-        }
-        self.pass_answers(session, None);
-        if let Some(active) = session.turn.as_ref().filter(|active| active.cancel_requested) {
-            let (session, turn) = (session.id, active.id);
-            self.obey(Order::Cancel { session, turn, forced: false }).await;
-        }
-        if let Some(stop) = &session.stop {
-            let urgency = super::super::urgency(stop.level);
-            self.obey(Order::Stop { session: session.id, urgency }).await;
-        }
-        self.carry_out().await;
-    }
-
-    /// The sessions that show this run's subagents.
-    async fn find_children(&mut self, session: &Session) {
-        let filter = lanyard_store::Filter { parent: Some(session.id), ..lanyard_store::Filter::default() };
-        let Ok(page) = self.shared.on_disk(move |store| store.list(&filter, None, 1_000)).await else {
-            return;
-        };
-        for row in page.rows {
-            let Some(child) = self.shared.session(row.id).await else { continue };
-            let Some(run) = child.run.as_ref().filter(|run| run.mirrored && run.id == self.run) else {
-                continue;
-            };
-            let Some(native) = child.aliases.first().cloned() else { continue };
-            self.shared.mirror(child.id, session.id);
-            self.own_turns.extend(child.turn.as_ref().map(|turn| turn.id));
-            let mirror = super::Mirror {
-                session: child.id,
-                turn: child.turn.as_ref().map(|turn| turn.id),
-                cursor: run.cursor,
-                done: child.turn.is_none(),
-            };
-            self.children.insert(native, mirror);
         }
     }
 }

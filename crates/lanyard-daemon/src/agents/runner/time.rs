@@ -97,7 +97,7 @@ impl Runner {
     pub(super) fn cut_short(&mut self, cause: InterruptCause, reason: String) {
         let Some(turn) = self.turn.as_mut().filter(|turn| !turn.over) else { return };
         turn.over = true;
-        self.pen.signal(self.session, Signal::TurnLost { cause, reason: Some(reason) }, self.position);
+        self.pen.signal(self.session, Signal::TurnLost { cause, reason: Some(reason) }, self.here);
         self.cancel_turn(Duration::from_millis(self.settings.cancel_grace_ms));
     }
 }

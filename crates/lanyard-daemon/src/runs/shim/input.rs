@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use crate::runs::wire::{Answer, INPUT_MAX};
 
-/// A repeat comes soon after the first, so the newest are enough.
+/// A repeat comes soon after the first, so the newest of each kind are enough.
 const KEYS_MAX: usize = 4_096;
 
 #[derive(Debug)]
@@ -21,11 +21,14 @@ pub(super) struct Input {
     /// To be closed when the queue is empty.
     closing: bool,
     keys: Keys,
+    /// Keys with a colon: answers, of which one turn may need thousands. They must not push its prompt's key out.
+    answers: Keys,
 }
 
 impl Input {
     pub(super) fn new(pipe: Option<ChildStdin>) -> Self {
-        Self { pipe, queue: VecDeque::new(), written: 0, waiting: 0, closing: false, keys: Keys::default() }
+        let (keys, answers) = (Keys::default(), Keys::default());
+        Self { pipe, queue: VecDeque::new(), written: 0, waiting: 0, closing: false, keys, answers }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -43,16 +46,17 @@ impl Input {
 
     /// Takes input once per key. A repeat is told so whatever became of the pipe.
     pub(super) fn send(&mut self, key: &str, bytes: Vec<u8>) -> Answer {
-        if self.keys.seen(key) {
+        let keys = if key.contains(':') { &mut self.answers } else { &mut self.keys };
+        if keys.seen(key) {
             return Answer::Repeated;
         }
-        if !self.is_open() {
+        if self.pipe.is_none() || self.closing {
             return Answer::InputClosed;
         }
         if self.waiting + bytes.len() > INPUT_MAX {
             return Answer::InputFull;
         }
-        self.keys.remember(key);
+        keys.remember(key);
         self.waiting += bytes.len();
         if !bytes.is_empty() {
             self.queue.push_back(bytes);
@@ -128,6 +132,24 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_do_not_push_a_prompt_out() {
+        let mut child = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut input = Input::new(child.stdin.take());
+        assert!(matches!(input.send("turn_1", b"go\n".to_vec()), Answer::First));
+        for number in 0..=KEYS_MAX {
+            assert!(matches!(input.send(&format!("reply:{number}"), Vec::new()), Answer::First));
+        }
+        assert!(matches!(input.send("turn_1", b"go\n".to_vec()), Answer::Repeated));
+        assert!(matches!(input.send("reply:0", Vec::new()), Answer::First));
+        drop(input);
+        child.wait().unwrap();
+    }
 
     #[test]
     fn the_newest_keys_are_remembered_and_no_more() {

@@ -1,0 +1,143 @@
+//! Taking over a run that an earlier daemon started: exactly where the log stands.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lanyard_core::SessionId;
+use lanyard_core::session::{AgentInfo, Continuity, Run, RunPhase, Session};
+use tokio::sync::mpsc;
+use tokio::time::{Duration, Instant};
+
+use super::start::{About, driver, past, setting};
+use super::{Mirror, Order, Runner, Stage};
+use crate::agents::driver::{Begin, Opened, Readiness};
+use crate::agents::shared::Shared;
+use crate::failpoint;
+use crate::runs::Link;
+
+impl Runner {
+    /// A runner for a run that lives, or that ended while nobody read what it said last.
+    pub(in crate::agents) async fn adopted(
+        shared: Arc<Shared>,
+        session: &Session,
+        held: &Run,
+        about: &About,
+        link: Link,
+        orders: mpsc::Receiver<Order>,
+    ) -> Option<Self> {
+        let agent = session.hands.agent.clone().unwrap_or_default();
+        let settings = shared.settings.get(&agent).cloned()?;
+        let workspace = PathBuf::from(session.workspace.clone()?);
+        let family = shared.mirrors_of(session.id, held.id).await;
+        let greeted = held.phase == RunPhase::Ready;
+        let begin = match &about.native {
+            _ if greeted => begin_adopted(session, held, &family),
+            Some(native) => Begin::Resume { native: native.clone() },
+            None => Begin::New,
+        };
+        let driver = driver(&settings, setting(&settings, &workspace, begin));
+        let mut runner = Self::new(shared, session, settings, workspace, held.id, (driver, link), orders);
+        runner.has_past = session.turns > u64::from(session.turn.is_some());
+        runner.ways.clone_from(&about.ways);
+        if let Some(how) = about.past.filter(|_| held.turns <= 1) {
+            runner.past = past(&runner.shared, session, how).await.map(|text| (how, text));
+        }
+        let calls = session.open_calls.iter().chain(family.iter().flat_map(|child| &child.open_calls));
+        runner.driver.knows(&calls.cloned().collect::<Vec<_>>());
+        runner.say(|driver, out| driver.begin(out));
+        if !greeted {
+            let patience = Duration::from_millis(runner.settings.handshake_timeout_ms);
+            runner.stage = Stage::Greeting { until: Instant::now() + patience };
+        }
+        for child in &family {
+            runner.take_child(child);
+        }
+        Some(runner)
+    }
+
+    /// Tells the agent again what it may have missed; what it knows reaches it no second time.
+    pub(in crate::agents) async fn catch_up(&mut self, session: &Session) {
+        failpoint::hit("before_catch_up");
+        self.carry_out().await;
+        if let Some(active) = &session.turn {
+            if matches!(self.stage, Stage::Ready) {
+                if let Some(text) = self.whole_prompt(session, active.seq).await {
+                    let turn = active.id;
+                    self.take_turn(turn);
+                    self.say(|driver, out| driver.prompt(turn, None, &text, out));
+                }
+            } else {
+                self.waiting = Some(active.id);
+            }
+        }
+        self.carry_out().await;
+        self.repeat_orders(session).await;
+        let mirrors: Vec<SessionId> = self.children.values().map(|mirror| mirror.session).collect();
+        for mirror in mirrors {
+            if let Some(child) = self.shared.session(mirror).await {
+                self.repeat_orders(&child).await;
+            }
+        }
+        self.carry_out().await;
+    }
+
+    /// Goes through what is left of the output that an earlier daemon read, for requests it never answered.
+    pub(in crate::agents) async fn recall(&mut self) {
+        let to = self.reported;
+        let mut output = self.link.output(self.link.consumed_to());
+        let mut rest = Vec::new();
+        while output.at() < to {
+            let Ok(Some(piece)) = output.next().await else { return };
+            let extra = usize::try_from(output.at().saturating_sub(to)).unwrap_or(usize::MAX);
+            rest.extend_from_slice(&piece[..piece.len().saturating_sub(extra)]);
+            let whole = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            for line in rest[..whole].split(|byte| *byte == b'\n') {
+                self.say(|driver, out| driver.recall(line, out));
+            }
+            rest.drain(..whole);
+        }
+    }
+
+    /// What was decided about a session, and may not have been carried out.
+    async fn repeat_orders(&mut self, session: &Session) {
+        for gate in session.open_gates().filter(|gate| gate.run == self.run) {
+            self.judge_gate(session.id, gate.id, &gate.question).await;
+        }
+        self.pass_answers(session, None);
+        if let Some(active) = session.turn.as_ref().filter(|active| active.cancel_requested) {
+            let (session, turn) = (session.id, active.id);
+            self.obey(Order::Cancel { session, turn, forced: false }).await;
+        }
+        if let Some(stop) = &session.stop {
+            let urgency = super::super::urgency(stop.level);
+            self.obey(Order::Stop { session: session.id, urgency }).await;
+        }
+    }
+
+    /// A session that shows one of this run's subagents.
+    fn take_child(&mut self, child: &Session) {
+        let (Some(run), Some(native)) = (&child.run, child.aliases.first()) else { return };
+        let turn = child.turn.as_ref().map(|turn| turn.id);
+        self.shared.mirror(child.id, self.session);
+        self.own_turns.extend(turn);
+        let mirror = Mirror { session: child.id, turn, cursor: run.cursor, done: turn.is_none() };
+        self.children.insert(native.clone(), mirror);
+    }
+}
+
+/// What the log knows of a run that was greeted.
+fn begin_adopted(session: &Session, held: &Run, family: &[Session]) -> Begin {
+    let how = match held.opened {
+        Some(Continuity::Native) if held.turns == 0 => Opened::Resumed,
+        _ => Opened::New,
+    };
+    let readiness = Readiness {
+        native: session.native.clone().unwrap_or_default(),
+        info: held.info.clone().unwrap_or_default(),
+        capabilities: held.capabilities,
+        how,
+    };
+    let gates = session.open_gates().chain(family.iter().flat_map(Session::open_gates));
+    let open = gates.filter(|gate| gate.run == held.id).map(|gate| gate.question.clone()).collect();
+    Begin::Adopted { readiness, turn: session.turn.as_ref().map(|turn| turn.id), open }
+}

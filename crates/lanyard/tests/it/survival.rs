@@ -1,0 +1,15 @@
+//! Agents outlive the daemon. The real daemon is ended with SIGKILL at each step of a turn, its shims are, both are; a
+//! new daemon goes on where the last one was, and the log reads as if nothing had happened. What cannot be gone on with
+//! is ended, and nothing of it is left.
+//!
+//! `LANYARD_SURVIVAL_ROUNDS=N` asks for N kills at moments of chance, `LANYARD_SURVIVAL_SEED=N` repeats them.
+
+mod anytime;
+mod away;
+mod clients;
+mod conversations;
+mod kit;
+mod places;
+mod shims;
+mod story;
+mod strays;
