@@ -81,7 +81,7 @@ impl Runner {
             How::Exited(_) | How::Signalled(_) => Vec::new(),
         };
         let lost = match self.shared.session(self.session).await {
-            Some(held) if held.stop.is_none() && !self.again && !self.is_free() => held.turn,
+            Some(held) if held.stop.is_none() && !self.again => held.turn,
             Some(_) | None => None,
         };
         let signal = self.ended(&exit, &swept);
@@ -139,11 +139,6 @@ impl Runner {
         }
     }
 
-    /// It had no turn to lose: one that was admitted meanwhile waits for the next run.
-    fn is_free(&self) -> bool {
-        matches!(self.stage, Stage::Ready) && self.turn.as_ref().is_none_or(|turn| turn.over)
-    }
-
     fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess]) -> Signal {
         let how = match (&self.broken, &self.stage) {
             (Some((code, _)), Stage::Greeting { .. } | Stage::Settling { .. }) => {
@@ -153,7 +148,7 @@ impl Runner {
         };
         let processes = exit.ended.iter().chain(swept).map(process_of).collect();
         let receipt = Receipt { tried: std::mem::take(&mut self.tried), processes };
-        let cause = if self.again || self.is_free() { None } else { Some(InterruptCause::Crash) };
+        let cause = if self.again { None } else { Some(InterruptCause::Crash) };
         Signal::RunEnded { run: self.run, how, cause, reason: Some(self.reason_of(exit)), receipt }
     }
 
