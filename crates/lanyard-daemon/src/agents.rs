@@ -63,7 +63,8 @@ impl Wishes {
     /// Whether Lanyard itself runs this session's agent; otherwise somebody else reports on it.
     pub(crate) fn drives(&self, session: &Session) -> bool {
         let named = session.hands.agent.as_ref().is_some_and(|agent| self.names.contains(agent));
-        named || session.run.as_ref().is_some_and(lanyard_core::session::Run::is_live)
+        // A subagent belongs to its parent's agent, also when that is gone.
+        named || session.run.as_ref().is_some_and(|run| run.is_live() || run.mirrored)
     }
 
     /// Asks the session's agent to compact its context. Nothing when no agent is there to be asked.

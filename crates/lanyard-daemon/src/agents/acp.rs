@@ -69,6 +69,8 @@ pub(crate) struct Acp {
 enum Phase {
     Greeting,
     Opening,
+    /// The conversation is open, its mode is being set.
+    Tuning(Opened),
     Ready,
 }
 
@@ -217,11 +219,15 @@ impl Acp {
                 Err(what) => return broken(out, "handshake_failed", format!("no conversation: {what}")),
             },
         };
-        if let Some(mode) = &self.setting.mode {
-            let asked = SetSessionModeRequest::new(self.native.clone(), mode.clone());
-            let line = rpc::request(MODE, "session/set_mode", &asked);
-            out.push(Action::Send { key: MODE.to_owned(), line });
-        }
+        let Some(mode) = &self.setting.mode else { return self.ready(how, out) };
+        // A mode may be what keeps the agent from doing harm: no prompt before it is set.
+        let asked = SetSessionModeRequest::new(self.native.clone(), mode.clone());
+        let line = rpc::request(MODE, "session/set_mode", &asked);
+        out.push(Action::Send { key: MODE.to_owned(), line });
+        self.phase = Phase::Tuning(how);
+    }
+
+    fn ready(&mut self, how: Opened, out: &mut Actions) {
         self.phase = Phase::Ready;
         out.push(Action::Ready(Box::new(Readiness {
             native: self.native.clone(),
@@ -251,6 +257,7 @@ impl Acp {
         match id.as_str() {
             Some(INIT) if self.phase == Phase::Greeting => self.greeted(result, out),
             Some(OPEN) if self.phase == Phase::Opening => self.opened(result, out),
+            Some(MODE) if let Phase::Tuning(how) = self.phase => self.ready(how, out),
             Some(INIT | OPEN | MODE) => {}
             Some(text) => {
                 self.usage(&result, out);

@@ -103,11 +103,13 @@ impl Desk {
     }
 
     async fn ended(&mut self, session: SessionId, left: Left) {
-        // Another may have taken its place already.
+        // A further one may have begun since this one took no more orders.
         if self.runners.get(&session).is_some_and(mpsc::Sender::is_closed) {
             self.runners.remove(&session);
         }
-        if let Some(ways) = left.again {
+        if let Some(ways) = left.again
+            && !self.runners.contains_key(&session)
+        {
             let turn = self.shared.session(session).await.and_then(|held| held.turn).map(|turn| turn.id);
             self.begin(session, turn, Some(ways));
         }

@@ -98,6 +98,8 @@ pub(super) struct Runner {
     report_at: Option<Instant>,
     /// How far the output has become events.
     reported: u64,
+    /// The same for each session. What is told of a place before that does not come from the output.
+    told: HashMap<SessionId, u64>,
     consumed: u64,
     stage: Stage,
     turn: Option<Turn>,
@@ -111,6 +113,8 @@ pub(super) struct Runner {
     tried_since: Option<Instant>,
     /// A stop of the session waits for the end of the run.
     stopping: bool,
+    /// The session needs the run no more.
+    let_go: bool,
     /// A turn has just ended.
     at_rest: bool,
     calls: Calls,
@@ -233,15 +237,18 @@ impl Runner {
 
     /// Shows the driver every whole line.
     fn read(&mut self, piece: &Bytes) {
+        // No line ends in what was unread before: a long line is searched once, not again with each piece.
+        let mut searched = self.unread.len();
         self.unread.extend_from_slice(piece);
         let mut begin = 0;
-        while let Some(length) = memchr(&self.unread[begin..]) {
-            let end = begin + length;
+        while let Some(length) = memchr(&self.unread[searched..]) {
+            let end = searched + length;
             // What an earlier daemon let go of reads as zeros.
             let line = self.unread[begin..end].trim_ascii_end();
             let zeros = line.iter().take_while(|byte| **byte == 0).count();
             let line = line[zeros..].to_vec();
             begin = end + 1;
+            searched = begin;
             let at = self.position + begin as u64;
             if !line.is_empty() {
                 let mut actions = Actions::new();
@@ -274,6 +281,11 @@ impl Runner {
 
     /// A turn is over: a stop that waited for it goes on, or the turn that waited for it begins.
     async fn rest(&mut self) {
+        if self.stopping {
+            // It may have been withdrawn while the turn came to its end.
+            let held = self.shared.session(self.session).await;
+            self.stopping = held.is_none_or(|held| held.stop.is_some());
+        }
         if self.stopping {
             return self.end_run("the session was stopped").await;
         }

@@ -61,7 +61,7 @@ impl Runner {
                     self.pen.text(session, kind, &text, at);
                 }
             }
-            Action::Saw { native, seen } => self.saw(at, native.as_deref(), seen),
+            Action::Saw { native, seen } => self.saw(at, native.as_deref(), seen).await,
             Action::Asked { native, question } => self.asked(at, native.as_deref(), *question).await,
             Action::Unasked { request, why } => {
                 for session in self.sessions() {
@@ -126,13 +126,14 @@ impl Runner {
         all
     }
 
-    fn saw(&mut self, at: u64, native: Option<&str>, seen: Seen) {
+    async fn saw(&mut self, at: u64, native: Option<&str>, seen: Seen) {
+        let mut used = (0, 0);
         match &seen {
             Seen::ToolCalled { .. } => {
                 self.saw_work();
-                self.count(1, 0);
+                used.0 = 1;
             }
-            Seen::Usage { input, output, .. } => self.count(0, input.saturating_add(*output)),
+            Seen::Usage { input, output, .. } => used.1 = input.saturating_add(*output),
             Seen::ToolReturned { .. }
             | Seen::FileChanged { .. }
             | Seen::Planned { .. }
@@ -142,23 +143,25 @@ impl Runner {
         if let Some(session) = self.target(native, at) {
             self.pen.signal(session, signal_of(seen), at);
         }
+        if let Some(reason) = self.overspent(used) {
+            self.cut_short(InterruptCause::Limit, reason).await;
+        }
     }
 
-    /// Adds to what the turn has used, and ends it when that is too much.
-    fn count(&mut self, tool_calls: u64, tokens: u64) {
+    /// Adds to what the turn has used, and says so when that is too much.
+    fn overspent(&mut self, (tool_calls, tokens): (u64, u64)) -> Option<String> {
         let budget = self.settings.budget;
-        let Some(turn) = self.turn.as_mut().filter(|turn| !turn.over) else { return };
+        let turn = self.turn.as_mut().filter(|turn| !turn.over)?;
         turn.tool_calls += tool_calls;
         turn.tokens = turn.tokens.saturating_add(tokens);
         let over = |limit: u64, used: u64| limit > 0 && used > limit;
-        let reason = if over(budget.tool_calls, turn.tool_calls) {
-            format!("the turn's budget of {} tool calls is spent", budget.tool_calls)
+        if over(budget.tool_calls, turn.tool_calls) {
+            Some(format!("the turn's budget of {} tool calls is spent", budget.tool_calls))
         } else if over(budget.tokens, turn.tokens) {
-            format!("the turn's budget of {} tokens is spent", budget.tokens)
+            Some(format!("the turn's budget of {} tokens is spent", budget.tokens))
         } else {
-            return;
-        };
-        self.cut_short(InterruptCause::Limit, reason);
+            None
+        }
     }
 
     /// Work after a cancel is evidence that it is not heeded: there is less time left.
@@ -357,9 +360,13 @@ impl Runner {
     pub(super) async fn report(&mut self) {
         self.report_at = None;
         for report in self.pen.take() {
-            let cause = Cause::Output { run: self.run, to: report.to };
+            let before = self.told.get(&report.session).copied();
+            // With a place in the output that was told of before it would pass for a repeat.
+            let fresh = before.is_none_or(|before| before < report.to);
+            let cause = fresh.then_some(Cause::Output { run: self.run, to: report.to });
+            self.told.insert(report.session, report.to.max(before.unwrap_or(0)));
             failpoint::hit("before_report");
-            let told = self.shared.tell(report.session, Some(cause), report.signals).await;
+            let told = self.shared.tell(report.session, cause, report.signals).await;
             failpoint::hit("after_report");
             match told {
                 Ok(_) => self.reported = self.reported.max(report.to),

@@ -119,6 +119,7 @@ impl Runner {
         let (Some(run), Some(native)) = (&child.run, child.aliases.first()) else { return };
         let turn = child.turn.as_ref().map(|turn| turn.id);
         self.shared.mirror(child.id, self.session);
+        self.told.insert(child.id, run.cursor);
         self.own_turns.extend(turn);
         let mirror = Mirror { session: child.id, turn, cursor: run.cursor, done: turn.is_none() };
         self.children.insert(native.clone(), mirror);

@@ -1,5 +1,6 @@
 //! The end of a run is the end of its last process. Until then nothing is confirmed.
 
+use lanyard_core::TurnId;
 use lanyard_core::session::{
     Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal, SnapshotReason,
 };
@@ -13,6 +14,8 @@ use crate::runs::{self, EndedBy, Exit, How};
 
 /// Characters of what the agent said on stderr that go into the reason of its end.
 const STDERR_CHARS_MAX: usize = 300;
+/// The code of an agent that ended before it had greeted, by itself.
+const EXITED_EARLY: &str = "agent_exited_early";
 
 impl Runner {
     /// Ends all processes of the run: TERM, grace, KILL.
@@ -80,15 +83,14 @@ impl Runner {
             How::Lost => self.sweep().await,
             How::Exited(_) | How::Signalled(_) => Vec::new(),
         };
+        // A turn this run was not given waits for the next one, and is not lost with this.
+        let next = self.next_turn().await;
         let lost = match self.shared.session(self.session).await {
-            Some(held) if held.stop.is_none() && !self.again => held.turn,
+            Some(held) if held.stop.is_none() && !self.again && next.is_none() => held.turn,
             Some(_) | None => None,
         };
-        let signal = self.ended(&exit, &swept);
-        let mirrors: Vec<_> = self.children.values().map(|mirror| mirror.session).collect();
-        for session in mirrors {
-            self.shared.note(session, signal.clone()).await;
-        }
+        let signal = self.ended(&exit, &swept, next.is_some());
+        self.tell_children(&signal).await;
         self.shared.unmirror(self.session);
         failpoint::hit("before_run_end");
         let told = self.shared.tell(self.session, None, vec![signal]).await;
@@ -108,7 +110,7 @@ impl Runner {
             auto_resume(&self.shared, &self.settings, self.session, self.run, &lost).await;
         }
         let mut orders = Vec::new();
-        if let (Some(turn), false) = (self.waiting, self.again) {
+        if let (Some(turn), false) = (next, self.again) {
             orders.push(super::Order::Turn { session: self.session, turn });
         }
         while let Ok(order) = self.orders.try_recv() {
@@ -128,6 +130,28 @@ impl Runner {
         }
     }
 
+    /// Subagents end with the run, those at work and those at rest.
+    async fn tell_children(&self, signal: &Signal) {
+        let mut signal = signal.clone();
+        let cancelled = self.turn.as_ref().is_some_and(|turn| turn.cancel.is_some() && !turn.over);
+        if let Signal::RunEnded { cause, .. } = &mut signal {
+            let asked = self.stopping || self.let_go || cancelled;
+            *cause = Some(if asked { InterruptCause::User } else { InterruptCause::Crash });
+        }
+        for mirror in self.children.values() {
+            self.shared.note(mirror.session, signal.clone()).await;
+        }
+    }
+
+    /// The turn that was admitted when this run could take none any more.
+    async fn next_turn(&self) -> Option<TurnId> {
+        let active = self.shared.session(self.session).await?.turn?.id;
+        let given = self.turn.as_ref().is_some_and(|running| running.id == active);
+        // One that waits for the greeting is lost with it, or an agent that cannot greet would be started for ever.
+        let greeted = matches!(self.stage, Stage::Ready) || self.waiting != Some(active);
+        (!given && greeted).then_some(active)
+    }
+
     async fn sweep(&self) -> Vec<runs::EndedProcess> {
         let grace = Duration::from_millis(self.settings.kill_grace_ms);
         match self.shared.runs.sweep(&self.run.to_string(), grace).await {
@@ -139,22 +163,35 @@ impl Runner {
         }
     }
 
-    fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess]) -> Signal {
-        let how = match (&self.broken, &self.stage) {
-            (Some((code, _)), Stage::Greeting { .. } | Stage::Settling { .. }) => {
-                RunEnd::NotStarted { code: code.clone() }
-            }
-            _ => how_of(exit.how),
+    fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess], goes_on: bool) -> Signal {
+        let greeting = matches!(self.stage, Stage::Greeting { .. } | Stage::Settling { .. });
+        if greeting && self.ending.is_none() && self.broken.is_none() {
+            let what = self.reason_of(exit);
+            self.broken = Some((EXITED_EARLY.to_owned(), what));
+        }
+        let how = match &self.broken {
+            Some((code, _)) if greeting => RunEnd::NotStarted { code: code.clone() },
+            Some(_) | None => how_of(exit.how),
         };
-        let processes = exit.ended.iter().chain(swept).map(process_of).collect();
-        let receipt = Receipt { tried: std::mem::take(&mut self.tried), processes };
-        let cause = if self.again { None } else { Some(InterruptCause::Crash) };
+        let processes: Vec<_> = exit.ended.iter().chain(swept).map(process_of).collect();
+        let mut tried = std::mem::take(&mut self.tried);
+        // The supervisor went on to it by itself when the grace was over.
+        let term = tried.iter().find(|attempt| attempt.channel == "term").map(|attempt| attempt.after_ms);
+        let killed = exit.ended.iter().any(|process| process.by == EndedBy::Kill);
+        if let (Some(after), true) = (term, killed && tried.iter().all(|attempt| attempt.channel != "kill")) {
+            let after_ms = after.saturating_add(self.settings.kill_grace_ms);
+            tried.push(Attempt { channel: "kill".to_owned(), after_ms });
+        }
+        let receipt = Receipt { tried, processes };
+        let cause = if self.again || goes_on { None } else { Some(InterruptCause::Crash) };
         Signal::RunEnded { run: self.run, how, cause, reason: Some(self.reason_of(exit)), receipt }
     }
 
     fn reason_of(&self, exit: &Exit) -> String {
         if let Some((code, what)) = &self.broken {
-            return format!("{code}: {what}{}", self.last_words());
+            // An early end has its last words already.
+            let last_words = if code == EXITED_EARLY { String::new() } else { self.last_words() };
+            return format!("{code}: {what}{last_words}");
         }
         if let Some(error) = &exit.spool_error {
             return format!("spool_failed: its output could not be kept: {error}");

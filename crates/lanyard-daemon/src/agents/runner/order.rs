@@ -32,6 +32,7 @@ impl Runner {
             Order::Steer { note } => self.steer_ordered(note).await,
             Order::End => {
                 failpoint::hit("before_end");
+                self.let_go = true;
                 self.end_run("the session needs it no more").await;
             }
             Order::Compact { key, answer } => {

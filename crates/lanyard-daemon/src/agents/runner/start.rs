@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lanyard_core::session::{
     Continuity, Envelope, InterruptCause, Receipt, ResumeWay, RunEnd, Session, Signal, SnapshotReason,
+    TurnOutcome,
 };
 use lanyard_core::{RunId, SessionId, TurnId};
 use serde::{Deserialize, Serialize};
@@ -74,7 +75,13 @@ type Failure = (String, String);
 pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
     let agent = session.hands.agent.clone().unwrap_or_default();
-    let Some(settings) = start.shared.settings.get(&agent).cloned() else { return Left::default() };
+    let Some(settings) = start.shared.settings.get(&agent).cloned() else {
+        return nobody_runs(start, &agent).await;
+    };
+    // Ended while it waited, by a crash or a cancel: nobody needs a process for it.
+    if start.turn.is_some_and(|turn| session.turn.as_ref().is_none_or(|active| active.id != turn)) {
+        return start.left();
+    }
     if let Some(stale) = session.live_run() {
         // The turn that is to be run now was admitted after that run was lost.
         let (how, reason) = (RunEnd::Lost, Some("nobody looked after it".to_owned()));
@@ -104,6 +111,18 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
             start.left()
         }
     }
+}
+
+/// The agent is none of the config's: a subagent whose parent's process has ended. Its turn ends with these words.
+async fn nobody_runs(start: Start, agent: &str) -> Left {
+    let reason = format!("agent_unknown: no agent `{agent}` is configured; a subagent lives with its parent");
+    if start.turn.is_some() {
+        let (turn, outcome, reason) = (start.turn, TurnOutcome::Failed, Some(reason));
+        start.shared.note(start.session, Signal::TurnFinished { turn, outcome, reason }).await;
+    } else {
+        tracing::warn!(session = %start.session, reason);
+    }
+    start.left()
 }
 
 impl Start {
@@ -374,6 +393,7 @@ impl Runner {
             pen: Pen::default(),
             report_at: None,
             reported: from,
+            told: HashMap::from([(session.id, from)]),
             consumed: from,
             stage: Stage::Ready,
             turn: None,
@@ -384,6 +404,7 @@ impl Runner {
             tried: Vec::new(),
             tried_since: None,
             stopping: false,
+            let_go: false,
             at_rest: false,
             calls: Calls::new(workspace.clone(), run),
             past: None,

@@ -50,7 +50,8 @@ impl Runner {
                 self.timed_out().await;
             } else if turn.budget_at.is_some_and(|at| at <= now) {
                 let budget = self.settings.budget.time_ms;
-                self.cut_short(InterruptCause::Limit, format!("the turn's budget of {budget} ms is spent"));
+                let reason = format!("the turn's budget of {budget} ms is spent");
+                self.cut_short(InterruptCause::Limit, reason).await;
             }
         }
         let unheeded =
@@ -86,18 +87,19 @@ impl Runner {
 
     async fn timed_out(&mut self) {
         let limit = self.settings.turn_timeout_ms;
-        self.cut_short(InterruptCause::Timeout, format!("the turn took more than {limit} ms"));
+        self.cut_short(InterruptCause::Timeout, format!("the turn took more than {limit} ms")).await;
         if self.settings.abort_on_timeout {
-            self.report().await;
             self.end_run("the turn took too long, and the agent is set to be ended then").await;
         }
     }
 
     /// Ends the turn for the log, and asks the agent to come to rest. Its conversation is kept.
-    pub(super) fn cut_short(&mut self, cause: InterruptCause, reason: String) {
+    pub(super) async fn cut_short(&mut self, cause: InterruptCause, reason: String) {
         let Some(turn) = self.turn.as_mut().filter(|turn| !turn.over) else { return };
         turn.over = true;
-        self.pen.signal(self.session, Signal::TurnLost { cause, reason: Some(reason) }, self.here);
+        self.report().await;
+        // Not part of the output: told with a place in it, it would pass for something that was told before.
+        self.shared.note(self.session, Signal::TurnLost { cause, reason: Some(reason) }).await;
         self.cancel_turn(Duration::from_millis(self.settings.cancel_grace_ms));
     }
 }

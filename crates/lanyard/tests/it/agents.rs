@@ -1,0 +1,13 @@
+//! Agents that obey, misbehave, crash and lie, as real processes under a real daemon: every time the log says truthfully
+//! what became of them, and nothing of them is left.
+
+mod bad;
+mod calls;
+mod cancel;
+mod gates;
+mod kit;
+mod limits;
+mod misdeeds;
+mod resume;
+mod stop;
+mod turns;
