@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lanyard_core::SessionId;
-use lanyard_core::session::{AgentInfo, Continuity, Run, RunPhase, Session};
+use lanyard_core::session::{Continuity, Run, RunPhase, Session};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 

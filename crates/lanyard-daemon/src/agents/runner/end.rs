@@ -183,7 +183,9 @@ impl Runner {
             tried.push(Attempt { channel: "kill".to_owned(), after_ms });
         }
         let receipt = Receipt { tried, processes };
-        let cause = if self.again || goes_on { None } else { Some(InterruptCause::Crash) };
+        // Without a turn it has none to lose: one that is admitted at this very moment waits for the next run.
+        let free = !greeting && self.turn.as_ref().is_none_or(|turn| turn.over);
+        let cause = if self.again || goes_on || free { None } else { Some(InterruptCause::Crash) };
         Signal::RunEnded { run: self.run, how, cause, reason: Some(self.reason_of(exit)), receipt }
     }
 

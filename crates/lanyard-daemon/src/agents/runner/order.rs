@@ -75,7 +75,12 @@ impl Runner {
         // Boxed, since carrying out may lead back here.
         Box::pin(self.carry_out()).await;
         failpoint::hit("after_prompt");
-        let told: Vec<NoteId> = pending(&session);
+        self.told_with_prompt(&session).await;
+    }
+
+    /// What waited to be said went along with the prompt.
+    pub(super) async fn told_with_prompt(&self, session: &Session) {
+        let told: Vec<NoteId> = pending(session);
         if !told.is_empty() {
             let channel = "prompt".to_owned();
             self.shared.note(self.session, Signal::GuidanceDelivered { notes: told, channel }).await;
