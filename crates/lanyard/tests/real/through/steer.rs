@@ -33,7 +33,9 @@ pub(super) fn shows(case: &Case) {
         assert!(!kit.answered("work", 1).asked.says(Role::User, WORDS), "{}", kit.told(&session));
         assert!(kit.turn(&session, "after").ends_with(AFTER));
         assert!(kit.answered("after", 0).asked.says(Role::User, WORDS), "{}", kit.told(&session));
-        assert_eq!(kit.events(&session, "guidance.delivered")[0]["data"]["channel"], "prompt");
+        let delivered =
+            kit.event(&session, "the words' delivery", |event| event["type"] == "guidance.delivered");
+        assert_eq!(delivered["data"]["channel"], "prompt");
         kit.not_offered("steer");
     }
 }
