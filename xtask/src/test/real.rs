@@ -3,6 +3,7 @@
 
 mod install;
 mod packages;
+mod table;
 
 use std::env;
 use std::path::PathBuf;
@@ -15,6 +16,8 @@ use crate::process;
 
 /// Tells the suite where the agents are.
 const FOLDER: &str = "LANYARD_REAL_AGENTS";
+/// Tells the suite where to write what it has shown.
+const RESULTS: &str = "LANYARD_REAL_RESULTS";
 /// An agent takes up to 600 MB while it runs.
 const TESTS_AT_ONCE: &str = "--test-threads=2";
 
@@ -40,7 +43,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let wanted = wanted(&packages, args.only.as_deref());
     install::all(&folder, &wanted)?;
-    process::run(suite(args.only.as_deref()).env(FOLDER, &folder))
+    let results = results()?;
+    let done = process::run(suite(args.only.as_deref()).env(FOLDER, &folder).env(RESULTS, &results));
+    // Also after a failure, since it says what else was shown.
+    let shown = std::fs::read_to_string(&results)
+        .with_context(|| format!("cannot read what was shown in {}", results.display()));
+    let _ = std::fs::remove_file(&results);
+    done.and(shown.map(|shown| println!("{}", table::of(&shown))))
+}
+
+/// An empty file for what the suite shows.
+fn results() -> Result<PathBuf> {
+    let path = env::temp_dir().join(format!("lanyard-real-{}.tsv", std::process::id()));
+    std::fs::write(&path, "").with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
 }
 
 /// The agents a name asks for. A name that is no agent's is a test's, which may need any of them.

@@ -201,6 +201,11 @@ impl Driver for CommandDriver {
                 return;
             }
             End::Kept(end) => end,
+            // Killed, and not by a cancel: that is for the end of the run to say, and no end the agent gave its turn.
+            End::Ahead if code.is_none() && !self.cancelled => {
+                self.end = End::Told;
+                return;
+            }
             End::Ahead => match (&self.form, code) {
                 (Form::Text, Some(0)) => TurnEnd::Done(TurnOutcome::Completed),
                 (Form::Claude(_) | Form::Codex(_), Some(0)) => {

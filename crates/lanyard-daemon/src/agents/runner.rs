@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::agents::calls::Calls;
 use crate::agents::driver::{Action, Actions, Driver, Readiness};
 use crate::agents::pen::Pen;
-use crate::agents::settings::AgentSettings;
+use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::agents::shared::Shared;
 use crate::runs::{Link, Output};
 
@@ -292,7 +292,8 @@ impl Runner {
         if self.ending.is_none() {
             self.tried.clear();
             self.tried_since = None;
-            if let Some(turn) = self.waiting.take() {
+            let once = self.settings.driver == DriverKind::Command;
+            if let Some(turn) = self.waiting.take_if(|_| !once) {
                 self.begin_turn(turn).await;
             }
         }

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+pub(crate) use self::installed::version;
 use self::installed::{binary, node_dir};
 use crate::model::Model;
 
@@ -24,7 +25,12 @@ pub(crate) struct Agent {
     pub(crate) name: &'static str,
     /// Lanyard's driver for it.
     pub(crate) driver: &'static str,
+    /// The program and its arguments, to run it without Lanyard.
     pub(crate) command: Vec<String>,
+    /// How many words of the command Lanyard is given; its driver adds the others.
+    words: usize,
+    /// Further lines of the entry in Lanyard's configuration.
+    settings: String,
     /// All of its environment.
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) home: PathBuf,
@@ -47,7 +53,7 @@ pub(crate) fn opencode_acp(home: &Path, model: &Model, rights: Rights) -> Agent 
 /// OpenCode's HTTP server, on a port of its own choice.
 pub(crate) fn opencode_serve(home: &Path, model: &Model, rights: Rights) -> Agent {
     opencode_config(home, model, rights);
-    opencode("opencode", "opencode", home, &["serve", "--hostname", "127.0.0.1", "--port", "0"])
+    opencode("opencode", "opencode", home, &["serve", "--hostname", "127.0.0.1", "--port", "0"]).bare()
 }
 
 fn opencode(name: &'static str, driver: &'static str, home: &Path, args: &[&str]) -> Agent {
@@ -88,13 +94,19 @@ pub(crate) fn codex(home: &Path, model: &Model, rights: Rights) -> Agent {
     codex_config(home, model, rights);
     Agent::new("codex", "codex", home, &binary("codex", "codex"), &["app-server"])
         .with([("SCRIPTED_KEY", "dummy")])
+        .bare()
 }
 
 /// Codex over ACP, with the Codex that the adapter brings along.
 pub(crate) fn codex_acp(home: &Path, model: &Model, rights: Rights) -> Agent {
     codex_config(home, model, rights);
-    Agent::new("codex-acp", "acp", home, &binary("codex_acp", "codex-acp"), &[])
-        .with([("SCRIPTED_KEY", "dummy")])
+    let agent = Agent::new("codex-acp", "acp", home, &binary("codex_acp", "codex-acp"), &[])
+        .with([("SCRIPTED_KEY", "dummy")]);
+    match rights {
+        Rights::All => agent,
+        // Its default mode has a model judge what is asked.
+        Rights::Ask => agent.set("mode = \"workspace-write\""),
+    }
 }
 
 /// Codex run once per turn.
@@ -103,6 +115,7 @@ pub(crate) fn codex_exec(home: &Path, model: &Model, rights: Rights) -> Agent {
     let args = ["exec", "--json", "--skip-git-repo-check"];
     Agent::new("codex-exec", "command", home, &binary("codex", "codex"), &args)
         .with([("SCRIPTED_KEY", "dummy")])
+        .per_turn("codex_json", &["resume", "{native}"])
 }
 
 fn codex_config(home: &Path, model: &Model, rights: Rights) {
@@ -144,6 +157,7 @@ pub(crate) fn claude_acp(home: &Path, model: &Model, rights: Rights) -> Agent {
 pub(crate) fn claude_print(home: &Path, model: &Model, rights: Rights) -> Agent {
     let args = ["-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config"];
     claude("claude", "command", home, model, rights, &binary("claude", "claude"), &args)
+        .per_turn("claude_json", &["--resume", "{native}"])
 }
 
 fn claude(
@@ -203,7 +217,9 @@ impl Agent {
     fn new(name: &'static str, driver: &'static str, home: &Path, binary: &Path, args: &[&str]) -> Agent {
         let command = std::iter::once(text(binary)).chain(args.iter().map(|arg| (*arg).to_owned())).collect();
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", text(&node_dir()));
-        let agent = Agent { name, driver, command, env: BTreeMap::new(), home: home.to_owned() };
+        let (words, settings) = (args.len() + 1, String::new());
+        let agent =
+            Agent { name, driver, command, words, settings, env: BTreeMap::new(), home: home.to_owned() };
         agent.with([
             ("HOME", text(home).as_str()),
             ("PATH", path.as_str()),
@@ -223,17 +239,37 @@ impl Agent {
         self
     }
 
+    /// Lanyard is given the program alone.
+    fn bare(self) -> Agent {
+        Agent { words: 1, ..self }
+    }
+
+    /// One more line of the entry in Lanyard's configuration.
+    fn set(mut self, line: &str) -> Agent {
+        let _ = writeln!(self.settings, "{line}");
+        self
+    }
+
+    /// Run once per turn, with these further words when the conversation goes on.
+    fn per_turn(self, output: &str, go_on: &[&str]) -> Agent {
+        let first: Vec<String> = self.command[1..].iter().map(|word| quoted(word)).collect();
+        let next: Vec<String> = first.iter().cloned().chain(go_on.iter().map(|word| quoted(word))).collect();
+        let (first, next) = (first.join(", "), next.join(", "));
+        self.bare()
+            .set(&format!("per_turn = {{ first = [{first}], next = [{next}], output = \"{output}\" }}"))
+    }
+
     /// The agent's entry in Lanyard's configuration.
     pub(crate) fn config(&self) -> String {
         let mut entry = format!("[agents.{}]\n", self.name);
-        let command: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
+        let command: Vec<String> = self.command[..self.words].iter().map(|word| quoted(word)).collect();
         let env: Vec<String> =
             self.env.iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
         let _ = writeln!(entry, "driver = {}", quoted(self.driver));
         let _ = writeln!(entry, "command = [{}]", command.join(", "));
         let _ = writeln!(entry, "env = {{ {} }}", env.join(", "));
         let _ = writeln!(entry, "clear_env = true");
-        entry
+        entry + &self.settings
     }
 
     /// The process to start without Lanyard.

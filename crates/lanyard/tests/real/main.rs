@@ -11,3 +11,6 @@ mod agents;
 mod model;
 mod peer;
 mod smoke;
+#[path = "../it/support.rs"]
+mod support;
+mod through;

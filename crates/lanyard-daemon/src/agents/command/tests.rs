@@ -292,6 +292,17 @@ fn a_cancelled_command_that_was_killed_is_cancelled() {
     .assert_eq(&play.show());
 }
 
+/// The end of the run tells that, and its turn is interrupted by it.
+#[test]
+fn a_command_that_somebody_killed_gave_its_turn_no_end() {
+    for per_turn in [text, claude] {
+        let mut play = Play::new(per_turn, Begin::New, 1, &[]);
+        play.actions.clear();
+        play.wish(|driver, out| driver.exited(None, out));
+        assert_eq!(play.show(), "");
+    }
+}
+
 #[test]
 fn the_prompt_goes_to_standard_input_when_asked() {
     let mut per_turn = per_turn(OutputForm::Text);

@@ -48,7 +48,9 @@ impl Runner {
         if self.turn.as_ref().is_some_and(|running| running.id == turn) {
             return;
         }
-        if self.turn.is_some() || !matches!(self.stage, Stage::Ready) || self.ending.is_some() {
+        // An agent that is run once per turn had its turn: this one waits for the next run.
+        let once = self.settings.driver == DriverKind::Command;
+        if once || self.turn.is_some() || !matches!(self.stage, Stage::Ready) || self.ending.is_some() {
             self.waiting = Some(turn);
             return;
         }
@@ -73,7 +75,12 @@ impl Runner {
         // Boxed, since carrying out may lead back here.
         Box::pin(self.carry_out()).await;
         failpoint::hit("after_prompt");
-        let told: Vec<NoteId> = pending(&session);
+        self.told_with_prompt(&session).await;
+    }
+
+    /// What waited to be said went along with the prompt.
+    pub(super) async fn told_with_prompt(&self, session: &Session) {
+        let told: Vec<NoteId> = pending(session);
         if !told.is_empty() {
             let channel = "prompt".to_owned();
             self.shared.note(self.session, Signal::GuidanceDelivered { notes: told, channel }).await;

@@ -19,12 +19,23 @@ pub(super) fn binary(agent: &str, program: &str) -> PathBuf {
 
 /// `@scope/name` in version `1.2.3` is in `scope+name@1.2.3`.
 fn folder(agent: &str) -> String {
+    let [package, version] = package(agent);
+    format!("{}@{version}", package.trim_start_matches('@').replace('/', "+"))
+}
+
+/// The version that is installed.
+pub(crate) fn version(agent: &str) -> &'static str {
+    package(agent)[1]
+}
+
+/// An agent's package and its version.
+fn package(agent: &str) -> [&'static str; 2] {
     let fields = PACKAGES.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let found = fields.into_iter().find(|fields| fields.first() == Some(&agent));
     let Some([_, package, version]) = found.as_deref() else {
         panic!("packages.txt has no line for {agent}");
     };
-    format!("{}@{version}", package.trim_start_matches('@').replace('/', "+"))
+    [package, version]
 }
 
 /// The folder of the Node on PATH. An agent gets no other part of our PATH.

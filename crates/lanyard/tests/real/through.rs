@@ -1,0 +1,68 @@
+//! Real agents driven by Lanyard: a real daemon, its drivers, a shim for each run, and the scripted model behind.
+//!
+//! Every agent goes through the same chapters. What one cannot do is asserted as such and told as `not offered` in the
+//! table that `cargo xtask test real` prints at the end.
+
+mod apart;
+mod breaks;
+mod cancel;
+mod cases;
+mod family;
+mod kit;
+mod permission;
+mod processes;
+mod start;
+mod steer;
+mod tally;
+
+use self::cases::Case;
+
+macro_rules! chapters {
+    ($agent:ident, $case:path) => {
+        mod $agent {
+            #[test]
+            fn starts_talks_runs_a_tool_and_stops() {
+                super::start::shows(&$case());
+            }
+
+            #[test]
+            fn asks_and_is_allowed_or_denied() {
+                super::permission::shows(&$case());
+            }
+
+            #[test]
+            fn is_cancelled_in_mid_stream_and_goes_on() {
+                super::cancel::shows(&$case());
+            }
+
+            #[test]
+            fn goes_on_when_the_daemon_is_killed_in_mid_turn() {
+                super::breaks::daemon(&$case());
+            }
+
+            #[test]
+            fn is_resumed_after_it_was_killed() {
+                super::breaks::agent(&$case());
+            }
+
+            #[test]
+            fn shows_its_subagents() {
+                super::family::shows(&$case());
+            }
+
+            #[test]
+            fn takes_words_while_it_works() {
+                super::steer::shows(&$case());
+            }
+        }
+    };
+}
+
+chapters!(opencode, super::Case::opencode);
+chapters!(opencode_acp, super::Case::opencode_acp);
+chapters!(codex, super::Case::codex);
+chapters!(codex_acp, super::Case::codex_acp);
+chapters!(codex_exec, super::Case::codex_exec);
+chapters!(claude, super::Case::claude);
+chapters!(claude_acp, super::Case::claude_acp);
+chapters!(gemini, super::Case::gemini);

@@ -1,0 +1,180 @@
+//! The agents and what is known of each: its tools' names, what it asks, what of its subagents it shows.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::agents::{self, Agent, Rights};
+use crate::model::{Model, Step, marker};
+
+/// What a subagent says.
+pub(super) const CHILD: &str = "CHILD-OK it is done.";
+
+/// One agent as it goes through the chapters.
+pub(super) struct Case {
+    /// As in packages.txt.
+    pub(super) package: &'static str,
+    pub(super) name: &'static str,
+    pub(super) make: fn(&Path, &Model, Rights) -> Agent,
+    /// A call of the agent's shell.
+    pub(super) shell: fn(&str, Rights) -> Step,
+    pub(super) asks: Asks,
+    /// Whether it tells what a command wrote.
+    pub(super) tells_output: bool,
+    /// Whether it takes words into a running turn.
+    pub(super) steers: bool,
+    /// Where a conversation is kept under its first minute, and a load within that minute empties it.
+    pub(super) minute: bool,
+    /// What the model says in the script `child`.
+    pub(super) child: Step,
+    pub(super) family: Family,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asks {
+    Yes,
+    /// It is run without anybody to ask, and refuses by itself what it may not do.
+    Refuses,
+}
+
+/// What of an agent's subagents can be seen.
+pub(super) enum Family {
+    /// Each is a session of its own. The steps make the model spawn one for the script `child`.
+    Sessions(Vec<Step>),
+    /// They work, and only their result shows.
+    Hidden(Vec<Step>),
+}
+
+impl Case {
+    pub(super) fn opencode() -> Case {
+        Case {
+            package: "opencode",
+            name: "opencode",
+            make: agents::opencode_serve,
+            shell: bash,
+            asks: Asks::Yes,
+            tells_output: true,
+            steers: true,
+            minute: false,
+            child: Step::text(CHILD),
+            family: Family::Sessions(vec![task()]),
+        }
+    }
+
+    pub(super) fn opencode_acp() -> Case {
+        let family = Family::Hidden(vec![task()]);
+        Case { name: "opencode acp", make: agents::opencode_acp, steers: false, family, ..Case::opencode() }
+    }
+
+    pub(super) fn codex() -> Case {
+        Case {
+            package: "codex",
+            name: "codex app-server",
+            make: agents::codex,
+            shell: exec_command,
+            asks: Asks::Yes,
+            tells_output: true,
+            steers: true,
+            minute: false,
+            child: Step::text(CHILD),
+            family: Family::Sessions(spawn()),
+        }
+    }
+
+    pub(super) fn codex_acp() -> Case {
+        let family = Family::Hidden(spawn());
+        let (package, name) = ("codex_acp", "codex-acp");
+        Case { package, name, make: agents::codex_acp, steers: false, family, ..Case::codex() }
+    }
+
+    pub(super) fn codex_exec() -> Case {
+        let (name, make, asks) =
+            ("codex exec", agents::codex_exec as fn(&Path, &Model, Rights) -> Agent, Asks::Refuses);
+        Case { name, make, asks, steers: false, ..Case::codex() }
+    }
+
+    pub(super) fn claude() -> Case {
+        Case {
+            package: "claude",
+            name: "claude -p",
+            make: agents::claude_print,
+            shell: claude_bash,
+            asks: Asks::Refuses,
+            tells_output: true,
+            steers: false,
+            minute: false,
+            child: Step::text(CHILD),
+            family: Family::Sessions(vec![claude_agent()]),
+        }
+    }
+
+    pub(super) fn claude_acp() -> Case {
+        Case {
+            package: "claude_acp",
+            name: "claude-agent-acp",
+            make: agents::claude_acp,
+            asks: Asks::Yes,
+            family: Family::Hidden(vec![claude_agent()]),
+            ..Case::claude()
+        }
+    }
+
+    pub(super) fn gemini() -> Case {
+        Case {
+            package: "gemini",
+            name: "gemini --acp",
+            make: agents::gemini_acp,
+            shell: |command, _| Step::tool("run_shell_command", json!({ "command": command })),
+            asks: Asks::Yes,
+            tells_output: false,
+            steers: false,
+            minute: true,
+            child: Step::tool("complete_task", json!({ "result": { "response": CHILD } })),
+            family: Family::Hidden(vec![gemini_agent()]),
+        }
+    }
+}
+
+fn bash(command: &str, _: Rights) -> Step {
+    Step::tool("bash", json!({ "command": command, "description": "x" }))
+}
+
+fn claude_bash(command: &str, _: Rights) -> Step {
+    Step::tool("Bash", json!({ "command": command, "description": "x" }))
+}
+
+/// Codex asks only about a call that says it needs more than the sandbox allows.
+fn exec_command(command: &str, rights: Rights) -> Step {
+    let mut call = json!({ "cmd": command });
+    if rights == Rights::Ask {
+        call["sandbox_permissions"] = json!("require_escalated");
+        call["justification"] = json!("the script wants it");
+    }
+    Step::tool("exec_command", call)
+}
+
+fn child_prompt() -> String {
+    format!("do it {}", marker("child"))
+}
+
+fn task() -> Step {
+    let call = json!({ "description": "sub work", "prompt": child_prompt(), "subagent_type": "general" });
+    Step::tool("task", call)
+}
+
+fn claude_agent() -> Step {
+    let call = json!({ "description": "sub work", "prompt": child_prompt(), "subagent_type": "general-purpose", "run_in_background": false });
+    Step::tool("Agent", call)
+}
+
+fn gemini_agent() -> Step {
+    Step::tool("invoke_agent", json!({ "agent_name": "generalist", "prompt": child_prompt() }))
+}
+
+fn spawn() -> Vec<Step> {
+    let wait = json!({ "targets": ["{{field:agent_id}}"], "timeout_ms": 30_000 });
+    vec![
+        Step::tool("multi_agent_v1::spawn_agent", json!({ "message": child_prompt() })),
+        Step::tool("multi_agent_v1::wait_agent", wait),
+    ]
+}
