@@ -123,8 +123,9 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     });
     let keep_outcomes_ms = options.config.daemon.keep_outcomes_ms;
     let timers = Timers { engine: engine.clone(), store, clock, rules, keep_outcomes_ms };
-    let at_work = AtWork::begin(&app, tcp, socket, timers);
+    // Said before the first answer: who was answered can read where. The sockets are open, so nobody is turned away.
     claim.announce(&running).map_err(system("the lock file"))?;
+    let at_work = AtWork::begin(&app, tcp, socket, timers);
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
     (options.on_ready)(&running);
 

@@ -48,9 +48,12 @@ impl Session {
                 }
                 Some(_) | None => false,
             },
-            RunEvent::Ended { run, .. } => match &mut self.run {
+            RunEvent::Ended { run, how, .. } => match &mut self.run {
                 Some(held) if held.id == *run && held.is_live() => {
                     held.phase = RunPhase::Ended;
+                    if how.lost_the_conversation() {
+                        held.continuity = Some(Continuity::Lost);
+                    }
                     true
                 }
                 Some(_) | None => false,

@@ -147,6 +147,14 @@ pub enum RunEnd {
     },
 }
 
+impl RunEnd {
+    /// Whether it ended because the agent could not take its conversation up again.
+    #[must_use]
+    pub fn lost_the_conversation(&self) -> bool {
+        matches!(self, Self::NotStarted { code } if code.starts_with("resume_"))
+    }
+}
+
 /// Something that was tried to end a run's work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {

@@ -251,7 +251,9 @@ impl From<Signal> for Input {
 
 /// An event as `type field=value …`. Hashes of prompts say nothing to a reader and are left out.
 pub(super) fn event_line(event: &Event) -> String {
-    let json = serde_json::to_value(event).unwrap();
+    let mut json = serde_json::to_value(event).unwrap();
+    // The same text whatever order a build keeps keys in.
+    sort(&mut json);
     let mut line = json["type"].as_str().unwrap().to_owned();
     if let Value::Object(fields) = &json["data"] {
         for (name, value) in fields.iter().filter(|(name, _)| *name != "prompt_hash") {
@@ -544,4 +546,20 @@ pub(super) fn quiet(for_ms: u64) -> Input {
 
 pub(super) fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
+}
+
+/// Sorts the keys of all objects. `serde_json` can do so only where it keeps another order.
+pub(super) fn sort(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(sort),
+        Value::Object(fields) => {
+            let mut sorted: Vec<(String, Value)> = std::mem::take(fields).into_iter().collect();
+            sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
+            for (name, mut field) in sorted {
+                sort(&mut field);
+                fields.insert(name, field);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }

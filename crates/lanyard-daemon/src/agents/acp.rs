@@ -4,6 +4,8 @@
 //! they do, not by their names: a cancel is only sent into a running turn, open questions are given up before it, what
 //! is played back after a load is told from what is new, and a prompt that a late cancel swallowed is sent again.
 
+mod asks;
+mod greet;
 mod rpc;
 #[cfg(test)]
 mod tests;
@@ -13,21 +15,17 @@ use std::collections::{BTreeSet, HashMap};
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    self as acp, CancelNotification, ClientCapabilities, FileSystemCapabilities, Implementation,
-    InitializeRequest, InitializeResponse, LoadSessionRequest, NewSessionRequest, NewSessionResponse,
-    PromptRequest, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
-    ResumeSessionRequest, SelectedPermissionOutcome, SetSessionModeRequest, StopReason,
+    CancelNotification, ClientCapabilities, FileSystemCapabilities, Implementation, InitializeRequest,
+    PromptRequest, RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome,
+    StopReason,
 };
 use lanyard_core::TurnId;
-use lanyard_core::session::{
-    AgentInfo, Capabilities, GateKind, GateOption, OptionKind, Question, TurnOutcome,
-};
+use lanyard_core::session::{AgentInfo, Capabilities, Question, TurnOutcome};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::agents::driver::{
-    Action, Actions, Answer, Begin, Call, CallError, Child, Driver, McpServer, Opened, Readiness, Seen,
-    Setting, TurnEnd,
+    Action, Actions, Answer, Begin, CallError, Child, Driver, Opened, Seen, Setting, TurnEnd,
 };
 use rpc::Message;
 use update::Tool;
@@ -42,6 +40,7 @@ const INTERNAL_ERROR: i64 = -32_603;
 const INIT: &str = "init";
 const OPEN: &str = "open";
 const MODE: &str = "mode";
+const CLOSE: &str = "close";
 /// Ends the id of a prompt that is sent a second time.
 const AGAIN: &str = ":again";
 
@@ -117,126 +116,6 @@ impl Acp {
         driver
     }
 
-    fn greeted(&mut self, result: Value, out: &mut Actions) {
-        let answer: InitializeResponse = match read(result) {
-            Ok(answer) => answer,
-            Err(what) => {
-                return broken(out, "handshake_failed", format!("its greeting cannot be read: {what}"));
-            }
-        };
-        if answer.protocol_version != ProtocolVersion::V1 {
-            let version = answer.protocol_version;
-            return broken(
-                out,
-                "version_unsupported",
-                format!("it speaks version {version} of ACP, and this is 1"),
-            );
-        }
-        let offers = &answer.agent_capabilities;
-        let sessions = &offers.session_capabilities;
-        self.capabilities = Capabilities {
-            load: offers.load_session,
-            resume: sessions.resume.is_some(),
-            fork: sessions.fork.is_some(),
-            list: sessions.list.is_some(),
-            close: sessions.close.is_some(),
-            cancel: true,
-            steer: false,
-            compact: false,
-            children: false,
-            permissions: true,
-            images: offers.prompt_capabilities.image,
-            mcp_stdio: true,
-            mcp_http: offers.mcp_capabilities.http,
-            mcp_sse: offers.mcp_capabilities.sse,
-        };
-        let (name, version) = match answer.agent_info {
-            Some(info) => (info.name, Some(info.version)),
-            None => ("unnamed".to_owned(), None),
-        };
-        self.info = AgentInfo { name, version, protocol: "acp 1".to_owned() };
-        self.phase = Phase::Opening;
-        self.open_conversation(out);
-    }
-
-    fn open_conversation(&mut self, out: &mut Actions) {
-        let (cwd, servers) = (self.setting.workspace.clone(), self.servers(out));
-        let line = match &self.setting.begin {
-            Begin::Resume { native } if self.capabilities.load => {
-                self.replaying = true;
-                let asked = LoadSessionRequest::new(native.clone(), cwd).mcp_servers(servers);
-                rpc::request(OPEN, "session/load", &asked)
-            }
-            Begin::Resume { native } if self.capabilities.resume => {
-                let asked = ResumeSessionRequest::new(native.clone(), cwd).mcp_servers(servers);
-                rpc::request(OPEN, "session/resume", &asked)
-            }
-            Begin::Resume { .. } => {
-                return broken(out, "resume_refused", "it offers neither load nor resume".to_owned());
-            }
-            Begin::New | Begin::Adopted { .. } => {
-                rpc::request(OPEN, "session/new", &NewSessionRequest::new(cwd).mcp_servers(servers))
-            }
-        };
-        out.push(Action::Send { key: OPEN.to_owned(), line });
-    }
-
-    /// The MCP servers in the agent's terms; those it cannot reach are left out, and said so.
-    fn servers(&self, out: &mut Actions) -> Vec<acp::McpServer> {
-        let mut servers = Vec::new();
-        for server in &self.setting.mcp {
-            match server {
-                McpServer::Stdio { name, command, args, env } => {
-                    let env = env.iter().map(|(name, value)| acp::EnvVariable::new(name, value)).collect();
-                    servers.push(acp::McpServer::Stdio(
-                        acp::McpServerStdio::new(name, command).args(args.clone()).env(env),
-                    ));
-                }
-                McpServer::Http { name, url, headers } if self.capabilities.mcp_http => {
-                    let headers =
-                        headers.iter().map(|(name, value)| acp::HttpHeader::new(name, value)).collect();
-                    servers.push(acp::McpServer::Http(acp::McpServerHttp::new(name, url).headers(headers)));
-                }
-                McpServer::Http { name, .. } => out.push(Action::Odd {
-                    what: format!("the agent cannot reach MCP server {name} over HTTP; it is left out"),
-                }),
-            }
-        }
-        servers
-    }
-
-    fn opened(&mut self, result: Value, out: &mut Actions) {
-        let how = match &self.setting.begin {
-            Begin::Resume { native } => {
-                self.native.clone_from(native);
-                if self.replaying { Opened::Resumed } else { Opened::Believed }
-            }
-            Begin::New | Begin::Adopted { .. } => match read::<NewSessionResponse>(result) {
-                Ok(answer) => {
-                    self.native = answer.session_id.0.to_string();
-                    Opened::New
-                }
-                Err(what) => return broken(out, "handshake_failed", format!("no conversation: {what}")),
-            },
-        };
-        let Some(mode) = &self.setting.mode else { return self.ready(how, out) };
-        // A mode may be what keeps the agent from doing harm: no prompt before it is set.
-        let asked = SetSessionModeRequest::new(self.native.clone(), mode.clone());
-        let line = rpc::request(MODE, "session/set_mode", &asked);
-        out.push(Action::Send { key: MODE.to_owned(), line });
-        self.phase = Phase::Tuning(how);
-    }
-
-    fn ready(&mut self, how: Opened, out: &mut Actions) {
-        self.phase = Phase::Ready;
-        out.push(Action::Ready(Box::new(Readiness {
-            native: self.native.clone(),
-            info: self.info.clone(),
-            capabilities: self.capabilities,
-            how,
-        })));
-    }
-
     fn failed(&mut self, id: &Value, message: String, out: &mut Actions) {
         match id.as_str() {
             Some(INIT) => broken(out, "handshake_failed", message),
@@ -258,7 +137,7 @@ impl Acp {
             Some(INIT) if self.phase == Phase::Greeting => self.greeted(result, out),
             Some(OPEN) if self.phase == Phase::Opening => self.opened(result, out),
             Some(MODE) if let Phase::Tuning(how) = self.phase => self.ready(how, out),
-            Some(INIT | OPEN | MODE) => {}
+            Some(INIT | OPEN | MODE | CLOSE) => {}
             Some(text) => {
                 self.usage(&result, out);
                 let end = match serde_json::from_value(result["stopReason"].clone()) {
@@ -326,82 +205,6 @@ impl Acp {
     fn send_prompt(&self, id: &str, text: &str, out: &mut Actions) {
         let asked = PromptRequest::new(self.native.clone(), vec![text.into()]);
         out.push(Action::Send { key: id.to_owned(), line: rpc::request(id, "session/prompt", &asked) });
-    }
-
-    fn asked(&mut self, id: &Value, method: &str, params: Value, out: &mut Actions) {
-        let request = id.to_string();
-        let call = match method {
-            "session/request_permission" => return self.permission(request, params, out),
-            "fs/read_text_file" => read(params).map(|asked: acp::ReadTextFileRequest| Call::ReadFile {
-                path: asked.path,
-                line: asked.line.map(u64::from),
-                limit: asked.limit.map(u64::from),
-            }),
-            "fs/write_text_file" => read(params).map(|asked: acp::WriteTextFileRequest| Call::WriteFile {
-                path: asked.path,
-                text: asked.content,
-            }),
-            "terminal/create" => read(params).map(|asked: acp::CreateTerminalRequest| Call::TerminalCreate {
-                command: asked.command,
-                args: asked.args,
-                env: asked.env.into_iter().map(|variable| (variable.name, variable.value)).collect(),
-                cwd: asked.cwd,
-                output_bytes_max: asked.output_byte_limit,
-            }),
-            "terminal/output" => terminal(&params).map(|terminal| Call::TerminalOutput { terminal }),
-            "terminal/wait_for_exit" => terminal(&params).map(|terminal| Call::TerminalWait { terminal }),
-            "terminal/kill" => terminal(&params).map(|terminal| Call::TerminalKill { terminal }),
-            "terminal/release" => terminal(&params).map(|terminal| Call::TerminalRelease { terminal }),
-            _ => {
-                let line = rpc::error(&request, METHOD_NOT_FOUND, "Lanyard does not offer this method");
-                return out.push(Action::Send { key: format!("reply:{request}"), line });
-            }
-        };
-        match call {
-            Ok(call) => out.push(Action::Call { request, call }),
-            Err(what) => {
-                let line = rpc::error(&request, INVALID_PARAMS, &what);
-                out.push(Action::Send { key: format!("reply:{request}"), line });
-            }
-        }
-    }
-
-    fn permission(&mut self, request: String, params: Value, out: &mut Actions) {
-        let detail = params["toolCall"].clone();
-        let asked: RequestPermissionRequest = match read(params) {
-            Ok(asked) => asked,
-            Err(what) => {
-                let line = rpc::error(&request, INVALID_PARAMS, &what);
-                return out.push(Action::Send { key: format!("answer:{request}"), line });
-            }
-        };
-        self.stir();
-        let call = asked.tool_call.tool_call_id.0.to_string();
-        let native = self.other(&asked.session_id.0);
-        self.known_by(native.clone(), &call, &asked.tool_call, out);
-        let title = asked.tool_call.fields.title.clone();
-        let title = title.or_else(|| self.tools.get(&call).map(|tool| tool.name.clone()));
-        let options = asked.options.into_iter().map(|option| GateOption {
-            id: option.option_id.0.to_string(),
-            name: option.name,
-            kind: match option.kind {
-                acp::PermissionOptionKind::AllowOnce => OptionKind::AllowOnce,
-                acp::PermissionOptionKind::AllowAlways => OptionKind::AllowAlways,
-                acp::PermissionOptionKind::RejectOnce => OptionKind::RejectOnce,
-                acp::PermissionOptionKind::RejectAlways => OptionKind::RejectAlways,
-                _ => OptionKind::Other,
-            },
-        });
-        let question = Question {
-            kind: GateKind::Permission,
-            title: title.unwrap_or_else(|| "use a tool".to_owned()),
-            call: Some(call),
-            detail,
-            options: options.collect(),
-            request: request.clone(),
-        };
-        self.open.insert(request);
-        out.push(Action::Asked { native, question: Box::new(question) });
     }
 
     fn told(&mut self, method: &str, params: Value, out: &mut Actions) {
@@ -528,8 +331,8 @@ impl Driver for Acp {
 
     fn close(&mut self, out: &mut Actions) {
         if self.capabilities.close {
-            let line = rpc::request("close", "session/close", &json!({ "sessionId": self.native }));
-            out.push(Action::Send { key: "close".to_owned(), line });
+            let line = rpc::request(CLOSE, "session/close", &json!({ "sessionId": self.native }));
+            out.push(Action::Send { key: CLOSE.to_owned(), line });
         }
     }
 

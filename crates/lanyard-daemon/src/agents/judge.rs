@@ -59,10 +59,11 @@ fn ruled(subject: &str, deny: &[String], ask: &[String], allow: &[String], defau
 
 /// What the question is about, in lower case: title, kind, and what would be done.
 fn subject(question: &Question) -> String {
-    let kind = question.detail["kind"].as_str().unwrap_or_default();
+    let word = |name: &str| question.detail[name].as_str().unwrap_or_default();
+    let (name, kind) = (word("name"), word("kind"));
     let input = &question.detail["rawInput"];
     let input = if input.is_null() { String::new() } else { input.to_string() };
-    format!("{}\n{kind}\n{input}", question.title).to_lowercase()
+    format!("{}\n{name}\n{kind}\n{input}", question.title).to_lowercase()
 }
 
 #[cfg(test)]

@@ -167,10 +167,7 @@ mod tests {
         let texts: Vec<String> = reports
             .into_iter()
             .flat_map(|report| report.signals)
-            .map(|signal| match signal {
-                Signal::Said { text, .. } => text,
-                other => panic!("{other:?}"),
-            })
+            .map(|signal| if let Signal::Said { text, .. } = signal { text } else { panic!("{signal:?}") })
             .collect();
         assert!(texts.iter().all(|text| text.len() <= TEXT_BYTES_MAX));
         assert_eq!(texts.concat(), part.repeat(40));

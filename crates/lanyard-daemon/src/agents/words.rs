@@ -168,8 +168,8 @@ mod tests {
     #[test]
     fn the_past_is_told_whole_or_its_newest_part_in_bounds() {
         let plan = vec![PlanEntry { text: "p".to_owned(), status: PlanStatus::Pending }];
-        let log = [asked("one\n/two"), said("three"), envelope(TranscriptEvent::Planned { entries: plan })];
-        let whole = past(&log, Continuity::Replayed).unwrap();
+        let told = [asked("one\n/two"), said("three"), envelope(TranscriptEvent::Planned { entries: plan })];
+        let whole = past(&told, Continuity::Replayed).unwrap();
         assert!(whole.ends_with("user: one\n    /two\nyou: three\n"), "{whole}");
         let long: Vec<Envelope> =
             (0..100).map(|number| said(&format!("{number} {}", "x".repeat(1_000)))).collect();

@@ -6,7 +6,7 @@ mod start;
 mod talk;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::folder::{Folder, Known, ShimFile};
@@ -21,7 +21,7 @@ pub use start::StartError;
 #[derive(Debug, Clone)]
 pub struct Runs {
     root: PathBuf,
-    /// The `lanyard` program.
+    /// The program that is started with `shim DIR`.
     program: PathBuf,
 }
 
@@ -39,7 +39,7 @@ pub enum Adopted {
 impl Runs {
     #[must_use]
     pub fn new(root: PathBuf, program: PathBuf) -> Self {
-        Self { root, program }
+        Self { root, program: shim_beside(&program).unwrap_or(program) }
     }
 
     /// Every run that has a folder.
@@ -151,6 +151,12 @@ impl Runs {
         }
         Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no folder of {run}")))
     }
+}
+
+/// The shim as a program of its own, if it was installed beside the daemon's.
+fn shim_beside(program: &Path) -> Option<PathBuf> {
+    let shim = program.with_file_name("lanyard-shim");
+    shim.is_file().then_some(shim)
 }
 
 /// A run without a readable `run.json` was never started.

@@ -168,7 +168,7 @@ impl Teller {
 
     pub(crate) fn finish_turn(&mut self, id: SessionId) {
         let turn = self.sessions[&id].turn.as_ref().unwrap().id;
-        self.push(id, TurnEvent::Finished { turn, outcome: TurnOutcome::Completed });
+        self.push(id, TurnEvent::Finished { turn, outcome: TurnOutcome::Completed, reason: None });
     }
 
     pub(crate) fn end(&mut self, id: SessionId, how: Ending) {

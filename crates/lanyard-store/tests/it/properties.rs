@@ -72,7 +72,7 @@ fn take(teller: &mut Teller, step: &Step, stores: &[&dyn Store]) {
             let id = pick(who);
             let turn = id.and_then(|id| teller.sessions[&id].turn.as_ref()).map(|turn| turn.id);
             let event = match turn {
-                Some(turn) => TurnEvent::Finished { turn, outcome: TurnOutcome::Completed },
+                Some(turn) => TurnEvent::Finished { turn, outcome: TurnOutcome::Completed, reason: None },
                 None => teller.started(),
             };
             (id, event.into())

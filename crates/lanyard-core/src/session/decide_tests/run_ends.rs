@@ -345,3 +345,17 @@ fn with_receipt(run: u128) -> Input {
     let (how, cause, reason) = (RunEnd::Signalled { signal: 9 }, None, None);
     Signal::RunEnded { run: run_id(run), how, cause, reason, receipt: receipt() }.into()
 }
+
+/// A conversation an agent could not take up again is lost, and the record says so.
+#[test]
+fn a_resume_that_failed_leaves_the_conversation_lost() {
+    let ended = |code: &str| {
+        let how = RunEnd::NotStarted { code: code.into() };
+        let given =
+            in_state(StateName::Executing).after(run_started(1)).after(run_ended_as(1, how, None, None));
+        given.session.run.and_then(|run| run.continuity)
+    };
+    assert_eq!(ended("resume_lost"), Some(Continuity::Lost));
+    assert_eq!(ended("resume_refused"), Some(Continuity::Lost));
+    assert_eq!(ended("agent_program_missing"), None);
+}

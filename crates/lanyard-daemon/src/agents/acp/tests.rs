@@ -1,7 +1,5 @@
 //! Output of real ACP agents in, actions out; and what agents get wrong.
 
-#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its strings so")]
-
 use expect_test::{Expect, expect};
 
 use super::Acp;
@@ -179,10 +177,11 @@ fn a_second_driver_goes_on_wherever_the_first_one_stopped() {
 fn essence(actions: &[Action]) -> String {
     use crate::agents::driver::Seen;
     let mut called = std::collections::BTreeSet::new();
-    let kept = actions.iter().filter(|action| is_seen(action)).filter(|action| match action {
-        Action::Saw { seen: Seen::Usage { .. }, .. } => false,
-        Action::Saw { seen: Seen::ToolCalled { call, .. }, .. } => called.insert(call.clone()),
-        _ => true,
+    let kept = actions.iter().filter(|action| is_seen(action)).filter(|action| {
+        if let Action::Saw { seen: Seen::ToolCalled { call, .. }, .. } = action {
+            return called.insert(call.clone());
+        }
+        !matches!(action, Action::Saw { seen: Seen::Usage { .. }, .. })
     });
     shown(&kept.cloned().collect::<Vec<_>>())
 }
@@ -230,10 +229,7 @@ fn a_prompt_that_a_late_cancel_swallowed_is_sent_once_more() {
 }
 
 fn key(action: &Action) -> Option<&str> {
-    match action {
-        Action::Send { key, .. } => Some(key),
-        _ => None,
-    }
+    if let Action::Send { key, .. } = action { Some(key) } else { None }
 }
 
 #[test]

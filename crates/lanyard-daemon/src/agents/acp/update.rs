@@ -55,6 +55,12 @@ impl Acp {
         let native = params["sessionId"].as_str().and_then(|native| self.other(native));
         let update = params.get_mut("update").map(Value::take).unwrap_or_default();
         let kind = update["sessionUpdate"].as_str().unwrap_or("none").to_owned();
+        // Most of what an agent writes is small pieces of text: they are not taken apart further than needed.
+        if let (Some(kind), false) = (plain_text(&kind, &update), self.replaying) {
+            self.stir();
+            let text = update["content"]["text"].as_str().unwrap_or_default().to_owned();
+            return out.push(Action::Text { native, kind, text });
+        }
         let hint = Hint::of(&update["_meta"]);
         let update: SessionUpdate = match serde_json::from_value(update) {
             Ok(update) => update,
@@ -243,6 +249,18 @@ fn is_empty(value: &Value) -> bool {
 /// Arguments that name nothing but the folder: the real ones are still to come.
 fn is_only_place(input: &Value) -> bool {
     input.as_object().is_some_and(|fields| fields.len() == 1 && fields.contains_key("cwd"))
+}
+
+/// Whether an update is nothing but words, and whose.
+fn plain_text(kind: &str, update: &Value) -> Option<TextKind> {
+    let kind = match kind {
+        "agent_message_chunk" => TextKind::Message,
+        "agent_thought_chunk" => TextKind::Thought,
+        _ => return None,
+    };
+    let content = &update["content"];
+    let is_text = content["type"] == "text" && content["text"].as_str().is_some_and(|text| !text.is_empty());
+    is_text.then_some(kind)
 }
 
 /// A tool's answer in bounds.

@@ -71,48 +71,48 @@ fn every_kind_of_question_has_its_answers() {
     }
     expect![[r#"
         "item/commandExecution/requestApproval" Reach h
-        send answer:1: {"id":1,"result":{"decision":"accept"}}
-        send answer:1: {"id":1,"result":{"decision":"acceptForSession"}}
-        send answer:1: {"id":1,"result":{"decision":"decline"}}
-        send steer:answer:1: {"id":"steer:answer:1","method":"turn/steer","params":{"expectedTurnId":"u","input":[{"text":"rather not","type":"text"}],"threadId":"t"}}
-        send answer:1: {"id":1,"result":{"decision":"cancel"}}
-        send answer:1: {"id":1,"result":{"decision":"cancel"}}
+        send answer:1: {"result":{"decision":"accept"},"id":1}
+        send answer:1: {"result":{"decision":"acceptForSession"},"id":1}
+        send answer:1: {"result":{"decision":"decline"},"id":1}
+        send steer:answer:1: {"id":"steer:answer:1","method":"turn/steer","params":{"threadId":"t","expectedTurnId":"u","input":[{"type":"text","text":"rather not"}]}}
+        send answer:1: {"result":{"decision":"cancel"},"id":1}
+        send answer:1: {"result":{"decision":"cancel"},"id":1}
         "item/commandExecution/requestApproval" Run a command
-        send answer:1: {"id":1,"result":{"decision":{"applyNetworkPolicyAmendment":{"network_policy_amendment":{"action":"deny","host":"h"}}}}}
-        send answer:1: {"id":1,"result":{"decision":"decline"}}
-        send steer:answer:1: {"id":"steer:answer:1","method":"turn/steer","params":{"expectedTurnId":"u","input":[{"text":"rather not","type":"text"}],"threadId":"t"}}
-        send answer:1: {"id":1,"result":{"decision":"cancel"}}
+        send answer:1: {"result":{"decision":{"applyNetworkPolicyAmendment":{"network_policy_amendment":{"host":"h","action":"deny"}}}},"id":1}
+        send answer:1: {"result":{"decision":"decline"},"id":1}
+        send steer:answer:1: {"id":"steer:answer:1","method":"turn/steer","params":{"threadId":"t","expectedTurnId":"u","input":[{"type":"text","text":"rather not"}]}}
+        send answer:1: {"result":{"decision":"cancel"},"id":1}
         "item/fileChange/requestApproval" outside the workspace
-        send answer:1: {"id":1,"result":{"decision":"accept"}}
-        send answer:1: {"id":1,"result":{"decision":"acceptForSession"}}
-        send answer:1: {"id":1,"result":{"decision":"decline"}}
-        send steer:answer:1: {"id":"steer:answer:1","method":"turn/steer","params":{"expectedTurnId":"u","input":[{"text":"rather not","type":"text"}],"threadId":"t"}}
-        send answer:1: {"id":1,"result":{"decision":"cancel"}}
-        send answer:1: {"id":1,"result":{"decision":"cancel"}}
+        send answer:1: {"result":{"decision":"accept"},"id":1}
+        send answer:1: {"result":{"decision":"acceptForSession"},"id":1}
+        send answer:1: {"result":{"decision":"decline"},"id":1}
+        send steer:answer:1: {"id":"steer:answer:1","method":"turn/steer","params":{"threadId":"t","expectedTurnId":"u","input":[{"type":"text","text":"rather not"}]}}
+        send answer:1: {"result":{"decision":"cancel"},"id":1}
+        send answer:1: {"result":{"decision":"cancel"},"id":1}
         "item/permissions/requestApproval" More permissions
-        send answer:1: {"id":1,"result":{"permissions":{"network":{"enabled":true}},"scope":"turn"}}
-        send answer:1: {"id":1,"result":{"permissions":{"network":{"enabled":true}},"scope":"session"}}
-        send answer:1: {"id":1,"result":{"permissions":{}}}
-        send steer:answer:1: {"id":"steer:answer:1","method":"turn/steer","params":{"expectedTurnId":"u","input":[{"text":"rather not","type":"text"}],"threadId":"t"}}
-        send answer:1: {"id":1,"result":{"permissions":{}}}
+        send answer:1: {"result":{"permissions":{"network":{"enabled":true}},"scope":"turn"},"id":1}
+        send answer:1: {"result":{"permissions":{"network":{"enabled":true}},"scope":"session"},"id":1}
+        send answer:1: {"result":{"permissions":{}},"id":1}
+        send steer:answer:1: {"id":"steer:answer:1","method":"turn/steer","params":{"threadId":"t","expectedTurnId":"u","input":[{"type":"text","text":"rather not"}]}}
+        send answer:1: {"result":{"permissions":{}},"id":1}
         "mcpServer/elicitation/request" An MCP server asks
-        send answer:1: {"id":1,"result":{"action":"accept","content":{}}}
-        send answer:1: {"id":1,"result":{"_meta":{"persist":"session"},"action":"accept","content":{}}}
-        send answer:1: {"id":1,"result":{"action":"decline"}}
-        send steer:answer:1: {"id":"steer:answer:1","method":"turn/steer","params":{"expectedTurnId":"u","input":[{"text":"rather not","type":"text"}],"threadId":"t"}}
-        send answer:1: {"id":1,"result":{"action":"cancel"}}
-        send answer:1: {"id":1,"result":{"action":"cancel"}}
+        send answer:1: {"result":{"action":"accept","content":{}},"id":1}
+        send answer:1: {"result":{"action":"accept","content":{},"_meta":{"persist":"session"}},"id":1}
+        send answer:1: {"result":{"action":"decline"},"id":1}
+        send steer:answer:1: {"id":"steer:answer:1","method":"turn/steer","params":{"threadId":"t","expectedTurnId":"u","input":[{"type":"text","text":"rather not"}]}}
+        send answer:1: {"result":{"action":"cancel"},"id":1}
+        send answer:1: {"result":{"action":"cancel"},"id":1}
         "execCommandApproval" rm x
-        send answer:1: {"id":1,"result":{"decision":"approved"}}
-        send answer:1: {"id":1,"result":{"decision":"approved_for_session"}}
-        send answer:1: {"id":1,"result":{"decision":{"denied":{"rejection":"rather not"}}}}
-        send answer:1: {"id":1,"result":{"decision":"abort"}}
-        send answer:1: {"id":1,"result":{"decision":"abort"}}
+        send answer:1: {"result":{"decision":"approved"},"id":1}
+        send answer:1: {"result":{"decision":"approved_for_session"},"id":1}
+        send answer:1: {"result":{"decision":{"denied":{"rejection":"rather not"}}},"id":1}
+        send answer:1: {"result":{"decision":"abort"},"id":1}
+        send answer:1: {"result":{"decision":"abort"},"id":1}
         "applyPatchApproval" Change files
-        send answer:1: {"id":1,"result":{"decision":"approved"}}
-        send answer:1: {"id":1,"result":{"decision":"approved_for_session"}}
-        send answer:1: {"id":1,"result":{"decision":{"denied":{"rejection":"rather not"}}}}
-        send answer:1: {"id":1,"result":{"decision":"abort"}}
-        send answer:1: {"id":1,"result":{"decision":"abort"}}
+        send answer:1: {"result":{"decision":"approved"},"id":1}
+        send answer:1: {"result":{"decision":"approved_for_session"},"id":1}
+        send answer:1: {"result":{"decision":{"denied":{"rejection":"rather not"}}},"id":1}
+        send answer:1: {"result":{"decision":"abort"},"id":1}
+        send answer:1: {"result":{"decision":"abort"},"id":1}
     "#]].assert_eq(&text);
 }

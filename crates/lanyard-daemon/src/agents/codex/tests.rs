@@ -46,41 +46,41 @@ fn a_turn_with_thoughts_tools_and_changes() {
         1,
         &[],
         &expect![[r#"
-        send init: {"id":"init","method":"initialize","params":{"capabilities":{"experimentalApi":true},"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"}}}
-        send initialized: {"method":"initialized"}
-        send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
-        ready id-1 New, codex 0.166.0
-        send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"input":[{"text":"go","type":"text"}],"threadId":"id-1"}}
-        Thought "Let "
-        Thought "me "
-        Thought "look. "
-        Thought "\n\n"
-        Thought "Second "
-        Thought "part. "
-        Message "Working "
-        Message "now. "
-        called call_00001_0 shell {"command":"/bin/bash -lc 'echo CX-SHELL'","cwd":"/w"}
-        returned call_00001_0 {"exit_code":0,"output":"CX-SHELL\n","status":"completed"}
-        Usage { input: 9948, output: 13, context: Some(9961) }
-        called call_00002_0 mcp__ev__echo {"message":"h"}
-        returned call_00002_0 [{"text":"Echo: h","type":"text"}]
-        called call_00002_1 mcp__ev__echo {"message":"bad"}
-        returned call_00002_1 ERROR [{"text":"Echo: bad","type":"text"}]
-        Usage { input: 10129, output: 10, context: Some(10139) }
-        Usage { input: 10323, output: 10, context: Some(10333) }
-        called call_00004_0 apply_patch {"changes":[{"diff":"one\ntwo\n","kind":{"type":"add"},"path":"/w/new.txt"},{"diff":"@@ -1 +1,2 @@\n-a\n+b\n+c\n","kind":{"type":"update"},"path":"/w/old.txt"}]}
-        returned call_00004_0 "completed"
-        FileChanged { path: "/w/new.txt", added: Some(2), removed: Some(0) }
-        FileChanged { path: "/w/old.txt", added: Some(2), removed: Some(1) }
-        Usage { input: 10438, output: 10, context: Some(10448) }
-        called call_00005_0 shell {"command":"/bin/bash -lc 'exit 3'","cwd":"/w"}
-        returned call_00005_0 ERROR {"exit_code":3,"output":null,"status":"failed"}
-        Usage { input: 10554, output: 10, context: Some(10564) }
-        Message "cx "
-        Message "done."
-        Usage { input: 10648, output: 12, context: Some(10660) }
-        finished turn_01jz0000000000000000000001: Done(Completed)
-    "#]],
+            send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
+            send initialized: {"method":"initialized"}
+            send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
+            ready id-1 New, codex 0.166.0
+            send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
+            Thought "Let "
+            Thought "me "
+            Thought "look. "
+            Thought "\n\n"
+            Thought "Second "
+            Thought "part. "
+            Message "Working "
+            Message "now. "
+            called call_00001_0 shell {"command":"/bin/bash -lc 'echo CX-SHELL'","cwd":"/w"}
+            returned call_00001_0 {"output":"CX-SHELL\n","exit_code":0,"status":"completed"}
+            Usage { input: 9948, output: 13, context: Some(9961) }
+            called call_00002_0 mcp__ev__echo {"message":"h"}
+            returned call_00002_0 [{"type":"text","text":"Echo: h"}]
+            called call_00002_1 mcp__ev__echo {"message":"bad"}
+            returned call_00002_1 ERROR [{"type":"text","text":"Echo: bad"}]
+            Usage { input: 10129, output: 10, context: Some(10139) }
+            Usage { input: 10323, output: 10, context: Some(10333) }
+            called call_00004_0 apply_patch {"changes":[{"path":"/w/new.txt","kind":{"type":"add"},"diff":"one\ntwo\n"},{"path":"/w/old.txt","kind":{"type":"update"},"diff":"@@ -1 +1,2 @@\n-a\n+b\n+c\n"}]}
+            returned call_00004_0 "completed"
+            FileChanged { path: "/w/new.txt", added: Some(2), removed: Some(0) }
+            FileChanged { path: "/w/old.txt", added: Some(2), removed: Some(1) }
+            Usage { input: 10438, output: 10, context: Some(10448) }
+            called call_00005_0 shell {"command":"/bin/bash -lc 'exit 3'","cwd":"/w"}
+            returned call_00005_0 ERROR {"output":null,"exit_code":3,"status":"failed"}
+            Usage { input: 10554, output: 10, context: Some(10564) }
+            Message "cx "
+            Message "done."
+            Usage { input: 10648, output: 12, context: Some(10660) }
+            finished turn_01jz0000000000000000000001: Done(Completed)
+        "#]],
     );
 }
 
@@ -91,52 +91,52 @@ fn questions_are_asked_and_answered() {
         4,
         &["allow", "deny", "allow", "always", "stop"],
         &expect![[r#"
-        send init: {"id":"init","method":"initialize","params":{"capabilities":{"experimentalApi":true},"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"}}}
-        send initialized: {"method":"initialized"}
-        send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
-        ready id-1 New, codex 0.166.0
-        send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"input":[{"text":"go","type":"text"}],"threadId":"id-1"}}
-        called call_00007_0 shell {"command":"/bin/bash -lc 'touch perm1'","cwd":"/w"}
-        asked 0 about call_00007_0: /bin/bash -lc 'touch perm1' [accept (AllowOnce, Allow); acceptWithExecpolicyAmendment (AllowAlways, Always allow `touch perm1`); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
-        send answer:0: {"id":0,"result":{"decision":"accept"}}
-        returned call_00007_0 {"exit_code":0,"output":null,"status":"completed"}
-        Usage { input: 9954, output: 10, context: Some(9964) }
-        called call_00008_0 shell {"command":"/bin/bash -lc 'touch perm2'","cwd":"/w"}
-        asked 1 about call_00008_0: /bin/bash -lc 'touch perm2' [accept (AllowOnce, Allow); acceptWithExecpolicyAmendment (AllowAlways, Always allow `touch perm2`); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
-        send answer:1: {"id":1,"result":{"decision":"decline"}}
-        returned call_00008_0 ERROR {"exit_code":null,"output":null,"status":"declined"}
-        Usage { input: 10049, output: 10, context: Some(10059) }
-        Message "ok"
-        Usage { input: 10139, output: 10, context: Some(10149) }
-        finished turn_01jz0000000000000000000001: Done(Completed)
-        send turn_01jz0000000000000000000002: {"id":"turn_01jz0000000000000000000002","method":"turn/start","params":{"input":[{"text":"go","type":"text"}],"threadId":"id-1"}}
-        called call_00010_0 apply_patch {"changes":[{"diff":"@@ -1 +1,2 @@\n-a\n+b\n+c\n","kind":{"type":"update"},"path":"/w/old.txt"}]}
-        asked 2 about call_00010_0: Change /w/old.txt [accept (AllowOnce, Allow); acceptForSession (AllowAlways, Allow for this session); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
-        send answer:2: {"id":2,"result":{"decision":"accept"}}
-        returned call_00010_0 "completed"
-        FileChanged { path: "/w/old.txt", added: Some(2), removed: Some(1) }
-        Usage { input: 10209, output: 10, context: Some(10219) }
-        Message "patched"
-        Usage { input: 10314, output: 11, context: Some(10325) }
-        finished turn_01jz0000000000000000000002: Done(Completed)
-        send turn_01jz0000000000000000000003: {"id":"turn_01jz0000000000000000000003","method":"turn/start","params":{"input":[{"text":"go","type":"text"}],"threadId":"id-1"}}
-        called call_00012_0 mcp__ev__echo {"message":"h"}
-        asked 3 about -: Allow the ev MCP server to run tool "echo"? [accept (AllowOnce, Allow); accept:session (AllowAlways, Allow (session)); accept:always (AllowAlways, Allow (always)); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
-        send answer:3: {"id":3,"result":{"_meta":{"persist":"session"},"action":"accept","content":{}}}
-        returned call_00012_0 [{"text":"Echo: h","type":"text"}]
-        Usage { input: 10384, output: 10, context: Some(10394) }
-        Message "mcp "
-        Message "ok"
-        Usage { input: 10480, output: 11, context: Some(10491) }
-        finished turn_01jz0000000000000000000003: Done(Completed)
-        send turn_01jz0000000000000000000004: {"id":"turn_01jz0000000000000000000004","method":"turn/start","params":{"input":[{"text":"go","type":"text"}],"threadId":"id-1"}}
-        called call_00014_0 shell {"command":"/bin/bash -lc 'touch perm1'","cwd":"/w"}
-        asked 4 about call_00014_0: /bin/bash -lc 'touch perm1' [accept (AllowOnce, Allow); acceptWithExecpolicyAmendment (AllowAlways, Always allow `touch perm1`); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
-        send cancel:turn_01jz0000000000000000000004: {"id":"cancel:turn_01jz0000000000000000000004","method":"turn/interrupt","params":{"threadId":"id-1","turnId":"id-8"}}
-        Usage { input: 10550, output: 10, context: Some(10560) }
-        finished turn_01jz0000000000000000000004: Cancelled
-        unasked 4: the agent no longer waits
-    "#]],
+            send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
+            send initialized: {"method":"initialized"}
+            send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
+            ready id-1 New, codex 0.166.0
+            send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
+            called call_00007_0 shell {"command":"/bin/bash -lc 'touch perm1'","cwd":"/w"}
+            asked 0 about call_00007_0: /bin/bash -lc 'touch perm1' [accept (AllowOnce, Allow); acceptWithExecpolicyAmendment (AllowAlways, Always allow `touch perm1`); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
+            send answer:0: {"result":{"decision":"accept"},"id":0}
+            returned call_00007_0 {"output":null,"exit_code":0,"status":"completed"}
+            Usage { input: 9954, output: 10, context: Some(9964) }
+            called call_00008_0 shell {"command":"/bin/bash -lc 'touch perm2'","cwd":"/w"}
+            asked 1 about call_00008_0: /bin/bash -lc 'touch perm2' [accept (AllowOnce, Allow); acceptWithExecpolicyAmendment (AllowAlways, Always allow `touch perm2`); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
+            send answer:1: {"result":{"decision":"decline"},"id":1}
+            returned call_00008_0 ERROR {"output":null,"exit_code":null,"status":"declined"}
+            Usage { input: 10049, output: 10, context: Some(10059) }
+            Message "ok"
+            Usage { input: 10139, output: 10, context: Some(10149) }
+            finished turn_01jz0000000000000000000001: Done(Completed)
+            send turn_01jz0000000000000000000002: {"id":"turn_01jz0000000000000000000002","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
+            called call_00010_0 apply_patch {"changes":[{"path":"/w/old.txt","kind":{"type":"update"},"diff":"@@ -1 +1,2 @@\n-a\n+b\n+c\n"}]}
+            asked 2 about call_00010_0: Change /w/old.txt [accept (AllowOnce, Allow); acceptForSession (AllowAlways, Allow for this session); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
+            send answer:2: {"result":{"decision":"accept"},"id":2}
+            returned call_00010_0 "completed"
+            FileChanged { path: "/w/old.txt", added: Some(2), removed: Some(1) }
+            Usage { input: 10209, output: 10, context: Some(10219) }
+            Message "patched"
+            Usage { input: 10314, output: 11, context: Some(10325) }
+            finished turn_01jz0000000000000000000002: Done(Completed)
+            send turn_01jz0000000000000000000003: {"id":"turn_01jz0000000000000000000003","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
+            called call_00012_0 mcp__ev__echo {"message":"h"}
+            asked 3 about -: Allow the ev MCP server to run tool "echo"? [accept (AllowOnce, Allow); accept:session (AllowAlways, Allow (session)); accept:always (AllowAlways, Allow (always)); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
+            send answer:3: {"result":{"action":"accept","content":{},"_meta":{"persist":"session"}},"id":3}
+            returned call_00012_0 [{"type":"text","text":"Echo: h"}]
+            Usage { input: 10384, output: 10, context: Some(10394) }
+            Message "mcp "
+            Message "ok"
+            Usage { input: 10480, output: 11, context: Some(10491) }
+            finished turn_01jz0000000000000000000003: Done(Completed)
+            send turn_01jz0000000000000000000004: {"id":"turn_01jz0000000000000000000004","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
+            called call_00014_0 shell {"command":"/bin/bash -lc 'touch perm1'","cwd":"/w"}
+            asked 4 about call_00014_0: /bin/bash -lc 'touch perm1' [accept (AllowOnce, Allow); acceptWithExecpolicyAmendment (AllowAlways, Always allow `touch perm1`); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
+            send cancel:turn_01jz0000000000000000000004: {"id":"cancel:turn_01jz0000000000000000000004","method":"turn/interrupt","params":{"threadId":"id-1","turnId":"id-8"}}
+            Usage { input: 10550, output: 10, context: Some(10560) }
+            finished turn_01jz0000000000000000000004: Cancelled
+            unasked 4: the agent no longer waits
+        "#]],
     );
 }
 
@@ -147,15 +147,15 @@ fn a_turn_that_fails_says_why() {
         1,
         &[],
         &expect![[r#"
-        send init: {"id":"init","method":"initialize","params":{"capabilities":{"experimentalApi":true},"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"}}}
-        send initialized: {"method":"initialized"}
-        send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
-        ready id-1 New, codex 0.166.0
-        send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"input":[{"text":"go","type":"text"}],"threadId":"id-1"}}
-        odd: codex: Model metadata for `fake` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.
-        Error { text: "{\"type\": \"error\", \"error\": {\"type\": \"api_error\", \"message\": \"scripted bad request\", \"code\": 400}}" }
-        finished turn_01jz0000000000000000000001: Failed("{\"type\": \"error\", \"error\": {\"type\": \"api_error\", \"message\": \"scripted bad request\", \"code\": 400}}")
-    "#]],
+            send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
+            send initialized: {"method":"initialized"}
+            send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
+            ready id-1 New, codex 0.166.0
+            send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
+            odd: codex: Model metadata for `fake` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.
+            Error { text: "{\"type\": \"error\", \"error\": {\"type\": \"api_error\", \"message\": \"scripted bad request\", \"code\": 400}}" }
+            finished turn_01jz0000000000000000000001: Failed("{\"type\": \"error\", \"error\": {\"type\": \"api_error\", \"message\": \"scripted bad request\", \"code\": 400}}")
+        "#]],
     );
 }
 
@@ -166,29 +166,29 @@ fn a_subagent_is_a_conversation_of_its_own() {
         1,
         &[],
         &expect![[r#"
-        send init: {"id":"init","method":"initialize","params":{"capabilities":{"experimentalApi":true},"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"}}}
-        send initialized: {"method":"initialized"}
-        send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
-        ready id-1 New, codex 0.166.0
-        send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"input":[{"text":"go","type":"text"}],"threadId":"id-1"}}
-        called call_00040_0 spawnAgent {"prompt":"child do it @@cxchild@@","threads":[]}
-        returned call_00040_0 {"id-4":{"status":"pendingInit"}}
-        Child { native: "id-4", parent: None, title: None, agent: None, prompt: "child do it @@cxchild@@" }
-        Usage { input: 9468, output: 10, context: Some(9478) }
-        called call_00041_0 wait {"prompt":null,"threads":["id-4"]}
-        (id-4) called call_00042_0 shell {"command":"/bin/bash -lc 'echo child'","cwd":"/w"}
-        (id-4) returned call_00042_0 {"exit_code":0,"output":"child\n","status":"completed"}
-        (id-4) Usage { input: 9355, output: 10, context: Some(9365) }
-        (id-4) Message "CX-CHILD-OK"
-        (id-4) Usage { input: 9452, output: 12, context: Some(9464) }
-        (id-4) finished -: Done(Completed)
-        returned call_00041_0 {"id-4":{"message":"CX-CHILD-OK","status":"completed"}}
-        Usage { input: 9567, output: 10, context: Some(9577) }
-        Message "parent "
-        Message "done."
-        Usage { input: 9751, output: 13, context: Some(9764) }
-        finished turn_01jz0000000000000000000001: Done(Completed)
-    "#]],
+            send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
+            send initialized: {"method":"initialized"}
+            send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
+            ready id-1 New, codex 0.166.0
+            send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
+            called call_00040_0 spawnAgent {"prompt":"child do it @@cxchild@@","threads":[]}
+            returned call_00040_0 {"id-4":{"status":"pendingInit"}}
+            Child { native: "id-4", parent: None, title: None, agent: None, prompt: "child do it @@cxchild@@" }
+            Usage { input: 9468, output: 10, context: Some(9478) }
+            called call_00041_0 wait {"prompt":null,"threads":["id-4"]}
+            (id-4) called call_00042_0 shell {"command":"/bin/bash -lc 'echo child'","cwd":"/w"}
+            (id-4) returned call_00042_0 {"output":"child\n","exit_code":0,"status":"completed"}
+            (id-4) Usage { input: 9355, output: 10, context: Some(9365) }
+            (id-4) Message "CX-CHILD-OK"
+            (id-4) Usage { input: 9452, output: 12, context: Some(9464) }
+            (id-4) finished -: Done(Completed)
+            returned call_00041_0 {"id-4":{"status":"completed","message":"CX-CHILD-OK"}}
+            Usage { input: 9567, output: 10, context: Some(9577) }
+            Message "parent "
+            Message "done."
+            Usage { input: 9751, output: 13, context: Some(9764) }
+            finished turn_01jz0000000000000000000001: Done(Completed)
+        "#]],
     );
 }
 
@@ -197,13 +197,13 @@ fn a_conversation_is_taken_up_again() {
     let mut play = Play::new(make, Begin::Resume { native: "id-1".to_owned() }, 1, &[]);
     play.lines(&RESUME.lines().collect::<Vec<_>>());
     expect![[r#"
-        send init: {"id":"init","method":"initialize","params":{"capabilities":{"experimentalApi":true},"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"}}}
+        send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
         send initialized: {"method":"initialized"}
         send thread: {"id":"thread","method":"thread/resume","params":{"cwd":"/w","threadId":"id-1"}}
         odd: codex: Full-history hydration is deprecated for paginated threads; use `excludeTurns: true`, then page with `thread/turns/list` and `thread/items/list`.
         replayed 5
         ready id-1 Resumed, codex 0.166.0
-        send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"input":[{"text":"go","type":"text"}],"threadId":"id-1"}}
+        send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
         Usage { input: 0, output: 0, context: Some(6009) }
         odd: codex: Model metadata for `fake` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.
         Message "Simple "
@@ -280,10 +280,10 @@ fn the_opening_says_all_that_is_set() {
         codex.line(GREETING[0].as_bytes(), &mut out);
     }
     expect![[r#"
-        send init: {"id":"init","method":"initialize","params":{"capabilities":{"experimentalApi":true},"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"}}}
+        send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
         send initialized: {"method":"initialized"}
-        send thread: {"id":"thread","method":"thread/start","params":{"approvalPolicy":"untrusted","config":{"mcp_servers.a_b":{"http_headers":{"authorization":"Bearer t"},"url":"http://127.0.0.1:1/mcp"},"mcp_servers.c":{"args":["-u"],"command":"cat","env":{"K":"v"}}},"cwd":"/w","developerInstructions":"Be brief.","model":"m","sandbox":"read-only"}}
-        send init: {"id":"init","method":"initialize","params":{"capabilities":{"experimentalApi":true},"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"}}}
+        send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w","developerInstructions":"Be brief.","model":"m","sandbox":"read-only","approvalPolicy":"untrusted","config":{"mcp_servers.a_b":{"url":"http://127.0.0.1:1/mcp","http_headers":{"authorization":"Bearer t"}},"mcp_servers.c":{"command":"cat","args":["-u"],"env":{"K":"v"}}}}}
+        send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
         broken mode_unknown: codex has no mode `yolo`; it knows read-only, workspace-write, danger-full-access and untrusted, on-request, never
     "#]].assert_eq(&shown(&out));
 }
@@ -297,11 +297,11 @@ fn a_cancel_waits_for_the_turn_to_begin() {
     play.wish(|driver, out| driver.cancel(turn(1), None, out));
     play.lines(&lines[begun..]);
     expect![[r#"
-        send init: {"id":"init","method":"initialize","params":{"capabilities":{"experimentalApi":true},"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"}}}
+        send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
         send initialized: {"method":"initialized"}
         send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
         ready id-1 New, codex 0.166.0
-        send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"input":[{"text":"go","type":"text"}],"threadId":"id-1"}}
+        send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
         send cancel:turn_01jz0000000000000000000001: {"id":"cancel:turn_01jz0000000000000000000001","method":"turn/interrupt","params":{"threadId":"id-1","turnId":"id-2"}}
         Message "one "
         finished turn_01jz0000000000000000000001: Cancelled
@@ -318,7 +318,7 @@ fn a_cancel_after_a_restart_asks_for_the_turn() {
         format!(r#"{{"id":"look:{}","result":{{"data":[{{"id":"cx","status":"inProgress"}}]}}}}"#, turn(1));
     play.lines(&[&look]);
     expect![[r#"
-        send look:turn_01jz0000000000000000000001: {"id":"look:turn_01jz0000000000000000000001","method":"thread/turns/list","params":{"itemsView":"notLoaded","limit":1,"sortDirection":"desc","threadId":"main"}}
+        send look:turn_01jz0000000000000000000001: {"id":"look:turn_01jz0000000000000000000001","method":"thread/turns/list","params":{"threadId":"main","limit":1,"sortDirection":"desc","itemsView":"notLoaded"}}
         send cancel:turn_01jz0000000000000000000001: {"id":"cancel:turn_01jz0000000000000000000001","method":"turn/interrupt","params":{"threadId":"main","turnId":"cx"}}
     "#]].assert_eq(&play.show());
 }
@@ -339,15 +339,15 @@ fn words_are_put_into_the_turn_and_the_context_is_compacted_between_turns() {
     play.wish(|driver, out| driver.prompt(turn(2), None, "next", out));
     play.lines(&lines[over..]);
     expect![[r#"
-        send init: {"id":"init","method":"initialize","params":{"capabilities":{"experimentalApi":true},"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"}}}
+        send init: {"id":"init","method":"initialize","params":{"clientInfo":{"name":"lanyard","title":"Lanyard","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}
         send initialized: {"method":"initialized"}
         send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
         ready id-1 New, codex 0.166.0
-        send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"input":[{"text":"go","type":"text"}],"threadId":"id-1"}}
+        send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
         odd: codex: Model metadata for `fake` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.
         called call_00012_0 shell {"command":"/bin/bash -lc 'sleep 2'","cwd":"/w"}
-        send steer:n: {"id":"steer:n","method":"turn/steer","params":{"expectedTurnId":"id-2","input":[{"text":"be quick","type":"text"}],"threadId":"id-1"}}
-        returned call_00012_0 {"exit_code":0,"output":null,"status":"completed"}
+        send steer:n: {"id":"steer:n","method":"turn/steer","params":{"threadId":"id-1","expectedTurnId":"id-2","input":[{"type":"text","text":"be quick"}]}}
+        returned call_00012_0 {"output":null,"exit_code":0,"status":"completed"}
         Usage { input: 9803, output: 10, context: Some(9813) }
         Message "after "
         Message "steer."
@@ -357,7 +357,7 @@ fn words_are_put_into_the_turn_and_the_context_is_compacted_between_turns() {
         Usage { input: 5827, output: 13, context: Some(5840) }
         Usage { input: 0, output: 0, context: Some(6009) }
         Compacted { before: 9943, after: 6009 }
-        send turn_01jz0000000000000000000002: {"id":"turn_01jz0000000000000000000002","method":"turn/start","params":{"input":[{"text":"next","type":"text"}],"threadId":"id-1"}}
+        send turn_01jz0000000000000000000002: {"id":"turn_01jz0000000000000000000002","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"next"}]}}
     "#]].assert_eq(&play.show());
 }
 
@@ -374,7 +374,7 @@ fn a_prompt_refused_by_a_compaction_is_given_again() {
         r#"{"method":"turn/completed","params":{"threadId":"main","turn":{"id":"c","status":"completed"}}}"#,
     ]);
     expect![[r#"
-        send turn_01jz0000000000000000000001:again: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"input":[{"text":"go","type":"text"}],"threadId":"main"}}
+        send turn_01jz0000000000000000000001:again: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"main","input":[{"type":"text","text":"go"}]}}
     "#]].assert_eq(&play.show());
 }
 
@@ -399,7 +399,7 @@ fn a_message_without_parts_is_told_at_its_end() {
     ]);
     expect![[r#"
         Message "all"
-        called w web_search {"action":null,"query":"q"}
+        called w web_search {"query":"q","action":null}
         returned w null
         Planned { entries: [PlanEntry { text: "a", status: Completed }, PlanEntry { text: "b", status: InProgress }, PlanEntry { text: "c", status: Pending }] }
     "#]].assert_eq(&play.show());
@@ -437,7 +437,7 @@ fn odd_lines_harm_nothing() {
         odd: codex asked `item/tool/requestUserInput`, which nobody here can answer
         send answer:"a": {"error":{"code":-32601,"message":"this client has no `item/tool/requestUserInput`"},"id":"a"}
         odd: codex asked `mcpServer/elicitation/request`, which nobody here can answer
-        send answer:9: {"id":9,"result":{"action":"decline"}}
+        send answer:9: {"result":{"action":"decline"},"id":9}
         odd: codex: low on tea
         Error { text: "MCP server ev did not start: gone" }
     "#]].assert_eq(&play.show());

@@ -68,26 +68,26 @@ fn claude_works_with_tools_files_and_a_subagent() {
         CLAUDE,
         0,
         &expect![[r#"
-        ready id-1 New, claude 2.1.197
-        Message "Working. "
-        called toolu_call_00016_0 Bash {"command":"echo CL-BASH","description":"x"}
-        returned toolu_call_00016_0 "CL-BASH"
-        called toolu_call_00017_0 mcp__ev__echo {"message":"h"}
-        returned toolu_call_00017_0 [{"text":"Echo: h","type":"text"}]
-        called toolu_call_00018_0 Write {"content":"one\ntwo\n","file_path":"/w/cl.txt"}
-        returned toolu_call_00018_0 "File created successfully at: /w/cl.txt (file state is current in your context — no need to Read it back)"
-        FileChanged { path: "/w/cl.txt", added: Some(2), removed: Some(0) }
-        called toolu_call_00019_0 Agent {"description":"sub","prompt":"child go @@clchild@@","subagent_type":"general-purpose"}
-        Child { native: "toolu_call_00019_0", parent: None, title: Some("sub"), agent: Some("general-purpose"), prompt: "child go @@clchild@@" }
-        (toolu_call_00019_0) called toolu_call_00020_0 Bash {"command":"exit 3","description":"x"}
-        (toolu_call_00019_0) returned toolu_call_00020_0 ERROR "Exit code 3"
-        (toolu_call_00019_0) Message "CL-CHILD-OK"
-        (toolu_call_00019_0) finished -: Done(Completed)
-        returned toolu_call_00019_0 [{"text":"CL-CHILD-OK","type":"text"},{"text":"agentId: ac3378aafd2afc871 (use SendMessage with to: 'ac3378aafd2afc871', summary: '<5-10 word recap>' to continue this agent)\n<usage>subagent_tokens: 11770\ntool_uses: 1\nduration_ms: 160</usage>","type":"text"}]
-        Message "cl done."
-        Usage { input: 96205, output: 54, context: Some(19451) }
-        finished turn_01jz0000000000000000000001: Done(Completed)
-    "#]],
+            ready id-1 New, claude 2.1.197
+            Message "Working. "
+            called toolu_call_00016_0 Bash {"command":"echo CL-BASH","description":"x"}
+            returned toolu_call_00016_0 "CL-BASH"
+            called toolu_call_00017_0 mcp__ev__echo {"message":"h"}
+            returned toolu_call_00017_0 [{"type":"text","text":"Echo: h"}]
+            called toolu_call_00018_0 Write {"file_path":"/w/cl.txt","content":"one\ntwo\n"}
+            returned toolu_call_00018_0 "File created successfully at: /w/cl.txt (file state is current in your context — no need to Read it back)"
+            FileChanged { path: "/w/cl.txt", added: Some(2), removed: Some(0) }
+            called toolu_call_00019_0 Agent {"description":"sub","prompt":"child go @@clchild@@","subagent_type":"general-purpose"}
+            Child { native: "toolu_call_00019_0", parent: None, title: Some("sub"), agent: Some("general-purpose"), prompt: "child go @@clchild@@" }
+            (toolu_call_00019_0) called toolu_call_00020_0 Bash {"command":"exit 3","description":"x"}
+            (toolu_call_00019_0) returned toolu_call_00020_0 ERROR "Exit code 3"
+            (toolu_call_00019_0) Message "CL-CHILD-OK"
+            (toolu_call_00019_0) finished -: Done(Completed)
+            returned toolu_call_00019_0 [{"type":"text","text":"CL-CHILD-OK"},{"type":"text","text":"agentId: ac3378aafd2afc871 (use SendMessage with to: 'ac3378aafd2afc871', summary: '<5-10 word recap>' to continue this agent)\n<usage>subagent_tokens: 11770\ntool_uses: 1\nduration_ms: 160</usage>"}]
+            Message "cl done."
+            Usage { input: 96205, output: 54, context: Some(19451) }
+            finished turn_01jz0000000000000000000001: Done(Completed)
+        "#]],
     );
 }
 
@@ -149,21 +149,21 @@ fn codex_works_with_tools() {
         CODEX,
         0,
         &expect![[r#"
-        ready id-1 New, codex -
-        Thought "Let me look.\nSecond part."
-        Message "Working now. "
-        called item_2 shell {"command":"/bin/bash -lc 'echo CX-SHELL'"}
-        returned item_2 {"exit_code":0,"output":"CX-SHELL\n","status":"completed"}
-        called item_3 mcp__ev__echo {"message":"h"}
-        returned item_3 [{"text":"Echo: h","type":"text"}]
-        called item_4 mcp__ev__echo {"message":"bad"}
-        returned item_4 ERROR [{"text":"Echo: bad","type":"text"}]
-        called item_5 shell {"command":"/bin/bash -lc 'exit 3'"}
-        returned item_5 ERROR {"exit_code":3,"output":"","status":"failed"}
-        Message "cx done."
-        Usage { input: 62048, output: 65, context: None }
-        finished turn_01jz0000000000000000000001: Done(Completed)
-    "#]],
+            ready id-1 New, codex -
+            Thought "Let me look.\nSecond part."
+            Message "Working now. "
+            called item_2 shell {"command":"/bin/bash -lc 'echo CX-SHELL'"}
+            returned item_2 {"output":"CX-SHELL\n","exit_code":0,"status":"completed"}
+            called item_3 mcp__ev__echo {"message":"h"}
+            returned item_3 [{"type":"text","text":"Echo: h"}]
+            called item_4 mcp__ev__echo {"message":"bad"}
+            returned item_4 ERROR [{"type":"text","text":"Echo: bad"}]
+            called item_5 shell {"command":"/bin/bash -lc 'exit 3'"}
+            returned item_5 ERROR {"output":"","exit_code":3,"status":"failed"}
+            Message "cx done."
+            Usage { input: 62048, output: 65, context: None }
+            finished turn_01jz0000000000000000000001: Done(Completed)
+        "#]],
     );
 }
 
@@ -175,19 +175,19 @@ fn codex_starts_a_subagent() {
         CODEX_SPAWN,
         0,
         &expect![[r#"
-        ready id-1 New, codex -
-        Error { text: "Model metadata for `fake` not found. Defaulting to fallback metadata; this can degrade performance and cause issues." }
-        called item_1 spawn_agent {"prompt":"child do it @@cxchild@@","threads":[]}
-        returned item_1 {"id-2":{"status":"pending_init"}}
-        Child { native: "id-2", parent: None, title: None, agent: None, prompt: "child do it @@cxchild@@" }
-        called item_2 wait {"prompt":null,"threads":["id-2"]}
-        returned item_2 {"id-2":{"message":"CX-CHILD-OK","status":"completed"}}
-        (id-2) Message "CX-CHILD-OK"
-        (id-2) finished -: Done(Completed)
-        Message "parent done."
-        Usage { input: 29831, output: 33, context: None }
-        finished turn_01jz0000000000000000000001: Done(Completed)
-    "#]],
+            ready id-1 New, codex -
+            Error { text: "Model metadata for `fake` not found. Defaulting to fallback metadata; this can degrade performance and cause issues." }
+            called item_1 spawn_agent {"prompt":"child do it @@cxchild@@","threads":[]}
+            returned item_1 {"id-2":{"status":"pending_init"}}
+            Child { native: "id-2", parent: None, title: None, agent: None, prompt: "child do it @@cxchild@@" }
+            called item_2 wait {"prompt":null,"threads":["id-2"]}
+            returned item_2 {"id-2":{"status":"completed","message":"CX-CHILD-OK"}}
+            (id-2) Message "CX-CHILD-OK"
+            (id-2) finished -: Done(Completed)
+            Message "parent done."
+            Usage { input: 29831, output: 33, context: None }
+            finished turn_01jz0000000000000000000001: Done(Completed)
+        "#]],
     );
 }
 

@@ -121,6 +121,7 @@ impl Runner {
         self.shared.mirror(child.id, self.session);
         self.told.insert(child.id, run.cursor);
         self.own_turns.extend(turn);
+        self.told.insert(child.id, run.cursor);
         let mirror = Mirror { session: child.id, turn, cursor: run.cursor, done: turn.is_none() };
         self.children.insert(native.clone(), mirror);
     }

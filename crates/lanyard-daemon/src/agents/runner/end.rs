@@ -1,6 +1,5 @@
 //! The end of a run is the end of its last process. Until then nothing is confirmed.
 
-use lanyard_core::TurnId;
 use lanyard_core::session::{
     Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal, SnapshotReason,
 };
@@ -22,8 +21,7 @@ impl Runner {
     pub(super) async fn end_run(&mut self, reason: &str) {
         let grace = Duration::from_millis(self.settings.kill_grace_ms);
         if self.turn.is_none() && self.broken.is_none() && self.ending.is_none() {
-            // An agent at rest is told goodbye; it need not answer.
-            self.try_channel("close");
+            // An agent at rest is told goodbye. That ends nothing by itself, and it need not answer.
             self.say(|driver, out| driver.close(out));
             Box::pin(self.carry_out()).await;
         }
@@ -83,13 +81,11 @@ impl Runner {
             How::Lost => self.sweep().await,
             How::Exited(_) | How::Signalled(_) => Vec::new(),
         };
-        // A turn this run was not given waits for the next one, and is not lost with this.
-        let next = self.next_turn().await;
         let lost = match self.shared.session(self.session).await {
-            Some(held) if held.stop.is_none() && !self.again && next.is_none() => held.turn,
+            Some(held) if held.stop.is_none() && self.takes_turn_along() => held.turn,
             Some(_) | None => None,
         };
-        let signal = self.ended(&exit, &swept, next.is_some());
+        let signal = self.ended(&exit, &swept);
         self.tell_children(&signal).await;
         self.shared.unmirror(self.session);
         failpoint::hit("before_run_end");
@@ -106,12 +102,14 @@ impl Runner {
             tracing::warn!(run = %self.run, %error, "the folder of a run could not be removed");
         }
         self.orders.close();
+        let next = self.shared.session(self.session).await.and_then(|held| held.turn);
         if let Some(lost) = lost {
             auto_resume(&self.shared, &self.settings, self.session, self.run, &lost).await;
         }
         let mut orders = Vec::new();
-        if let (Some(turn), false) = (next, self.again) {
-            orders.push(super::Order::Turn { session: self.session, turn });
+        // A turn that was not lost with this run is for the next one. Ordered twice, it is begun once.
+        if let (Some(next), false) = (next, self.again) {
+            orders.push(super::Order::Turn { session: self.session, turn: next.id });
         }
         while let Ok(order) = self.orders.try_recv() {
             orders.push(order);
@@ -143,13 +141,12 @@ impl Runner {
         }
     }
 
-    /// The turn that was admitted when this run could take none any more.
-    async fn next_turn(&self) -> Option<TurnId> {
-        let active = self.shared.session(self.session).await?.turn?.id;
-        let given = self.turn.as_ref().is_some_and(|running| running.id == active);
-        // One that waits for the greeting is lost with it, or an agent that cannot greet would be started for ever.
-        let greeted = matches!(self.stage, Stage::Ready) || self.waiting != Some(active);
-        (!given && greeted).then_some(active)
+    /// Whether a turn is lost with this run: the one it was given, or the one that waits for its greeting, or an agent
+    /// that cannot greet would be started for ever. Any other was admitted too late for this run.
+    fn takes_turn_along(&self) -> bool {
+        let given = self.turn.as_ref().is_some_and(|turn| !turn.over);
+        let greeting = !matches!(self.stage, Stage::Ready) && self.waiting.is_some();
+        (given || greeting) && !self.again
     }
 
     async fn sweep(&self) -> Vec<runs::EndedProcess> {
@@ -163,7 +160,7 @@ impl Runner {
         }
     }
 
-    fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess], goes_on: bool) -> Signal {
+    fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess]) -> Signal {
         let greeting = matches!(self.stage, Stage::Greeting { .. } | Stage::Settling { .. });
         if greeting && self.ending.is_none() && self.broken.is_none() {
             let what = self.reason_of(exit);
@@ -183,9 +180,7 @@ impl Runner {
             tried.push(Attempt { channel: "kill".to_owned(), after_ms });
         }
         let receipt = Receipt { tried, processes };
-        // Without a turn it has none to lose: one that is admitted at this very moment waits for the next run.
-        let free = !greeting && self.turn.as_ref().is_none_or(|turn| turn.over);
-        let cause = if self.again || goes_on || free { None } else { Some(InterruptCause::Crash) };
+        let cause = self.takes_turn_along().then_some(InterruptCause::Crash);
         Signal::RunEnded { run: self.run, how, cause, reason: Some(self.reason_of(exit)), receipt }
     }
 

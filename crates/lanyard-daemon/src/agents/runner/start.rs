@@ -80,7 +80,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     };
     // Ended while it waited, by a crash or a cancel: nobody needs a process for it.
     if start.turn.is_some_and(|turn| session.turn.as_ref().is_none_or(|active| active.id != turn)) {
-        return start.left();
+        return left_by(start);
     }
     if let Some(stale) = session.live_run() {
         // The turn that is to be run now was admitted after that run was lost.
@@ -98,7 +98,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
     if session.live_run().is_none_or(|held| held.id != run) {
         tracing::info!(session = %start.session, "the session wants no run any more");
-        return start.left();
+        return left_by(start);
     }
     match prepare(&mut start, &session, &settings, run).await {
         Ok(runner) => runner.run().await,
@@ -108,7 +108,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
                 not_started(run, RunEnd::NotStarted { code: code.clone() }, format!("{code}: {what}"));
             start.shared.note(start.session, signal).await;
             let _ = start.shared.runs.forget(&run.to_string());
-            start.left()
+            left_by(start)
         }
     }
 }
@@ -122,19 +122,17 @@ async fn nobody_runs(start: Start, agent: &str) -> Left {
     } else {
         tracing::warn!(session = %start.session, reason);
     }
-    start.left()
+    left_by(start)
 }
 
-impl Start {
-    /// What was ordered while nothing had begun.
-    fn left(mut self) -> Left {
-        self.orders.close();
-        let mut orders = Vec::new();
-        while let Ok(order) = self.orders.try_recv() {
-            orders.push(order);
-        }
-        Left { orders, again: None }
+/// What was ordered of a run that never came to be.
+fn left_by(mut start: Start) -> Left {
+    start.orders.close();
+    let mut orders = Vec::new();
+    while let Ok(order) = start.orders.try_recv() {
+        orders.push(order);
     }
+    Left { orders, again: None }
 }
 
 fn not_started(run: RunId, how: RunEnd, reason: String) -> Signal {

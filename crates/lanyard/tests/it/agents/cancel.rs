@@ -149,19 +149,35 @@ fn a_cancel_that_came_too_late_does_not_poison_the_next_turn() {
     // While its supervisor stands still, the agent ends its turn and nobody hears it.
     let [supervisor] = supervisors(&talk.run())[..] else { panic!("one supervisor") };
     let supervisor = Pid::from_raw(supervisor).unwrap();
-    kill_process(supervisor, Signal::STOP).unwrap();
+    let stopped = StandsStill::new(supervisor);
     stage.touch("go");
     stage.await_file("past");
     let [agent] = pids_of(&talk.run(), "lanyard")[..] else { panic!("one agent") };
     until("the agent to come to rest", || is_at_rest(agent));
     talk.cancel();
-    kill_process(supervisor, Signal::CONT).unwrap();
+    drop(stopped);
     let end = talk.over();
     interrupted(&end, "user");
     assert_eq!(talk.answer_to("/say on"), "on");
     assert_eq!(talk.runs(), 1);
     let output = std::fs::read_to_string(stage.run_folder(&talk.run()).join("out")).unwrap();
     assert!(output.contains(":again\""), "its prompt was swallowed, and sent again");
+}
+
+/// A process that does nothing until this is dropped, also by a panic.
+struct StandsStill(Pid);
+
+impl StandsStill {
+    fn new(pid: Pid) -> Self {
+        kill_process(pid, Signal::STOP).unwrap();
+        Self(pid)
+    }
+}
+
+impl Drop for StandsStill {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::CONT);
+    }
 }
 
 /// Whether all threads of a process wait: its turn's thread is gone or asleep.

@@ -1,6 +1,7 @@
 //! A daemon with scripted agents, a reader of a session's log, and a look at the process table. A stage that is left
 //! checks that no process of any of its runs lives.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -150,7 +151,7 @@ fn entry(name: &str, command: &[String], settings: &str) -> String {
     let mut text = format!("[agents.{name}]\ndriver = \"acp\"\ncommand = {command}\n");
     for (key, value) in DEFAULTS {
         if !settings.contains(key) {
-            text.push_str(&format!("{key} = {value}\n"));
+            writeln!(text, "{key} = {value}").unwrap();
         }
     }
     text + settings + "\n"

@@ -82,7 +82,7 @@ fn a_process_nobody_needs_is_let_go_and_comes_back() {
     let mut talk = stage.talk();
     talk.answer_to("/say one");
     let ended = talk.run_over();
-    assert_eq!(tried(&ended), ["close", "term"]);
+    assert_eq!(tried(&ended), ["term"]);
     assert_eq!(talk.record()["state"], "between_turn", "nothing was interrupted");
     assert_eq!(talk.answer_to("/recall"), "I know 1 earlier prompt: /say one");
 }

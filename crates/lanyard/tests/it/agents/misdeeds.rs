@@ -1,6 +1,6 @@
 //! Everything an agent should not do, done by a real one.
 
-use super::kit::{Stage, ended_by, interrupted, marked, pids_of};
+use super::kit::{Stage, ended_by, interrupted, marked, pids_of, until};
 
 #[test]
 fn nonsense_between_the_lines_harms_nothing() {
@@ -144,7 +144,8 @@ fn what_forked_away_ends_with_an_agent_that_dies() {
     talk.turn("/fork-away sleep 1000\n/touch there\n/wait-file go\n/die");
     stage.await_file("there");
     talk.until("run.ready");
-    assert_eq!(pids_of(&talk.run(), "sleep").len(), 1);
+    let run = talk.run();
+    until("what forked away to run", || pids_of(&run, "sleep").len() == 1);
     stage.touch("go");
     let ended = talk.run_over();
     assert!(ended_by(&ended).iter().any(|(name, _)| *name == "sleep"), "{ended:#}");

@@ -22,7 +22,7 @@ fn an_idle_agent_is_stopped() {
     assert_eq!(pids_of(&talk.run(), "lanyard").len(), 1);
     talk.stop();
     let ended = confirmed(&stage, &mut talk);
-    assert_eq!(tried(&ended), ["close", "term"], "{ended:#}");
+    assert_eq!(tried(&ended), ["term"], "{ended:#}");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn an_agent_at_work_is_asked_first() {
     talk.stop();
     interrupted(&talk.over(), "user");
     let ended = confirmed(&stage, &mut talk);
-    assert_eq!(tried(&ended), ["agent", "close", "term"], "{ended:#}");
+    assert_eq!(tried(&ended), ["agent", "term"], "{ended:#}");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_process_that_forked_away_is_stopped_too() {
     let names: Vec<&str> = ended_by(&ended).iter().map(|(name, _)| *name).collect();
     assert!(names.iter().filter(|name| **name == "sleep").count() >= 2, "{ended:#}");
     assert!(ended_by(&ended).contains(&("sh", "KILL")), "{ended:#}");
-    assert_eq!(tried(&ended), ["agent", "close", "term", "kill"], "{ended:#}");
+    assert_eq!(tried(&ended), ["agent", "term", "kill"], "{ended:#}");
 }
 
 #[test]

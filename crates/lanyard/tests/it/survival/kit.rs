@@ -25,8 +25,8 @@ impl Stage {
     pub(super) fn with(settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
-        let state = folder.path().join("state").display().to_string();
-        let command = [&binary().display().to_string(), "scripted-agent", "--state", &state];
+        let memory = folder.path().join("state").display().to_string();
+        let command = [&binary().display().to_string(), "scripted-agent", "--state", &memory];
         let command = serde_json::to_string(&command).unwrap();
         let config = format!(
             "[agents.scripted]\ndriver = \"acp\"\ncommand = {command}\nkill_grace_ms = 500\n{settings}\n"
@@ -42,8 +42,8 @@ impl Stage {
 
     /// Flags for the agent of the next daemon.
     pub(super) fn add_flags(&mut self, flags: &[&str]) {
-        let more: String = flags.iter().map(|flag| format!(",\"{flag}\"")).collect();
-        self.config = self.config.replacen("]\nkill_grace", &format!("{more}]\nkill_grace"), 1);
+        let more = format!(",\"{}\"]\nkill_grace", flags.join("\",\""));
+        self.config = self.config.replacen("]\nkill_grace", &more, 1);
     }
 
     /// A further agent for the next daemon.

@@ -115,7 +115,7 @@ pub(super) fn expected() -> &'static Vec<Vec<String>> {
         assert_eq!((told.deaths, &told.shown["state"]), (0, &json!("between_turn")), "{:#}", told.shown);
         let gists = whole_gist(&stage, &session);
         assert_eq!(gists.len(), 3, "a child and its child: {gists:#?}");
-        let words: usize = gists.concat().iter().map(|line| line.len()).sum();
+        let words: usize = gists.concat().iter().map(String::len).sum();
         assert!(words > 2_000, "{gists:#?}");
         stage.end();
         gists
