@@ -51,6 +51,11 @@ macro_rules! chapters {
             }
 
             #[test]
+            fn keeps_two_sessions_in_one_folder_apart() {
+                super::apart::shows(&$case());
+            }
+
+            #[test]
             fn takes_words_while_it_works() {
                 super::steer::shows(&$case());
             }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// The capabilities in the order of a session's life.
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "start",
     "text",
     "tool",
@@ -13,6 +13,7 @@ const COLUMNS: [&str; 10] = [
     "children",
     "daemon killed",
     "agent killed",
+    "two apart",
     "stop",
 ];
 /// What nothing was told of: its test failed, or was not run.
@@ -80,11 +81,11 @@ mod tests {
 
     #[test]
     fn agents_are_rows_and_what_was_not_shown_is_seen() {
-        let table = of("b\t1.0\tstart\tok\nb\t1.0\tsteer\tnot offered\na\t2.0\tapart\tok\nbroken line\n");
+        let table = of("b\t1.0\tstart\tok\nb\t1.0\tsteer\tnot offered\na\t2.0\tdance\tok\nbroken line\n");
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines.len(), 4, "{table}");
         assert!(lines[0].starts_with("| agent | start | text |"), "{table}");
-        assert!(lines[0].ends_with("| stop | apart |"), "{table}");
+        assert!(lines[0].ends_with("| stop | dance |"), "{table}");
         assert!(lines[2].starts_with("| a 2.0 | -     |") && lines[2].ends_with("| ok    |"), "{table}");
         assert!(lines[3].starts_with("| b 1.0 | ok    |") && lines[3].contains("| not offered |"), "{table}");
     }

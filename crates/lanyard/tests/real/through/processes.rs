@@ -47,7 +47,9 @@ pub(super) fn end_all(run: &str) {
         if left.is_empty() {
             return;
         }
-        left.keys().for_each(|pid| kill(*pid));
+        for pid in left.keys() {
+            kill(*pid);
+        }
         // sleep: between two looks at processes that end.
         std::thread::sleep(Duration::from_millis(5));
     }
