@@ -27,7 +27,8 @@ pub(super) fn marked(run: &str) -> BTreeMap<i32, String> {
 /// The same without what is Lanyard's own: the supervisor and the bridge.
 pub(super) fn agents(run: &str) -> BTreeMap<i32, String> {
     let mut all = marked(run);
-    all.retain(|_, command| !command.contains(" shim ") && !command.contains(" opencode-bridge "));
+    let own = [" shim ", "lanyard-shim ", " opencode-bridge "];
+    all.retain(|_, command| !own.iter().any(|word| command.contains(word)));
     all
 }
 
