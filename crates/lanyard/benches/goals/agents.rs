@@ -1,6 +1,7 @@
 //! Agents under supervision: what an idle one costs, how fast a chatty one gets through shim, daemon and journal to a
 //! reader, and how long it takes from a stop to the end of its last process.
 
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -41,24 +42,12 @@ pub(crate) fn run(plan: &Plan, dir: &Path) -> Result<Vec<Row>> {
     let workspace = dir.join("workspace");
     std::fs::create_dir_all(&workspace)?;
     let daemon = Daemon::start(&home)?;
-    let bench = Bench { daemon: &daemon, home: &home, workspace, state };
-    let mut rows = Vec::new();
-    if plan.wants("A1") {
-        rows.extend(bench.memory(plan)?);
-    }
-    if plan.wants("A2") {
-        rows.push(bench.throughput(plan)?);
-    }
-    if plan.wants("A3") {
-        let (good, stubborn) =
-            ("stop of an obedient agent in mid-turn: slowest", "the same, ignoring TERM: slowest");
-        rows.push(bench.stops(plan, "good", good, 1_000.0)?);
-        #[expect(clippy::cast_precision_loss, reason = "a small number")]
-        let bar = (GRACE_MS + 1_000) as f64;
-        rows.push(bench.stops(plan, "stubborn", stubborn, bar)?);
-    }
+    let bench = Bench { daemon: &daemon, home: &home, workspace, state, made: RefCell::default() };
+    let rows = bench.rows(plan);
+    // Agents outlive their daemon, so they are ended first, whatever became of the measurements.
+    bench.end_all()?;
     daemon.stop()?;
-    Ok(rows)
+    rows
 }
 
 struct Bench<'a> {
@@ -66,9 +55,38 @@ struct Bench<'a> {
     home: &'a Path,
     workspace: PathBuf,
     state: PathBuf,
+    /// Sessions that may still have an agent.
+    made: RefCell<Vec<String>>,
 }
 
 impl Bench<'_> {
+    fn rows(&self, plan: &Plan) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        if plan.wants("A1") {
+            rows.extend(self.memory(plan)?);
+        }
+        if plan.wants("A2") {
+            rows.push(self.throughput(plan)?);
+        }
+        if plan.wants("A3") {
+            let (good, stubborn) =
+                ("stop of an obedient agent in mid-turn: slowest", "the same, ignoring TERM: slowest");
+            rows.push(self.stops(plan, "good", good, 1_000.0)?);
+            #[expect(clippy::cast_precision_loss, reason = "a small number")]
+            let bar = (GRACE_MS + 1_000) as f64;
+            rows.push(self.stops(plan, "stubborn", stubborn, bar)?);
+        }
+        Ok(rows)
+    }
+
+    fn end_all(&self) -> Result<()> {
+        for session in self.made.take() {
+            self.post(&format!("/sessions/{session}/stop"), &json!({}))?;
+            self.read_until(&session, "session.ended")?;
+        }
+        Ok(())
+    }
+
     fn post(&self, path: &str, body: &Value) -> Result<Value> {
         let mut client = Client::connect(self.daemon)?;
         let answer = client.ask(&Caller::of(self.daemon).post(path, None, &body.to_string()))?;
@@ -77,7 +95,9 @@ impl Bench<'_> {
 
     fn session(&self, agent: &str) -> Result<String> {
         let made = self.post("/sessions", &json!({ "agent": agent, "workspace": self.workspace }))?;
-        made["session"].as_str().map(str::to_owned).with_context(|| format!("no session: {made}"))
+        let session = made["session"].as_str().with_context(|| format!("no session: {made}"))?;
+        self.made.borrow_mut().push(session.to_owned());
+        Ok(session.to_owned())
     }
 
     fn prompt(&self, session: &str, words: &str) -> Result<()> {
@@ -216,6 +236,7 @@ impl Bench<'_> {
             self.post(&format!("/sessions/{session}/stop"), &json!({}))?;
             self.read_until(&session, "session.ended")?;
             slowest = slowest.max(began.elapsed().as_secs_f64() * 1e3);
+            self.made.borrow_mut().retain(|made| *made != session);
         }
         row.figures.push(slowest);
         Ok(row.note(format!("{rounds} stops")))
