@@ -13,7 +13,7 @@ use crate::agents::driver::{McpServer, TextKind};
 fn setting(begin: Begin) -> Setting {
     Setting {
         begin,
-        workspace: "/work/place".into(),
+        workspace: "/home/dev/place".into(),
         instructions: None,
         mode: None,
         model: None,
@@ -213,7 +213,7 @@ fn opening_says_everything_the_conversation_needs() {
     let mut out = Actions::new();
     OpenCode::new(setting).begin(&mut out);
     let order = json!({
-        "id": "open", "op": "open", "native": "ses_1", "directory": "/work/place",
+        "id": "open", "op": "open", "native": "ses_1", "directory": "/home/dev/place",
         "model": "fake/fake", "system": "Be brief.",
         "mcp": [
             {"name": "web", "config": {"type": "remote", "url": "http://127.0.0.1:1/mcp",
