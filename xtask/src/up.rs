@@ -29,30 +29,33 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     } else {
         quoted(&binary.to_string_lossy())
     };
-    start_demo(&binary, &args.rest)?;
-    println!("\n{}", next_steps(&name));
+    let at_work = start_demo(&binary, &args.rest)?;
+    println!("\n{}", next_steps(&name, at_work));
     Ok(())
 }
 
 /// On a daemon without a session the built-in agent shows what one looks like. It reads files here and changes none.
-fn start_demo(binary: &Path, rest: &[OsString]) -> Result<()> {
+/// Answers whether it was started.
+fn start_demo(binary: &Path, rest: &[OsString]) -> Result<bool> {
     // Where the data is concerns this too; other options of `up` are not known to it.
     let place: Vec<&OsString> =
         rest.windows(2).filter(|pair| pair[0] == "--data-dir" || pair[0] == "--config").flatten().collect();
     let listed = process::read(Command::new(binary).args(&place).args(["ls", "--json"]))?;
     let sessions: serde_json::Value = serde_json::from_str(&listed).unwrap_or_default();
     if sessions.as_array().is_none_or(|sessions| !sessions.is_empty()) {
-        return Ok(());
+        return Ok(false);
     }
     let words = "Look around in this folder with two helpers and tell me what it is.";
     let mut demo = Command::new(binary);
     demo.args(&place).args(["run", "--agent", "demo", "--title", "demo", "--detach", words]);
-    process::run(&mut demo)
+    process::run(&mut demo)?;
+    Ok(true)
 }
 
-fn next_steps(name: &str) -> String {
+fn next_steps(name: &str, at_work: bool) -> String {
+    let demo = if at_work { "A demo agent is at work. " } else { "" };
     format!(
-        "A demo agent is at work. Try next:\n  \
+        "{demo}Try next:\n  \
          {name} tree ID                # the hub and its two helpers\n  \
          {name} logs -f ID             # watch it\n  \
          {name} gates                  # one of them asks something; `{name} answer GATE allow`\n  \
