@@ -128,3 +128,44 @@ fn a_cancel_and_a_stop_hold_while_the_agent_comes_back() {
     assert_eq!(talk.until("session.ended")["data"]["how"], "stopped");
     assert!(!talk.said().contains("never"));
 }
+
+/// Going on by itself is a policy, and only for what a crash cut off.
+#[test]
+fn a_turn_that_a_crash_cut_off_is_gone_on_with_where_that_is_the_policy() {
+    let settings = "auto_resume = true\nauto_resume_prompt = \"/recall\"\n";
+    let stage = Stage::with(&[], settings);
+    let mut talk = stage.talk();
+    interrupted(&talk.ask("/say at work\n/die"), "crash");
+    let end = talk.over();
+    assert_eq!(end["data"]["outcome"], "completed", "{end:#}");
+    assert!(talk.said().contains("I know 1 earlier prompt"), "{}", talk.said());
+    let started = talk.all("turn.started");
+    assert_eq!(started.len(), 2);
+    let name = started[1]["data"]["client_turn_id"].as_str().unwrap_or_default();
+    assert!(name.starts_with("auto-resume:turn_"), "{name}");
+    assert_eq!(started[1]["actor"]["name"], "auto-resume");
+}
+
+#[test]
+fn an_agent_that_dies_each_time_comes_to_rest() {
+    let settings = "auto_resume = true\nauto_resume_prompt = \"/die\"\n";
+    let stage = Stage::with(&[], settings);
+    let mut talk = stage.talk();
+    interrupted(&talk.ask("/die"), "crash");
+    interrupted(&talk.over(), "crash");
+    // A turn of one's own shows that nothing else was begun.
+    assert_eq!(talk.answer_to("/say here"), "here");
+    assert_eq!(talk.all("turn.started").len(), 3);
+}
+
+#[test]
+fn a_turn_that_somebody_ended_is_not_gone_on_with() {
+    let stage = Stage::with(&[], "auto_resume = true\ncancel_grace_ms = 100\n");
+    let mut talk = stage.talk();
+    talk.turn("/ignore-cancel\n/say at work\n/wait-file nowhere");
+    talk.until("message");
+    talk.cancel();
+    interrupted(&talk.over(), "user");
+    assert_eq!(talk.answer_to("/say here"), "here");
+    assert_eq!(talk.all("turn.started").len(), 2);
+}
