@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use lanyard_core::SessionId;
-use lanyard_core::session::{Effect, ResumeWay, Session, StopLevel};
+use lanyard_core::session::{Effect, Session};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -37,7 +37,7 @@ use crate::clock::Clock;
 use crate::engine::{Engine, Store};
 use crate::runs::Runs;
 use desk::Desk;
-use runner::{Order, Urgency};
+use runner::Order;
 use settings::AgentSettings;
 use shared::Shared;
 
@@ -49,7 +49,6 @@ const WISHES_MAX: usize = 16_384;
 pub(crate) struct Wish {
     session: SessionId,
     order: Order,
-    ways: Option<Vec<ResumeWay>>,
 }
 
 /// Where the engine leaves what follows from its events.
@@ -70,35 +69,23 @@ impl Wishes {
     /// Asks the session's agent to compact its context. Nothing when no agent is there to be asked.
     pub(crate) async fn compact(&self, session: SessionId, key: String) -> Option<bool> {
         let (answer, mut answers) = mpsc::channel(1);
-        let wish = Wish { session, order: Order::Compact { key, answer }, ways: None };
+        let wish = Wish { session, order: Order::Compact { key, answer } };
         self.sender.try_send(wish).ok()?;
         answers.recv().await
     }
 
     /// False when too many wishes wait.
     pub(crate) fn put(&self, session: SessionId, effect: &Effect) -> bool {
-        let mut wanted = None;
         let order = match effect {
             Effect::RunTurn { turn } => Order::Turn { session, turn: *turn },
             Effect::CancelWork { turn, forced } => Order::Cancel { session, turn: *turn, forced: *forced },
-            Effect::StopWork { level, .. } => Order::Stop { session, urgency: urgency(*level) },
+            Effect::StopWork { level, .. } => Order::Stop { session, level: *level },
             Effect::AnswerGate { gate } => Order::Answer { session, gate: *gate },
             Effect::Steer { note } => Order::Steer { note: *note },
             Effect::EndRun => Order::End,
-            Effect::Revive { ways } => {
-                wanted = Some(ways.clone()).filter(|ways| !ways.is_empty());
-                Order::Revive
-            }
+            Effect::Revive { ways } => Order::Revive { ways: ways.clone() },
         };
-        self.sender.try_send(Wish { session, order, ways: wanted }).is_ok()
-    }
-}
-
-fn urgency(level: StopLevel) -> Urgency {
-    match level {
-        StopLevel::Graceful => Urgency::Graceful,
-        StopLevel::Immediate => Urgency::Immediate,
-        StopLevel::Terminated => Urgency::Now,
+        self.sender.try_send(Wish { session, order }).is_ok()
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lanyard_core::SessionId;
-use lanyard_core::session::{InterruptCause, Receipt, ResumeWay, RunEnd, Signal};
+use lanyard_core::session::{InterruptCause, Receipt, ResumeWay, Run, RunEnd, Signal};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinSet};
 
 use crate::agents::Wish;
 use crate::agents::runner::{Left, ORDERS_MAX, Order, Start, start};
@@ -17,12 +17,14 @@ pub(super) struct Desk {
     pub(super) shared: Arc<Shared>,
     pub(super) wishes: mpsc::Receiver<Wish>,
     runners: HashMap<SessionId, mpsc::Sender<Order>>,
-    tasks: JoinSet<(SessionId, Left)>,
+    tasks: JoinSet<Left>,
+    /// Whose runner each task is: one that is lost cannot say so itself.
+    whose: HashMap<Id, SessionId>,
 }
 
 impl Desk {
     pub(super) fn new(shared: Arc<Shared>, wishes: mpsc::Receiver<Wish>) -> Self {
-        Self { shared, wishes, runners: HashMap::new(), tasks: JoinSet::new() }
+        Self { shared, wishes, runners: HashMap::new(), tasks: JoinSet::new(), whose: HashMap::new() }
     }
 
     /// Works until the daemon ends. Runners are dropped with it; their agents go on under their shims.
@@ -30,12 +32,15 @@ impl Desk {
         loop {
             tokio::select! {
                 wish = self.wishes.recv() => match wish {
-                    Some(Wish { session, order, ways }) => self.pass(session, order, ways).await,
+                    Some(Wish { session, order }) => self.pass(session, order).await,
                     None => return,
                 },
-                Some(ended) = self.tasks.join_next(), if !self.tasks.is_empty() => match ended {
-                    Ok((session, left)) => self.ended(session, left).await,
-                    Err(error) => tracing::error!(%error, "a runner was lost"),
+                Some(ended) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => match ended {
+                    Ok((task, left)) => self.ended(task, left).await,
+                    Err(error) => {
+                        tracing::error!(%error, "a runner was lost; its run is ended");
+                        self.ended(error.id(), Left { orders: vec![Order::End], again: None }).await;
+                    }
                 },
             }
         }
@@ -49,10 +54,11 @@ impl Desk {
         work: impl Future<Output = Left> + Send + 'static,
     ) {
         self.runners.insert(session, orders);
-        self.tasks.spawn(async move { (session, work.await) });
+        let task = self.tasks.spawn(work);
+        self.whose.insert(task.id(), session);
     }
 
-    async fn pass(&mut self, session: SessionId, order: Order, ways: Option<Vec<ResumeWay>>) {
+    async fn pass(&mut self, session: SessionId, order: Order) {
         let owner = self.shared.owner_of(session);
         let order = match self.runners.get(&owner) {
             Some(runner) => match runner.try_send(order) {
@@ -67,8 +73,8 @@ impl Desk {
             None => order,
         };
         match order {
-            Order::Turn { turn, .. } => self.begin(session, Some(turn), ways),
-            Order::Revive => self.begin(session, None, ways),
+            Order::Turn { turn, .. } => self.begin(session, Some(turn), None),
+            Order::Revive { ways } => self.begin(session, None, Some(ways).filter(|ways| !ways.is_empty())),
             Order::Cancel { .. } | Order::Stop { .. } | Order::End => self.nothing_runs(session).await,
             // Without a runner nobody answers, which says it all.
             Order::Answer { .. } | Order::Steer { .. } | Order::Compact { .. } => {}
@@ -89,20 +95,27 @@ impl Desk {
     /// Somebody wants an end, and there is no process: then that is the end.
     async fn nothing_runs(&self, session: SessionId) {
         let Some(held) = self.shared.session(session).await else { return };
-        let signal = match held.run.as_ref().filter(|run| run.is_live()) {
-            Some(run) => Signal::RunEnded {
-                run: run.id,
-                how: RunEnd::Lost,
-                cause: Some(InterruptCause::Crash),
-                reason: Some("nobody looked after it".to_owned()),
-                receipt: Receipt::default(),
-            },
-            None => Signal::WorkEnded { channel: "nothing was running".to_owned() },
+        let Some(run) = held.run.filter(Run::is_live) else {
+            let channel = "nothing was running".to_owned();
+            return self.shared.note(session, Signal::WorkEnded { channel }).await;
         };
-        self.shared.note(session, signal).await;
+        let cause = Some(InterruptCause::Crash);
+        if run.mirrored {
+            // The process is its parent's, and not this session's to end.
+            let (how, reason) = (RunEnd::Lost, Some("its parent's process is gone".to_owned()));
+            let receipt = Receipt::default();
+            return self
+                .shared
+                .note(session, Signal::RunEnded { run: run.id, how, cause, reason, receipt })
+                .await;
+        }
+        // Aside: it may take the grace, and others wait at the desk.
+        let shared = self.shared.clone();
+        tokio::spawn(async move { shared.end_unattended(session, run.id, cause).await });
     }
 
-    async fn ended(&mut self, session: SessionId, left: Left) {
+    async fn ended(&mut self, task: Id, left: Left) {
+        let Some(session) = self.whose.remove(&task) else { return };
         // A further one may have begun since this one took no more orders.
         if self.runners.get(&session).is_some_and(mpsc::Sender::is_closed) {
             self.runners.remove(&session);
@@ -114,7 +127,7 @@ impl Desk {
             self.begin(session, turn, Some(ways));
         }
         for order in left.orders {
-            self.pass(session_of(&order).unwrap_or(session), order, None).await;
+            self.pass(session_of(&order).unwrap_or(session), order).await;
         }
     }
 }
@@ -125,6 +138,6 @@ fn session_of(order: &Order) -> Option<SessionId> {
         | Order::Cancel { session, .. }
         | Order::Stop { session, .. }
         | Order::Answer { session, .. } => Some(*session),
-        Order::Steer { .. } | Order::Compact { .. } | Order::End | Order::Revive => None,
+        Order::Steer { .. } | Order::Compact { .. } | Order::End | Order::Revive { .. } => None,
     }
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lanyard_core::session::{Attempt, Continuity, ResumeWay};
+use lanyard_core::session::{Attempt, Continuity, ResumeWay, StopLevel};
 use lanyard_core::{GateId, NoteId, RunId, SessionId, TurnId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -47,7 +47,7 @@ pub(super) enum Order {
     },
     Stop {
         session: SessionId,
-        urgency: Urgency,
+        level: StopLevel,
     },
     Answer {
         session: SessionId,
@@ -63,16 +63,10 @@ pub(super) enum Order {
     },
     /// The session needs no process any more.
     End,
-    /// Somebody wants the agent to be there; it is.
-    Revive,
-}
-
-/// How soon a stop must take effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Urgency {
-    Graceful,
-    Immediate,
-    Now,
+    /// Somebody wants the agent to be there, taken up again in one of these ways; the agent's settings when empty.
+    Revive {
+        ways: Vec<ResumeWay>,
+    },
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the run")]
@@ -106,7 +100,8 @@ pub(super) struct Runner {
     /// A turn that may begin once the agent is ready.
     waiting: Option<TurnId>,
     children: HashMap<String, Mirror>,
-    ending: Option<Ending>,
+    /// The processes of the run are being ended.
+    ending: bool,
     end_reason: Option<String>,
     /// What was tried to end the turn or the run, and since when.
     tried: Vec<Attempt>,
@@ -188,13 +183,6 @@ struct Mirror {
     done: bool,
 }
 
-/// The processes of the run are being ended.
-#[derive(Debug)]
-struct Ending {
-    /// Signals are on their way.
-    signalled: bool,
-}
-
 impl Runner {
     /// Runs to the end of the run, and gives back what was ordered too late for it.
     pub(super) async fn run(mut self) -> Left {
@@ -238,21 +226,16 @@ impl Runner {
     /// Shows the driver every whole line.
     fn read(&mut self, piece: &Bytes) {
         // No line ends in what was unread before: a long line is searched once, not again with each piece.
-        let mut searched = self.unread.len();
+        let searched = self.unread.len();
         self.unread.extend_from_slice(piece);
         let mut begin = 0;
-        while let Some(length) = memchr(&self.unread[searched..]) {
-            let end = searched + length;
-            // What an earlier daemon let go of reads as zeros.
+        for end in memchr::memchr_iter(b'\n', &self.unread[searched..]).map(|at| searched + at) {
             let line = self.unread[begin..end].trim_ascii_end();
-            let zeros = line.iter().take_while(|byte| **byte == 0).count();
-            let line = line[zeros..].to_vec();
             begin = end + 1;
-            searched = begin;
             let at = self.position + begin as u64;
             if !line.is_empty() {
                 let mut actions = Actions::new();
-                self.driver.line(&line, &mut actions);
+                self.driver.line(line, &mut actions);
                 // What a line brings is reported at once or not at all, except that a subagent is made before it, and
                 // a question is answered after it.
                 actions.sort_by_key(|action| {
@@ -289,7 +272,7 @@ impl Runner {
         if self.stopping {
             return self.end_run("the session was stopped").await;
         }
-        if self.ending.is_none() {
+        if !self.ending {
             self.tried.clear();
             self.tried_since = None;
             let once = self.settings.driver == DriverKind::Command;
@@ -306,8 +289,4 @@ impl Runner {
     fn spent(since: Instant) -> u64 {
         u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
-}
-
-fn memchr(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|byte| *byte == b'\n')
 }

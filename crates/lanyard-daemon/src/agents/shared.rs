@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use lanyard_core::session::{Command, Event, Signal, TurnEvent};
+use lanyard_core::session::{Command, Event, InterruptCause, Receipt, RunEnd, Signal, TurnEvent};
 use lanyard_core::{Actor, Cause, Outcome, RunId, Session, SessionId};
 use lanyard_store::{Filter, StoreError};
 
+use crate::agents::runner::process_of;
 use crate::agents::settings::AgentSettings;
 use crate::clock::Clock;
 use crate::engine::{Ask, AskError, Engine, Key, Request, Store, error_chain};
@@ -15,6 +16,8 @@ use crate::runs::Runs;
 
 /// How long to wait before a journal that could not be written is asked again.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
+/// Grace for the processes of a run that no runner looks after.
+const UNATTENDED_GRACE: Duration = Duration::from_secs(2);
 
 /// Children of a session that are read at a time.
 const FAMILY_PAGE: usize = 500;
@@ -76,15 +79,36 @@ impl Shared {
         }
     }
 
-    /// The session as it is on disk. Effects follow commits, so it is at least as new as what made them.
+    /// The session as it is on disk. Effects follow commits, so it is at least as new as what made them. A journal that
+    /// cannot be read is waited for, as one that cannot be written is.
     pub(super) async fn session(&self, id: SessionId) -> Option<Session> {
-        match self.on_disk(move |store| store.load(id)).await {
-            Ok(loaded) => loaded.map(|loaded| loaded.session),
-            Err(error) => {
-                tracing::error!(session = %id, error, "a session could not be read");
-                None
+        loop {
+            match self.on_disk(move |store| store.load(id)).await {
+                Ok(loaded) => return loaded.map(|loaded| loaded.session),
+                Err(error) => {
+                    tracing::error!(session = %id, error, "a session could not be read");
+                    tokio::time::sleep(RETRY_AFTER).await;
+                }
             }
         }
+    }
+
+    /// Ends a run that no runner looks after, and tells its session once nothing of it lives.
+    pub(super) async fn end_unattended(&self, session: SessionId, run: RunId, cause: Option<InterruptCause>) {
+        let name = run.to_string();
+        let processes = match self.runs.sweep(&name, UNATTENDED_GRACE).await {
+            Ok(ended) => ended.iter().map(process_of).collect(),
+            // Without a folder nothing of it was ever started, or all of it is gone.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => {
+                tracing::error!(%session, %run, %error, "a run nobody looks after could not be ended");
+                return;
+            }
+        };
+        let (how, reason) = (RunEnd::Lost, Some("nobody looked after it".to_owned()));
+        let receipt = Receipt { tried: Vec::new(), processes };
+        self.note(session, Signal::RunEnded { run, how, cause, reason, receipt }).await;
+        let _ = self.runs.forget(&name);
     }
 
     /// The words and anchors a turn began with.

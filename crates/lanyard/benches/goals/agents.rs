@@ -106,8 +106,13 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Reads the session's stream from the beginning until an event of this type; answers all events' text length.
-    fn read_until(&self, session: &str, kind: &str) -> Result<(usize, Value)> {
+    fn read_until(&self, session: &str, kind: &str) -> Result<usize> {
+        self.read(session, |event, _| event["type"] == kind)
+    }
+
+    /// Reads the session's stream from the beginning until `done`, which is shown each event and how much text there was
+    /// so far; answers how much that is.
+    fn read(&self, session: &str, done: impl Fn(&Value, usize) -> bool) -> Result<usize> {
         let mut stream = TcpStream::connect(self.daemon.address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.write_all(&Caller::of(self.daemon).stream(&format!("/sessions/{session}/events?after=0")))?;
@@ -117,11 +122,11 @@ impl Bench<'_> {
             let Some(body) = line.strip_prefix("data: ") else { continue };
             let event: Value = serde_json::from_str(body)?;
             text += event["data"]["text"].as_str().map_or(0, str::len);
-            if event["type"] == kind {
-                return Ok((text, event));
+            if done(&event, text) {
+                return Ok(text);
             }
         }
-        bail!("the stream ended before {kind}")
+        bail!("the stream ended after {text} bytes of text")
     }
 
     fn memory(&self, plan: &Plan) -> Result<Vec<Row>> {
@@ -161,30 +166,12 @@ impl Bench<'_> {
             // The greeting is over; the clock runs from the prompt to the reader's last word.
             let began = Instant::now();
             self.prompt(&session, &script)?;
-            let text = self.read_words(&session, chunks * CHUNK)?;
+            let text = self.read(&session, |_, text| text >= chunks * CHUNK)?;
             #[expect(clippy::cast_precision_loss, reason = "figures are rounded anyway")]
             let ours = text as f64 / 1e6 / began.elapsed().as_secs_f64();
             row.add(ours, self.bare_pipe(&script, chunks * CHUNK)?);
         }
         Ok(row)
-    }
-
-    /// Reads the stream until so much text came.
-    fn read_words(&self, session: &str, wanted: usize) -> Result<usize> {
-        let mut stream = TcpStream::connect(self.daemon.address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.write_all(&Caller::of(self.daemon).stream(&format!("/sessions/{session}/events?after=0")))?;
-        let mut text = 0;
-        for line in BufReader::with_capacity(256 * 1024, stream).lines() {
-            let line = line?;
-            let Some(body) = line.strip_prefix("data: ") else { continue };
-            let event: Value = serde_json::from_str(body)?;
-            text += event["data"]["text"].as_str().map_or(0, str::len);
-            if text >= wanted {
-                return Ok(text);
-            }
-        }
-        bail!("the stream ended after {text} bytes of text")
     }
 
     /// The same agent, the same script, and nothing between it and a reader of lines that parses each.

@@ -8,6 +8,7 @@ mod gates;
 mod kit;
 mod limits;
 mod misdeeds;
+mod offers;
 mod resume;
 mod stop;
 mod turns;

@@ -200,7 +200,10 @@ impl Runner {
         };
         if question.choose(word).is_some() {
             let command = Command::AnswerGate { gate, option: word.to_owned(), message: None };
-            let _ = self.shared.command(session, command, Actor::system("policy"), Vec::new()).await;
+            let judged = self.shared.command(session, command, Actor::system("policy"), Vec::new()).await;
+            if let Err(error) = judged {
+                tracing::warn!(%session, %gate, %error, "the rules' answer was not taken; a person is asked");
+            }
         }
     }
 

@@ -109,8 +109,7 @@ impl Runner {
             self.obey(Order::Cancel { session, turn, forced: false }).await;
         }
         if let Some(stop) = &session.stop {
-            let urgency = super::super::urgency(stop.level);
-            self.obey(Order::Stop { session: session.id, urgency }).await;
+            self.obey(Order::Stop { session: session.id, level: stop.level }).await;
         }
     }
 

@@ -5,7 +5,7 @@ use lanyard_core::session::{
 };
 use tokio::time::{Duration, Instant};
 
-use super::{Ending, Left, Runner, Stage};
+use super::{Left, Runner, Stage};
 use crate::agents::again::auto_resume;
 use crate::engine::AskError;
 use crate::failpoint;
@@ -13,6 +13,8 @@ use crate::runs::{self, EndedBy, Exit, How};
 
 /// Characters of what the agent said on stderr that go into the reason of its end.
 const STDERR_CHARS_MAX: usize = 300;
+/// How long to wait before what could not be ended is ended again.
+const SWEEP_AGAIN: Duration = Duration::from_secs(5);
 /// The code of an agent that ended before it had greeted, by itself.
 const EXITED_EARLY: &str = "agent_exited_early";
 
@@ -20,7 +22,7 @@ impl Runner {
     /// Ends all processes of the run: TERM, grace, KILL.
     pub(super) async fn end_run(&mut self, reason: &str) {
         let grace = Duration::from_millis(self.settings.kill_grace_ms);
-        if self.turn.is_none() && self.broken.is_none() && self.ending.is_none() {
+        if self.turn.is_none() && self.broken.is_none() && !self.ending {
             // An agent at rest is told goodbye. That ends nothing by itself, and it need not answer.
             self.say(|driver, out| driver.close(out));
             Box::pin(self.carry_out()).await;
@@ -36,9 +38,6 @@ impl Runner {
     async fn signal_all(&mut self, reason: &str, grace: Duration, channel: &str) {
         self.try_channel(channel);
         self.end_reason.get_or_insert(reason.to_owned());
-        if let Some(ending) = &mut self.ending {
-            ending.signalled = true;
-        }
         if let Err(error) = self.link.end(grace).await {
             tracing::debug!(run = %self.run, %error, "the run could not be told to end");
         }
@@ -51,14 +50,12 @@ impl Runner {
         if tried.iter().all(|attempt| attempt.channel != channel) {
             tried.push(Attempt { channel: channel.to_owned(), after_ms: Self::spent(since) });
         }
-        if channel != "agent" && self.ending.is_none() {
-            self.ending = Some(Ending { signalled: false });
-        }
+        self.ending |= channel != "agent";
     }
 
     /// The agent broke its protocol, or cannot go on with the conversation: another way, or the end.
     pub(super) async fn give_up(&mut self) {
-        if self.ending.is_some() {
+        if self.ending {
             return;
         }
         let resumable = matches!(&self.broken, Some((code, _)) if code.starts_with("resume_"));
@@ -149,20 +146,23 @@ impl Runner {
         (given || greeting) && !self.again
     }
 
+    /// Ends what a dead supervisor left behind. As long as something of it lives nothing is confirmed.
     async fn sweep(&self) -> Vec<runs::EndedProcess> {
         let grace = Duration::from_millis(self.settings.kill_grace_ms);
-        match self.shared.runs.sweep(&self.run.to_string(), grace).await {
-            Ok(ended) => ended,
-            Err(error) => {
-                tracing::error!(run = %self.run, %error, "what a run left behind could not be ended");
-                Vec::new()
+        loop {
+            match self.shared.runs.sweep(&self.run.to_string(), grace).await {
+                Ok(ended) => return ended,
+                Err(error) => {
+                    tracing::error!(run = %self.run, %error, "what a run left behind could not be ended");
+                    tokio::time::sleep(SWEEP_AGAIN).await;
+                }
             }
         }
     }
 
     fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess]) -> Signal {
         let greeting = matches!(self.stage, Stage::Greeting { .. } | Stage::Settling { .. });
-        if greeting && self.ending.is_none() && self.broken.is_none() {
+        if greeting && !self.ending && self.broken.is_none() {
             let what = self.reason_of(exit);
             self.broken = Some((EXITED_EARLY.to_owned(), what));
         }

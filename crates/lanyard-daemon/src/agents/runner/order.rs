@@ -2,12 +2,12 @@
 
 use lanyard_core::session::{
     Continuity, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind, Session, Signal,
-    SnapshotReason,
+    SnapshotReason, StopLevel,
 };
 use lanyard_core::{GateId, NoteId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
 
-use super::{Cancel, Order, Runner, Stage, Turn, Urgency};
+use super::{Cancel, Order, Runner, Stage, Turn};
 use crate::agents::driver::Answer;
 use crate::agents::settings::DriverKind;
 use crate::agents::words::{self, Before};
@@ -27,7 +27,7 @@ impl Runner {
             Order::Turn { session, turn } if session == self.session => self.turn_ordered(turn).await,
             Order::Turn { session, turn } => self.child_turn(session, turn).await,
             Order::Cancel { session, turn, forced } => self.cancel_ordered(session, turn, forced).await,
-            Order::Stop { session, urgency } => self.stop_ordered(session, urgency).await,
+            Order::Stop { session, level } => self.stop_ordered(session, level).await,
             Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
             Order::Steer { note } => self.steer_ordered(note).await,
             Order::End => {
@@ -40,7 +40,7 @@ impl Runner {
                 self.say(|driver, out| taken = driver.compact(&key, out));
                 let _ = answer.try_send(taken);
             }
-            Order::Revive => {}
+            Order::Revive { .. } => {}
         }
     }
 
@@ -50,7 +50,7 @@ impl Runner {
         }
         // An agent that is run once per turn had its turn: this one waits for the next run.
         let once = self.settings.driver == DriverKind::Command;
-        if once || self.turn.is_some() || !matches!(self.stage, Stage::Ready) || self.ending.is_some() {
+        if once || self.turn.is_some() || !matches!(self.stage, Stage::Ready) || self.ending {
             self.waiting = Some(turn);
             return;
         }
@@ -181,7 +181,7 @@ impl Runner {
         }
     }
 
-    async fn stop_ordered(&mut self, session: SessionId, urgency: Urgency) {
+    async fn stop_ordered(&mut self, session: SessionId, level: StopLevel) {
         failpoint::hit("before_stop");
         if session != self.session {
             let Some((native, held)) = self.child_of(session).await else { return };
@@ -193,13 +193,15 @@ impl Runner {
         }
         self.stopping = true;
         self.waiting = None;
-        match (urgency, self.turn.is_some()) {
-            (Urgency::Graceful, true) => {
+        match (level, self.turn.is_some()) {
+            (StopLevel::Graceful, true) => {
                 self.ask_to_end(Duration::from_millis(self.settings.cancel_grace_ms)).await;
             }
-            (Urgency::Immediate, true) => self.ask_to_end(IMMEDIATE_GRACE).await,
-            (Urgency::Now, _) => self.end_now("the session was terminated").await,
-            (Urgency::Graceful | Urgency::Immediate, false) => self.end_run("the session was stopped").await,
+            (StopLevel::Immediate, true) => self.ask_to_end(IMMEDIATE_GRACE).await,
+            (StopLevel::Terminated, _) => self.end_now("the session was terminated").await,
+            (StopLevel::Graceful | StopLevel::Immediate, false) => {
+                self.end_run("the session was stopped").await;
+            }
         }
     }
 

@@ -84,10 +84,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     }
     if let Some(stale) = session.live_run() {
         // The turn that is to be run now was admitted after that run was lost.
-        let (how, reason) = (RunEnd::Lost, Some("nobody looked after it".to_owned()));
-        let signal =
-            Signal::RunEnded { run: stale.id, how, cause: None, reason, receipt: Receipt::default() };
-        start.shared.note(start.session, signal).await;
+        start.shared.end_unattended(start.session, stale.id, None).await;
     }
     failpoint::hit("before_run");
     let run = start.shared.mint_run();
@@ -398,7 +395,7 @@ impl Runner {
             turn: None,
             waiting: None,
             children: HashMap::new(),
-            ending: None,
+            ending: false,
             end_reason: None,
             tried: Vec::new(),
             tried_since: None,

@@ -26,7 +26,7 @@ impl Runner {
                     due.extend(turn.deadline);
                     due.extend(turn.budget_at);
                 }
-                due.extend(turn.cancel.filter(|_| self.ending.is_none()).map(|cancel| cancel.until));
+                due.extend(turn.cancel.filter(|_| !self.ending).map(|cancel| cancel.until));
             }
             None => due.extend(self.idle_until()),
         }
@@ -35,7 +35,7 @@ impl Runner {
 
     fn idle_until(&self) -> Option<Instant> {
         let kept = self.settings.keep_alive_ms;
-        let resting = kept > 0 && matches!(self.stage, Stage::Ready) && self.ending.is_none();
+        let resting = kept > 0 && matches!(self.stage, Stage::Ready) && !self.ending;
         resting.then(|| self.idle_since + Duration::from_millis(kept))
     }
 
@@ -56,7 +56,7 @@ impl Runner {
         }
         let unheeded =
             self.turn.as_ref().and_then(|turn| turn.cancel).is_some_and(|cancel| cancel.until <= now);
-        if unheeded && self.ending.is_none() {
+        if unheeded && !self.ending {
             self.end_run("the agent did not heed its own cancel").await;
         }
         if self.turn.is_none() && self.idle_until().is_some_and(|at| at <= now) {
@@ -66,7 +66,7 @@ impl Runner {
 
     async fn look_at_greeting(&mut self, now: Instant) {
         match &self.stage {
-            Stage::Greeting { until } if *until <= now && self.ending.is_none() => {
+            Stage::Greeting { until } if *until <= now && !self.ending => {
                 let waited = self.settings.handshake_timeout_ms;
                 self.break_with("handshake_timeout", format!("it did not greet within {waited} ms"));
             }
