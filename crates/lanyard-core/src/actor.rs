@@ -19,6 +19,18 @@ pub enum ActorKind {
     System,
 }
 
+impl ActorKind {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Observer => "observer",
+            Self::Agent => "agent",
+            Self::System => "system",
+        }
+    }
+}
+
 /// Who did it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Actor {

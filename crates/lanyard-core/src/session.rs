@@ -3,8 +3,10 @@
 
 mod apply;
 mod apply_run;
+mod calls;
 mod command;
 mod decide;
+pub mod directive;
 mod effect;
 mod event;
 mod family;
@@ -33,6 +35,7 @@ mod table_tests;
 mod testing;
 
 pub use apply::{ApplyError, replay};
+pub use calls::{Call, Channel, Compliance, Directive, Lead, Passage, Returned, Told};
 pub use command::Command;
 pub use decide::decide;
 pub use effect::{Effect, react};
@@ -42,7 +45,7 @@ pub use event::{
 };
 pub use family::{Lineage, LinkEvents, NewSession, create, fork, link};
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
-pub use guidance::{Note, NoteStatus};
+pub use guidance::{Checked, Delivery, Note, NoteKind, NoteStatus, check};
 pub use observe::observe;
 pub use record::{
     ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Policy, Session, StateChange, Usage,
@@ -55,5 +58,5 @@ pub use run::{
 pub use signal::Signal;
 pub use stall::{Stall, StallKind};
 pub use state::{InterruptCause, Lifecycle, State, StateName, Status};
-pub use stop::{Stop, StopLevel};
+pub use stop::{Stop, StopLevel, StopScope};
 pub use view::{SessionView, view};

@@ -1,6 +1,7 @@
 //! The HTTP API: `/api/v1`, nouns of the design, one row of a table per route.
 
 mod agents;
+mod calls;
 mod context;
 mod directory;
 mod gates;
@@ -27,6 +28,7 @@ use crate::auth::Tokens;
 use crate::clock::Clock;
 use crate::engine::{Engine, Store};
 use crate::hub::Hub;
+use crate::intercept::Interceptor;
 
 pub use openapi::document;
 pub use routes::{Route, router, table};
@@ -41,6 +43,8 @@ pub struct App {
     pub rollbacks: Mutex<HashSet<SessionId>>,
     pub store: Arc<dyn Store>,
     pub hub: Arc<Hub>,
+    /// Where tool calls pass.
+    pub interceptor: Interceptor,
     pub clock: Arc<Clock>,
     pub rules: Rules,
     pub tokens: Tokens,

@@ -8,6 +8,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lanyard_core::{Actor, ActorKind, SessionId, TokenId};
 use lanyard_store::StoredToken;
 
+/// What the token of a session's own agent begins with.
+const SESSION_PREFIX: &str = "lys_";
+/// Characters of a session's sign.
+const NONCE_CHARS: usize = 16;
+
 /// Somebody whose token was recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
@@ -72,8 +77,51 @@ impl Tokens {
     pub fn caller(&self, authorization: Option<&str>) -> Result<Caller, Denied> {
         let token = authorization.ok_or(Denied::NoToken)?;
         let token = token.strip_prefix("Bearer ").ok_or(Denied::NoToken)?;
+        if token.starts_with(SESSION_PREFIX) {
+            return self.session_caller(token.trim());
+        }
         let callers = self.callers.read().unwrap_or_else(PoisonError::into_inner);
         callers.get(&hash(token.trim())).map(|(_, caller)| caller.clone()).ok_or(Denied::BadToken)
+    }
+
+    /// The token with which a session's agent acts as that session. It proves itself, so nothing is stored for it and a
+    /// restarted daemon knows it again.
+    #[must_use]
+    pub fn of_session(&self, session: SessionId) -> String {
+        let id = session.as_u128().to_be_bytes();
+        let mut bytes = [0; 48];
+        bytes[..16].copy_from_slice(&id);
+        bytes[16..].copy_from_slice(self.proof(&id).as_bytes());
+        format!("{SESSION_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
+    }
+
+    fn proof(&self, id: &[u8; 16]) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.root);
+        hasher.update(b"session\0").update(id);
+        hasher.finalize()
+    }
+
+    fn session_caller(&self, token: &str) -> Result<Caller, Denied> {
+        let bytes = token.strip_prefix(SESSION_PREFIX).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
+        let bytes: [u8; 48] = bytes.and_then(|bytes| bytes.try_into().ok()).ok_or(Denied::BadToken)?;
+        let (id, proof) = bytes.split_at(16);
+        let id: [u8; 16] = id.try_into().map_err(|_| Denied::BadToken)?;
+        let proof: [u8; 32] = proof.try_into().map_err(|_| Denied::BadToken)?;
+        // Compared in constant time.
+        if self.proof(&id) != blake3::Hash::from(proof) {
+            return Err(Denied::BadToken);
+        }
+        let session = SessionId::from_u128(u128::from_be_bytes(id));
+        let actor = Actor { kind: ActorKind::Agent, name: session.to_string() };
+        Ok(Caller { actor, session: Some(session) })
+    }
+
+    /// The sign of a session in every block that carries words to its agent (S0-B01).
+    #[must_use]
+    pub fn nonce(&self, session: SessionId) -> String {
+        let mut hasher = blake3::Hasher::new_keyed(&self.root);
+        hasher.update(b"nonce\0").update(&session.as_u128().to_be_bytes());
+        hasher.finalize().to_hex()[..NONCE_CHARS].to_owned()
     }
 
     /// A new token from 128 bits that are random or, to answer a repeated request alike, come from its key.

@@ -22,6 +22,7 @@ use crate::config::Config;
 use crate::engine::{self, Ask, Engine, Parts, Request, Store};
 use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
+use crate::intercept::Interceptor;
 use crate::runs::Runs;
 use crate::server::serve;
 use crate::timers::Timers;
@@ -112,6 +113,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         rollbacks: Mutex::default(),
         store: store.clone(),
         hub: hub.clone(),
+        interceptor: Interceptor::default(),
         clock: clock.clone(),
         rules,
         tokens: Tokens::new(&operator, &store.tokens()?),

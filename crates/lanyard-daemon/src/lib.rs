@@ -10,6 +10,7 @@ pub mod engine;
 pub mod failpoint;
 pub mod home;
 pub mod hub;
+pub mod intercept;
 pub mod runs;
 mod server;
 pub mod snapshot;

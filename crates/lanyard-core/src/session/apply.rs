@@ -5,13 +5,13 @@ use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event,
     TranscriptEvent, TurnEvent,
 };
-use crate::session::guidance::{Note, NoteStatus};
+use crate::session::guidance::{Note, NoteKind, NoteStatus};
 use crate::session::record::{
     ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage, remember,
 };
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName};
-use crate::session::stop::{Stop, StopLevel};
+use crate::session::stop::{Stop, StopLevel, StopScope};
 use crate::time::Timestamp;
 
 /// An event that does not follow from the log before it.
@@ -284,9 +284,13 @@ impl Session {
                 let first = self.stop.is_none();
                 self.stop = Some(Stop {
                     level: *level,
+                    scope: StopScope::default(),
                     requested_at: envelope.at,
+                    level_at: envelope.at,
                     by: envelope.actor.clone(),
                     reason: reason.clone(),
+                    told: 0,
+                    complying: None,
                 });
                 alive && first
             }
@@ -306,7 +310,10 @@ impl Session {
                     text: text.clone(),
                     queued_at: envelope.at,
                     by: envelope.actor.clone(),
+                    kind: NoteKind::default(),
                     status: NoteStatus::Pending,
+                    delivery: None,
+                    again: false,
                 });
                 alive
             }

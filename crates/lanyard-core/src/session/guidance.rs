@@ -1,4 +1,5 @@
-//! Guidance: words sent into a running agent. Never lost: pending, then delivered, then acknowledged or withdrawn.
+//! Guidance: words sent into a running agent. Never lost: pending, then delivered, then acknowledged;
+//! or withdrawn, or expired.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,46 @@ pub struct Note {
     pub text: String,
     pub queued_at: Timestamp,
     pub by: Actor,
+    #[serde(default, skip_serializing_if = "NoteKind::is_guidance")]
+    pub kind: NoteKind,
     pub status: NoteStatus,
+    /// How it went out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Delivery>,
+    /// It went out before, and nobody knows whether it arrived: the next time it is marked as a repeat.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+}
+
+/// What a note is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteKind {
+    /// Somebody's words.
+    #[default]
+    Guidance,
+    /// Lanyard tells of a child that was stopped (S0-49).
+    Notice,
+}
+
+impl NoteKind {
+    pub(super) fn is_guidance(&self) -> bool {
+        *self == Self::Guidance
+    }
+}
+
+/// How a note went out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Delivery {
+    pub at: Timestamp,
+    /// `mcp`, `hook`, `steer` or `prompt`.
+    pub channel: String,
+    /// The call in whose answer it went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// The daemon that sent it: what another one sent may have been lost with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +67,85 @@ pub enum NoteStatus {
     Delivered,
 }
 
+/// Phrases that try to speak as the system, compared without case (S0-47).
+const SYSTEM_PHRASES: [&str; 3] = ["you are now", "ignore previous", "system:"];
+/// Keys of what looks like a tool call written in prose (S0-47).
+const CALL_KEYS: [&str; 2] = ["action", "tool"];
+
+/// What a check of guidance found (S0-48).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Checked {
+    pub valid: bool,
+    /// The words as somebody other than an operator would have them delivered.
+    pub sanitized: String,
+    pub warnings: Vec<String>,
+}
+
+/// Looks for what only pretends to be a call or an instruction of the system. An operator's words are delivered
+/// verbatim all the same, and the sender is told what was found (S0-B01).
+#[must_use]
+pub fn check(text: &str, limits: &Limits) -> Checked {
+    let (kept, was_cut) = cut(text, limits.guidance_chars);
+    let mut warnings = Vec::new();
+    if was_cut {
+        let lost = text.chars().count() - limits.guidance_chars;
+        let max = limits.guidance_chars;
+        warnings.push(format!("the text was cut to {max} characters; the last {lost} were left out"));
+    }
+    let found = findings(kept);
+    if found.iter().any(|(_, what)| *what == Finding::Call) {
+        warnings
+            .push("part of it looks like a tool call; it is delivered as words, not as a call".to_owned());
+    }
+    if found.iter().any(|(_, what)| *what == Finding::System) {
+        warnings.push("part of it speaks as a system prompt would; it is delivered as guidance".to_owned());
+    }
+    Checked { valid: !kept.trim().is_empty(), sanitized: neutral(kept), warnings }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Finding {
+    Call,
+    System,
+}
+
+/// Where a neutral sign has to stand, and why; in order.
+fn findings(text: &str) -> Vec<(usize, Finding)> {
+    let lower = text.to_ascii_lowercase();
+    let mut found: Vec<(usize, Finding)> = Vec::new();
+    for phrase in SYSTEM_PHRASES {
+        found.extend(lower.match_indices(phrase).map(|(at, _)| (at + 1, Finding::System)));
+    }
+    for (at, _) in lower.match_indices('{') {
+        let rest = lower[at + 1..].trim_start();
+        let is_key = |key: &str| {
+            let after = rest.strip_prefix('"').and_then(|rest| rest.strip_prefix(key));
+            let after = after.and_then(|rest| rest.strip_prefix('"'));
+            after.is_some_and(|rest| rest.trim_start().starts_with(':'))
+        };
+        if CALL_KEYS.into_iter().any(is_key) {
+            found.push((at + 1, Finding::Call));
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// Words of anybody but an operator: each line quoted, and what pretends to be a call or the system broken up.
+#[must_use]
+pub(super) fn neutral(text: &str) -> String {
+    let mut broken = String::with_capacity(text.len() + 16);
+    let mut from = 0;
+    for (at, _) in findings(text) {
+        broken.push_str(&text[from..at]);
+        broken.push('\u{2060}');
+        from = at;
+    }
+    broken.push_str(&text[from..]);
+    let quoted: Vec<String> = broken.lines().map(|line| format!("> {line}")).collect();
+    quoted.join("\n")
+}
+
 /// The text as it will be delivered, and what its sender should know (S0-46, X-08). The words themselves are kept
 /// verbatim: what an agent may do is enforced by permissions, not by editing prose (S0-B01).
 pub(super) fn admit(text: &str, limits: &Limits) -> Result<(String, Vec<String>), Refusal> {
@@ -34,16 +153,7 @@ pub(super) fn admit(text: &str, limits: &Limits) -> Result<(String, Vec<String>)
     if was_cut && limits.overlong == Overlong::Refuse {
         return Err(Refusal::TooLong { field: "text", max: limits.guidance_chars, unit: "characters" });
     }
-    let warnings = if was_cut {
-        let lost = text.chars().count() - limits.guidance_chars;
-        vec![format!(
-            "the text was cut to {} characters; the last {lost} were left out",
-            limits.guidance_chars
-        )]
-    } else {
-        Vec::new()
-    };
-    Ok((kept.to_owned(), warnings))
+    Ok((kept.to_owned(), check(text, limits).warnings))
 }
 
 #[cfg(test)]

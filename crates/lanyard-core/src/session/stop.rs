@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
+use crate::session::calls::Compliance;
 use crate::time::Timestamp;
 
 /// 1 graceful, 2 immediate, 3 terminated (S0-03). Written as the number.
@@ -15,14 +16,57 @@ pub enum StopLevel {
     Terminated,
 }
 
+/// What a stop ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopScope {
+    /// The running turn; the session can go on with another.
+    Turn,
+    #[default]
+    Session,
+    /// The session and all below it, those born later too.
+    Subtree,
+}
+
+impl StopScope {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Session => "session",
+            Self::Subtree => "subtree",
+        }
+    }
+
+    pub(super) fn is_session(&self) -> bool {
+        *self == Self::Session
+    }
+}
+
 /// The directive in force (S0-04).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stop {
     pub level: StopLevel,
+    #[serde(default, skip_serializing_if = "StopScope::is_session")]
+    pub scope: StopScope,
     pub requested_at: Timestamp,
+    /// When it came to its level; a deadline counts from here.
+    #[serde(default = "epoch")]
+    pub level_at: Timestamp,
     pub by: Actor,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Calls the agent was answered with the directive at this level.
+    #[serde(default)]
+    pub told: u32,
+    /// The agent has begun to do what was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complying: Option<Compliance>,
+}
+
+/// For records written before levels had a time of their own.
+const fn epoch() -> Timestamp {
+    Timestamp::from_millis(0)
 }
 
 impl StopLevel {

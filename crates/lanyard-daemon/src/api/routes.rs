@@ -15,11 +15,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use crate::api::guard::guard;
 use crate::api::problem::Problem;
 use crate::api::types::{
-    AgentCheck, AgentList, Anchors, CheckReport, DaemonStatus, EventsPage, GateAnswer, GateList, Migration,
-    NewAlias, NewFork, NewGuidance, NewLink, NewResume, NewRollback, NewToken, NewTurn, Reason, Rebuilt,
-    RolledBack, SessionDetail, SessionPage, SnapshotList, TokenInfo, TokenList, TreeNode, WorkspaceDiff,
+    AgentCheck, AgentList, Anchors, CallAnswer, CallEnded, CallLead, CallUnsent, CheckReport, DaemonStatus,
+    EventsPage, GateAnswer, GateList, Migration, NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewResume,
+    NewRollback, NewToken, NewTurn, Reason, Rebuilt, RolledBack, SessionDetail, SessionPage, SnapshotList,
+    TokenInfo, TokenList, TreeNode, WorkspaceDiff,
 };
-use crate::api::{App, agents, directory, gates, sessions, snapshots, system};
+use crate::api::{App, agents, calls, directory, gates, sessions, snapshots, system};
 use crate::auth::Access;
 
 type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
@@ -152,6 +153,9 @@ fn about_control() -> Vec<Route> {
         change!(post "/sessions/{id}/complete" Own "complete_session" "End it as completed." Reason => 200 Outcome, sessions::complete),
         change!(post "/sessions/{id}/fail" Own "fail_session" "End it as failed." Reason => 200 Outcome, sessions::fail),
         change!(post "/sessions/{id}/checkpoints" Own "checkpoint_session" "Name this place in the log, and keep the workspace." Reason => 201 Outcome, snapshots::checkpoint),
+        change!(post "/sessions/{id}/calls" Own "call_begins" "Before a tool call is carried out." NewCall => 200 CallAnswer, calls::begins),
+        change!(post "/sessions/{id}/calls/end" Own "call_ends" "Before its answer goes out: what to put in front of it." CallEnded => 200 CallLead, calls::ends),
+        Route { answers: (204, None), ..change!(post "/sessions/{id}/calls/unsent" Own "call_unsent" "An answer did not get out; what it carried goes again." CallUnsent => 204 Reason, calls::unsent) },
         change!(post "/sessions/{id}/signals" Own "report_signal" "Report what the agent did." Signal => 201 Outcome, sessions::signal),
     ]
 }

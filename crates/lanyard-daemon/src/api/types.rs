@@ -1,6 +1,7 @@
 //! The words of the HTTP API: request and response bodies. Clients use these types too.
 
 mod agents;
+mod control;
 mod snapshots;
 
 use lanyard_core::session::{SessionView, StateName};
@@ -11,6 +12,10 @@ use serde::{Deserialize, Serialize};
 
 pub use agents::{
     AgentCheck, AgentEntry, AgentList, AgentProblem, GateAnswer, GateEntry, GateList, NewResume,
+};
+pub use control::{
+    CallAnswer, CallEnded, CallLead, CallUnsent, GuidanceList, NewCall, NewStop, StopReceipt, StopStep,
+    Stopping,
 };
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,

@@ -1,0 +1,123 @@
+//! A tool call on its way through Lanyard: whether it is carried out, and what is put in front of its answer.
+//!
+//! A stop is looked at twice: before the call, since from level 2 on the tool must not run (S0-B05), and before its
+//! answer goes out, since words may have come while it ran. A stop outranks guidance (S0-39).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::actor::Actor;
+use crate::id::NoteId;
+use crate::session::guidance::NoteKind;
+use crate::session::stop::{StopLevel, StopScope};
+use crate::time::Timestamp;
+
+/// A tool call that came by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// The caller's own id of it.
+    pub id: String,
+    /// The MCP server it is for; nothing for an agent's own tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    pub tool: String,
+    pub channel: Channel,
+    /// Set when the call does what a stop asks for: it is exempt, and carried out (S0-B02).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compliance: Option<Compliance>,
+}
+
+/// Where the call came by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Channel {
+    /// An MCP call through the gateway.
+    Mcp,
+    /// A tool of the agent's own, seen by its hook.
+    Hook,
+}
+
+impl Channel {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mcp => "mcp",
+            Self::Hook => "hook",
+        }
+    }
+}
+
+/// How a call does what a stop asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Compliance {
+    HandOff,
+    Complete,
+    Acknowledge,
+}
+
+/// What a call came back with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Returned {
+    pub is_error: bool,
+    pub took_ms: u64,
+    /// Bytes of the answer.
+    pub bytes: u64,
+}
+
+/// Whether a call is carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Passage {
+    Go,
+    /// It is not; the agent gets this instead.
+    Refused(Directive),
+}
+
+/// A stop as it is told to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directive {
+    pub level: StopLevel,
+    pub scope: StopScope,
+    pub reason: Option<String>,
+}
+
+/// A piece of guidance as it is told to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    pub note: NoteId,
+    pub text: String,
+    pub by: Actor,
+    pub queued_at: Timestamp,
+    pub kind: NoteKind,
+    /// It went out before, and nobody knows whether it arrived.
+    pub again: bool,
+}
+
+/// What is put in front of an answer, or in its place.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lead {
+    pub stop: Option<Directive>,
+    pub notes: Vec<Told>,
+}
+
+impl Lead {
+    /// Nothing to say: the answer passes untouched.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.stop.is_none() && self.notes.is_empty()
+    }
+
+    /// The original answer is held back (S0-41, S0-42).
+    #[must_use]
+    pub fn withholds(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.level > StopLevel::Graceful)
+    }
+
+    /// The answer is an error (S0-42).
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.level == StopLevel::Terminated)
+    }
+}

@@ -1,0 +1,54 @@
+//! Tool calls that others relay: a wrapped MCP server, an agent's hook. The gateway asks the same questions in here.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use lanyard_core::session::Passage;
+
+use crate::api::App;
+use crate::api::context::{Change, Target};
+use crate::api::problem::Problem;
+use crate::api::types::{CallAnswer, CallEnded, CallLead, CallUnsent, NewCall};
+
+type Shared = State<Arc<App>>;
+
+pub(super) async fn begins(
+    State(app): Shared,
+    target: Target,
+    change: Change<NewCall>,
+) -> Result<Json<CallAnswer>, Problem> {
+    let bound = app.interceptor.of(target.0);
+    Ok(Json(match bound.begins(&change.body).await? {
+        Passage::Go => CallAnswer { go: true, text: None, level: None },
+        Passage::Refused(stop) => {
+            CallAnswer { go: false, text: Some(stop.text(target.0)), level: Some(stop.level) }
+        }
+    }))
+}
+
+pub(super) async fn ends(
+    State(app): Shared,
+    target: Target,
+    change: Change<CallEnded>,
+) -> Result<Json<CallLead>, Problem> {
+    let bound = app.interceptor.of(target.0);
+    let lead = bound.ends(&change.body.call, change.body.returned).await?;
+    Ok(Json(CallLead {
+        blocks: lead.blocks(target.0, bound.nonce()),
+        withhold: lead.withholds(),
+        is_error: lead.is_error(),
+        level: lead.stop.as_ref().map(|stop| stop.level),
+        notes: lead.notes.iter().map(|told| told.note).collect(),
+    }))
+}
+
+pub(super) async fn unsent(
+    State(app): Shared,
+    target: Target,
+    change: Change<CallUnsent>,
+) -> Result<StatusCode, Problem> {
+    app.interceptor.of(target.0).unsent(&change.body.notes).await;
+    Ok(StatusCode::NO_CONTENT)
+}
