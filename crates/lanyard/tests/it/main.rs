@@ -11,6 +11,7 @@ mod crash;
 mod faults;
 mod help;
 mod operate;
+mod own;
 mod scenario;
 mod scripted;
 mod shim;
