@@ -1,14 +1,19 @@
 //! The fold: the only place where a session changes, the same when running and when replaying. It is fallible, so a
 //! bad event is never written and a damaged log is found.
 
+use std::collections::VecDeque;
+
+use crate::id::NoteId;
 use crate::session::event::{
-    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event,
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Settled,
     TranscriptEvent, TurnEvent,
 };
-use crate::session::guidance::{Note, NoteKind, NoteStatus};
+use crate::session::guidance::{Delivery, Note, NoteStatus};
 use crate::session::record::{
-    ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage, remember,
+    ActiveTurn, Checkpoint, Compaction, EXTERNAL, Handoff, LastToolCall, Session, StateChange, Usage,
+    remember,
 };
+use crate::session::run::Run;
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName};
 use crate::session::stop::{Stop, StopLevel, StopScope};
@@ -95,8 +100,8 @@ impl Session {
         if is_activity(&envelope.event) {
             self.last_activity_at = self.last_activity_at.max(envelope.at);
         }
-        self.refused_in_row =
-            if is_noise(&envelope.event) { self.refused_in_row.saturating_add(1) } else { 0 };
+        let noise = is_noise(&envelope.event) || is_repeat(&envelope.event, before.is_ended());
+        self.refused_in_row = if noise { self.refused_in_row.saturating_add(1) } else { 0 };
         Ok(())
     }
 
@@ -156,7 +161,9 @@ impl Session {
             }
             ChangeEvent::Ended { how, reason } => {
                 self.end_reason.clone_from(reason);
-                self.stop = self.stop.take().filter(|_| *how == Ending::Stopped);
+                // A stop stays with the session it ended, whether it was obeyed or enforced: calls that come after
+                // are answered with it (S0-B06), and the parent is told.
+                self.notice_due = self.stop.is_some() && self.parent.is_some();
                 let state = match how {
                     Ending::Completed => State::Completed,
                     Ending::Failed => State::Failed,
@@ -280,11 +287,11 @@ impl Session {
     fn control(&mut self, event: &ControlEvent, envelope: &Envelope) -> bool {
         let alive = !self.state.is_ended();
         match event {
-            ControlEvent::StopRequested { level, reason } => {
+            ControlEvent::StopRequested { level, scope, reason, .. } => {
                 let first = self.stop.is_none();
                 self.stop = Some(Stop {
                     level: *level,
-                    scope: StopScope::default(),
+                    scope: *scope,
                     requested_at: envelope.at,
                     level_at: envelope.at,
                     by: envelope.actor.clone(),
@@ -294,41 +301,102 @@ impl Session {
                 });
                 alive && first
             }
-            ControlEvent::StopRaised { from, to, .. } => match &mut self.stop {
+            ControlEvent::StopRaised { from, to, scope, .. } => match &mut self.stop {
                 Some(stop) if stop.level == *from && to > from => {
                     stop.level = *to;
+                    stop.level_at = envelope.at;
+                    stop.scope = scope.unwrap_or(stop.scope);
+                    stop.told = 0;
                     alive
                 }
                 Some(_) | None => false,
             },
+            ControlEvent::StopApplied { .. } => {
+                self.hears = true;
+                let stop = self.stop.as_mut();
+                stop.map(|stop| stop.told = stop.told.saturating_add(1)).is_some()
+            }
+            ControlEvent::StopComplied { how } => {
+                let stop = self.stop.as_mut();
+                let stop = stop.map(|stop| {
+                    stop.complying = Some(*how);
+                    // Whoever does what was asked gets the time for it.
+                    stop.level_at = envelope.at;
+                });
+                alive && stop.is_some()
+            }
+            ControlEvent::StopSettled {} => {
+                alive && self.stop.take().is_some_and(|stop| stop.scope == StopScope::Turn)
+            }
             ControlEvent::StopWithdrawn { .. } => {
                 alive && self.stop.take().is_some_and(|stop| stop.level < StopLevel::Terminated)
             }
-            ControlEvent::GuidanceQueued { note, text, .. } => {
+            ControlEvent::NoticeSent { .. } => std::mem::replace(&mut self.notice_due, false),
+            ControlEvent::Introduced { .. } => alive,
+            ControlEvent::GuidanceQueued { note, text, kind, .. } => {
                 self.guidance.push(Note {
                     id: *note,
                     text: text.clone(),
                     queued_at: envelope.at,
                     by: envelope.actor.clone(),
-                    kind: NoteKind::default(),
+                    kind: *kind,
                     status: NoteStatus::Pending,
                     delivery: None,
                     again: false,
                 });
                 alive
             }
-            ControlEvent::GuidanceDelivered { notes, .. } => {
+            ControlEvent::GuidanceDelivered { notes, channel, call, by, .. } => {
+                let delivery = Delivery {
+                    at: envelope.at,
+                    channel: channel.clone(),
+                    call: call.clone(),
+                    by: by.clone(),
+                };
                 for note in self.guidance.iter_mut().filter(|note| notes.contains(&note.id)) {
                     note.status = NoteStatus::Delivered;
+                    note.delivery = Some(delivery.clone());
                 }
                 true
             }
-            ControlEvent::GuidanceSettled { notes, .. } => {
-                self.guidance.retain(|note| !notes.contains(&note.id));
+            ControlEvent::GuidanceReturned { notes } => {
+                self.take_back(notes);
+                alive
+            }
+            ControlEvent::GuidanceSettled { notes, how } => {
+                self.settle(notes, *how);
                 true
             }
             ControlEvent::CommandRefused { .. } | ControlEvent::SignalUnexpected { .. } => true,
         }
+    }
+
+    fn settle(&mut self, notes: &[NoteId], how: Settled) {
+        let (settled, waiting) =
+            std::mem::take(&mut self.guidance).into_iter().partition(|note: &Note| notes.contains(&note.id));
+        self.guidance = waiting;
+        for mut note in settled {
+            note.status = match how {
+                Settled::Acknowledged => NoteStatus::Acknowledged,
+                Settled::Withdrawn => NoteStatus::Withdrawn,
+                Settled::Expired => NoteStatus::Expired,
+            };
+            remember(&mut self.guidance_settled, note);
+        }
+    }
+
+    /// Pending again, in the order they were written.
+    fn take_back(&mut self, notes: &[NoteId]) {
+        let (back, settled): (VecDeque<Note>, VecDeque<Note>) = std::mem::take(&mut self.guidance_settled)
+            .into_iter()
+            .partition(|note: &Note| notes.contains(&note.id));
+        self.guidance_settled = settled;
+        self.guidance.extend(back);
+        for note in self.guidance.iter_mut().filter(|note| notes.contains(&note.id)) {
+            note.status = NoteStatus::Pending;
+            note.again = true;
+        }
+        self.guidance.sort_by_key(|note| (note.queued_at, note.id));
     }
 
     fn transcript(&mut self, event: &TranscriptEvent, at: Timestamp) -> bool {
@@ -337,6 +405,14 @@ impl Session {
             | TranscriptEvent::Thought { .. }
             | TranscriptEvent::Planned { .. }
             | TranscriptEvent::FileChanged { .. } => {}
+            TranscriptEvent::ToolRelayed { tool, .. } => {
+                self.hears = true;
+                // An agent that Lanyard runs tells of the call itself.
+                if !self.run.as_ref().is_some_and(Run::is_live) {
+                    let count = self.last_tool_call.as_ref().map_or(0, |call| call.count) + 1;
+                    self.last_tool_call = Some(LastToolCall { tool: tool.clone(), at, count });
+                }
+            }
             TranscriptEvent::ToolReturned { call, .. } => self.open_calls.retain(|open| open != call),
             TranscriptEvent::ToolCalled { call, tool, .. } => {
                 if self.turn.is_some() {
@@ -387,6 +463,10 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         turns: 0,
         stop: None,
         guidance: Vec::new(),
+        guidance_settled: [].into(),
+        // Nobody else would tell of a session that was made outside; its calls are all there is of it.
+        hears: created.source == EXTERNAL,
+        notice_due: false,
         run: None,
         native: None,
         gates: Vec::new(),
@@ -419,4 +499,9 @@ fn is_noise(event: &Event) -> bool {
         event,
         Event::Control(ControlEvent::CommandRefused { .. } | ControlEvent::SignalUnexpected { .. })
     )
+}
+
+/// A call of a session that has ended is answered again and again; the log need not tell of each.
+fn is_repeat(event: &Event, ended: bool) -> bool {
+    ended && matches!(event, Event::Control(ControlEvent::StopApplied { .. }))
 }

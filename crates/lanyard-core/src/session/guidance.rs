@@ -65,6 +65,9 @@ pub struct Delivery {
 pub enum NoteStatus {
     Pending,
     Delivered,
+    Acknowledged,
+    Withdrawn,
+    Expired,
 }
 
 /// Phrases that try to speak as the system, compared without case (S0-47).

@@ -18,6 +18,8 @@ use crate::time::Timestamp;
 
 /// Entries each history keeps in the record; the log keeps all (S1-B11).
 pub(super) const HISTORY_MAX: usize = 16;
+/// The source of a session that was started outside Lanyard and whose calls come by.
+pub const EXTERNAL: &str = "external";
 /// Refusals and unexpected signals in a row that are written to the log; after that they are only answered, so that a
 /// client in a loop cannot fill the disk.
 pub(super) const REFUSED_IN_ROW_MAX: u32 = 32;
@@ -63,6 +65,15 @@ pub struct Session {
     pub stop: Option<Stop>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<Note>,
+    /// The newest guidance that is settled.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub guidance_settled: VecDeque<Note>,
+    /// Tool calls of this run come by, so words and a stop can reach the agent in their answers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hears: bool,
+    /// It ended under a stop, and its parent was not told yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub notice_due: bool,
     /// The newest run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
@@ -200,6 +211,14 @@ impl Session {
     #[must_use]
     pub fn live_run(&self) -> Option<&Run> {
         self.run.as_ref().filter(|run| run.is_live() && !run.mirrored)
+    }
+
+    /// Whether a tool call of this session has to ask before it goes: somebody wants something of the agent, or wants
+    /// to know that it heard.
+    #[must_use]
+    pub fn wants_attention(&self) -> bool {
+        let ended = self.state.is_ended() || self.deleted;
+        self.stop.is_some() || ended || !self.guidance.is_empty()
     }
 
     pub fn open_gates(&self) -> impl Iterator<Item = &Gate> {
