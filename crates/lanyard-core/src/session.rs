@@ -2,6 +2,7 @@
 //! becomes true, and what follows from that.
 
 mod apply;
+mod apply_control;
 mod apply_run;
 mod calls;
 mod command;
@@ -28,6 +29,10 @@ mod view;
 mod apply_tests;
 #[cfg(test)]
 mod decide_tests;
+#[cfg(test)]
+mod directive_tests;
+#[cfg(test)]
+mod ladder_tests;
 #[cfg(test)]
 mod properties_tests;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::id::{NoteId, SessionId, TurnId, WorkerId};
 use crate::session::calls::{Channel, Compliance};
 use crate::session::gate::GateEvent;
 use crate::session::guidance::NoteKind;
-use crate::session::record::Policy;
+use crate::session::record::{Policy, is_default};
 use crate::session::run::RunEvent;
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, StateName};
@@ -199,7 +199,7 @@ pub enum ControlEvent {
     #[serde(rename = "stop.requested")]
     StopRequested {
         level: StopLevel,
-        #[serde(default, skip_serializing_if = "StopScope::is_session")]
+        #[serde(default, skip_serializing_if = "is_default")]
         scope: StopScope,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
@@ -241,7 +241,7 @@ pub enum ControlEvent {
     #[serde(rename = "guidance.queued")]
     GuidanceQueued {
         note: NoteId,
-        #[serde(default, skip_serializing_if = "NoteKind::is_guidance")]
+        #[serde(default, skip_serializing_if = "is_default")]
         kind: NoteKind,
         text: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

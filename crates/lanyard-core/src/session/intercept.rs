@@ -21,6 +21,9 @@ const BY_DEADLINE: &str = "its deadline passed";
 /// with it.
 #[must_use]
 pub fn call_begins(session: &Session, call: &Call, daemon: &str, rules: &Rules) -> (Vec<Event>, Passage) {
+    if session.deleted {
+        return (Vec::new(), Passage::Go);
+    }
     if session.state.is_ended() {
         return after_the_end(session, call);
     }
@@ -54,6 +57,9 @@ pub fn call_ends(
     now: Timestamp,
     rules: &Rules,
 ) -> (Vec<Event>, Lead) {
+    if session.deleted {
+        return (Vec::new(), Lead::default());
+    }
     if session.state.is_ended() {
         let stop = session.stop.as_ref().filter(|_| call.compliance.is_none());
         let stop = stop.map(|stop| directive(stop, StopLevel::Terminated));
@@ -129,7 +135,7 @@ pub(super) fn answer_lost(session: &Session, notes: &[NoteId]) -> Vec<Event> {
     };
     let lost = session.guidance.iter().chain(&session.guidance_settled).filter(out);
     let lost: Vec<NoteId> = lost.map(|note| note.id).collect();
-    if lost.is_empty() || session.state.is_ended() {
+    if lost.is_empty() || session.state.is_ended() || session.deleted {
         return Vec::new();
     }
     vec![ControlEvent::GuidanceReturned { notes: lost }.into()]

@@ -46,14 +46,11 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
                 TranscriptEvent::ToolReturned { call, is_error: *is_error, content: shallow(content) }.into(),
             ]
         }
-        Signal::UsageReported { input_tokens, output_tokens, context_tokens } => vec![
-            TranscriptEvent::UsageReported {
-                input_tokens: *input_tokens,
-                output_tokens: *output_tokens,
-                context_tokens: *context_tokens,
-            }
-            .into(),
-        ],
+        Signal::UsageReported { input_tokens, output_tokens, context_tokens } => {
+            let (input_tokens, output_tokens) = (*input_tokens, *output_tokens);
+            let context_tokens = *context_tokens;
+            vec![TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens }.into()]
+        }
         Signal::TurnFinished { turn, outcome, reason } => match &session.turn {
             Some(running) if turn.is_none_or(|turn| turn == running.id) => {
                 turn_finished(session, running, *outcome, reason.as_deref())
@@ -80,9 +77,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         }
         Signal::GuidanceDelivered { notes, channel } => delivered(session, notes, channel),
         Signal::Introduced { agent, extension_session_id } => {
-            let agent = cut(agent, NAME_CHARS_MAX).0.to_owned();
-            let id = extension_session_id.as_deref().map(|id| cut(id, NAME_CHARS_MAX).0.to_owned());
-            vec![ControlEvent::Introduced { agent, extension_session_id: id }.into()]
+            introduced(agent, extension_session_id.as_deref())
         }
         Signal::Planned { entries } => planned(entries),
         Signal::FileChanged { path, added, removed } => {
@@ -228,6 +223,11 @@ fn delivered(session: &Session, notes: &[NoteId], channel: &str) -> Vec<Event> {
         ControlEvent::GuidanceDelivered { notes: pending, channel: channel.to_owned(), call, by, preview }
             .into(),
     ]
+}
+
+fn introduced(agent: &str, id: Option<&str>) -> Vec<Event> {
+    let short = |text: &str| cut(text, NAME_CHARS_MAX).0.to_owned();
+    vec![ControlEvent::Introduced { agent: short(agent), extension_session_id: id.map(short) }.into()]
 }
 
 fn notice_sent(session: &Session, to: Option<SessionId>, note: Option<NoteId>) -> Vec<Event> {

@@ -25,6 +25,7 @@ pub const EXTERNAL: &str = "external";
 pub(super) const REFUSED_IN_ROW_MAX: u32 = 32;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub struct Session {
     pub id: SessionId,
     /// The last event that was applied.
@@ -229,6 +230,11 @@ impl Session {
     pub fn previous_state(&self) -> Option<StateName> {
         self.history.iter().rev().nth(1).map(|change| change.state)
     }
+}
+
+/// What says nothing is not written.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Adds to a history and forgets its oldest entry when it is full.

@@ -320,6 +320,11 @@ pub(super) fn call(n: u32) -> Call {
     Call { id: format!("call {n}"), server: Some("ev".into()), tool, channel: Channel::Mcp, compliance: None }
 }
 
+pub(super) fn notify(note: u128) -> Input {
+    let (note, about) = (note_id(note), session_id(2));
+    Command::Notify { note, about, text: "a child was stopped".into() }.into()
+}
+
 pub(super) fn begins(n: u32) -> Input {
     Input::Begins(call(n))
 }
@@ -613,7 +618,7 @@ pub(super) fn error_seen(hash: &str) -> Input {
 
 pub(super) fn guidance_delivered(notes: &[u128]) -> Input {
     let notes = notes.iter().copied().map(note_id).collect();
-    Signal::GuidanceDelivered { notes, channel: "mcp".into() }.into()
+    Signal::GuidanceDelivered { notes, channel: "steer".into() }.into()
 }
 
 pub(super) fn work_ended() -> Input {
