@@ -44,7 +44,8 @@ fn words(field: &'static str, text: &str, max: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn optional(field: &'static str, text: Option<&str>) -> Result<(), Refusal> {
+/// One line that is not too long, or nothing.
+pub fn optional(field: &'static str, text: Option<&str>) -> Result<(), Refusal> {
     text.map_or(Ok(()), |text| name(field, text))
 }
 

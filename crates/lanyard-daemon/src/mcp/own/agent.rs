@@ -1,8 +1,8 @@
 //! `memory_agent`: taking one's place, handing off, ending, and looking at the others.
 
 use lanyard_core::SessionId;
-use lanyard_core::paper::{Handover, NAME_CHARS_MAX, Seat, TEXT_CHARS_MAX};
-use lanyard_core::session::Command;
+use lanyard_core::paper::{Handover, Seat, TEXT_CHARS_MAX, optional};
+use lanyard_core::session::{Command, Signal};
 use lanyard_core::text::{self, cut};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,6 +17,9 @@ use crate::mcp::own::schema::{About, tool as describe};
 use crate::mcp::own::{Answer, Told, shelf, steps, workspace};
 
 pub(super) const NAME: &str = "memory_agent";
+
+/// An agent that has not said what it is.
+const UNNAMED: &str = "agent";
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -168,8 +171,7 @@ async fn joined(
     .await
 }
 
-/// Keeps what the agent said of itself. S0-37: an `agent.session_started` event with `extension_session_id` belongs into
-/// the session's log here, once there is one; the seat holds it until then.
+/// Keeps what the agent said of itself, and the id it knows the session by, in the session's log (S0-37) and its seat.
 async fn record_init(
     caller: &Caller,
     workspace: &str,
@@ -177,13 +179,18 @@ async fn record_init(
     extension: Option<String>,
 ) -> Result<(), Refused> {
     for (field, text) in [("agent_type", &said.agent_type), ("extension_session_id", &extension)] {
-        if text.as_deref().is_some_and(|text| cut(text, NAME_CHARS_MAX).1) {
-            return Err(lanyard_core::paper::Refusal::TooLong { field, max: NAME_CHARS_MAX }.into());
-        }
+        optional(field, text.as_deref())?;
     }
+    let id = said.session;
+    let signal = Signal::Introduced {
+        agent: said.agent_type.clone().unwrap_or_else(|| UNNAMED.to_owned()),
+        // Where the host minted none, Lanyard did.
+        extension_session_id: Some(extension.clone().unwrap_or_else(|| id.to_string())),
+    };
+    caller.ask(Ask::Tell { session: id, signals: vec![signal] }).await?;
     let (workspace, now) = (workspace.to_owned(), caller.app.clock.now());
     on_disk(&caller.app, move |store| {
-        shelf::amend_seat(store, &workspace, said.session, now, |seat| {
+        shelf::amend_seat(store, &workspace, id, now, |seat| {
             seat.agent_type.clone_from(&said.agent_type);
             seat.plan.clone_from(&said.plan);
             seat.extension_session_id = extension.clone().or_else(|| seat.extension_session_id.take());
@@ -217,7 +224,7 @@ async fn handoff(caller: &Caller, args: Args) -> Told {
     let workspace = caller.workspace(args.workspace.as_deref())?;
     let handover = Handover {
         timestamp: caller.app.clock.now(),
-        from: me.agent_type.clone().unwrap_or_else(|| "agent".to_owned()),
+        from: me.agent_type.clone().unwrap_or_else(|| UNNAMED.to_owned()),
         to: need("to", args.to)?,
         reason: need("reason", args.reason)?,
         notes: args.notes,

@@ -4,7 +4,7 @@
 use std::sync::PoisonError;
 
 use lanyard_core::paper::{Facts, Liveness, judge};
-use lanyard_core::session::{Command, InterruptCause, Signal};
+use lanyard_core::session::{Command, InterruptCause, Signal, StopScope};
 use lanyard_core::{Session, SessionId};
 use lanyard_store::{Filter, Loaded};
 use schemars::JsonSchema;
@@ -168,7 +168,12 @@ pub(super) async fn settle(caller: &Caller, id: SessionId, choice: Choice, reaso
         Choice::Resume => resume(caller, &loaded.session).await?,
         Choice::Stop => {
             let reason = Some(one_line(reason.as_deref().unwrap_or("orphaned")));
-            caller.ask(Ask::Do { session: id, command: Command::Stop { reason } }).await?;
+            caller
+                .ask(Ask::Do {
+                    session: id,
+                    command: Command::Stop { reason, scope: StopScope::Session, now: false },
+                })
+                .await?;
         }
         Choice::Clean => {
             let command = Command::Fail { reason: Some(CLEANED.to_owned()) };

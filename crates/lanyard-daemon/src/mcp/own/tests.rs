@@ -24,7 +24,7 @@ use crate::auth::Tokens;
 use crate::clock::Clock;
 use crate::engine::{self, Ask, Parts, Request, Store};
 use crate::hub::Hub;
-use crate::intercept::Interceptor;
+use crate::intercept::{Interceptor, Record};
 use crate::runs::Runs;
 
 const WORKSPACE: &str = "/w";
@@ -75,18 +75,19 @@ impl Room {
         let (engine, thread) = engine::start(parts).unwrap();
         let runs = Runs::new(folder.path().join("runs"), "/nonexistent/lanyard".into());
         let checks = folder.path().join("checks");
+        let tokens = Arc::new(Tokens::new("operator", &[]));
         let app = Arc::new(App {
-            engine,
             agents: Roster::new(settings, "helper".to_owned(), runs, clock.clone(), checks),
             wishes,
             rollbacks: Mutex::default(),
             store,
             hub,
-            interceptor: Interceptor::default(),
+            interceptor: Interceptor::new(engine.clone(), tokens.clone(), Record::default()),
             started_at: clock.now(),
             clock,
             rules,
-            tokens: Tokens::new("operator", &[]),
+            tokens,
+            engine,
             address: ([127, 0, 0, 1], 0).into(),
             data_dir: folder.path().to_owned(),
             hosts: HashSet::new(),

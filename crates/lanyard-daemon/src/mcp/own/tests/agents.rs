@@ -1,6 +1,6 @@
 //! Taking one's place, handing off, ending, and who may see whom.
 
-use lanyard_core::session::{Command, NewSession, Signal, StateName};
+use lanyard_core::session::{Command, NewSession, Signal, StateName, StopScope};
 use serde_json::{Value, json};
 
 use super::Room;
@@ -26,6 +26,13 @@ async fn an_init_answers_who_one_is() {
         words.contains(&format!("\"_session_id\": \"{child}\""))
             && words.contains("⚠️ SESSION STOP REQUESTED")
     );
+    // S0-37: the log has it.
+    let page = room.app.store.events(child, 0, 100).unwrap();
+    let events = page.events.iter().map(|event| event.body.as_ref().unwrap());
+    let events: Vec<Value> = events.map(|body| serde_json::from_slice(body).unwrap()).collect();
+    let told = events.iter().find(|event| event["type"] == "agent.introduced").unwrap();
+    assert_eq!(told["data"], json!({ "agent": "Tester", "extension_session_id": "chat-7" }));
+    assert_eq!(told["actor"], json!({ "kind": "agent", "name": child.to_string() }));
     let hub_init = room.call(hub, "memory_agent", json!({ "action": "init" })).await;
     assert_eq!((&hub_init["role"], &hub_init["agent_type"]), (&json!("hub"), &json!("Coordinator")));
     assert_eq!(hub_init.get("orphaned_sessions"), None);
@@ -47,14 +54,18 @@ async fn handing_off_and_completing_resolve_a_stop() {
         room.session(NewSession { agent, plan: Some(plan), ..NewSession::default() }, Some(hub)).await;
     let turn = lanyard_core::TurnId::from_u128(1);
     room.command(child, Command::StartTurn { turn, client_turn_id: None, prompt: "go".to_owned() }).await;
-    room.command(child, Command::Stop { reason: Some("enough".to_owned()) }).await;
+    room.command(
+        child,
+        Command::Stop { reason: Some("enough".to_owned()), scope: StopScope::Session, now: false },
+    )
+    .await;
     let ack = room.call(child, "memory_agent", json!({ "action": "ack" })).await;
     assert_eq!((&ack["acknowledged"], &ack["stop_level"]), (&json!(true), &json!(1)));
     assert!(room.call(child, "memory_agent", handoff("Coordinator")).await["next"].is_string());
     let done = json!({ "action": "complete", "summary": "stopped\nas asked", "evidence": "see notes" });
     assert_eq!(room.call(child, "memory_agent", done.clone()).await["state"], "completed");
     let session = room.load(child);
-    assert_eq!((session.state.name(), session.stop), (StateName::Completed, None));
+    assert_eq!(session.state.name(), StateName::Completed);
     assert_eq!(session.end_reason.as_deref(), Some("stopped as asked"));
     assert_eq!(room.refused(child, "memory_agent", done).await, "session_ended");
     let lineage = room.call(hub, "memory_agent", json!({ "action": "lineage" })).await;
