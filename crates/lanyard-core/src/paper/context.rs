@@ -10,9 +10,9 @@ use crate::paper::{NAME_CHARS_MAX, Refusal, few, name, words};
 use crate::time::Timestamp;
 
 /// Characters of one piece. Larger content belongs in files.
-pub const PIECE_CHARS_MAX: usize = 64 * 1024;
+pub const PIECE_CHARS_MAX: usize = 32 * 1024;
 /// Pieces one workspace may have.
-pub const PIECES_MAX: usize = 1_000;
+pub const PIECES_MAX: usize = 500;
 pub const TAGS_MAX: usize = 16;
 /// Characters shown around what a search found.
 const AROUND: usize = 80;

@@ -111,9 +111,9 @@ pub fn removed(content: &str) -> Option<String> {
 
 /// What is before, in and after the block. A block that was cut off is no block: nothing of the user's is taken for it.
 fn split(content: &str) -> Option<(&str, &str, &str)> {
-    let ends = content.match_indices(END);
+    let mut ends = content.match_indices(END);
     let (from, end) =
-        ends.filter_map(|(end, _)| content[..end].rfind(BEGIN).map(|from| (from, end + END.len()))).next()?;
+        ends.find_map(|(end, _)| content[..end].rfind(BEGIN).map(|from| (from, end + END.len())))?;
     let end = end + usize::from(content[end..].starts_with('\n'));
     Some((&content[..from], &content[from..end], &content[end..]))
 }

@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 
 use crate::engine::{Ask, Store};
 use crate::mcp::own::args::{need, session_id};
-use crate::mcp::own::caller::{Caller, Mates, Me, on_disk};
+use crate::mcp::own::caller::{Caller, Mates, Me, on_disk, place};
 use crate::mcp::own::orphans::{self, Choice};
 use crate::mcp::own::refused::Refused;
 use crate::mcp::own::schema::{About, tool as describe};
-use crate::mcp::own::{Answer, Told, shelf, steps, workspace};
+use crate::mcp::own::workspace::{self, Ended};
+use crate::mcp::own::{Answer, Told, shelf, steps};
 
 pub(super) const NAME: &str = "memory_agent";
 
@@ -110,7 +111,7 @@ async fn init(caller: &Caller, args: Args) -> Told {
         "session_id": caller.id(),
         "agent_type": agent_type,
         "role": if caller.is_hub() { "hub" } else { "subagent" },
-        "workspace": workspace,
+        "workspace": caller.me.as_ref().map_or(Some(&workspace), |me| me.session.workspace.as_ref()),
         "plan": plan,
     });
     let mut texts = Vec::new();
@@ -322,11 +323,12 @@ async fn list(caller: &Caller, args: Args) -> Told {
     let workspace = caller.workspace(args.workspace.as_deref())?;
     let plan = args.plan.or_else(|| caller.me.as_ref().and_then(|me| me.plan.clone()));
     let (me, everyone) = (caller.me.clone(), caller.me.is_none() && plan.is_none());
-    let all = args.all.unwrap_or(false);
+    let all = if args.all.unwrap_or(false) { Ended::With } else { Ended::Without };
     on_disk(&caller.app, move |store| {
         let mates = Mates::in_workspace(store, &workspace)?;
         let mut listed = Vec::new();
-        for row in workspace::sessions(store, &workspace, all)? {
+        let family = me.as_ref().map(|me| me.session.id);
+        for row in workspace::sessions(store, &workspace, family, all)? {
             let mine = me.as_ref().is_some_and(|me| row.parent == Some(me.session.id) || row.id == me.session.id);
             if everyone || mine || mates.is_at(row.id, row.plan.as_deref(), plan.as_deref())? {
                 listed.push(json!({
@@ -346,7 +348,7 @@ async fn lineage(caller: &Caller, args: Args) -> Told {
     if let Some(session) = args.session {
         let session: SessionId = session_id(&session)?;
         let seen = caller.visible(session).await?;
-        let place = seen.session.workspace.unwrap_or_default();
+        let place = place(&seen.session, &seen.lineage);
         return on_disk(&caller.app, move |store| {
             let seat = shelf::seat(store, &place, session)?;
             Ok(json!({ "session_id": session, "lineage": seat.lineage }).into())

@@ -24,6 +24,8 @@ pub(super) struct Caller {
 pub(super) struct Me {
     pub(super) session: Session,
     pub(super) lineage: Lineage,
+    /// Where its papers are kept.
+    pub(super) place: String,
     /// The plan it was made for, or joined.
     pub(super) plan: Option<String>,
     /// What its agent says it is.
@@ -37,11 +39,11 @@ impl Caller {
         };
         let me = on_disk(app, move |store| {
             let Loaded { session, lineage, .. } = load(store, id)?;
-            let workspace = session.workspace.clone().unwrap_or_default();
-            let seat = shelf::seat(store, &workspace, id)?;
+            let place = place(&session, &lineage);
+            let seat = shelf::seat(store, &place, id)?;
             let plan = session.plan.clone().or(seat.plan);
             let agent_type = seat.agent_type.or_else(|| session.hands.agent.clone());
-            Ok(Me { session, lineage, plan, agent_type })
+            Ok(Me { session, lineage, place, plan, agent_type })
         })
         .await?;
         let actor = Actor { kind: ActorKind::Agent, name: id.to_string() };
@@ -68,17 +70,16 @@ impl Caller {
         }
     }
 
-    /// The workspace that is meant: an agent's own, or the one an operator names. None is written as the empty text.
+    /// Where the papers are that are meant: in an agent's own workspace, or in the one an operator names.
     pub(super) fn workspace(&self, asked: Option<&str>) -> Result<String, Refused> {
         let Some(me) = &self.me else { return Ok(asked.unwrap_or_default().to_owned()) };
-        let own = me.session.workspace.clone().unwrap_or_default();
         match asked {
-            Some(asked) if asked != own => Err(Refused::new(
+            Some(asked) if me.session.workspace.as_deref() != Some(asked) => Err(Refused::new(
                 "workspace_mismatch",
-                format!("your session works in `{own}`, not in `{asked}`"),
+                format!("your session does not work in `{asked}`"),
                 "leave `workspace` out",
             )),
-            Some(_) | None => Ok(own),
+            Some(_) | None => Ok(me.place.clone()),
         }
     }
 
@@ -131,16 +132,22 @@ pub(super) fn load(store: &dyn Store, id: SessionId) -> Result<Loaded, Refused> 
     Ok(loaded)
 }
 
+/// Where a session's papers are kept: in its workspace. Without one they belong to its family, and not to all the others
+/// that have none either.
+pub(super) fn place(session: &Session, lineage: &Lineage) -> String {
+    let family = || lineage.root().unwrap_or(session.id).to_string();
+    session.workspace.clone().unwrap_or_else(family)
+}
+
 fn reaches(store: &dyn Store, me: &Me, other: &Loaded) -> Result<bool, Refused> {
     let session = &other.session;
     if session.id == me.session.id || other.lineage.ancestors.contains(&me.session.id) {
         return Ok(true);
     }
-    if session.workspace != me.session.workspace {
+    if place(session, &other.lineage) != me.place {
         return Ok(false);
     }
-    let workspace = session.workspace.clone().unwrap_or_default();
-    let mates = Mates::in_workspace(store, &workspace)?;
+    let mates = Mates::in_workspace(store, &me.place)?;
     mates.is_at(session.id, session.plan.as_deref(), me.plan.as_deref())
 }
 

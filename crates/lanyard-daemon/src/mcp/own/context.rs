@@ -48,7 +48,7 @@ pub(super) struct Args {
     scope: Option<Scope>,
     /// What it is called.
     name: Option<String>,
-    /// `store`: the text, up to 64 Ki characters.
+    /// `store`: the text, up to 32 Ki characters.
     text: Option<String>,
     /// `store`: words to sort it by.
     #[serde(default)]

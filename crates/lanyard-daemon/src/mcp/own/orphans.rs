@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use lanyard_core::paper::{Facts, Liveness, judge};
 use lanyard_core::session::{Command, InterruptCause, Signal, StopScope};
 use lanyard_core::{Session, SessionId};
-use lanyard_store::{Filter, Loaded};
+use lanyard_store::Loaded;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,9 +14,10 @@ use serde_json::{Value, json};
 use crate::api::App;
 use crate::engine::{Ask, Store};
 use crate::mcp::own::agent::one_line;
-use crate::mcp::own::caller::{Caller, Mates, Me, load, on_disk};
+use crate::mcp::own::caller::{Caller, Mates, Me, load, on_disk, place};
 use crate::mcp::own::refused::Refused;
-use crate::mcp::own::{Told, shelf, traces, workspace};
+use crate::mcp::own::workspace::{self, Ended};
+use crate::mcp::own::{Told, shelf, traces};
 
 /// Sessions whose logs are looked into for one report.
 const LOOKED_AT_MAX: usize = 200;
@@ -57,12 +58,8 @@ pub(super) async fn find(
     let (workspace, plan) = (workspace.to_owned(), plan.map(str::to_owned));
     on_disk(&caller.app, move |store| {
         let mates = Mates::in_workspace(store, &workspace)?;
-        let mut rows = workspace::sessions(store, &workspace, false)?;
-        if let Some(me) = &me {
-            let filter = Filter { parent: Some(me.session.id), ..Filter::default() };
-            let children = store.list(&filter, None, LOOKED_AT_MAX)?.rows;
-            rows.extend(children.into_iter().filter(|row| row.workspace.as_deref() != Some(&workspace)));
-        }
+        let family = me.as_ref().map(|me| me.session.id);
+        let mut rows = workspace::sessions(store, &workspace, family, Ended::Without)?;
         let suspect_after = app.rules.staleness.suspect_after_ms;
         rows.retain(|row| app.clock.elapsed_ms(row.last_activity_at) >= suspect_after);
         let mut found = Vec::new();
@@ -77,7 +74,7 @@ pub(super) async fn find(
             }
             let (facts, verdict) = look(&app, store, me.as_ref(), &loaded.session)?;
             if let Liveness::Suspected | Liveness::Orphaned = verdict {
-                found.push(told(store, &loaded.session, &facts, verdict)?);
+                found.push(told(store, &loaded, &facts, verdict)?);
             }
         }
         Ok(found)
@@ -116,8 +113,9 @@ fn look(
     Ok((facts, judge(&facts, staleness)))
 }
 
-fn told(store: &dyn Store, session: &Session, facts: &Facts, verdict: Liveness) -> Result<Value, Refused> {
-    let place = session.workspace.clone().unwrap_or_default();
+fn told(store: &dyn Store, loaded: &Loaded, facts: &Facts, verdict: Liveness) -> Result<Value, Refused> {
+    let session = &loaded.session;
+    let place = place(session, &loaded.lineage);
     let traces = traces::of(store, session.id, &place)?;
     let seat = shelf::seat(store, &place, session.id)?;
     let called = session.last_tool_call.as_ref();
@@ -180,7 +178,7 @@ pub(super) async fn settle(caller: &Caller, id: SessionId, choice: Choice, reaso
             caller.ask(Ask::Do { session: id, command }).await?;
         }
     }
-    let released = if choice == Choice::Clean { release(caller, &loaded.session).await? } else { Vec::new() };
+    let released = if choice == Choice::Clean { release(caller, &loaded).await? } else { Vec::new() };
     let after = caller.visible(id).await?.session;
     let mut value = json!({
         "session_id": id, "choice": format!("{choice:?}").to_lowercase(), "was": verdict, "process": facts.process,
@@ -254,9 +252,9 @@ async fn resume(caller: &Caller, orphan: &Session) -> Result<(), Refused> {
 }
 
 /// What it had taken is free again.
-async fn release(caller: &Caller, orphan: &Session) -> Result<Vec<u32>, Refused> {
-    let (id, now) = (orphan.id, caller.app.clock.now());
-    let (place, made_for) = (orphan.workspace.clone().unwrap_or_default(), orphan.plan.clone());
+async fn release(caller: &Caller, orphan: &Loaded) -> Result<Vec<u32>, Refused> {
+    let (id, now) = (orphan.session.id, caller.app.clock.now());
+    let (place, made_for) = (place(&orphan.session, &orphan.lineage), orphan.session.plan.clone());
     on_disk(&caller.app, move |store| {
         let plan = match made_for {
             Some(plan) => Some(plan),

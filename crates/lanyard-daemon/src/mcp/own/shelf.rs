@@ -11,7 +11,9 @@ use crate::engine::Store;
 use crate::mcp::own::refused::Refused;
 
 /// Plans one workspace may have, archived ones too.
-pub(super) const PLANS_MAX: usize = 500;
+pub(super) const PLANS_MAX: usize = 200;
+/// Bytes of one paper: a plan with all its steps, for one.
+const PAPER_BYTES_MAX: usize = 1 << 20;
 /// How often a change is tried against others'.
 const TRIES_MAX: u32 = 16;
 
@@ -31,8 +33,13 @@ pub(super) fn decode<T: DeserializeOwned>(paper: &Paper) -> Result<T, Refused> {
 }
 
 fn encode<T: Serialize>(value: &T) -> Result<String, Refused> {
-    serde_json::to_string(value)
-        .map_err(|error| Refused::new("defect", format!("it cannot be written: {error}"), "tell the user"))
+    let text = serde_json::to_string(value)
+        .map_err(|error| Refused::new("defect", format!("it cannot be written: {error}"), "tell the user"))?;
+    if text.len() > PAPER_BYTES_MAX {
+        let what = format!("it would be larger than {PAPER_BYTES_MAX} bytes");
+        return Err(Refused::new("paper_too_large", what, "shorten it; put long content into files"));
+    }
+    Ok(text)
 }
 
 /// Those that can be read; one that cannot is reported in the log and does not hide the others.

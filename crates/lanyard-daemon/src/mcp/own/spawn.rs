@@ -77,15 +77,19 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
             "name one of those, or use action prepare and start it yourself",
         ));
     }
-    let workspace = caller.workspace(args.workspace.as_deref())?;
-    let plan = plan(caller, &workspace, args.plan.clone()).await?;
+    let place = caller.workspace(args.workspace.as_deref())?;
+    let plan = plan(caller, &place, args.plan.clone()).await?;
+    let workspace = match &caller.me {
+        Some(me) => me.session.workspace.clone(),
+        None => Some(place).filter(|text| !text.is_empty()),
+    };
     let id = SessionId::mint(caller.app.clock.now(), caller.app.clock.random());
     let bounds = args.bounds.clone().unwrap_or_default();
     let may_spawn = args.may_spawn.unwrap_or(false);
     let nonce = caller.app.tokens.nonce(id);
     // Made before the session, so that a prompt that cannot be used leaves no session behind.
     let text = Brief {
-        workspace: Some(workspace.as_str()).filter(|text| !text.is_empty()),
+        workspace: workspace.as_deref(),
         plan: plan.as_deref(),
         phase: args.phase.as_deref(),
         session: id,
@@ -101,7 +105,7 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
         title: args.title.or_else(|| Some(title(&prompt))),
         agent: Some(agent.clone()),
         source: Some(SOURCE.to_owned()),
-        workspace: Some(workspace).filter(|text| !text.is_empty()),
+        workspace,
         plan: plan.clone(),
         phase: args.phase,
         leaf: !may_spawn,

@@ -127,6 +127,12 @@ impl Room {
         self.session(NewSession { agent, ..NewSession::default() }, Some(parent)).await
     }
 
+    /// A session without a workspace.
+    async fn anywhere(&self, parent: Option<SessionId>) -> SessionId {
+        let id = SessionId::mint(self.app.clock.now(), self.app.clock.random());
+        self.ask(Ask::Create { id, new: Box::default(), parent }).await.session
+    }
+
     async fn command(&self, session: SessionId, command: Command) {
         self.ask(Ask::Do { session, command }).await;
     }

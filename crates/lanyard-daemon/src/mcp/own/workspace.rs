@@ -1,7 +1,7 @@
 //! `memory_workspace`: where one is, and who else is here.
 
-use lanyard_core::Timestamp;
 use lanyard_core::session::StateName;
+use lanyard_core::{SessionId, Timestamp};
 use lanyard_store::{Filter, Row};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -66,21 +66,47 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
     }
 }
 
-/// Sessions of a workspace, newest first; without the ended ones unless they are asked for.
-pub(super) fn sessions(store: &dyn Store, workspace: &str, ended: bool) -> Result<Vec<Row>, Refused> {
-    let filter = Filter {
-        workspace: (!workspace.is_empty()).then(|| workspace.to_owned()),
-        // None has ended that late.
-        live_since: (!ended).then_some(Timestamp::from_millis(i64::MAX)),
-        ..Filter::default()
-    };
-    let rows = store.list(&filter, None, SESSIONS_MAX)?.rows;
-    Ok(rows.into_iter().filter(|row| row.workspace.as_deref().unwrap_or_default() == workspace).collect())
+/// Whether sessions that have ended are meant too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    With,
+    Without,
+}
+
+/// Sessions that keep their papers in a place, newest first: those of the workspace, and the family below `me`, wherever
+/// that works.
+pub(super) fn sessions(
+    store: &dyn Store,
+    place: &str,
+    me: Option<SessionId>,
+    ended: Ended,
+) -> Result<Vec<Row>, Refused> {
+    // None has ended that late.
+    let live_since = (ended == Ended::Without).then_some(Timestamp::from_millis(i64::MAX));
+    let here = Filter { workspace: Some(place.to_owned()), live_since, ..Filter::default() };
+    let mut rows = store.list(&here, None, SESSIONS_MAX)?.rows;
+    let mut above: Vec<SessionId> = me.into_iter().collect();
+    let mut looked = 0;
+    while let (Some(parent), true) = (above.pop(), looked < SESSIONS_MAX) {
+        looked += 1;
+        // Ended ones too, since those below them may live.
+        let children = Filter { parent: Some(parent), ..Filter::default() };
+        for row in store.list(&children, None, SESSIONS_MAX)?.rows {
+            above.push(row.id);
+            let wanted = ended == Ended::With || !row.state.is_ended();
+            if wanted && row.workspace.as_deref() != Some(place) {
+                rows.push(row);
+            }
+        }
+    }
+    rows.truncate(SESSIONS_MAX);
+    Ok(rows)
 }
 
 async fn info(caller: &Caller, workspace: String) -> Told {
+    let me = caller.id();
     on_disk(&caller.app, move |store| {
-        let rows = sessions(store, &workspace, true)?;
+        let rows = sessions(store, &workspace, me, Ended::With)?;
         let states: serde_json::Map<String, Value> = StateName::ALL
             .iter()
             .map(|state| (state, rows.iter().filter(|row| row.state == *state).count()))
@@ -135,7 +161,7 @@ async fn peers(caller: &Caller, workspace: String, files: Vec<String>) -> Told {
             mine.extend(traces::of(store, me, &workspace)?.files);
         }
         let mut peers = Vec::new();
-        for row in sessions(store, &workspace, false)? {
+        for row in sessions(store, &workspace, me, Ended::Without)? {
             // At work lately, or with a process that still is.
             let lately = app.clock.elapsed_ms(row.last_activity_at) < app.rules.staleness.idle_after_ms;
             if Some(row.id) == me || peers.len() >= PEERS_MAX {

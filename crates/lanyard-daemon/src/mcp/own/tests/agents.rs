@@ -143,3 +143,23 @@ async fn peers_at_the_same_files_are_reported() {
     assert_eq!(info["sessions"], json!({ "beginning": 1, "executing": 1 }));
     room.close().await;
 }
+
+/// Sessions without a workspace share nothing but with their own family.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_workspace_papers_belong_to_the_family() {
+    let room = Room::new();
+    let (one, two) = (room.anywhere(None).await, room.anywhere(None).await);
+    let child = room.anywhere(Some(one)).await;
+    room.call(one, "memory_context", json!({ "action": "store", "name": "x", "text": "ours" })).await;
+    let get = json!({ "action": "get", "name": "x" });
+    assert_eq!(room.call(child, "memory_context", get.clone()).await["text"], "ours");
+    assert_eq!(room.refused(two, "memory_context", get).await, "context_not_found");
+    let look = json!({ "action": "lineage", "session": one });
+    room.call(child, "memory_agent", look.clone()).await;
+    assert_eq!(room.refused(two, "memory_agent", look).await, "not_your_session");
+    let listed = room.call(one, "memory_agent", json!({ "action": "list" })).await;
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
+    let init = room.call(one, "memory_agent", json!({ "action": "init" })).await;
+    assert_eq!(init["workspace"], Value::Null);
+    room.close().await;
+}
