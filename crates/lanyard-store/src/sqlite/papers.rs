@@ -43,10 +43,11 @@ impl Papers for SqliteJournal {
             let mut rows = list.query((kind, workspace, after, limit))?;
             let mut papers = Vec::new();
             while let Some(row) = rows.next()? {
-                match read(row) {
-                    Ok(Some(paper)) => papers.push(paper),
-                    // The others still can be read.
-                    Ok(None) | Err(_) => tracing::error!(kind, workspace, "a kept paper is damaged"),
+                // A damaged one does not hide the others.
+                if let Ok(Some(paper)) = read(row) {
+                    papers.push(paper);
+                } else {
+                    tracing::error!(kind, workspace, "a kept paper is damaged");
                 }
             }
             Ok(papers)
