@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::auth::Tokens;
 use crate::engine::{Ask, AskError, Engine, Request};
+use crate::failpoint;
 
 /// Flags that are kept although nobody holds them; beyond that they are made anew when a call comes.
 const FLAGS_MAX: usize = 65_536;
@@ -105,7 +106,9 @@ impl Bound {
             return Ok(Passage::Go);
         }
         let ask = Ask::CallBegins { session: self.session, call: Box::new(call.clone()) };
+        failpoint::hit("before_passage");
         let reply = self.engine.ask(self.request(ask, call)).await?;
+        failpoint::hit("after_passage");
         Ok(reply.passage.unwrap_or(Passage::Go))
     }
 
@@ -117,7 +120,10 @@ impl Bound {
             self.engine.ask_later(request).await?;
             return Ok(Lead::default());
         }
-        Ok(self.engine.ask(request).await?.lead)
+        failpoint::hit("before_lead");
+        let lead = self.engine.ask(request).await?.lead;
+        failpoint::hit("after_lead");
+        Ok(lead)
     }
 
     /// The answer that carried these did not get out: they go again, marked as a repeat.
