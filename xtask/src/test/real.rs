@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.list {
         for package in &packages {
             let word = if install::is_there(&folder, package) { "installed" } else { "not installed" };
-            println!("{:<12}{:<52}{word}", package.agent, package.spec());
+            println!("{:<17}{:<52}{word}", package.agent, package.spec());
         }
         return Ok(());
     }

@@ -160,7 +160,7 @@ pub(crate) fn claude_print(home: &Path, model: &Model, rights: Rights) -> Agent 
     // A test may put servers into it before a turn.
     write(home, MCP_FILE, r#"{ "mcpServers": {} }"#);
     let file = text(&home.join(MCP_FILE));
-    let args = ["-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config", "--mcp-config", &file];
+    let args = ["-p", "--output-format", "stream-json", "--verbose", "--mcp-config", &file, "--strict-mcp-config"];
     claude("claude", "command", home, model, rights, &binary("claude", "claude"), &args)
         .per_turn("claude_json", &["--resume", "{native}"])
 }
