@@ -4,8 +4,8 @@
 
 mod answer;
 mod bridges;
-mod guided;
 mod ground;
+mod guided;
 mod load;
 mod servers;
 
@@ -133,9 +133,11 @@ fn rows(rounds: &[Round]) -> Vec<Row> {
 
     let bar = Judge::Ratio(more, 0.65, 0.8);
     rows.push(
-        fill(row("P2", "awaited, 64 callers", "/s", bar), |it| it.before[2].per_second, |it| {
-            it.raw[2].per_second
-        })
+        fill(
+            row("P2", "awaited, 64 callers", "/s", bar),
+            |it| it.before[2].per_second,
+            |it| it.raw[2].per_second,
+        )
         .note("the answer goes out when its event is on disk (synchronous=FULL; the bar was set for NORMAL)"),
     );
     let shown = row("P2", "awaited, 16 callers", "/s", Judge::Shown);
@@ -169,7 +171,7 @@ fn raw_added(round: &Round) -> f64 {
 fn foreign(rounds: &[Round]) -> Row {
     let mut row = Row::new("P4", "MCP call, awaited, 16 callers", "/s", Judge::Shown)
         .beside("not measured: no agentgateway here")
-        .note("agentgateway is in no package registry: the packages of that name on PyPI are another program");
+        .note("agentgateway is in no package registry; the package of that name on PyPI is another program");
     row.figures.extend(rounds.iter().map(|round| round.before[1].per_second));
     row
 }

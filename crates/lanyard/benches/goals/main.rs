@@ -42,8 +42,8 @@ use crate::report::Row;
 
 /// Every goal there is, in the order they are shown.
 const GOALS: [&str; 23] = [
-    "D1", "D4", "T1", "F1", "F2", "F3", "F4", "M1", "M2", "rss", "R1", "R2", "list", "A1", "A2", "A3", "P1", "P2",
-    "P3", "P4", "P5", "P6", "guided",
+    "D1", "D4", "T1", "F1", "F2", "F3", "F4", "M1", "M2", "rss", "R1", "R2", "list", "A1", "A2", "A3", "P1",
+    "P2", "P3", "P4", "P5", "P6", "guided",
 ];
 
 /// Others' share of the machine above which figures are noise. What the kernel does for us is counted as theirs.

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-pub(crate) use self::installed::{binary, inside, version};
 use self::installed::node_dir;
+pub(crate) use self::installed::{binary, inside, version};
 use crate::model::Model;
 
 /// Where anything that tries to leave the machine is sent: the discard port, where nobody listens.
@@ -160,7 +160,8 @@ pub(crate) fn claude_print(home: &Path, model: &Model, rights: Rights) -> Agent 
     // A test may put servers into it before a turn.
     write(home, MCP_FILE, r#"{ "mcpServers": {} }"#);
     let file = text(&home.join(MCP_FILE));
-    let args = ["-p", "--output-format", "stream-json", "--verbose", "--mcp-config", &file, "--strict-mcp-config"];
+    let args =
+        ["-p", "--output-format", "stream-json", "--verbose", "--mcp-config", &file, "--strict-mcp-config"];
     claude("claude", "command", home, model, rights, &binary("claude", "claude"), &args)
         .per_turn("claude_json", &["--resume", "{native}"])
 }

@@ -76,7 +76,10 @@ mod tests {
     #[test]
     fn a_package_may_be_of_pypi_or_have_others_beside_it() {
         let package = parse("mcp_python pypi:mcp 2.3.0").unwrap();
-        assert_eq!((package.spec(), package.folder()), ("mcp==2.3.0".to_owned(), "pypi+mcp@2.3.0".to_owned()));
+        assert_eq!(
+            (package.spec(), package.folder()),
+            ("mcp==2.3.0".to_owned(), "pypi+mcp@2.3.0".to_owned())
+        );
         let package = parse("server @mcp/server 2.4.0 @mcp/node@2.1.2 zod@4.0.0").unwrap();
         assert_eq!(package.beside, ["@mcp/node@2.1.2", "zod@4.0.0"]);
         assert_eq!(parse("server @mcp/server 2.4.0 @mcp/node"), None);

@@ -108,7 +108,8 @@ pub(super) fn run(plan: &Plan, dir: &Path) -> Result<Vec<Row>> {
     }
     drop(target);
     lanyard.stop()?;
-    let missing = BRIDGES.iter().filter(|bridge| !others.iter().any(|other| other.bridge.name == bridge.name));
+    let missing =
+        BRIDGES.iter().filter(|bridge| !others.iter().any(|other| other.bridge.name == bridge.name));
     let mut rows: Vec<Row> = others.iter().flat_map(|other| rows(&ours, other)).collect();
     rows.extend(missing.map(|bridge| not_here(&ours, bridge)));
     Ok(rows)

@@ -85,7 +85,9 @@ impl Target {
 
 fn drive(address: SocketAddr, pid: u32, callers: &mut [Caller], span: Duration) -> Result<Seen> {
     let mut ready = Ready::new()?;
-    for (number, caller) in callers.iter().enumerate() {
+    for (number, caller) in callers.iter_mut().enumerate() {
+        // Some servers close a connection that was not used for a few seconds.
+        caller.stream = connect(address)?;
         ready.add(&caller.stream, number)?;
     }
     let warm = WARM_CALLS * u32::try_from(callers.len())?;

@@ -104,6 +104,7 @@ fn not_worse(direct: &Checks, through: &Checks) {
 }
 
 fn failed(checks: &Checks) -> String {
-    let failed: Vec<&str> = checks.iter().filter(|(_, good)| !**good).map(|(name, _)| name.as_str()).collect();
+    let failed: Vec<&str> =
+        checks.iter().filter(|(_, good)| !**good).map(|(name, _)| name.as_str()).collect();
     failed.join("\n")
 }
