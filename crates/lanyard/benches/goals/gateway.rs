@@ -55,10 +55,10 @@ fn proxying(plan: &Plan, dir: &Path) -> Result<Vec<Row>> {
     let config = ground::http_server(port);
     let after = Lanyard::start(&dir.join("after"), Record::After, &config)?;
     let before = Lanyard::start(&dir.join("before"), Record::Before, &config)?;
-    let plain = plain_ways();
+    let ways = plain_ways();
     let mut targets = [
-        Target::join("direct", ground::local(port), backend.pid(), &plain)?,
-        Target::join("bare proxy", ground::local(raw_port), raw.pid(), &plain)?,
+        Target::join("direct", ground::local(port), backend.pid(), &ways)?,
+        Target::join("bare proxy", ground::local(raw_port), raw.pid(), &ways)?,
         after.target("Lanyard, recorded after", CALLERS_MAX)?,
         before.target("Lanyard, recorded before", CALLERS_MAX)?,
     ];
@@ -112,7 +112,9 @@ fn rows(rounds: &[Round]) -> Vec<Row> {
     let mut rows = Vec::new();
     let fill = |row: Row, ours: fn(&Round) -> f64, raw: fn(&Round) -> f64| {
         let mut row = row.beside("bare proxy");
-        rounds.iter().for_each(|round| row.add(ours(round), raw(round)));
+        for round in rounds {
+            row.add(ours(round), raw(round));
+        }
         row
     };
     let row = |goal, what: &str, unit, judge| Row::new(goal, format!("MCP call, {what}"), unit, judge);

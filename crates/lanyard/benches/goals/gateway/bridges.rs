@@ -20,7 +20,7 @@ use crate::{Plan, progress};
 const FOLDER: &str = "LANYARD_REAL_AGENTS";
 const PACKAGES: &str = include_str!("../bridges.txt");
 /// A Node or Python program's cold start on a busy machine.
-const STARTING: Duration = Duration::from_secs(60);
+const STARTING: Duration = Duration::from_mins(1);
 
 /// A public program, and how it is told to put a command on a port.
 struct Bridge {

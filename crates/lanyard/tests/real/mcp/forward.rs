@@ -118,7 +118,7 @@ async fn forward(request: Request<Incoming>, to: &To) -> Result<Response<Body>, 
     if message["method"] == "tools/call" {
         to.calls.lock().unwrap().push(message);
         // An error means that the test is over.
-        let _ = to.held.subscribe().wait_for(|held| !held).await;
+        let _ = to.held.subscribe().wait_for(|is_held| !is_held).await;
     }
     let stream = TcpStream::connect(to.address).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
@@ -126,9 +126,9 @@ async fn forward(request: Request<Incoming>, to: &To) -> Result<Response<Body>, 
     let answer = sender.send_request(Request::from_parts(head, whole(body))).await?;
     // The connection lives as long as what is left of the answer.
     Ok(answer.map(|body| {
-        let held = sender;
+        let line = sender;
         body.map_frame(move |frame| {
-            let _ = &held;
+            let _ = &line;
             frame
         })
         .boxed()
