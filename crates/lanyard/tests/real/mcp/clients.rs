@@ -149,7 +149,10 @@ fn a_wrapped_server_of_the_new_revision_looks_like_itself() {
 
 /// One question of the inspector, and its answer.
 pub(super) fn inspect(target: &Value, words: &[&str]) -> Value {
+    // It keeps things in its home.
+    let home = tempfile::tempdir().unwrap();
     let mut command = bare(&agents::binary("mcp_inspector", "mcp-inspector"));
+    command.env("HOME", home.path());
     command.arg("--cli").arg(target["url"].as_str().unwrap()).args(["--transport", "http"]);
     if let Some(bearer) = target["headers"]["Authorization"].as_str() {
         command.args(["--header", &format!("Authorization: {bearer}")]);

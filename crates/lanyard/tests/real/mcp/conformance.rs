@@ -25,6 +25,13 @@ fn the_fixture_passes_the_suite() {
     assert_eq!(total, FIXTURE_CHECKS);
 }
 
+/// A control: whatever is worse behind the gateway is not the fault of how this suite gets there.
+#[test]
+fn the_suites_own_way_changes_nothing() {
+    let server = Server::fixture();
+    assert_eq!(through(&server.target()), suite(&server.url).0);
+}
+
 #[test]
 fn the_fixture_is_not_worse_behind_the_gateway() {
     let server = Server::fixture();
