@@ -1,4 +1,4 @@
-//! Installing packages of npm and PyPI, one folder each: there and whole, or not there.
+//! Installing packages of npm and Python, one folder each: there and whole, or not there.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 pub(super) const AGENTS: &str = "crates/lanyard/tests/real/packages.txt";
 /// What the gateway is measured beside; read by the bench too.
 pub(super) const BRIDGES: &str = "crates/lanyard/benches/goals/bridges.txt";
-/// Before the name of a package that is not npm's but PyPI's.
+/// Before the name of a package that is not npm's but Python's.
 const PYPI: &str = "pypi:";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
