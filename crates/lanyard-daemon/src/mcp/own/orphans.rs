@@ -41,9 +41,12 @@ pub(super) enum Choice {
 }
 
 pub(super) fn warning(count: usize) -> String {
-    let what = if count == 1 { "1 session seems" } else { &format!("{count} sessions seem") };
+    let (what, them) = match count {
+        1 => ("1 session seems".to_owned(), "it"),
+        count => (format!("{count} sessions seem"), "them"),
+    };
     format!(
-        "{what} to have nobody working on them any more. Look at what is known of each and decide: memory_agent, action \
+        "{what} to have nobody working on {them} any more. Look at what is known and decide: memory_agent, action \
          orphan, with session and choice (adopt, resume, stop or clean). One that is only suspected may be thinking."
     )
 }
