@@ -234,6 +234,8 @@ async fn handoff(caller: &Caller, args: Args) -> Told {
     handover.check()?;
     let (id, plan) = (me.session.id, me.plan.clone());
     let stopping = me.session.stop.is_some();
+    let Handover { from, to, reason, .. } = handover.clone();
+    caller.ask(Ask::Tell { session: id, signals: vec![Signal::HandedOff { from, to, reason }] }).await?;
     on_disk(&caller.app, move |store| {
         let now = handover.timestamp;
         shelf::amend_seat(store, &workspace, id, now, |seat| Ok(seat.hand_over(handover.clone())?))?;
