@@ -23,6 +23,7 @@ use crate::engine::{self, Ask, Engine, Parts, Request, Store};
 use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
+use crate::mcp::{Addresses, Gateway};
 use crate::runs::Runs;
 use crate::server::serve;
 use crate::timers::Timers;
@@ -100,7 +101,12 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     };
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
     let runs = Runs::new(home.runs(), program);
-    let (adopted, agents) = desk.open(engine.clone(), store.clone(), clock.clone(), runs.clone()).await;
+    let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
+    let gateway = Gateway::new(&options.config, &home.dir);
+    gateway.tidy().await;
+    let addresses = Addresses::new(address, tokens.clone(), &options.config);
+    let open = desk.open(engine.clone(), store.clone(), clock.clone(), runs.clone(), addresses);
+    let (adopted, agents) = open.await;
     let default = options.config.default_agent();
     let roster = Roster::new(settings, default, runs, clock.clone(), home.dir.join("checks"));
     settle(&engine, &store, &adopted).await?;
@@ -114,9 +120,10 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         store: store.clone(),
         hub: hub.clone(),
         interceptor: Interceptor::default(),
+        gateway,
         clock: clock.clone(),
         rules,
-        tokens: Tokens::new(&operator, &store.tokens()?),
+        tokens,
         address,
         data_dir: home.dir.clone(),
         started_at: running.started_at,
@@ -138,7 +145,9 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         _ = &mut engine_ended => return Err(BootError::EngineLost),
     }
     tracing::info!("ending");
+    app.gateway.close_streams();
     at_work.end(&app.hub).await;
+    app.gateway.close().await;
     // The agents themselves go on, under their shims.
     agents.abort();
     let _ = agents.await;
@@ -165,6 +174,7 @@ struct AtWork {
     serving: JoinHandle<()>,
     waking: JoinHandle<()>,
     ticking: JoinHandle<()>,
+    sweeping: JoinHandle<()>,
 }
 
 impl AtWork {
@@ -175,6 +185,10 @@ impl AtWork {
             serving: tokio::spawn(serve(tcp, socket, router(app), closing)),
             waking: tokio::spawn(app.hub.clone().run()),
             ticking: tokio::spawn(timers.run()),
+            sweeping: tokio::spawn({
+                let app = app.clone();
+                async move { app.gateway.look_after(app.store.clone()).await }
+            }),
         }
     }
 
@@ -185,6 +199,7 @@ impl AtWork {
         let _ = self.waking.await;
         let _ = self.serving.await;
         self.ticking.abort();
+        self.sweeping.abort();
     }
 }
 

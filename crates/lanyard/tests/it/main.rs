@@ -9,6 +9,7 @@ mod auth;
 mod bridge;
 mod crash;
 mod faults;
+mod gateway;
 mod help;
 mod operate;
 mod scenario;

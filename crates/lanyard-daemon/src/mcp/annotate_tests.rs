@@ -1,0 +1,4 @@
+//! What becomes of answers, as tables.
+use super::*;
+#[test]
+fn placeholder() {}
