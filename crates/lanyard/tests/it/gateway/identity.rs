@@ -84,7 +84,7 @@ fn another_sessions_token_opens_nothing() {
     let forged = Client { token: second.token.replace('a', "b"), ..second.clone() };
     assert_eq!(code(&forged), "token_unknown");
     let without = Client { token: String::new(), ..second };
-    assert_eq!(code(&without), "token_unknown");
+    assert_eq!(code(&without), "token_missing");
     assert_eq!(code(&first), "let in");
     let page = first.open("POST", &[("origin", "http://evil.example")], Some(&call("1"))).whole();
     assert_eq!(page.json()["code"], "origin_not_allowed");

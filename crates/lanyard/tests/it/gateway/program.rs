@@ -24,6 +24,8 @@ pub(super) fn modern(name: &str) -> String {
 #[test]
 fn serve() {
     let Ok(role) = std::env::var(ROLE) else { return };
+    // The harness has begun a line.
+    std::io::stdout().write_all(b"\n").unwrap();
     let mut server = Server { is_modern: role == "modern", ..Server::default() };
     for line in std::io::stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
