@@ -12,6 +12,7 @@ mod problem;
 mod routes;
 mod sessions;
 mod snapshots;
+mod stops;
 mod system;
 pub mod types;
 

@@ -24,12 +24,15 @@ use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::{Addresses, Gateway};
+use crate::notice;
 use crate::runs::Runs;
 use crate::server::serve;
 use crate::timers::Timers;
 
 /// Longest path a Unix socket can have, with its final NUL.
 const SOCKET_PATH_MAX: usize = 107;
+/// Sessions of each end that are looked at after the start for an end nobody was told of.
+const NOTICES_PAGE: usize = 64;
 /// Sessions settled at a time after a crash.
 const SETTLE_PAGE: usize = 1_000;
 
@@ -74,7 +77,7 @@ pub enum BootError {
 /// Runs a daemon until it is told to end: by SIGTERM, SIGINT or the API.
 pub async fn run(options: Options) -> Result<(), BootError> {
     let system = |what| move |source| BootError::System { what, source };
-    let mut ends = Ends::listen().map_err(system("signals"))?;
+    let ends = Ends::listen().map_err(system("signals"))?;
     let home = Home::create(&options.home)?;
     let mut claim = home.claim()?;
     let clock = Arc::new(Clock::from_env().map_err(system("random bits"))?);
@@ -102,14 +105,14 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
     let runs = Runs::new(home.runs(), program);
     let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
-    let gateway = Gateway::new(&options.config, &home.dir);
-    gateway.tidy().await;
+    let gateway = Gateway::open(&options.config, &home.dir).await;
     let addresses = Addresses::new(address, tokens.clone(), &options.config);
     let open = desk.open(engine.clone(), store.clone(), clock.clone(), runs.clone(), addresses);
     let (adopted, agents) = open.await;
     let default = options.config.default_agent();
     let roster = Roster::new(settings, default, runs, clock.clone(), home.dir.join("checks"));
     settle(&engine, &store, &adopted).await?;
+    tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
 
     let running = running(&home, address, &clock);
     let app = Arc::new(App {
@@ -119,7 +122,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         rollbacks: Mutex::default(),
         store: store.clone(),
         hub: hub.clone(),
-        interceptor: Interceptor::default(),
+        interceptor: Interceptor::new(engine.clone(), tokens.clone(), options.config.gateway.record),
         gateway,
         clock: clock.clone(),
         rules,
@@ -137,24 +140,32 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let at_work = AtWork::begin(&app, tcp, socket, timers);
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
     (options.on_ready)(&running);
+    until_told(&app, at_work, ends, agents, thread).await?;
+    let _ = std::fs::remove_file(home.socket());
+    tracing::info!("ended");
+    Ok(())
+}
 
-    let mut engine_ended = tokio::task::spawn_blocking(move || thread.join());
+/// Works until it is told to end, then ends in order. The agents themselves go on, under their shims.
+async fn until_told(
+    app: &App,
+    at_work: AtWork,
+    mut ends: Ends,
+    agents: JoinHandle<()>,
+    engine: std::thread::JoinHandle<()>,
+) -> Result<(), BootError> {
+    let mut engine_ended = tokio::task::spawn_blocking(move || engine.join());
     tokio::select! {
         () = ends.told(&app.shutdown) => {}
         // Without its engine a daemon would only refuse; better that whoever watches it starts it again.
         _ = &mut engine_ended => return Err(BootError::EngineLost),
     }
     tracing::info!("ending");
-    app.gateway.close_streams();
-    at_work.end(&app.hub).await;
-    app.gateway.close().await;
-    // The agents themselves go on, under their shims.
+    at_work.end(app).await;
     agents.abort();
     let _ = agents.await;
-    engine.stop().await;
+    app.engine.stop().await;
     let _ = engine_ended.await;
-    let _ = std::fs::remove_file(home.socket());
-    tracing::info!("ended");
     Ok(())
 }
 
@@ -193,13 +204,15 @@ impl AtWork {
     }
 
     /// Streams first, since they never end by themselves; then requests, which the engine still answers.
-    async fn end(self, hub: &Hub) {
-        hub.close();
+    async fn end(self, app: &App) {
+        app.hub.close();
+        app.gateway.close_streams();
         let _ = self.close.send(());
         let _ = self.waking.await;
         let _ = self.serving.await;
         self.ticking.abort();
         self.sweeping.abort();
+        app.gateway.close().await;
     }
 }
 
@@ -266,6 +279,40 @@ async fn settle(
         }
     }
     Ok(())
+}
+
+/// Deadlines that were running, and ends of children nobody was told of.
+async fn catch_up(engine: Engine, store: Arc<dyn Store>, clock: Arc<Clock>) {
+    let stopping = Filter { status: Some(Status::Stopping), ..Filter::default() };
+    for session in listed(&store, stopping, SETTLE_PAGE).await {
+        let signal = Signal::Due { now: clock.now() };
+        let cause = Some(Cause::Signal(signal.name().to_owned()));
+        let ask = Ask::Tell { session, signals: vec![signal] };
+        let request = Request { ask, actor: Actor::system("boot"), cause, keys: Vec::new() };
+        if let Err(error) = engine.ask(request).await {
+            tracing::warn!(%session, %error, "a stop that was under way could not be looked at");
+        }
+    }
+    // The newest that ended: a notice is lost only between two writes of a daemon that was killed.
+    for state in [StateName::Stopped, StateName::Completed, StateName::Failed] {
+        let ended = Filter { state: Some(state), ..Filter::default() };
+        for session in listed(&store, ended, NOTICES_PAGE).await {
+            notice::send(&engine, &store, &clock, session).await;
+        }
+    }
+}
+
+async fn listed(store: &Arc<dyn Store>, filter: Filter, limit: usize) -> Vec<SessionId> {
+    let store = store.clone();
+    let page = tokio::task::spawn_blocking(move || store.list(&filter, None, limit)).await;
+    match page {
+        Ok(Ok(page)) => page.rows.iter().map(|row| row.id).collect(),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "the journal could not be looked through after the start");
+            Vec::new()
+        }
+        Err(_) => Vec::new(),
+    }
 }
 
 async fn settle_one(engine: Engine, session: SessionId) {

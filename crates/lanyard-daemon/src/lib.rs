@@ -12,6 +12,7 @@ pub mod home;
 pub mod hub;
 pub mod intercept;
 mod mcp;
+mod notice;
 pub mod runs;
 mod server;
 pub mod snapshot;

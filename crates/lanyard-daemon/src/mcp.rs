@@ -23,6 +23,7 @@ mod up;
 mod work;
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -67,8 +68,14 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    #[must_use]
-    pub fn new(config: &Config, data_dir: &Path) -> Self {
+    /// The servers of the config. What an earlier daemon left of them is ended first.
+    pub async fn open(config: &Config, data_dir: &Path) -> Self {
+        let gateway = Self::new(config, data_dir);
+        gateway.tidy().await;
+        gateway
+    }
+
+    fn new(config: &Config, data_dir: &Path) -> Self {
         let own = config.agents.iter().flat_map(|(agent, settings)| {
             settings.mcp.iter().map(move |(name, server)| Server::new(name, Some(agent), server))
         });
@@ -102,7 +109,7 @@ impl Gateway {
     }
 
     /// Ends what an earlier daemon left behind: its servers outlive it only if they do not notice its end.
-    pub async fn tidy(&self) {
+    async fn tidy(&self) {
         let (marker, book) = (self.marker.clone(), self.book.clone());
         let tidied = tokio::task::spawn_blocking(move || {
             book.sweep();
@@ -114,7 +121,7 @@ impl Gateway {
             }
             Ok(Ok(_)) | Err(_) => {}
             Ok(Err(error)) => {
-                tracing::warn!(%error, "MCP servers of an earlier daemon could not be looked for")
+                tracing::warn!(%error, "MCP servers of an earlier daemon could not be looked for");
             }
         }
     }
@@ -280,9 +287,11 @@ pub(crate) fn url(address: SocketAddr, session: &str, key: &str) -> String {
     for byte in key.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'@' => {
-                escaped.push(char::from(byte))
+                escaped.push(char::from(byte));
             }
-            other => escaped.push_str(&format!("%{other:02X}")),
+            other => {
+                let _ = write!(escaped, "%{other:02X}");
+            }
         }
     }
     format!("http://{address}/mcp/{session}/{escaped}")

@@ -37,14 +37,13 @@ pub(super) fn annotate(answer: &str, lead: &Lead, reader: &Reader<'_>) -> Option
         let result = instead(&blocks, lead.is_error(), reader);
         return with_result(answer, &result);
     }
-    let result = match json::member(answer, "result") {
-        Some(result) => in_front(result, &blocks, lead.is_error(), reader)?,
-        None => {
-            // The model reads a result; what a client makes of an error is its own affair.
-            let mut blocks = blocks;
-            blocks.push(block(&error_text(json::member(answer, "error")?)));
-            instead(&blocks, true, reader)
-        }
+    let result = if let Some(result) = json::member(answer, "result") {
+        in_front(result, &blocks, lead.is_error(), reader)?
+    } else {
+        // The model reads a result; what a client makes of an error is its own affair.
+        let mut blocks = blocks;
+        blocks.push(block(&error_text(json::member(answer, "error")?)));
+        instead(&blocks, true, reader)
     };
     with_result(answer, &result)
 }
@@ -107,14 +106,12 @@ fn with_result(answer: &str, result: &str) -> Option<String> {
         Some(_) => json::without(answer, "error")?,
         None => answer.to_owned(),
     };
-    match json::member(&answer, "result") {
-        Some(_) => json::with(&answer, "result", result),
-        None => {
-            let end = answer.rfind('}')?;
-            let comma = if json::members(&answer)?.is_empty() { "" } else { "," };
-            json::replaced(&answer, end..end, &format!(r#"{comma}"result":{result}"#))
-        }
+    if json::member(&answer, "result").is_some() {
+        return json::with(&answer, "result", result);
     }
+    let end = answer.rfind('}')?;
+    let comma = if json::members(&answer)?.is_empty() { "" } else { "," };
+    json::replaced(&answer, end..end, &format!(r#"{comma}"result":{result}"#))
 }
 
 static FINDERS: LazyLock<Vec<Finder<'static>>> =

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lanyard_core::SessionId;
 
 /// How long an introduction nobody came back to is kept.
-const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const KEPT_FOR: Duration = Duration::from_hours(30 * 24);
 /// Largest introduction that is kept.
 const BYTES_MAX: usize = 256 * 1024;
 

@@ -12,7 +12,7 @@ use crate::engine::AskError;
 use crate::mcp::annotate;
 use crate::mcp::envelope::{Envelope, HINT};
 use crate::mcp::json;
-use crate::mcp::seat::Seat;
+use crate::mcp::seat::{Known, Seat};
 use crate::mcp::work::{Passing, Work, said};
 
 /// Characters of a tool's name and of a call's id that are kept.
@@ -61,6 +61,8 @@ pub(super) async fn enter(
     let stop = match person.bound.begins(&call).await {
         Ok(Passage::Go) => {
             person.remember(None);
+            let person = person.clone();
+            work.passing = Some(Passing { person, call, began: Instant::now(), has_ended: false });
             None
         }
         Ok(Passage::Refused(stop)) => {
@@ -77,7 +79,6 @@ pub(super) async fn enter(
     if let Some(stop) = stop {
         return Entry::Answered(annotate::refusal(&stop, &work.reader(&person, &tool)));
     }
-    work.passing = Some(Passing { person, call, began: Instant::now() });
     match hint.and_then(|_| stripped(body, envelope)) {
         Some(body) => Entry::Goes(Some(body)),
         None => Entry::Goes(None),
@@ -129,8 +130,10 @@ async fn whose(
 
 /// The session of this name, if it is the seat's own or one of the family below it.
 async fn relative(app: &Arc<App>, seat: &Arc<Seat>, name: &str) -> Option<SessionId> {
-    if let Some(known) = seat.hint(name) {
-        return known;
+    match seat.hint(name) {
+        Known::As(session) => return Some(session),
+        Known::Nobody => return None,
+        Known::NotYet => {}
     }
     let (own, store, wanted) = (seat.session(), app.store.clone(), name.to_owned());
     let found = tokio::task::spawn_blocking(move || {
@@ -163,17 +166,16 @@ async fn known(app: &Arc<App>, name: &str) -> Option<SessionId> {
         return Some(id);
     }
     let (store, wanted) = (app.store.clone(), name.to_owned());
-    let found = tokio::task::spawn_blocking(move || match id {
-        Some(id) => Ok::<_, lanyard_store::StoreError>(
-            store.load(id)?.filter(|loaded| !loaded.session.deleted).map(|_| id),
-        ),
-        None => {
-            let found = store.find(&Address::of(wanted))?;
-            let mut living = found.iter().filter(|found| !found.deleted);
-            // A name that more than one session has names none.
-            let only = living.next().filter(|_| living.next().is_none());
-            Ok(only.map(|found| found.session))
+    let found = tokio::task::spawn_blocking(move || {
+        if let Some(id) = id {
+            let loaded = store.load(id)?.filter(|loaded| !loaded.session.deleted);
+            return Ok::<_, lanyard_store::StoreError>(loaded.map(|_| id));
         }
+        let found = store.find(&Address::of(wanted))?;
+        let mut living = found.iter().filter(|found| !found.deleted);
+        // A name that more than one session has names none.
+        let only = living.next().filter(|_| living.next().is_none());
+        Ok(only.map(|found| found.session))
     });
     found.await.ok().and_then(Result::ok).flatten()
 }

@@ -47,6 +47,14 @@ impl Person {
     }
 }
 
+/// What is known of a foreign name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    As(SessionId),
+    Nobody,
+    NotYet,
+}
+
 /// A session's use of one server.
 #[derive(Debug)]
 pub(super) struct Seat {
@@ -88,10 +96,13 @@ impl Seat {
     }
 
     /// What is known of a foreign name: who it is, or that it is nobody's.
-    pub(super) fn hint(&self, name: &str) -> Option<Option<SessionId>> {
+    pub(super) fn hint(&self, name: &str) -> Known {
         let hints = self.hints.lock().unwrap_or_else(PoisonError::into_inner);
-        let (who, since) = hints.get(name)?;
-        (who.is_some() || since.elapsed() < NOBODY_FOR).then_some(*who)
+        match hints.get(name) {
+            Some((Some(who), _)) => Known::As(*who),
+            Some((None, since)) if since.elapsed() < NOBODY_FOR => Known::Nobody,
+            Some((None, _)) | None => Known::NotYet,
+        }
     }
 
     pub(super) fn learn_hint(&self, name: &str, who: Option<SessionId>) {

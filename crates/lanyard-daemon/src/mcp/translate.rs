@@ -82,9 +82,9 @@ pub(super) fn greeting_params(meta: Option<&str>) -> String {
 }
 
 /// A result that says of what type it is, for a client that reads it.
-pub(super) fn completed(answer: Bytes) -> Bytes {
+pub(super) fn completed(answer: &Bytes) -> Bytes {
     let done = || {
-        let text = std::str::from_utf8(&answer).ok()?;
+        let text = std::str::from_utf8(answer).ok()?;
         let result = json::member(text, "result")?;
         if json::member(result, "resultType").is_some() {
             return None;
@@ -148,9 +148,9 @@ mod tests {
     #[test]
     fn results_say_their_type_once() {
         let answer = Bytes::from_static(br#"{"id":1,"result":{"a":1}}"#);
-        assert_eq!(&completed(answer)[..], br#"{"id":1,"result":{"resultType":"complete","a":1}}"#);
+        assert_eq!(&completed(&answer)[..], br#"{"id":1,"result":{"resultType":"complete","a":1}}"#);
         for same in [r#"{"id":1,"result":{"resultType":"task"}}"#, r#"{"id":1,"error":{}}"#] {
-            assert_eq!(completed(Bytes::from(same)), same);
+            assert_eq!(completed(&Bytes::from(same)), same);
         }
         assert_eq!(header_text("grüße"), "=?base64?Z3LDvMOfZQ==?=");
     }

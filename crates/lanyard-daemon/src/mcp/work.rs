@@ -35,12 +35,21 @@ impl Aim {
     }
 }
 
-/// A call of a known session, on its way.
+/// A call of a known session, on its way. Dropped before its answer came, nobody waits for it any more.
 #[derive(Debug)]
 pub(super) struct Passing {
     pub(super) person: Arc<Person>,
     pub(super) call: Call,
     pub(super) began: Instant,
+    pub(super) has_ended: bool,
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.person.bound.abandoned();
+        }
+    }
 }
 
 /// One request on its way: who asked, and what becomes of its answer.
@@ -69,7 +78,7 @@ impl Work {
         if self.is_idle() {
             return answer.into();
         }
-        let answer = if self.completes { translate::completed(answer) } else { answer };
+        let answer = if self.completes { translate::completed(&answer) } else { answer };
         match self.aim {
             Aim::Call => self.call_returned(answer).await,
             Aim::ListTools => self.tools_listed(annotate::defused(answer)).into(),
@@ -99,14 +108,15 @@ impl Work {
 
     async fn call_returned(&mut self, answer: Bytes) -> Piece {
         let answer = annotate::defused(answer);
-        let Some(passing) = self.passing.take() else { return answer.into() };
-        let Passing { person, call, began } = passing;
+        let Some(mut passing) = self.passing.take() else { return answer.into() };
+        passing.has_ended = true;
+        let (person, call, began) = (&passing.person, &passing.call, passing.began);
         let returned = Returned {
             is_error: is_error(&answer),
             took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             bytes: answer.len() as u64,
         };
-        let lead = match person.bound.ends(&call, returned).await {
+        let lead = match person.bound.ends(call, returned).await {
             Ok(lead) => lead,
             Err(error) => {
                 said(&error, "a tool's answer goes out without being looked at");
@@ -121,7 +131,7 @@ impl Work {
         }
         let notes = lead.notes.iter().map(|told| told.note).collect();
         let parcel = Parcel::new(person.bound.clone(), notes);
-        let reader = self.reader(&person, &call.tool);
+        let reader = self.reader(person, &call.tool);
         let annotated =
             std::str::from_utf8(&answer).ok().and_then(|text| annotate::annotate(text, &lead, &reader));
         match annotated {

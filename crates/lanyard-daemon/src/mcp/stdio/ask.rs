@@ -110,8 +110,8 @@ pub(super) async fn answered(
         let what = "nobody waits for this answer any more; make the call anew, without requestState";
         return Ok(rpc::json_response(Body::from(rpc::error_text(&work.id, rpc::INVALID_PARAMS, what))));
     };
-    let line = rpc::result_text(&asked.question, &again.result);
-    Ok(go_on(visit, server, link, asked, line.into(), work).await)
+    let answer = rpc::result_text(&asked.question, &again.result);
+    Ok(go_on(visit, server, link, asked, answer.into(), work).await)
 }
 
 async fn go_on(
@@ -119,12 +119,12 @@ async fn go_on(
     server: &Arc<Server>,
     link: &Arc<Link>,
     asked: Asked,
-    line: Bytes,
+    answer: Bytes,
     mut work: Work,
 ) -> Response {
     let Asked { process, mut waiting, .. } = asked;
     work.completes = true;
-    if let Err(trouble) = process.send(line).await {
+    if let Err(trouble) = process.send(answer).await {
         return failed(work, &server.failed(&trouble)).await;
     }
     let mut closing = visit.app.gateway.closing();

@@ -305,7 +305,7 @@ async fn read(stdout: ChildStdout, process: Arc<Process>) {
         }
         line.clear();
         if !message.is_empty() {
-            route::dispatch(&process, message);
+            route::dispatch(&process, &message);
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::mcp::{json, rpc};
 const NOBODY: i64 = -32000;
 
 /// Takes one message of the server. Never waits.
-pub(super) fn dispatch(process: &Arc<Process>, line: Bytes) {
-    let Some(said) = Said::read(&line) else {
+pub(super) fn dispatch(process: &Arc<Process>, line: &Bytes) {
+    let Some(said) = Said::read(line) else {
         tracing::debug!(bytes = line.len(), "an MCP server said something that is no message");
         return;
     };
@@ -25,22 +25,22 @@ pub(super) fn dispatch(process: &Arc<Process>, line: Bytes) {
             process.answered(&key, line.clone());
         }
         (None, None) => tracing::debug!("an MCP server said something that is no message"),
-        (Some(_), Some(id)) => question(process, id.get(), &line),
+        (Some(_), Some(id)) => question(process, id.get(), line),
         (Some(method), None) => {
             let params = said.params.map_or("{}", |params| params.get());
-            notice(process, method, params, &line);
+            notice(process, method, params, line);
         }
     }
 }
 
 /// The server asks: sampling, elicitation, roots.
 fn question(process: &Arc<Process>, id: &str, line: &Bytes) {
-    let Some(link) = at_work(process) else {
+    let Some(client) = at_work(process) else {
         let text = rpc::error_text(id, NOBODY, "no client is there to be asked");
         return process.try_send(text.into());
     };
-    process.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(id_key(id), Arc::downgrade(&link));
-    link.ask(process, id, line.clone());
+    process.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(id_key(id), Arc::downgrade(&client));
+    client.ask(process, id, line.clone());
 }
 
 fn notice(process: &Arc<Process>, method: &str, params: &str, line: &Bytes) {

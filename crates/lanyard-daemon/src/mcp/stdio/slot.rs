@@ -16,12 +16,12 @@ use crate::mcp::server::Trouble;
 use crate::mcp::translate;
 
 /// How long a server may take to greet.
-pub(super) const START_PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const START_PATIENCE: Duration = Duration::from_mins(1);
 /// How long to wait before a server that ended is started again; doubled each time.
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// A server that ran this long is not one that keeps ending.
-const CALM_AFTER: Duration = Duration::from_secs(60);
+const CALM_AFTER: Duration = Duration::from_mins(1);
 
 /// How a process is started.
 #[derive(Debug, Clone)]

@@ -122,21 +122,21 @@ async fn send(
 ) -> Result<InFlight, Trouble> {
     let dressed = link.dressed.read().ok().and_then(|dressed| dressed.clone());
     let token = envelope.meta().and_then(|meta| json::member(meta, "progressToken")).map(str::to_owned);
-    let mut line = one_line(body);
+    let mut message = one_line(body);
     if let Some(modern) = dressed.filter(|_| envelope.method() != "initialize") {
-        let text = std::str::from_utf8(&line).ok().and_then(|text| modern.dress(text));
-        line = text.map_or(line, Bytes::from);
+        let text = std::str::from_utf8(&message).ok().and_then(|text| modern.dress(text));
+        message = text.map_or(message, Bytes::from);
     }
     let whom = Arc::downgrade(link);
     let waiting = if process.is_shared || link.is_modern {
         let key = format!("\"lanyard-{}\"", process.number());
-        line = renamed(&line, &key, token.is_some())
+        message = renamed(&message, &key, token.is_some())
             .ok_or_else(|| Trouble::Nonsense("the request cannot be given an id".to_owned()))?;
         process.expect(key, Some(envelope.id().to_owned()), &whom, token)?
     } else {
         process.expect(id_key(envelope.id()), None, &whom, token)?
     };
-    process.send(line).await?;
+    process.send(message).await?;
     Ok(waiting)
 }
 
