@@ -10,6 +10,7 @@ mod bridge;
 mod calls;
 mod crash;
 mod faults;
+mod gateway;
 mod help;
 mod operate;
 mod own;
