@@ -204,11 +204,7 @@ async fn closed(closing: &mut watch::Receiver<bool>) {
 }
 
 fn entry(server: &Server) -> McpEntry {
-    let by_answers = match server.has_answered() {
-        None => McpState::NotStarted,
-        Some(true) => McpState::Up,
-        Some(false) => McpState::Down,
-    };
+    let by_answers = server.state();
     let (kind, share, state, processes, restarts) = match &server.upstream {
         Upstream::Http(_) => (McpKind::Http, true, by_answers, 0, 0),
         Upstream::Unusable(_) => (McpKind::Http, true, McpState::Down, 0, 0),
