@@ -52,7 +52,7 @@ pub(crate) const OWN: &str = "lanyard";
 pub(crate) const NOBODY: &str = "-";
 
 /// How often processes without work, and those of ended sessions, are looked for.
-const SWEEP_EVERY: Duration = Duration::from_secs(10);
+const SWEEP_EVERY: Duration = Duration::from_secs(2);
 /// Grace for processes an earlier daemon left behind.
 const LEFT_GRACE: Duration = Duration::from_secs(2);
 

@@ -138,6 +138,11 @@ impl Server {
                 eprintln!("I was told to die");
                 std::process::exit(3);
             }
+            "huge" => {
+                let piece = vec![b'x'; 1 << 20];
+                let mut out = std::io::stdout().lock();
+                while out.write_all(&piece).is_ok() {}
+            }
             "hang" => self.hanging += 1,
             "hanging" => text(id, &self.hanging.to_string()),
             "cancelled" => text(id, &json!(self.cancelled).to_string()),
