@@ -85,7 +85,7 @@ impl Wishes {
             }
             Effect::AnswerGate { gate } => Order::Answer { session, gate: *gate },
             Effect::Steer { note } => Order::Steer { note: *note },
-            Effect::EndRun => Order::End,
+            Effect::EndRun { answered } => Order::End { answered: *answered },
             Effect::Revive { ways } => Order::Revive { ways: ways.clone() },
             // The engine sees to that itself.
             Effect::TellParent => return true,

@@ -256,6 +256,12 @@ impl Addresses {
         Self { address, tokens, own: Arc::new(own.collect()) }
     }
 
+    /// By what an agent's own hooks and wrapped servers find back to its session.
+    pub(crate) fn environment(&self, session: SessionId) -> [(String, String); 2] {
+        let url = format!("http://{}", self.address);
+        [("LANYARD_URL".to_owned(), url), ("LANYARD_TOKEN".to_owned(), self.tokens.of_session(session))]
+    }
+
     /// What an agent is told of a session's servers: addresses of the gateway, and never the servers themselves.
     pub(crate) fn offered<'a>(
         &self,

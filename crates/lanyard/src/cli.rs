@@ -22,6 +22,7 @@ mod gates;
 mod guide;
 mod help;
 mod init;
+mod instructions;
 mod link;
 mod logs;
 mod ls;
@@ -151,6 +152,7 @@ enum Daemon {
     Doctor(doctor::Doctor),
     Agents(agents::Agents),
     Init(init::Init),
+    Instructions(instructions::Instructions),
     Token(token::Token),
 }
 
@@ -250,6 +252,7 @@ impl Daemon {
             Self::Doctor(doctor) => block_on(doctor.run(context)),
             Self::Agents(agents) => block_on(agents.run(context)),
             Self::Init(init) => init.run(context),
+            Self::Instructions(instructions) => instructions.run(context),
             Self::Token(token) => block_on(token.run(context)),
         }
     }

@@ -79,6 +79,7 @@ impl Visit {
             taste,
             modern,
             completes: false,
+            own: server == OWN,
         }
     }
 
@@ -291,7 +292,6 @@ async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Respo
         visit.introduce(&client, OWN);
     }
     let mut work = visit.work(envelope, OWN);
-    work.completes = work.modern;
     let mut body = body.clone();
     if work.aim == Aim::Call {
         let arguments =

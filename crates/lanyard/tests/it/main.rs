@@ -13,6 +13,7 @@ mod faults;
 mod gateway;
 mod help;
 mod operate;
+mod own;
 mod scenario;
 mod scripted;
 mod shim;
