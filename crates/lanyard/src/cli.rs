@@ -6,6 +6,7 @@ mod alias;
 mod answer;
 mod archive;
 mod ask;
+mod audit;
 mod cancel;
 mod checkpoint;
 mod checkpoints;
@@ -19,12 +20,15 @@ mod fail;
 mod follow;
 mod fork;
 mod gates;
+mod guidance;
 mod guide;
 mod help;
+mod hook;
 mod init;
 mod link;
 mod logs;
 mod ls;
+mod mcp;
 mod migrate;
 mod new;
 mod opencode_bridge;
@@ -45,6 +49,7 @@ mod stop;
 mod target;
 mod token;
 mod tree;
+mod unstop;
 mod up;
 mod watch;
 
@@ -98,6 +103,8 @@ enum Command {
     #[command(flatten)]
     Arrange(Arrange),
     #[command(flatten)]
+    Inside(Inside),
+    #[command(flatten)]
     Daemon(Daemon),
     #[command(flatten)]
     Advanced(Advanced),
@@ -111,6 +118,7 @@ enum Look {
     Show(show::Show),
     Tree(tree::Tree),
     Logs(logs::Logs),
+    Audit(audit::Audit),
 }
 
 #[derive(Debug, Subcommand)]
@@ -121,8 +129,10 @@ enum Steer {
     Gates(gates::Gates),
     Answer(answer::Answer),
     Guide(guide::Guide),
+    Guidance(guidance::Guidance),
     Cancel(cancel::Cancel),
     Stop(stop::Stop),
+    Unstop(unstop::Unstop),
     Compact(compact::Compact),
     Complete(complete::Complete),
     Fail(fail::Fail),
@@ -141,6 +151,12 @@ enum Arrange {
     Archive(archive::Archive),
     Reset(reset::Reset),
     Rm(rm::Rm),
+}
+
+#[derive(Debug, Subcommand)]
+enum Inside {
+    Mcp(mcp::Mcp),
+    Hook(hook::Hook),
 }
 
 #[derive(Debug, Subcommand)]
@@ -181,11 +197,25 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
     if let Command::Advanced(Advanced::ScriptedAgent(agent)) = command {
         return agent.run();
     }
-    let context = cli.global.context()?;
+    let context = cli.global.context();
+    // These stand in an agent's way: without a home they do what they can without a daemon.
+    let home = context.as_ref().ok().map(|context| context.home.clone());
+    let command = match command {
+        Command::Inside(Inside::Mcp(mcp::Mcp { verb: mcp::Verb::Wrap(wrap) })) => {
+            return block_on(wrap.run(home));
+        }
+        Command::Inside(Inside::Hook(hook)) => match hook.verb.harness() {
+            Some(harness) => return block_on(async { Ok(hook::answer(harness, home).await) }),
+            None => Command::Inside(Inside::Hook(hook)),
+        },
+        other => other,
+    };
+    let context = context?;
     match command {
         Command::Look(command) => block_on(command.run(&context)),
         Command::Steer(command) => block_on(command.run(&context)),
         Command::Arrange(command) => block_on(command.run(&context)),
+        Command::Inside(command) => block_on(command.run(&context)),
         Command::Daemon(command) => command.run(&context),
         Command::Advanced(command) => block_on(command.run(&context)),
     }
@@ -200,6 +230,7 @@ impl Look {
             Self::Show(show) => show.run(context).await,
             Self::Tree(tree) => tree.run(context).await,
             Self::Logs(logs) => logs.run(context).await,
+            Self::Audit(audit) => audit.run(context).await,
         }
     }
 }
@@ -213,8 +244,10 @@ impl Steer {
             Self::Gates(gates) => gates.run(context).await,
             Self::Answer(answer) => answer.run(context).await,
             Self::Guide(guide) => guide.run(context).await,
+            Self::Guidance(guidance) => guidance.run(context).await,
             Self::Cancel(cancel) => cancel.run(context).await,
             Self::Stop(stop) => stop.run(context).await,
+            Self::Unstop(unstop) => unstop.run(context).await,
             Self::Compact(compact) => compact.run(context).await,
             Self::Complete(complete) => complete.run(context).await,
             Self::Fail(fail) => fail.run(context).await,
@@ -236,6 +269,15 @@ impl Arrange {
             Self::Archive(archive) => archive.run(context).await,
             Self::Reset(reset) => reset.run(context).await,
             Self::Rm(rm) => rm.run(context).await,
+        }
+    }
+}
+
+impl Inside {
+    async fn run(self, context: &Context) -> Result<(), Failure> {
+        match self {
+            Self::Mcp(mcp) => mcp.run(context).await,
+            Self::Hook(hook) => hook.run(context).await,
         }
     }
 }
