@@ -46,6 +46,8 @@ pub struct Limits {
     pub overlong: Overlong,
     /// Pieces of guidance that may wait in one session.
     pub guidance_pending: usize,
+    /// How long guidance waits to be delivered, in milliseconds; 0 is without end.
+    pub guidance_expires_ms: u64,
     /// How often the same issue or error may be seen before the session counts as stalled (S1-36).
     pub stall_repeats: u32,
 }
@@ -57,8 +59,27 @@ impl Default for Limits {
             guidance_chars: 500,
             overlong: Overlong::default(),
             guidance_pending: 64,
+            guidance_expires_ms: 24 * HOUR_MS,
             stall_repeats: 3,
         }
+    }
+}
+
+/// How a stop rises while the agent does not comply (S0-B03).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StopRules {
+    /// Milliseconds at level 1 before it rises to 2.
+    pub graceful_ms: u64,
+    /// Milliseconds at level 2 before it rises to 3.
+    pub immediate_ms: u64,
+    /// Calls that are answered with the directive of a level before one more raises it.
+    pub calls: u32,
+}
+
+impl Default for StopRules {
+    fn default() -> Self {
+        Self { graceful_ms: 30_000, immediate_ms: 10_000, calls: 1 }
     }
 }
 
@@ -103,4 +124,5 @@ impl MemoryMode {
 pub struct Rules {
     pub staleness: Staleness,
     pub limits: Limits,
+    pub stop: StopRules,
 }

@@ -2,6 +2,7 @@
 //! becomes true, and what follows from that.
 
 mod apply;
+mod apply_control;
 mod apply_run;
 mod calls;
 mod command;
@@ -12,6 +13,7 @@ mod event;
 mod family;
 mod gate;
 mod guidance;
+mod intercept;
 mod observe;
 mod observe_run;
 mod record;
@@ -28,6 +30,10 @@ mod apply_tests;
 #[cfg(test)]
 mod decide_tests;
 #[cfg(test)]
+mod directive_tests;
+#[cfg(test)]
+mod ladder_tests;
+#[cfg(test)]
 mod properties_tests;
 #[cfg(test)]
 mod table_tests;
@@ -43,12 +49,13 @@ pub use event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Fork, Hands,
     Opening, PlanEntry, PlanStatus, Role, Settled, SnapshotReason, TranscriptEvent, TurnEvent, TurnOutcome,
 };
-pub use family::{Lineage, LinkEvents, NewSession, create, fork, link};
+pub use family::{Lineage, LinkEvents, NewSession, create, fork, inherited, link};
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
 pub use guidance::{Checked, Delivery, Note, NoteKind, NoteStatus, check};
+pub use intercept::{call_begins, call_ends, next_due};
 pub use observe::observe;
 pub use record::{
-    ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Policy, Session, StateChange, Usage,
+    ActiveTurn, Checkpoint, Compaction, EXTERNAL, Handoff, LastToolCall, Policy, Session, StateChange, Usage,
 };
 pub use refusal::Refusal;
 pub use run::{

@@ -79,11 +79,13 @@ impl Wishes {
         let order = match effect {
             Effect::RunTurn { turn } => Order::Turn { session, turn: *turn },
             Effect::CancelWork { turn, forced } => Order::Cancel { session, turn: *turn, forced: *forced },
-            Effect::StopWork { level, .. } => Order::Stop { session, level: *level },
+            Effect::StopWork { level, scope, .. } => Order::Stop { session, level: *level, scope: *scope },
             Effect::AnswerGate { gate } => Order::Answer { session, gate: *gate },
             Effect::Steer { note } => Order::Steer { note: *note },
             Effect::EndRun => Order::End,
             Effect::Revive { ways } => Order::Revive { ways: ways.clone() },
+            // The engine sees to that itself.
+            Effect::TellParent => return true,
         };
         self.sender.try_send(Wish { session, order }).is_ok()
     }

@@ -12,6 +12,7 @@ mod problem;
 mod routes;
 mod sessions;
 mod snapshots;
+mod stops;
 mod system;
 pub mod types;
 
@@ -48,7 +49,7 @@ pub struct App {
     pub interceptor: Interceptor,
     pub clock: Arc<Clock>,
     pub rules: Rules,
-    pub tokens: Tokens,
+    pub tokens: Arc<Tokens>,
     pub address: SocketAddr,
     pub data_dir: PathBuf,
     pub started_at: Timestamp,

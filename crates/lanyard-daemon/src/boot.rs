@@ -23,12 +23,15 @@ use crate::engine::{self, Ask, Engine, Parts, Request, Store};
 use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
+use crate::notice;
 use crate::runs::Runs;
 use crate::server::serve;
 use crate::timers::Timers;
 
 /// Longest path a Unix socket can have, with its final NUL.
 const SOCKET_PATH_MAX: usize = 107;
+/// Sessions of each end that are looked at after the start for an end nobody was told of.
+const NOTICES_PAGE: usize = 64;
 /// Sessions settled at a time after a crash.
 const SETTLE_PAGE: usize = 1_000;
 
@@ -104,7 +107,9 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let default = options.config.default_agent();
     let roster = Roster::new(settings, default, runs, clock.clone(), home.dir.join("checks"));
     settle(&engine, &store, &adopted).await?;
+    tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
 
+    let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
     let running = running(&home, address, &clock);
     let app = Arc::new(App {
         engine: engine.clone(),
@@ -113,10 +118,10 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         rollbacks: Mutex::default(),
         store: store.clone(),
         hub: hub.clone(),
-        interceptor: Interceptor::default(),
+        interceptor: Interceptor::new(engine.clone(), tokens.clone(), options.config.gateway.record),
         clock: clock.clone(),
         rules,
-        tokens: Tokens::new(&operator, &store.tokens()?),
+        tokens,
         address,
         data_dir: home.dir.clone(),
         started_at: running.started_at,
@@ -251,6 +256,40 @@ async fn settle(
         }
     }
     Ok(())
+}
+
+/// Deadlines that were running, and ends of children nobody was told of.
+async fn catch_up(engine: Engine, store: Arc<dyn Store>, clock: Arc<Clock>) {
+    let stopping = Filter { status: Some(Status::Stopping), ..Filter::default() };
+    for session in listed(&store, stopping, SETTLE_PAGE).await {
+        let signal = Signal::Due { now: clock.now() };
+        let cause = Some(Cause::Signal(signal.name().to_owned()));
+        let ask = Ask::Tell { session, signals: vec![signal] };
+        let request = Request { ask, actor: Actor::system("boot"), cause, keys: Vec::new() };
+        if let Err(error) = engine.ask(request).await {
+            tracing::warn!(%session, %error, "a stop that was under way could not be looked at");
+        }
+    }
+    // The newest that ended: a notice is lost only between two writes of a daemon that was killed.
+    for state in [StateName::Stopped, StateName::Completed, StateName::Failed] {
+        let ended = Filter { state: Some(state), ..Filter::default() };
+        for session in listed(&store, ended, NOTICES_PAGE).await {
+            notice::send(&engine, &store, &clock, session).await;
+        }
+    }
+}
+
+async fn listed(store: &Arc<dyn Store>, filter: Filter, limit: usize) -> Vec<SessionId> {
+    let store = store.clone();
+    let page = tokio::task::spawn_blocking(move || store.list(&filter, None, limit)).await;
+    match page {
+        Ok(Ok(page)) => page.rows.iter().map(|row| row.id).collect(),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "the journal could not be looked through after the start");
+            Vec::new()
+        }
+        Err(_) => Vec::new(),
+    }
 }
 
 async fn settle_one(engine: Engine, session: SessionId) {

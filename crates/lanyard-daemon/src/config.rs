@@ -5,10 +5,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use lanyard_core::Rules;
-use lanyard_core::policy::{Limits, Staleness};
+use lanyard_core::policy::{Limits, Staleness, StopRules};
 use serde::Deserialize;
 
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
+use crate::intercept::Record;
 
 /// The address the daemon listens on unless told otherwise: loopback only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7717";
@@ -25,6 +26,8 @@ pub struct Config {
     pub daemon: DaemonConfig,
     pub staleness: Staleness,
     pub limits: Limits,
+    pub stop: StopRules,
+    pub gateway: GatewayConfig,
     /// The agents Lanyard runs, by name.
     pub agents: BTreeMap<String, AgentSettings>,
     /// MCP servers offered to every agent, by name.
@@ -49,6 +52,14 @@ impl Default for DaemonConfig {
             default_agent: None,
         }
     }
+}
+
+/// How tool calls pass.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GatewayConfig {
+    /// When a call is in the log: soon after its answer went out, or before.
+    pub record: Record,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +111,7 @@ impl Config {
 
     #[must_use]
     pub fn rules(&self) -> Rules {
-        Rules { staleness: self.staleness, limits: self.limits }
+        Rules { staleness: self.staleness, limits: self.limits, stop: self.stop }
     }
 }
 
@@ -116,6 +127,7 @@ mod tests {
             .fold(String::new(), |text, line| text + line + "\n");
         let config: Config = toml::from_str(&text).unwrap();
         assert_eq!(config.rules(), Rules::default());
+        assert_eq!(config.gateway.record, Record::default());
         assert_eq!(config.daemon.listen, DEFAULT_LISTEN.parse().unwrap());
         assert_eq!(config.daemon.keep_outcomes_ms, DaemonConfig::default().keep_outcomes_ms);
         assert_eq!(config.default_agent(), Config::default().default_agent());

@@ -4,6 +4,7 @@
 //! The engine's thread is the journal's one writer: what piled up during one commit is the next commit's batch.
 
 mod ask;
+mod calls;
 mod commit;
 mod draft;
 mod residents;
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lanyard_core::session::{Command, NewSession, Refusal, Signal};
+use lanyard_core::session::{Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal};
 use lanyard_core::{Actor, Cause, Outcome, Rules, SessionId};
 use lanyard_store::{Damage, Directory, Families, Journal, KeyHash, Tokens, Upkeep};
 use tokio::sync::{mpsc, oneshot};
@@ -21,6 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::agents::Wishes;
 use crate::clock::Clock;
 use crate::hub::Hub;
+use crate::intercept::Flags;
 
 pub(crate) use worker::error_chain;
 
@@ -39,6 +41,8 @@ impl<T: Journal + Directory + Families + Upkeep + Tokens> Store for T {}
 pub struct Engine {
     inbox: mpsc::Sender<Input>,
     pub stats: Arc<Stats>,
+    /// Which sessions' tool calls have to ask before they go.
+    pub flags: Flags,
 }
 
 /// What the engine counts, for `status`.
@@ -88,6 +92,17 @@ pub enum Ask {
         session: SessionId,
         signals: Vec<Signal>,
     },
+    /// A tool call comes by; [`Reply::passage`] is whether it is carried out.
+    CallBegins {
+        session: SessionId,
+        call: Box<Call>,
+    },
+    /// Its answer is about to go out; [`Reply::lead`] is what goes with it.
+    CallEnds {
+        session: SessionId,
+        call: Box<Call>,
+        returned: Returned,
+    },
     /// Nothing may have happened for a while: look, and answer in `seq` after how many milliseconds to look again.
     Nudge {
         session: SessionId,
@@ -115,6 +130,16 @@ pub struct Reply {
     pub outcome: Outcome,
     /// The key had been used before; this is what it was answered then.
     pub repeated: bool,
+    /// Whether a tool call is carried out.
+    pub passage: Option<Passage>,
+    /// What goes in front of its answer.
+    pub lead: Lead,
+}
+
+impl From<Outcome> for Reply {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, repeated: false, passage: None, lead: Lead::default() }
+    }
 }
 
 /// Why a request has no outcome.
@@ -186,7 +211,7 @@ impl std::fmt::Debug for Parts {
 /// Starts the engine's thread. It ends after `Engine::stop`, and with it the last write to the journal.
 pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<()>)> {
     let (inbox, outlet) = mpsc::channel(INBOX_MAX);
-    let engine = Engine { inbox, stats: Arc::default() };
+    let engine = Engine { inbox, stats: Arc::default(), flags: Flags::default() };
     let worker = worker::Worker::new(parts, engine.clone());
     let thread =
         std::thread::Builder::new().name("lanyard-engine".to_owned()).spawn(move || worker.run(outlet))?;
@@ -203,6 +228,16 @@ impl Engine {
             .map_err(|_| AskError::Closing)?;
         place.send(Input::Ask(Box::new(Work { request, answer: Some(answer) })));
         answered.await.map_err(|_| AskError::Closing)?
+    }
+
+    /// Asks and does not wait for the answer, only for a place in the inbox: nothing is dropped, a flood is slowed.
+    pub async fn ask_later(&self, request: Request) -> Result<(), AskError> {
+        let place = tokio::time::timeout(INBOX_WAIT, self.inbox.reserve())
+            .await
+            .map_err(|_| AskError::Overloaded)?
+            .map_err(|_| AskError::Closing)?;
+        place.send(Input::Ask(Box::new(Work { request, answer: None })));
+        Ok(())
     }
 
     /// Says that time has passed. Lost when the engine is busy, which is as good: it then looks by itself.

@@ -7,10 +7,26 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use lanyard_core::session::{Call, Lead, Passage, Returned};
-use lanyard_core::{NoteId, SessionId};
+use lanyard_core::session::{Call, Lead, Passage, Returned, Signal};
+use lanyard_core::{Actor, ActorKind, Cause, NoteId, SessionId};
+use serde::Deserialize;
 
-use crate::engine::AskError;
+use crate::auth::Tokens;
+use crate::engine::{Ask, AskError, Engine, Request};
+
+/// Flags that are kept although nobody holds them; beyond that they are made anew when a call comes.
+const FLAGS_MAX: usize = 65_536;
+
+/// When a call is in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    /// Soon after its answer went out; nobody waits for the disk.
+    #[default]
+    After,
+    /// Before its answer goes out.
+    Before,
+}
 
 /// Which sessions have something pending. Written by the engine after each commit, read by every call.
 #[derive(Debug, Clone, Default)]
@@ -23,21 +39,40 @@ impl Flags {
             return flag.clone();
         }
         let mut flags = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if flags.len() >= FLAGS_MAX {
+            flags.retain(|_, flag| Arc::strong_count(flag) > 1);
+        }
         flags.entry(session).or_insert_with(|| Arc::new(AtomicBool::new(true))).clone()
+    }
+
+    /// Says whether calls of the session have to ask. Sessions whose calls never came by have no flag and need none.
+    pub(crate) fn set(&self, session: SessionId, up: bool) {
+        if let Some(flag) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&session) {
+            flag.store(up, Ordering::Release);
+        }
     }
 }
 
 /// Makes the places where calls pass.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Interceptor {
-    flags: Flags,
+    engine: Engine,
+    tokens: Arc<Tokens>,
+    record: Record,
 }
 
 impl Interceptor {
+    #[must_use]
+    pub fn new(engine: Engine, tokens: Arc<Tokens>, record: Record) -> Self {
+        Self { engine, tokens, record }
+    }
+
     /// The place where the calls of one session pass. Cheap; keep it where many calls come by.
     #[must_use]
     pub fn of(&self, session: SessionId) -> Bound {
-        Bound { session, flag: self.flags.of(session), nonce: String::new().into() }
+        let flag = self.engine.flags.of(session);
+        let nonce = self.tokens.nonce(session).into();
+        Bound { session, flag, nonce, engine: self.engine.clone(), record: self.record }
     }
 }
 
@@ -47,6 +82,8 @@ pub struct Bound {
     session: SessionId,
     flag: Arc<AtomicBool>,
     nonce: Arc<str>,
+    engine: Engine,
+    record: Record,
 }
 
 impl Bound {
@@ -63,16 +100,42 @@ impl Bound {
 
     /// Before the call is carried out. A session that is not there any more is an error of its own
     /// ([`AskError::Unknown`], [`AskError::Deleted`]).
-    pub async fn begins(&self, _call: &Call) -> Result<Passage, AskError> {
-        let _ = self.flag.load(Ordering::Acquire);
-        Ok(Passage::Go)
+    pub async fn begins(&self, call: &Call) -> Result<Passage, AskError> {
+        if !self.flag.load(Ordering::Acquire) {
+            return Ok(Passage::Go);
+        }
+        let ask = Ask::CallBegins { session: self.session, call: Box::new(call.clone()) };
+        let reply = self.engine.ask(self.request(ask, call)).await?;
+        Ok(reply.passage.unwrap_or(Passage::Go))
     }
 
     /// Before its answer goes out.
-    pub async fn ends(&self, _call: &Call, _returned: Returned) -> Result<Lead, AskError> {
-        Ok(Lead::default())
+    pub async fn ends(&self, call: &Call, returned: Returned) -> Result<Lead, AskError> {
+        let ask = Ask::CallEnds { session: self.session, call: Box::new(call.clone()), returned };
+        let request = self.request(ask, call);
+        if self.record == Record::After && !self.flag.load(Ordering::Acquire) {
+            self.engine.ask_later(request).await?;
+            return Ok(Lead::default());
+        }
+        Ok(self.engine.ask(request).await?.lead)
     }
 
     /// The answer that carried these did not get out: they go again, marked as a repeat.
-    pub async fn unsent(&self, _notes: &[NoteId]) {}
+    pub async fn unsent(&self, notes: &[NoteId]) {
+        if notes.is_empty() {
+            return;
+        }
+        let signal = Signal::AnswerLost { notes: notes.to_vec() };
+        let cause = Some(Cause::Signal(signal.name().to_owned()));
+        let ask = Ask::Tell { session: self.session, signals: vec![signal] };
+        let request = Request { ask, actor: Actor::system("gateway"), cause, keys: Vec::new() };
+        if let Err(error) = self.engine.ask(request).await {
+            tracing::warn!(session = %self.session, %error, "an answer that did not get out could not be recorded");
+        }
+    }
+
+    fn request(&self, ask: Ask, call: &Call) -> Request {
+        let actor = Actor { kind: ActorKind::Agent, name: self.session.to_string() };
+        Request { ask, actor, cause: Some(Cause::Signal(call.channel.as_str().to_owned())), keys: Vec::new() }
+    }
 }

@@ -11,6 +11,7 @@ pub mod failpoint;
 pub mod home;
 pub mod hub;
 pub mod intercept;
+mod notice;
 pub mod runs;
 mod server;
 pub mod snapshot;

@@ -41,6 +41,7 @@ mod rollback;
 mod run;
 mod schema;
 mod scripted_agent;
+mod scripted_mcp;
 mod send;
 mod show;
 mod signal;
@@ -177,6 +178,8 @@ enum Advanced {
     ScriptedAgent(scripted_agent::ScriptedAgent),
     Completions(completions::Completions),
     #[command(hide = true)]
+    ScriptedMcp(scripted_mcp::ScriptedMcp),
+    #[command(hide = true)]
     Schema(schema::Schema),
     #[command(hide = true)]
     OpencodeBridge(opencode_bridge::OpencodeBridge),
@@ -196,6 +199,9 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
     // Works wherever it is started: without a home, a data folder or a daemon.
     if let Command::Advanced(Advanced::ScriptedAgent(agent)) = command {
         return agent.run();
+    }
+    if let Command::Advanced(Advanced::ScriptedMcp(server)) = command {
+        return server.run();
     }
     let context = cli.global.context();
     // These stand in an agent's way: without a home they do what they can without a daemon.
@@ -304,6 +310,7 @@ impl Advanced {
             Self::Signal(signal) => signal.run(context).await,
             Self::ScriptedAgent(agent) => agent.run(),
             Self::Completions(completions) => completions.run(context),
+            Self::ScriptedMcp(server) => server.run(),
             Self::Schema(schema) => schema.run(context),
             Self::OpencodeBridge(bridge) => bridge.run().await,
         }

@@ -5,13 +5,13 @@ use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event,
     TranscriptEvent, TurnEvent,
 };
-use crate::session::guidance::{Note, NoteKind, NoteStatus};
 use crate::session::record::{
-    ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage, remember,
+    ActiveTurn, Checkpoint, Compaction, EXTERNAL, Handoff, LastToolCall, Session, StateChange, Usage,
+    remember,
 };
+use crate::session::run::Run;
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName};
-use crate::session::stop::{Stop, StopLevel, StopScope};
 use crate::time::Timestamp;
 
 /// An event that does not follow from the log before it.
@@ -95,8 +95,8 @@ impl Session {
         if is_activity(&envelope.event) {
             self.last_activity_at = self.last_activity_at.max(envelope.at);
         }
-        self.refused_in_row =
-            if is_noise(&envelope.event) { self.refused_in_row.saturating_add(1) } else { 0 };
+        let noise = is_noise(&envelope.event) || is_repeat(&envelope.event, before.is_ended());
+        self.refused_in_row = if noise { self.refused_in_row.saturating_add(1) } else { 0 };
         Ok(())
     }
 
@@ -156,7 +156,9 @@ impl Session {
             }
             ChangeEvent::Ended { how, reason } => {
                 self.end_reason.clone_from(reason);
-                self.stop = self.stop.take().filter(|_| *how == Ending::Stopped);
+                // A stop stays with the session it ended, whether it was obeyed or enforced: calls that come after
+                // are answered with it (S0-B06), and the parent is told.
+                self.notice_due = self.stop.is_some() && self.parent.is_some();
                 let state = match how {
                     Ending::Completed => State::Completed,
                     Ending::Failed => State::Failed,
@@ -277,66 +279,20 @@ impl Session {
         alive
     }
 
-    fn control(&mut self, event: &ControlEvent, envelope: &Envelope) -> bool {
-        let alive = !self.state.is_ended();
-        match event {
-            ControlEvent::StopRequested { level, reason } => {
-                let first = self.stop.is_none();
-                self.stop = Some(Stop {
-                    level: *level,
-                    scope: StopScope::default(),
-                    requested_at: envelope.at,
-                    level_at: envelope.at,
-                    by: envelope.actor.clone(),
-                    reason: reason.clone(),
-                    told: 0,
-                    complying: None,
-                });
-                alive && first
-            }
-            ControlEvent::StopRaised { from, to, .. } => match &mut self.stop {
-                Some(stop) if stop.level == *from && to > from => {
-                    stop.level = *to;
-                    alive
-                }
-                Some(_) | None => false,
-            },
-            ControlEvent::StopWithdrawn { .. } => {
-                alive && self.stop.take().is_some_and(|stop| stop.level < StopLevel::Terminated)
-            }
-            ControlEvent::GuidanceQueued { note, text, .. } => {
-                self.guidance.push(Note {
-                    id: *note,
-                    text: text.clone(),
-                    queued_at: envelope.at,
-                    by: envelope.actor.clone(),
-                    kind: NoteKind::default(),
-                    status: NoteStatus::Pending,
-                    delivery: None,
-                    again: false,
-                });
-                alive
-            }
-            ControlEvent::GuidanceDelivered { notes, .. } => {
-                for note in self.guidance.iter_mut().filter(|note| notes.contains(&note.id)) {
-                    note.status = NoteStatus::Delivered;
-                }
-                true
-            }
-            ControlEvent::GuidanceSettled { notes, .. } => {
-                self.guidance.retain(|note| !notes.contains(&note.id));
-                true
-            }
-            ControlEvent::CommandRefused { .. } | ControlEvent::SignalUnexpected { .. } => true,
-        }
-    }
-
     fn transcript(&mut self, event: &TranscriptEvent, at: Timestamp) -> bool {
         match event {
             TranscriptEvent::Message { .. }
             | TranscriptEvent::Thought { .. }
             | TranscriptEvent::Planned { .. }
             | TranscriptEvent::FileChanged { .. } => {}
+            TranscriptEvent::ToolRelayed { tool, .. } => {
+                self.hears = true;
+                // An agent that Lanyard runs tells of the call itself.
+                if !self.run.as_ref().is_some_and(Run::is_live) {
+                    let count = self.last_tool_call.as_ref().map_or(0, |call| call.count) + 1;
+                    self.last_tool_call = Some(LastToolCall { tool: tool.clone(), at, count });
+                }
+            }
             TranscriptEvent::ToolReturned { call, .. } => self.open_calls.retain(|open| open != call),
             TranscriptEvent::ToolCalled { call, tool, .. } => {
                 if self.turn.is_some() {
@@ -387,6 +343,10 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         turns: 0,
         stop: None,
         guidance: Vec::new(),
+        guidance_settled: [].into(),
+        // Nobody else would tell of a session that was made outside; its calls are all there is of it.
+        hears: created.source == EXTERNAL,
+        notice_due: false,
         run: None,
         native: None,
         gates: Vec::new(),
@@ -419,4 +379,9 @@ fn is_noise(event: &Event) -> bool {
         event,
         Event::Control(ControlEvent::CommandRefused { .. } | ControlEvent::SignalUnexpected { .. })
     )
+}
+
+/// A call of a session that has ended is answered again and again; the log need not tell of each.
+fn is_repeat(event: &Event, ended: bool) -> bool {
+    ended && matches!(event, Event::Control(ControlEvent::StopApplied { .. }))
 }

@@ -11,6 +11,8 @@ impl Session {
         let alive = !self.state.is_ended();
         match event {
             RunEvent::Started { run, number, mirrored, .. } => {
+                // Whether this one's calls come by is yet to be seen.
+                self.hears = false;
                 let before = self.run.as_ref();
                 let follows = before.is_none_or(|before| !before.is_live());
                 let counts = *number == before.map_or(0, |before| before.number) + 1;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes snapshots with them")]
 
+use crate::session::{Channel, Compliance, NoteKind, StopScope};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -190,7 +191,7 @@ mod illegal_events {
 
     #[test]
     fn a_stop_that_does_not_follow_from_the_one_before() {
-        let raised = |from, to| ControlEvent::StopRaised { from, to, reason: None };
+        let raised = |from, to| ControlEvent::StopRaised { from, to, scope: None, reason: None };
         fits_not(&given([]), raised(StopLevel::Graceful, StopLevel::Immediate));
         let stopping = given([stop_at(StopLevel::Immediate)]);
         fits_not(&stopping, stop_at(StopLevel::Graceful));
@@ -769,10 +770,12 @@ mod the_view {
               "stop": {
                 "level": 1,
                 "requested_at": "2026-11-15T08:00:09.000Z",
+                "level_at": "2026-11-15T08:00:09.000Z",
                 "by": {
                   "kind": "operator",
                   "name": "ann"
-                }
+                },
+                "told": 0
               },
               "guidance": [
                 {
@@ -965,11 +968,18 @@ mod the_wire {
             {"type":"usage.reported","data":{"input_tokens":1,"output_tokens":2,"context_tokens":3}}
             {"type":"plan.updated","data":{"entries":[{"text":"find the fault","status":"completed"},{"text":"mend it","status":"in_progress"},{"text":"run the tests","status":"pending"}]}}
             {"type":"file.changed","data":{"path":"src/lib.rs","added":3,"removed":1}}
-            {"type":"stop.requested","data":{"level":1,"reason":"r"}}
-            {"type":"stop.raised","data":{"from":1,"to":2,"reason":"r"}}
+            {"type":"tool.relayed","data":{"call":"7","server":"ev","tool":"echo","channel":"hook","is_error":false,"took_ms":12,"bytes":340}}
+            {"type":"stop.requested","data":{"level":1,"scope":"subtree","reason":"r","inherited":"sess#2"}}
+            {"type":"stop.raised","data":{"from":1,"to":2,"scope":"subtree","reason":"r"}}
+            {"type":"stop.applied","data":{"level":2,"channel":"mcp","call":"7","tool":"echo","refused":true}}
+            {"type":"stop.complied","data":{"how":"hand_off"}}
+            {"type":"stop.settled","data":{}}
+            {"type":"guidance.returned","data":{"notes":["note#1"]}}
+            {"type":"notice.sent","data":{"to":"sess#2","note":"note#1"}}
+            {"type":"agent.introduced","data":{"agent":"executor","extension_session_id":"s-1"}}
             {"type":"stop.withdrawn","data":{"reason":"r"}}
-            {"type":"guidance.queued","data":{"note":"note#1","text":"left","warnings":["cut"]}}
-            {"type":"guidance.delivered","data":{"notes":["note#1"],"channel":"mcp"}}
+            {"type":"guidance.queued","data":{"note":"note#1","kind":"notice","text":"left","warnings":["cut"],"about":"sess#2"}}
+            {"type":"guidance.delivered","data":{"notes":["note#1"],"channel":"mcp","call":"7","by":"9f","preview":"left"}}
             {"type":"guidance.settled","data":{"notes":["note#1"],"how":"acknowledged"}}
             {"type":"command.refused","data":{"command":"stop","code":"c","state":"idle"}}
             {"type":"signal.unexpected","data":{"signal":"said","state":"idle"}}
@@ -1093,8 +1103,10 @@ mod the_wire {
     fn transcript_events_are_not_structural() {
         let loose: Vec<String> =
             samples().iter().filter(|event| !event.is_structural()).map(type_of).collect();
-        expect!["message thought tool.called tool.returned usage.reported plan.updated file.changed"]
-            .assert_eq(&loose.join(" "));
+        expect![
+            "message thought tool.called tool.returned usage.reported plan.updated file.changed tool.relayed"
+        ]
+        .assert_eq(&loose.join(" "));
     }
 
     /// Strange text travels unharmed.
@@ -1270,8 +1282,9 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 48;
+const EVENTS: usize = 55;
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
     match event {
         Event::Change(event) => match event {
@@ -1314,6 +1327,12 @@ fn number(event: &Event) -> usize {
             ControlEvent::GuidanceSettled { .. } => 28,
             ControlEvent::CommandRefused { .. } => 29,
             ControlEvent::SignalUnexpected { .. } => 30,
+            ControlEvent::StopApplied { .. } => 48,
+            ControlEvent::StopComplied { .. } => 49,
+            ControlEvent::StopSettled {} => 50,
+            ControlEvent::GuidanceReturned { .. } => 51,
+            ControlEvent::NoticeSent { .. } => 52,
+            ControlEvent::Introduced { .. } => 53,
         },
         Event::Transcript(event) => match event {
             TranscriptEvent::Message { .. } => 31,
@@ -1323,6 +1342,7 @@ fn number(event: &Event) -> usize {
             TranscriptEvent::UsageReported { .. } => 35,
             TranscriptEvent::Planned { .. } => 38,
             TranscriptEvent::FileChanged { .. } => 39,
+            TranscriptEvent::ToolRelayed { .. } => 54,
         },
         Event::Run(event) => match event {
             RunEvent::Started { .. } => 40,
@@ -1423,18 +1443,62 @@ fn work_samples() -> Vec<Event> {
         }
         .into(),
         TranscriptEvent::FileChanged { path: "src/lib.rs".into(), added: Some(3), removed: Some(1) }.into(),
+        TranscriptEvent::ToolRelayed {
+            call: "7".into(),
+            server: Some("ev".into()),
+            tool: "echo".into(),
+            channel: Channel::Hook,
+            is_error: false,
+            took_ms: 12,
+            bytes: 340,
+        }
+        .into(),
     ]
 }
 
 fn control_samples() -> Vec<Event> {
     let (from, to) = (StopLevel::Graceful, StopLevel::Immediate);
     vec![
-        ControlEvent::StopRequested { level: StopLevel::Graceful, reason: Some("r".into()) }.into(),
-        ControlEvent::StopRaised { from, to, reason: Some("r".into()) }.into(),
-        ControlEvent::StopWithdrawn { reason: Some("r".into()) }.into(),
-        ControlEvent::GuidanceQueued { note: note_id(1), text: "left".into(), warnings: vec!["cut".into()] }
+        ControlEvent::StopRequested {
+            level: StopLevel::Graceful,
+            scope: StopScope::Subtree,
+            reason: Some("r".into()),
+            inherited: Some(session_id(2)),
+        }
+        .into(),
+        ControlEvent::StopRaised { from, to, scope: Some(StopScope::Subtree), reason: Some("r".into()) }
             .into(),
-        ControlEvent::GuidanceDelivered { notes: vec![note_id(1)], channel: "mcp".into() }.into(),
+        ControlEvent::StopApplied {
+            level: StopLevel::Immediate,
+            channel: Channel::Mcp,
+            call: "7".into(),
+            tool: "echo".into(),
+            refused: true,
+        }
+        .into(),
+        ControlEvent::StopComplied { how: Compliance::HandOff }.into(),
+        ControlEvent::StopSettled {}.into(),
+        ControlEvent::GuidanceReturned { notes: vec![note_id(1)] }.into(),
+        ControlEvent::NoticeSent { to: Some(session_id(2)), note: Some(note_id(1)) }.into(),
+        ControlEvent::Introduced { agent: "executor".into(), extension_session_id: Some("s-1".into()) }
+            .into(),
+        ControlEvent::StopWithdrawn { reason: Some("r".into()) }.into(),
+        ControlEvent::GuidanceQueued {
+            note: note_id(1),
+            kind: NoteKind::Notice,
+            text: "left".into(),
+            warnings: vec!["cut".into()],
+            about: Some(session_id(2)),
+        }
+        .into(),
+        ControlEvent::GuidanceDelivered {
+            notes: vec![note_id(1)],
+            channel: "mcp".into(),
+            call: Some("7".into()),
+            by: Some("9f".into()),
+            preview: Some("left".into()),
+        }
+        .into(),
         ControlEvent::GuidanceSettled { notes: vec![note_id(1)], how: Settled::Acknowledged }.into(),
         ControlEvent::CommandRefused { command: "stop".into(), code: "c".into(), state: StateName::Idle }
             .into(),

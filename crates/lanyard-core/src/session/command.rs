@@ -1,7 +1,8 @@
 //! What may be asked of a session. A command can be refused; ids it needs were minted before it got here.
 
-use crate::id::{GateId, NoteId, TurnId, WorkerId};
+use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};
 use crate::session::run::ResumeWay;
+use crate::session::stop::StopScope;
 
 /// A wish of somebody outside. Creating, linking and forking concern two sessions and live in `family`.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,12 +24,21 @@ pub enum Command {
     /// Asks for a stop, or raises the one that is pending (S0-B17).
     Stop {
         reason: Option<String>,
+        scope: StopScope,
+        /// Begin at level 2.
+        now: bool,
     },
     WithdrawStop {
         reason: Option<String>,
     },
     Guide {
         note: NoteId,
+        text: String,
+    },
+    /// Lanyard tells of a child that was stopped, and what it left (S0-49).
+    Notify {
+        note: NoteId,
+        about: SessionId,
         text: String,
     },
     WithdrawGuidance {
@@ -80,6 +90,7 @@ impl Command {
             Self::Stop { .. } => "stop",
             Self::WithdrawStop { .. } => "withdraw_stop",
             Self::Guide { .. } => "guide",
+            Self::Notify { .. } => "notify",
             Self::WithdrawGuidance { .. } => "withdraw_guidance",
             Self::AnswerGate { .. } => "answer_gate",
             Self::Resume { .. } => "resume",

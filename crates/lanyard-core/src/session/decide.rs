@@ -1,6 +1,6 @@
 //! Commands become events, or are refused. Pure: the same session, command and rules always give the same answer.
 
-use crate::id::{GateId, NoteId, TurnId, WorkerId};
+use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};
 use crate::policy::{Limits, Rules};
 use crate::session::command::Command;
 use crate::session::event::{
@@ -8,12 +8,12 @@ use crate::session::event::{
     TurnEvent, TurnOutcome,
 };
 use crate::session::gate::{GateEvent, GateStatus};
-use crate::session::guidance::{self, NoteStatus};
+use crate::session::guidance::{self, NoteKind, NoteStatus};
 use crate::session::record::{ActiveTurn, Session};
 use crate::session::refusal::Refusal;
 use crate::session::run::{ResumeWay, RunEvent};
 use crate::session::state::State;
-use crate::session::stop::StopLevel;
+use crate::session::stop::{StopLevel, StopScope};
 use crate::text::{BODY_BYTES_MAX, NAME_CHARS_MAX, content_hash, cut};
 use crate::time::Timestamp;
 
@@ -37,9 +37,10 @@ pub fn decide(
         Command::CancelTurn { reason } => cancel_turn(session, reason.as_deref()),
         Command::Complete { reason } => end(session, Ending::Completed, reason.as_deref()),
         Command::Fail { reason } => end(session, Ending::Failed, reason.as_deref()),
-        Command::Stop { reason } => stop(session, reason.as_deref()),
+        Command::Stop { reason, scope, now } => stop(session, reason.as_deref(), *scope, *now),
         Command::WithdrawStop { reason } => withdraw_stop(session, reason.as_deref()),
         Command::Guide { note, text } => guide(session, *note, text, &rules.limits),
+        Command::Notify { note, about, text } => notify(session, *note, *about, text),
         Command::WithdrawGuidance { note } => withdraw_guidance(session, *note),
         Command::AnswerGate { gate, option, message } => answer(session, *gate, option, message.as_deref()),
         Command::Resume { ways } => resume(session, ways),
@@ -136,15 +137,24 @@ fn end(session: &Session, how: Ending, reason: Option<&str>) -> Result<Vec<Event
     Ok(events)
 }
 
-fn stop(session: &Session, reason: Option<&str>) -> Result<Vec<Event>, Refusal> {
+/// The first press asks, each further one raises; it may reach further than the one before, never less far.
+fn stop(session: &Session, reason: Option<&str>, scope: StopScope, now: bool) -> Result<Vec<Event>, Refusal> {
     alive(session)?;
     optional_name("reason", reason)?;
+    if scope == StopScope::Turn && session.turn.is_none() {
+        return Err(Refusal::NoTurn);
+    }
     let reason = reason.map(str::to_owned);
     Ok(match &session.stop {
-        None => vec![ControlEvent::StopRequested { level: StopLevel::Graceful, reason }.into()],
+        None => {
+            let level = if now { StopLevel::Immediate } else { StopLevel::Graceful };
+            vec![ControlEvent::StopRequested { level, scope, reason, inherited: None }.into()]
+        }
         Some(stop) if stop.level == StopLevel::Terminated => Vec::new(),
         Some(stop) => {
-            vec![ControlEvent::StopRaised { from: stop.level, to: stop.level.raised(), reason }.into()]
+            let (from, to) = (stop.level, stop.level.raised());
+            let scope = Some(scope).filter(|scope| *scope > stop.scope);
+            vec![ControlEvent::StopRaised { from, to, scope, reason }.into()]
         }
     })
 }
@@ -166,7 +176,18 @@ fn guide(session: &Session, note: NoteId, text: &str, limits: &Limits) -> Result
         return Err(Refusal::GuidanceFull { max: limits.guidance_pending });
     }
     let (text, warnings) = guidance::admit(text, limits)?;
-    Ok(vec![ControlEvent::GuidanceQueued { note, text, warnings }.into()])
+    let kind = NoteKind::Guidance;
+    Ok(vec![ControlEvent::GuidanceQueued { note, kind, text, warnings, about: None }.into()])
+}
+
+/// Lanyard's own words have their bounds where they are made, and find a place beside people's.
+fn notify(session: &Session, note: NoteId, about: SessionId, text: &str) -> Result<Vec<Event>, Refusal> {
+    alive(session)?;
+    body("text", text)?;
+    let (kind, text) = (NoteKind::Notice, text.to_owned());
+    Ok(vec![
+        ControlEvent::GuidanceQueued { note, kind, text, warnings: Vec::new(), about: Some(about) }.into(),
+    ])
 }
 
 fn withdraw_guidance(session: &Session, note: NoteId) -> Result<Vec<Event>, Refusal> {

@@ -27,6 +27,7 @@ use crate::session::{
 use crate::text::{BODY_BYTES_MAX, NAME_CHARS_MAX, content_hash};
 
 mod aliases;
+mod calls;
 mod checkpoints;
 mod compaction;
 mod creation;

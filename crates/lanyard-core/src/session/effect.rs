@@ -4,9 +4,10 @@
 use crate::id::{GateId, NoteId, TurnId};
 use crate::session::event::{ChangeEvent, ControlEvent, Envelope, Event, TurnEvent};
 use crate::session::gate::GateEvent;
+use crate::session::guidance::NoteKind;
 use crate::session::record::Session;
 use crate::session::run::{ResumeWay, RunEvent};
-use crate::session::stop::StopLevel;
+use crate::session::stop::{StopLevel, StopScope};
 
 /// Something the daemon has to do. Its result comes back as a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +17,9 @@ pub enum Effect {
     /// End the turn's work; `forced` when it was asked before.
     CancelWork { turn: TurnId, forced: bool },
     /// End all work of the session. `executing` says whether a turn was running when it was ordered.
-    StopWork { level: StopLevel, executing: bool },
+    StopWork { level: StopLevel, scope: StopScope, executing: bool },
+    /// Tell the parent that this session ended under a stop, and what it left.
+    TellParent,
     /// Give the agent the answer it waits for.
     AnswerGate { gate: GateId },
     /// Words wait that a running agent may be able to take.
@@ -27,9 +30,15 @@ pub enum Effect {
     Revive { ways: Vec<ResumeWay> },
 }
 
-/// The effect of an event on the session it has just been applied to.
+/// What follows from an event for the session it has just been applied to.
 #[must_use]
-pub fn react(session: &Session, envelope: &Envelope) -> Option<Effect> {
+pub fn react(session: &Session, envelope: &Envelope) -> Vec<Effect> {
+    let ended = matches!(&envelope.event, Event::Change(ChangeEvent::Ended { .. }));
+    let notice = (ended && session.notice_due).then_some(Effect::TellParent);
+    first(session, envelope).into_iter().chain(notice).collect()
+}
+
+fn first(session: &Session, envelope: &Envelope) -> Option<Effect> {
     let executing = session.turn.is_some();
     match &envelope.event {
         Event::Turn(TurnEvent::Started { turn, .. }) => Some(Effect::RunTurn { turn: *turn }),
@@ -37,13 +46,15 @@ pub fn react(session: &Session, envelope: &Envelope) -> Option<Effect> {
             Some(Effect::CancelWork { turn: *turn, forced: *forced })
         }
         Event::Turn(TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. }) => None,
-        Event::Control(ControlEvent::StopRequested { level, .. }) => {
-            Some(Effect::StopWork { level: *level, executing })
+        Event::Control(ControlEvent::StopRequested { level, scope, .. }) => {
+            Some(Effect::StopWork { level: *level, scope: *scope, executing })
         }
         Event::Control(ControlEvent::StopRaised { to, .. }) => {
-            Some(Effect::StopWork { level: *to, executing })
+            let scope = session.stop.as_ref().map_or(StopScope::default(), |stop| stop.scope);
+            Some(Effect::StopWork { level: *to, scope, executing })
         }
-        Event::Control(ControlEvent::GuidanceQueued { note, .. }) if executing => {
+        // A notice has a form of its own, for an answer or a prompt.
+        Event::Control(ControlEvent::GuidanceQueued { note, kind: NoteKind::Guidance, .. }) if executing => {
             Some(Effect::Steer { note: *note })
         }
         Event::Gate(GateEvent::Answered { gate, .. }) => Some(Effect::AnswerGate { gate: *gate }),

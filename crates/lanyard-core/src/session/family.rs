@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::id::SessionId;
 use crate::policy::{Limits, MemoryMode};
 use crate::session::decide::{ALIASES_MAX, ANCHORS_MAX, alive, exists, names, optional_name};
-use crate::session::event::{ChangeEvent, Created, Event, Fork};
+use crate::session::event::{ChangeEvent, ControlEvent, Created, Event, Fork};
 use crate::session::record::{Policy, Session};
 use crate::session::refusal::Refusal;
 use crate::session::state::StateName;
+use crate::session::stop::StopScope;
 
 /// What a new session is asked to be.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -175,6 +176,14 @@ pub fn link(
         ChangeEvent::ChildLinked { child: child.id, agent }.into(),
         child.parent.map(|previous| (previous, ChangeEvent::ChildUnlinked { child: child.id }.into())),
     ))
+}
+
+/// The stop a child is born with: one of its parent's whole family reaches those born later too.
+#[must_use]
+pub fn inherited(parent: &Session) -> Option<Event> {
+    let stop = parent.stop.as_ref().filter(|stop| stop.scope == StopScope::Subtree)?;
+    let (level, scope, reason) = (stop.level, stop.scope, stop.reason.clone());
+    Some(ControlEvent::StopRequested { level, scope, reason, inherited: Some(parent.id) }.into())
 }
 
 fn may_delegate(parent: &Session, lineage: &Lineage, generations: u32) -> Result<(), Refusal> {

@@ -4,9 +4,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::actor::Actor;
+use crate::actor::{Actor, ActorKind};
 use crate::id::NoteId;
 use crate::policy::{Limits, Overlong};
+use crate::session::directive;
+use crate::session::record::is_default;
 use crate::session::refusal::Refusal;
 use crate::text::cut;
 use crate::time::Timestamp;
@@ -18,7 +20,7 @@ pub struct Note {
     pub text: String,
     pub queued_at: Timestamp,
     pub by: Actor,
-    #[serde(default, skip_serializing_if = "NoteKind::is_guidance")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub kind: NoteKind,
     pub status: NoteStatus,
     /// How it went out.
@@ -27,6 +29,22 @@ pub struct Note {
     /// It went out before, and nobody knows whether it arrived: the next time it is marked as a repeat.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
+}
+
+impl Note {
+    /// The words as an agent gets them with a prompt, where no answer carries them.
+    #[must_use]
+    pub fn in_prompt(&self) -> String {
+        match (self.kind, self.by.kind) {
+            (NoteKind::Notice, _) => format!("{}\n{}", directive::INTERRUPTED, self.text),
+            (NoteKind::Guidance, ActorKind::Operator | ActorKind::System) => {
+                format!("Guidance from {}: {}", self.by.name, self.text)
+            }
+            (NoteKind::Guidance, ActorKind::Agent | ActorKind::Observer) => {
+                format!("{} `{}` says:\n{}", self.by.kind.as_str(), self.by.name, neutral(&self.text))
+            }
+        }
+    }
 }
 
 /// What a note is.
@@ -38,12 +56,6 @@ pub enum NoteKind {
     Guidance,
     /// Lanyard tells of a child that was stopped (S0-49).
     Notice,
-}
-
-impl NoteKind {
-    pub(super) fn is_guidance(&self) -> bool {
-        *self == Self::Guidance
-    }
 }
 
 /// How a note went out.
@@ -65,6 +77,9 @@ pub struct Delivery {
 pub enum NoteStatus {
     Pending,
     Delivered,
+    Acknowledged,
+    Withdrawn,
+    Expired,
 }
 
 /// Phrases that try to speak as the system, compared without case (S0-47).

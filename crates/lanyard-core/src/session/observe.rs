@@ -1,6 +1,6 @@
 //! Signals become events. A signal is never refused; one that does not fit is recorded as unexpected.
 
-use crate::id::NoteId;
+use crate::id::{NoteId, SessionId};
 use crate::policy::{Rules, Staleness};
 use crate::session::decide::{checkpoint, void_gates};
 use crate::session::event::{
@@ -8,6 +8,7 @@ use crate::session::event::{
     TurnEvent, TurnOutcome,
 };
 use crate::session::guidance::NoteStatus;
+use crate::session::intercept::{answer_lost, due, in_answer};
 use crate::session::observe_run::{
     daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready, run_started,
     snapshot,
@@ -16,6 +17,7 @@ use crate::session::record::{ActiveTurn, REFUSED_IN_ROW_MAX, Session};
 use crate::session::signal::Signal;
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, State};
+use crate::session::stop::StopScope;
 use crate::text::{NAME_CHARS_MAX, cut, shallow};
 
 /// What the signal makes true. No events means it says nothing new.
@@ -25,6 +27,9 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::DaemonRestarted => daemon_restarted(session),
         Signal::Quiet { for_ms } => quiet(session, *for_ms, &rules.staleness),
         Signal::WorkEnded { channel } => work_ended(session, channel),
+        Signal::Due { now } => due(session, *now, rules),
+        Signal::AnswerLost { notes } => answer_lost(session, notes),
+        Signal::NoticeSent { to, note } => notice_sent(session, *to, *note),
         Signal::RunEnded { run, how, cause, reason, receipt } => {
             run_ended(session, *run, how, *cause, reason.as_deref(), receipt)
         }
@@ -41,14 +46,11 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
                 TranscriptEvent::ToolReturned { call, is_error: *is_error, content: shallow(content) }.into(),
             ]
         }
-        Signal::UsageReported { input_tokens, output_tokens, context_tokens } => vec![
-            TranscriptEvent::UsageReported {
-                input_tokens: *input_tokens,
-                output_tokens: *output_tokens,
-                context_tokens: *context_tokens,
-            }
-            .into(),
-        ],
+        Signal::UsageReported { input_tokens, output_tokens, context_tokens } => {
+            let (input_tokens, output_tokens) = (*input_tokens, *output_tokens);
+            let context_tokens = *context_tokens;
+            vec![TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens }.into()]
+        }
         Signal::TurnFinished { turn, outcome, reason } => match &session.turn {
             Some(running) if turn.is_none_or(|turn| turn == running.id) => {
                 turn_finished(session, running, *outcome, reason.as_deref())
@@ -74,6 +76,9 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             stalling(session, seen, StallKind::Error, hash, rules)
         }
         Signal::GuidanceDelivered { notes, channel } => delivered(session, notes, channel),
+        Signal::Introduced { agent, extension_session_id } => {
+            introduced(agent, extension_session_id.as_deref())
+        }
         Signal::Planned { entries } => planned(entries),
         Signal::FileChanged { path, added, removed } => {
             let path = cut(path, NAME_CHARS_MAX).0.to_owned();
@@ -126,7 +131,7 @@ pub(super) fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
             interrupted(session, InterruptCause::User, Some(channel))
         }
         Some(_) => interrupted(session, InterruptCause::Crash, Some(channel)),
-        None if session.stop.is_some() && session.live_run().is_none() => vec![stopped(session)],
+        None if session.stop.is_some() && session.live_run().is_none() => vec![stop_done(session)],
         None => Vec::new(),
     }
 }
@@ -157,11 +162,12 @@ fn tool_called(session: &Session, call: &str, tool: &str, arguments: &serde_json
     // The record keeps these names, and a signal cannot be refused.
     let (call, tool) = (cut(call, NAME_CHARS_MAX).0.to_owned(), cut(tool, NAME_CHARS_MAX).0.to_owned());
     events.push(TranscriptEvent::ToolCalled { call, tool, arguments: shallow(arguments) }.into());
-    // A call after the delivery shows that the agent went on with the words before it (S0-B10).
+    // A call after the delivery shows that the agent went on with the words before it (S0-B10). What went in an answer
+    // waits for the next call that comes by: this may be the very call that was answered.
     let seen: Vec<NoteId> = session
         .guidance
         .iter()
-        .filter(|note| note.status == NoteStatus::Delivered)
+        .filter(|note| note.status == NoteStatus::Delivered && !in_answer(note))
         .map(|note| note.id)
         .collect();
     if !seen.is_empty() {
@@ -212,7 +218,20 @@ fn delivered(session: &Session, notes: &[NoteId], channel: &str) -> Vec<Event> {
     if pending.is_empty() {
         return Vec::new();
     }
-    vec![ControlEvent::GuidanceDelivered { notes: pending, channel: channel.to_owned() }.into()]
+    let (call, by, preview) = (None, None, None);
+    vec![
+        ControlEvent::GuidanceDelivered { notes: pending, channel: channel.to_owned(), call, by, preview }
+            .into(),
+    ]
+}
+
+fn introduced(agent: &str, id: Option<&str>) -> Vec<Event> {
+    let short = |text: &str| cut(text, NAME_CHARS_MAX).0.to_owned();
+    vec![ControlEvent::Introduced { agent: short(agent), extension_session_id: id.map(short) }.into()]
+}
+
+fn notice_sent(session: &Session, to: Option<SessionId>, note: Option<NoteId>) -> Vec<Event> {
+    if session.notice_due { vec![ControlEvent::NoticeSent { to, note }.into()] } else { Vec::new() }
 }
 
 pub(super) fn interrupted(session: &Session, cause: InterruptCause, reason: Option<&str>) -> Vec<Event> {
@@ -226,15 +245,23 @@ fn turn_over(session: &Session, event: Event, reason: CheckpointReason) -> Vec<E
     let mut events = vec![event, checkpoint(session, reason)];
     events.extend(void_gates(session, "the turn ended"));
     // A stop is confirmed when nothing of the work lives: an agent's process that is still there keeps it waiting.
-    if session.stop.is_some() && session.live_run().is_none() {
-        events.push(stopped(session));
+    // One of the turn alone has what it wanted.
+    let of_turn = session.stop.as_ref().is_some_and(|stop| stop.scope == StopScope::Turn);
+    if session.stop.is_some() && (of_turn || session.live_run().is_none()) {
+        events.push(stop_done(session));
     }
     events
 }
 
-pub(super) fn stopped(session: &Session) -> Event {
-    let reason = session.stop.as_ref().and_then(|stop| stop.reason.clone());
-    ChangeEvent::Ended { how: Ending::Stopped, reason }.into()
+/// Nothing is left of what a stop was to end.
+pub(super) fn stop_done(session: &Session) -> Event {
+    match &session.stop {
+        Some(stop) if stop.scope == StopScope::Turn => ControlEvent::StopSettled {}.into(),
+        stop => {
+            let reason = stop.as_ref().and_then(|stop| stop.reason.clone());
+            ChangeEvent::Ended { how: Ending::Stopped, reason }.into()
+        }
+    }
 }
 
 pub(super) fn unexpected(session: &Session, signal: &Signal) -> Vec<Event> {

@@ -5,11 +5,12 @@ use crate::id::{GateId, RunId};
 use crate::session::decide::void_gates;
 use crate::session::event::{ContextEvent, Event, PlanEntry, TranscriptEvent};
 use crate::session::gate::{Gate, GateEvent, OPEN_MAX, Question};
-use crate::session::observe::{interrupted, stopped, unexpected, work_ended};
+use crate::session::observe::{interrupted, stop_done, unexpected, work_ended};
 use crate::session::record::Session;
 use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady};
 use crate::session::signal::Signal;
 use crate::session::state::InterruptCause;
+use crate::session::stop::StopScope;
 use crate::text::{NAME_CHARS_MAX, cut, shallow};
 
 /// Lines of a plan that are kept.
@@ -106,9 +107,11 @@ pub(super) fn run_ended(
         // No turn runs, or the one that does waits for a further run. That one knows nothing of these questions.
         None => events.extend(void_gates(session, "the agent's process ended")),
     }
-    // `interrupted` held the stop back where it saw a process of the session's own alive.
-    if session.stop.is_some() && (session.turn.is_none() || !held.mirrored) {
-        events.push(stopped(session));
+    // `interrupted` held the stop back where it saw a process of the session's own alive; one of the turn it did not.
+    let of_turn = session.stop.as_ref().is_some_and(|stop| stop.scope == StopScope::Turn);
+    let settled = session.turn.is_some() && (held.mirrored || of_turn);
+    if session.stop.is_some() && !settled {
+        events.push(stop_done(session));
     }
     events
 }
@@ -121,6 +124,8 @@ pub(super) fn daemon_restarted(session: &Session) -> Vec<Event> {
             let cause = Some(InterruptCause::Crash);
             run_ended(session, run.id, &RunEnd::Lost, cause, Some(WHY), &Receipt::default())
         }
+        // Whose calls come by is somebody else's process, which does not end with the daemon.
+        None if session.hears && session.turn.is_none() => Vec::new(),
         None => work_ended(session, WHY),
     }
 }

@@ -1,6 +1,8 @@
 //! What holds for every session, whatever is thrown at it. `Given::put` itself panics when a decision makes an event
 //! that does not apply, so each run here checks that too.
 
+use crate::session::testing::{START_MS, begins, complies, ends};
+use crate::session::{Compliance, StopScope};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -628,7 +630,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// A step that does not end the session for good, so that a long run stays a long run.
 fn lasting_step() -> impl Strategy<Value = Step> {
-    prop_oneof![3 => signal(short_text()), 2 => run_signal(short_text()), 3 => command(short_text())]
+    prop_oneof![3 => signal(short_text()), 2 => run_signal(short_text()), 2 => passing(), 3 => command(short_text())]
         .prop_map(|input| {
             let ends = matches!(
                 input,
@@ -644,7 +646,7 @@ fn lasting_step() -> impl Strategy<Value = Step> {
 }
 
 fn input() -> impl Strategy<Value = Input> {
-    prop_oneof![3 => signal(any_text()), 2 => run_signal(any_text()), 3 => command(any_text())]
+    prop_oneof![3 => signal(any_text()), 2 => run_signal(any_text()), 2 => passing(), 3 => command(any_text())]
 }
 
 fn short_text() -> BoxedStrategy<String> {
@@ -671,6 +673,7 @@ fn rules() -> impl Strategy<Value = Rules> {
             overlong: if refuse { Overlong::Refuse } else { Overlong::Cut },
             guidance_pending,
             stall_repeats,
+            ..Limits::default()
         },
     );
     prop_oneof![Just(Limits::default()), limits].prop_map(|limits| Rules { limits, ..Rules::default() })
@@ -686,7 +689,9 @@ fn command(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         3 => reason.clone().prop_map(|reason| Command::CancelTurn { reason }),
         1 => reason.clone().prop_map(|reason| Command::Complete { reason }),
         1 => reason.clone().prop_map(|reason| Command::Fail { reason }),
-        2 => reason.clone().prop_map(|reason| Command::Stop { reason }),
+        2 => reason.clone().prop_map(|reason| Command::Stop { reason, scope: StopScope::Session, now: false }),
+        1 => (reason.clone(), scope(), any::<bool>()).prop_map(|(reason, scope, now)| Command::Stop { reason, scope, now }),
+        1 => (note.clone(), text.clone()).prop_map(|(note, text)| Command::Notify { note, about: session_id(7), text }),
         2 => reason.clone().prop_map(|reason| Command::WithdrawStop { reason }),
         4 => (note.clone(), text.clone()).prop_map(|(note, text)| Command::Guide { note, text }),
         2 => note.prop_map(|note| Command::WithdrawGuidance { note }),
@@ -793,10 +798,36 @@ fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
     let read = prop_oneof![seen.clone().prop_map(Input::from), signal(text)].prop_flat_map(|input| {
         (run(), any::<u64>()).prop_map(move |(run, to)| match input.clone() {
             Input::Signal(signal) => Input::Output { run, to, signal },
-            other @ (Input::Command(_) | Input::Output { .. }) => other,
+            other @ (Input::Command(_)
+            | Input::Output { .. }
+            | Input::Begins(_)
+            | Input::Ends(_)
+            | Input::Restarted) => other,
         })
     });
     prop_oneof![3 => seen.prop_map(Input::from), 1 => read]
+}
+
+fn scope() -> impl Strategy<Value = StopScope> {
+    prop::sample::select(vec![StopScope::Turn, StopScope::Session, StopScope::Subtree])
+}
+
+/// Tool calls that come by, answers that go out or are lost, deadlines, and the daemon killed in between.
+fn passing() -> impl Strategy<Value = Input> {
+    let how = prop::sample::select(vec![Compliance::HandOff, Compliance::Complete, Compliance::Acknowledge]);
+    prop_oneof![
+        6 => (0..3_u32).prop_map(begins),
+        6 => (0..3_u32).prop_map(ends),
+        1 => how.clone().prop_map(|how| Input::Begins(complies(how))),
+        1 => how.prop_map(|how| Input::Ends(complies(how))),
+        1 => Just(Input::Restarted),
+        1 => vec((0..4_u128).prop_map(note_id), 0..3).prop_map(|notes| Signal::AnswerLost { notes }.into()),
+        2 => (0..200_000_i64).prop_map(|after| {
+            Signal::Due { now: Timestamp::from_millis(START_MS + after) }.into()
+        }),
+        1 => Just(Signal::NoticeSent { to: None, note: None }.into()),
+        1 => Just(Signal::Introduced { agent: "a".into(), extension_session_id: None }.into()),
+    ]
 }
 
 fn run() -> impl Strategy<Value = RunId> {

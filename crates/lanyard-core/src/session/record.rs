@@ -18,11 +18,14 @@ use crate::time::Timestamp;
 
 /// Entries each history keeps in the record; the log keeps all (S1-B11).
 pub(super) const HISTORY_MAX: usize = 16;
+/// The source of a session that was started outside Lanyard and whose calls come by.
+pub const EXTERNAL: &str = "external";
 /// Refusals and unexpected signals in a row that are written to the log; after that they are only answered, so that a
 /// client in a loop cannot fill the disk.
 pub(super) const REFUSED_IN_ROW_MAX: u32 = 32;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub struct Session {
     pub id: SessionId,
     /// The last event that was applied.
@@ -63,6 +66,15 @@ pub struct Session {
     pub stop: Option<Stop>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<Note>,
+    /// The newest guidance that is settled.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub guidance_settled: VecDeque<Note>,
+    /// Tool calls of this run come by, so words and a stop can reach the agent in their answers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hears: bool,
+    /// It ended under a stop, and its parent was not told yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub notice_due: bool,
     /// The newest run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
@@ -202,6 +214,14 @@ impl Session {
         self.run.as_ref().filter(|run| run.is_live() && !run.mirrored)
     }
 
+    /// Whether a tool call of this session has to ask before it goes: somebody wants something of the agent, or wants
+    /// to know that it heard.
+    #[must_use]
+    pub fn wants_attention(&self) -> bool {
+        let ended = self.state.is_ended() || self.deleted;
+        self.stop.is_some() || ended || !self.guidance.is_empty()
+    }
+
     pub fn open_gates(&self) -> impl Iterator<Item = &Gate> {
         self.gates.iter().filter(|gate| gate.status == GateStatus::Open)
     }
@@ -210,6 +230,11 @@ impl Session {
     pub fn previous_state(&self) -> Option<StateName> {
         self.history.iter().rev().nth(1).map(|change| change.state)
     }
+}
+
+/// What says nothing is not written.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Adds to a history and forgets its oldest entry when it is full.

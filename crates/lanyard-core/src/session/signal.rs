@@ -4,11 +4,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{GateId, NoteId, RunId, TurnId};
+use crate::id::{GateId, NoteId, RunId, SessionId, TurnId};
 use crate::session::event::{PlanEntry, Role, SnapshotReason, TurnOutcome};
 use crate::session::gate::Question;
 use crate::session::run::{Receipt, RunEnd, RunReady};
 use crate::session::state::InterruptCause;
+use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
@@ -72,6 +73,25 @@ pub enum Signal {
     GuidanceDelivered {
         notes: Vec<NoteId>,
         channel: String,
+    },
+    /// An answer did not get out, and with it what it carried.
+    AnswerLost {
+        notes: Vec<NoteId>,
+    },
+    /// An agent told who it is, and the id it was given (S0-37).
+    Introduced {
+        agent: String,
+        #[serde(default)]
+        extension_session_id: Option<String>,
+    },
+    /// The end of this session under a stop was told to an ancestor, or there was none to tell.
+    NoticeSent {
+        to: Option<SessionId>,
+        note: Option<NoteId>,
+    },
+    /// A deadline may have come.
+    Due {
+        now: Timestamp,
     },
     Planned {
         entries: Vec<PlanEntry>,
@@ -155,6 +175,10 @@ impl Signal {
             Self::IssueSeen { .. } => "issue_seen",
             Self::ErrorSeen { .. } => "error_seen",
             Self::GuidanceDelivered { .. } => "guidance_delivered",
+            Self::AnswerLost { .. } => "answer_lost",
+            Self::Introduced { .. } => "introduced",
+            Self::NoticeSent { .. } => "notice_sent",
+            Self::Due { .. } => "due",
             Self::Planned { .. } => "planned",
             Self::FileChanged { .. } => "file_changed",
             Self::RunStarted { .. } => "run_started",
@@ -179,6 +203,9 @@ impl Signal {
             self,
             Self::DaemonRestarted
                 | Self::Quiet { .. }
+                | Self::Due { .. }
+                | Self::NoticeSent { .. }
+                | Self::AnswerLost { .. }
                 | Self::RunStarted { .. }
                 | Self::RunReady(_)
                 | Self::RunAdopted { .. }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::session::calls::Compliance;
+use crate::session::record::is_default;
 use crate::time::Timestamp;
 
 /// 1 graceful, 2 immediate, 3 terminated (S0-03). Written as the number.
@@ -17,7 +18,9 @@ pub enum StopLevel {
 }
 
 /// What a stop ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum StopScope {
     /// The running turn; the session can go on with another.
@@ -37,17 +40,13 @@ impl StopScope {
             Self::Subtree => "subtree",
         }
     }
-
-    pub(super) fn is_session(&self) -> bool {
-        *self == Self::Session
-    }
 }
 
 /// The directive in force (S0-04).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stop {
     pub level: StopLevel,
-    #[serde(default, skip_serializing_if = "StopScope::is_session")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub scope: StopScope,
     pub requested_at: Timestamp,
     /// When it came to its level; a deadline counts from here.

@@ -1,6 +1,9 @@
 //! The transition table: every state against every command and every signal, printed into `transitions.txt`. A change
 //! of behaviour is a diff of that file. Beside it, DESIGN's table of legal transitions, checked against each cell.
 
+use crate::session::Compliance;
+use crate::session::testing::{START_MS, begins, complies, ends, note_id, notify};
+use crate::time::Timestamp;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -273,6 +276,23 @@ fn other_tables() -> Vec<(&'static str, Columns)> {
             ],
         ),
         (
+            "CALLS THAT COME BY",
+            vec![
+                ("call", begins(1)),
+                ("answer", ends(1)),
+                ("call that complies", Input::Begins(complies(Compliance::Complete))),
+                ("answer_lost", Signal::AnswerLost { notes: vec![note_id(1)] }.into()),
+                ("due in 1 min", Signal::Due { now: minutes(1) }.into()),
+                ("due in 2 days", Signal::Due { now: minutes(2 * 24 * 60) }.into()),
+                ("notify", notify(3)),
+                ("notice_sent", Signal::NoticeSent { to: None, note: None }.into()),
+                (
+                    "introduced",
+                    Signal::Introduced { agent: "executor".into(), extension_session_id: None }.into(),
+                ),
+            ],
+        ),
+        (
             "TRANSCRIPT",
             vec![
                 ("said", said("hello")),
@@ -287,6 +307,10 @@ fn other_tables() -> Vec<(&'static str, Columns)> {
             ],
         ),
     ]
+}
+
+fn minutes(after: i64) -> Timestamp {
+    Timestamp::from_millis(START_MS + after * 60_000)
 }
 
 fn columns() -> Columns {
@@ -336,8 +360,8 @@ fn the_table_leaves_no_input_and_no_state_out() {
     let numbers = |number: fn(&Input) -> Option<usize>| -> BTreeSet<usize> {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
-    assert_eq!(numbers(command_number), (0..18).collect());
-    assert_eq!(numbers(signal_number), (0..24).collect());
+    assert_eq!(numbers(command_number), (0..19).collect());
+    assert_eq!(numbers(signal_number), (0..28).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());
@@ -364,6 +388,7 @@ fn command_number(input: &Input) -> Option<usize> {
         Command::Delete { .. } => 15,
         Command::AnswerGate { .. } => 16,
         Command::Resume { .. } => 17,
+        Command::Notify { .. } => 18,
     })
 }
 
@@ -394,6 +419,10 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::GateWithdrawn { .. } => 21,
         Signal::SnapshotTaken { .. } => 22,
         Signal::SnapshotSkipped { .. } => 23,
+        Signal::AnswerLost { .. } => 24,
+        Signal::Introduced { .. } => 25,
+        Signal::NoticeSent { .. } => 26,
+        Signal::Due { .. } => 27,
     })
 }
 

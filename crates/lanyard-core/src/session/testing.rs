@@ -13,14 +13,15 @@ use serde_json::Value;
 use crate::actor::{Actor, Cause};
 use crate::id::{GateId, NoteId, RunId, SessionId, TurnId, WorkerId};
 use crate::policy::Rules;
+use crate::session::calls::{Call, Channel, Compliance, Directive, Lead, Passage, Returned, Told};
 use crate::session::event::{
     ChangeEvent, ContextEvent, ControlEvent, Ending, Envelope, Event, Opening, Role, TurnEvent, TurnOutcome,
 };
 use crate::session::family::NewSession;
 use crate::session::state::InterruptCause;
 use crate::session::{
-    ApplyError, Command, Effect, Refusal, Session, Signal, StateName, StopLevel, create, decide, observe,
-    react,
+    ApplyError, Command, Effect, NoteKind, Refusal, Session, Signal, StateName, StopLevel, StopScope,
+    call_begins, call_ends, create, decide, observe, react,
 };
 use crate::text::content_hash;
 use crate::time::Timestamp;
@@ -59,6 +60,15 @@ pub(super) struct Given {
     pub(super) log: Vec<Envelope>,
     pub(super) now: Timestamp,
     pub(super) rules: Rules,
+    /// Which incarnation of the daemon is at work.
+    pub(super) daemon: u32,
+}
+
+/// What the caller of a tool is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Said {
+    Passage(Passage),
+    Lead(Lead),
 }
 
 /// A session that was created plainly and then saw these events.
@@ -77,7 +87,7 @@ pub(super) fn given_created(created: Event) -> Given {
     let first =
         Envelope { seq: 1, session: session_id(1), at: now, actor: ann(), cause: None, event: created };
     let session = Session::born(&first).unwrap();
-    Given { session, log: vec![first], now, rules: Rules::default() }.later(STEP_MS)
+    Given { session, log: vec![first], now, rules: Rules::default(), daemon: 1 }.later(STEP_MS)
 }
 
 /// A session in this state, on the shortest way there. An interrupted one was interrupted by its user.
@@ -144,7 +154,10 @@ impl Given {
             Input::Command(command) => Cause::Request(command.name().to_owned()),
             Input::Signal(signal) => Cause::Signal(signal.name().to_owned()),
             Input::Output { run, to, .. } => Cause::Output { run: *run, to: *to },
+            Input::Begins(_) | Input::Ends(_) | Input::Restarted => Cause::Signal(input.name().to_owned()),
         });
+        let mut said = None;
+        let daemon = format!("daemon {}", self.daemon);
         let (events, refusal) = match input {
             Input::Command(command) => match decide(&self.session, command, self.now, &self.rules) {
                 Ok(events) => (events, None),
@@ -155,9 +168,25 @@ impl Given {
             Input::Signal(signal) | Input::Output { signal, .. } => {
                 (observe(&self.session, signal, &self.rules), None)
             }
+            Input::Begins(call) => {
+                let (events, passage) = call_begins(&self.session, call, &daemon, &self.rules);
+                said = Some(Said::Passage(passage));
+                (events, None)
+            }
+            Input::Ends(call) => {
+                let returned = Returned::default();
+                let (events, lead) =
+                    call_ends(&self.session, call, &returned, &daemon, self.now, &self.rules);
+                said = Some(Said::Lead(lead));
+                (events, None)
+            }
+            Input::Restarted => {
+                self.daemon += 1;
+                (Vec::new(), None)
+            }
         };
-        let mut answer =
-            Answer { events, refusal, effects: Vec::new(), states: vec![self.session.state.name()] };
+        let states = vec![self.session.state.name()];
+        let mut answer = Answer { events, refusal, effects: Vec::new(), states, said };
         for event in &answer.events {
             match self.append(event, cause.clone()) {
                 Ok(effect) => answer.effects.extend(effect),
@@ -170,7 +199,7 @@ impl Given {
         answer
     }
 
-    fn append(&mut self, event: &Event, cause: Option<Cause>) -> Result<Option<Effect>, ApplyError> {
+    fn append(&mut self, event: &Event, cause: Option<Cause>) -> Result<Vec<Effect>, ApplyError> {
         let seq = self.session.seq + 1;
         let envelope = Envelope {
             seq,
@@ -200,6 +229,9 @@ impl Given {
         for effect in &answer.effects {
             writeln!(text, "do {effect:?}").unwrap();
         }
+        if let Some(said) = &answer.said {
+            writeln!(text, "{}", said_line(said)).unwrap();
+        }
         let path: Vec<&str> = answer.states.iter().map(|state| state.as_str()).collect();
         writeln!(text, "{}{}", path.join(" -> "), flags(&self.session)).unwrap();
         short_ids(&text)
@@ -212,6 +244,8 @@ pub(super) struct Answer {
     pub(super) events: Vec<Event>,
     pub(super) refusal: Option<Refusal>,
     pub(super) effects: Vec<Effect>,
+    /// What a call was told.
+    pub(super) said: Option<Said>,
     /// The state before, and each state entered.
     pub(super) states: Vec<StateName>,
 }
@@ -226,6 +260,12 @@ pub(super) enum Input {
         to: u64,
         signal: Signal,
     },
+    /// A tool call came by.
+    Begins(Call),
+    /// Its answer is about to go out.
+    Ends(Call),
+    /// The daemon was killed and came back; what it sent last may be lost.
+    Restarted,
 }
 
 impl Input {
@@ -233,6 +273,9 @@ impl Input {
         match self {
             Self::Command(command) => command.name(),
             Self::Signal(signal) | Self::Output { signal, .. } => signal.name(),
+            Self::Begins(_) => "call",
+            Self::Ends(_) => "answer",
+            Self::Restarted => "daemon restarted",
         }
     }
 }
@@ -247,6 +290,52 @@ impl From<Signal> for Input {
     fn from(signal: Signal) -> Self {
         Self::Signal(signal)
     }
+}
+
+fn said_line(said: &Said) -> String {
+    let stop = |stop: &Directive| format!("level {} of the {}", u8::from(stop.level), stop.scope.as_str());
+    match said {
+        Said::Passage(Passage::Go) => "goes".to_owned(),
+        Said::Passage(Passage::Refused(directive)) => format!("not carried out: {}", stop(directive)),
+        Said::Lead(lead) if lead.is_empty() => "answered as it is".to_owned(),
+        Said::Lead(Lead { stop: Some(directive), .. }) => {
+            let original = if directive.level == StopLevel::Graceful { "before" } else { "instead of" };
+            format!("told {} {original} the answer", stop(directive))
+        }
+        Said::Lead(lead) => {
+            let notes: Vec<String> = lead.notes.iter().map(note_line).collect();
+            format!("told {} before the answer", notes.join(", "))
+        }
+    }
+}
+
+fn note_line(told: &Told) -> String {
+    let again = if told.again { " again" } else { "" };
+    format!("{}{again} \"{}\"", told.note, told.text)
+}
+
+/// A call of a tool that a stop does not ask for.
+pub(super) fn call(n: u32) -> Call {
+    let tool = "echo".to_owned();
+    Call { id: format!("call {n}"), server: Some("ev".into()), tool, channel: Channel::Mcp, compliance: None }
+}
+
+pub(super) fn notify(note: u128) -> Input {
+    let (note, about) = (note_id(note), session_id(2));
+    Command::Notify { note, about, text: "a child was stopped".into() }.into()
+}
+
+pub(super) fn begins(n: u32) -> Input {
+    Input::Begins(call(n))
+}
+
+pub(super) fn ends(n: u32) -> Input {
+    Input::Ends(call(n))
+}
+
+/// A whole call: it comes by, and if it is carried out its answer goes out.
+pub(super) fn complies(how: Compliance) -> Call {
+    Call { server: Some("lanyard".into()), tool: "memory_agent".into(), compliance: Some(how), ..call(9) }
 }
 
 /// An event as `type field=value …`. Hashes of prompts say nothing to a reader and are left out.
@@ -395,12 +484,12 @@ pub(super) fn compacted(size_before: u64, size_after: u64) -> Event {
 }
 
 pub(super) fn stop_at(level: StopLevel) -> Event {
-    ControlEvent::StopRequested { level, reason: None }.into()
+    ControlEvent::StopRequested { level, scope: StopScope::Session, reason: None, inherited: None }.into()
 }
 
 pub(super) fn noted(note: u128) -> Event {
-    ControlEvent::GuidanceQueued { note: note_id(note), text: "mind the gap".into(), warnings: Vec::new() }
-        .into()
+    let (note, kind, text) = (note_id(note), NoteKind::Guidance, "mind the gap".into());
+    ControlEvent::GuidanceQueued { note, kind, text, warnings: Vec::new(), about: None }.into()
 }
 
 pub(super) fn archived() -> Event {
@@ -434,7 +523,7 @@ pub(super) fn fail() -> Input {
 }
 
 pub(super) fn stop() -> Input {
-    Command::Stop { reason: None }.into()
+    Command::Stop { reason: None, scope: StopScope::Session, now: false }.into()
 }
 
 pub(super) fn withdraw_stop() -> Input {
@@ -529,7 +618,7 @@ pub(super) fn error_seen(hash: &str) -> Input {
 
 pub(super) fn guidance_delivered(notes: &[u128]) -> Input {
     let notes = notes.iter().copied().map(note_id).collect();
-    Signal::GuidanceDelivered { notes, channel: "mcp".into() }.into()
+    Signal::GuidanceDelivered { notes, channel: "steer".into() }.into()
 }
 
 pub(super) fn work_ended() -> Input {

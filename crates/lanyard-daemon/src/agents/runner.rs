@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lanyard_core::session::{Attempt, Continuity, ResumeWay, StopLevel};
+use lanyard_core::session::{Attempt, Continuity, ResumeWay, StopLevel, StopScope};
 use lanyard_core::{GateId, NoteId, RunId, SessionId, TurnId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -48,6 +48,7 @@ pub(super) enum Order {
     Stop {
         session: SessionId,
         level: StopLevel,
+        scope: StopScope,
     },
     Answer {
         session: SessionId,

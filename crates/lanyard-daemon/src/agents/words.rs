@@ -40,7 +40,7 @@ pub(super) fn prompt(text: &str, before: &Before<'_>) -> String {
         whole.push('\n');
     }
     for note in before.guidance.iter().filter(|note| note.status == NoteStatus::Pending) {
-        let _ = writeln!(whole, "Guidance from {}: {}\n", note.by.name, note.text);
+        let _ = writeln!(whole, "{}\n", note.in_prompt());
     }
     whole.push_str(text);
     whole
@@ -146,6 +146,9 @@ mod tests {
     #[test]
     fn a_prompt_is_told_with_all_that_goes_before_it() {
         let note = |status, text: &str| Note {
+            kind: lanyard_core::session::NoteKind::Guidance,
+            delivery: None,
+            again: false,
             id: NoteId::from_u128(1),
             text: text.to_owned(),
             queued_at: Timestamp::from_millis(0),

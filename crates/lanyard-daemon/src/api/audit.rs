@@ -21,7 +21,7 @@ use crate::api::guard::resolve;
 use crate::api::problem::Problem;
 use crate::api::types::{AuditEntry, AuditKind, AuditPage};
 use crate::engine::Store;
-use entry::{Texts, read};
+use entry::read;
 
 /// Entries of one page.
 const PAGE_MAX: usize = 1_000;
@@ -150,44 +150,31 @@ impl Look {
     /// Reads one session's log from its end.
     fn at(&mut self, store: &dyn Store, session: SessionId, wanted: &Wanted) -> Result<(), StoreError> {
         let mut found = 0;
-        let mut texts = Texts::default();
         let mut end = store.events(session, 0, 0)?.head;
-        let first = self.entries.len();
-        while end > 0 {
-            // One more than fits, to know that there are more.
-            let enough = found > wanted.limit && texts.is_complete();
-            if enough {
-                break;
-            }
+        // One more than fits, to know that there are more.
+        while end > 0 && found <= wanted.limit {
             if self.room == 0 {
                 self.truncated = true;
-                break;
+                return Ok(());
             }
             let after = end.saturating_sub(EVENTS_STEP);
             let step = usize::try_from(end - after).unwrap_or(usize::MAX);
             self.room = self.room.saturating_sub(step);
-            let page = store.events(session, after, step)?;
-            let mut past = false;
-            for event in page.events.iter().rev() {
+            for event in store.events(session, after, step)?.events.iter().rev() {
                 let Ok(body) = &event.body else {
                     self.damaged += 1;
                     continue;
                 };
-                let Some(entry) = read(body, &mut texts) else { continue };
+                let Some(entry) = read(body) else { continue };
                 if wanted.since.is_some_and(|since| entry.at < since) {
-                    past = true;
-                } else if found <= wanted.limit && wanted.takes(&entry) {
+                    return Ok(());
+                }
+                if found <= wanted.limit && wanted.takes(&entry) {
                     found += 1;
                     self.entries.push(entry);
                 }
             }
-            if past && texts.is_complete() {
-                break;
-            }
             end = after;
-        }
-        for entry in &mut self.entries[first..] {
-            texts.fill(entry);
         }
         Ok(())
     }

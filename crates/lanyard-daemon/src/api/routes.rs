@@ -16,11 +16,12 @@ use crate::api::guard::guard;
 use crate::api::problem::Problem;
 use crate::api::types::{
     AgentCheck, AgentList, Anchors, AuditPage, CallAnswer, CallEnded, CallLead, CallUnsent, CheckReport,
-    DaemonStatus, EventsPage, GateAnswer, GateList, Migration, NewAlias, NewCall, NewFork, NewGuidance,
-    NewLink, NewResume, NewRollback, NewToken, NewTurn, Reason, Rebuilt, RolledBack, SessionDetail,
-    SessionPage, SnapshotList, TokenInfo, TokenList, TreeNode, WorkspaceDiff,
+    DaemonStatus, EventsPage, GateAnswer, GateList, GuidanceList, Migration, NewAlias, NewCall, NewFork,
+    NewGuidance, NewLink, NewResume, NewRollback, NewStop, NewToken, NewTurn, Reason, Rebuilt, RolledBack,
+    SessionDetail, SessionPage, SnapshotList, StopReceipt, Stopping, TokenInfo, TokenList, TreeNode,
+    WorkspaceDiff,
 };
-use crate::api::{App, agents, audit, calls, directory, gates, sessions, snapshots, system};
+use crate::api::{App, agents, audit, calls, directory, gates, sessions, snapshots, stops, system};
 use crate::auth::Access;
 
 type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
@@ -149,8 +150,10 @@ fn about_control() -> Vec<Route> {
     vec![
         change!(post "/sessions/{id}/turns" Operate "start_turn" "Start a turn." NewTurn => 201 Outcome, sessions::turn),
         change!(post "/sessions/{id}/cancel" Operate "cancel_turn" "End the running turn; asked twice, without waiting." Reason => 202 Outcome, sessions::cancel),
-        change!(post "/sessions/{id}/stop" Operate "stop_session" "Ask it to stop, or raise the stop that is pending." Reason => 202 Outcome, sessions::stop),
-        change!(post "/sessions/{id}/stop/withdraw" Operate "withdraw_stop" "Take a stop back before level 3." Reason => 200 Outcome, sessions::withdraw_stop),
+        change!(post "/sessions/{id}/stop" Operate "stop_session" "Ask it to stop, or raise the stop that is pending." NewStop => 202 Stopping, stops::stop),
+        look!("/sessions/{id}/stop" Look "stop_receipt" "What its stop has reached so far, and by which channel." &[] => StopReceipt, stops::receipt),
+        change!(post "/sessions/{id}/stop/withdraw" Operate "withdraw_stop" "Take a stop back before level 3." Reason => 200 Stopping, stops::withdraw),
+        look!("/sessions/{id}/guidance" Look "list_guidance" "Its guidance: what waits, and the newest that is settled." &[] => GuidanceList, stops::guidance),
         change!(post "/sessions/{id}/guidance" Operate "guide_session" "Send words into the running agent." NewGuidance => 201 Outcome, sessions::guide),
         change!(delete "/sessions/{id}/guidance/{note}" Operate "withdraw_guidance" "Take words back that were not delivered." Reason => 200 Outcome, sessions::withdraw_guidance),
         change!(post "/sessions/{id}/complete" Own "complete_session" "End it as completed." Reason => 200 Outcome, sessions::complete),

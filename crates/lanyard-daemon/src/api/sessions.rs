@@ -73,16 +73,6 @@ pub(super) async fn fail(State(app): Shared, target: Target, change: Change<Reas
     command_on(&app, target, change, command, StatusCode::OK).await
 }
 
-pub(super) async fn stop(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
-    let command = Command::Stop { reason: change.body.reason.clone() };
-    command_on(&app, target, change, command, StatusCode::ACCEPTED).await
-}
-
-pub(super) async fn withdraw_stop(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
-    let command = Command::WithdrawStop { reason: change.body.reason.clone() };
-    command_on(&app, target, change, command, StatusCode::OK).await
-}
-
 pub(super) async fn guide(State(app): Shared, target: Target, change: Change<NewGuidance>) -> Answer {
     let note = NoteId::mint(app.clock.now(), app.clock.random());
     let command = Command::Guide { note, text: change.body.text.clone() };
@@ -164,7 +154,12 @@ pub(super) async fn command_on<T>(
 }
 
 /// Asks the engine. A repeat of a key is answered as the first time, and says that it is one.
-async fn carry_out<T>(app: &Arc<App>, change: Change<T>, ask: Ask, accepted: StatusCode) -> Answer {
+pub(super) async fn carry_out<T>(
+    app: &Arc<App>,
+    change: Change<T>,
+    ask: Ask,
+    accepted: StatusCode,
+) -> Answer {
     let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };
     let reply = app.engine.ask(request).await?;
     if reply.repeated {

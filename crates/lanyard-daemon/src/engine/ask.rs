@@ -20,15 +20,17 @@ impl Worker {
                 let previous = self.residents.get(*child).and_then(|resident| resident.session.parent);
                 [Some(*child), Some(*parent), previous].into_iter().flatten().find(absent)
             }
-            Ask::Do { session, .. } | Ask::Tell { session, .. } | Ask::Nudge { session } => {
-                Some(*session).filter(absent)
-            }
+            Ask::Do { session, .. }
+            | Ask::Tell { session, .. }
+            | Ask::CallBegins { session, .. }
+            | Ask::CallEnds { session, .. }
+            | Ask::Nudge { session } => Some(*session).filter(absent),
         }
     }
 
     pub(super) fn carry_out(&mut self, request: &Request) -> Result<Reply, AskError> {
         if let Some(kept) = self.kept(request)? {
-            return Ok(Reply { outcome: kept, repeated: true });
+            return Ok(Reply { repeated: true, ..kept.into() });
         }
         let outcome = match &request.ask {
             Ask::Create { id, new, parent } => self.create(request, *id, new, *parent)?,
@@ -36,6 +38,10 @@ impl Worker {
             Ask::Link { child, parent } => self.link(request, *child, *parent)?,
             Ask::Do { session, command } => self.command(request, *session, command)?,
             Ask::Tell { session, signals } => self.signals(request, *session, signals)?,
+            Ask::CallBegins { session, call } => return self.call_begins(request, *session, call),
+            Ask::CallEnds { session, call, returned } => {
+                return self.call_ends(request, *session, call, *returned);
+            }
             Ask::Nudge { session } => return self.nudge(request, *session),
         };
         for key in &request.keys {
@@ -48,7 +54,7 @@ impl Worker {
             self.draft.keys.insert(key.key, self.draft.batch.outcomes.len());
             self.draft.batch.outcomes.push(kept);
         }
-        Ok(Reply { outcome, repeated: false })
+        Ok(outcome.into())
     }
 
     /// The outcome one of the request's keys was given before.
@@ -89,6 +95,10 @@ impl Worker {
         if let Some(parent) = parent {
             let agent = new.agent.clone();
             self.write(parent, session::ChangeEvent::ChildLinked { child: id, agent }.into(), request);
+            let inherited = self.residents.get(parent).and_then(|held| session::inherited(&held.session));
+            if let Some(stop) = inherited {
+                self.write(id, stop, request);
+            }
         }
         self.outcome(id, 1)
     }
@@ -157,6 +167,7 @@ impl Worker {
             | Command::Fail { .. }
             | Command::Stop { .. }
             | Command::WithdrawStop { .. }
+            | Command::Notify { .. }
             | Command::WithdrawGuidance { .. }
             | Command::AnswerGate { .. }
             | Command::Resume { .. }
@@ -181,6 +192,9 @@ impl Worker {
         {
             return self.outcome(id, 0);
         }
+        if signals.iter().any(|signal| matches!(signal, Signal::Due { .. })) {
+            self.draft.flagged.insert(id);
+        }
         let mut written = 0;
         for signal in signals {
             let events = observe(self.resident(id)?, signal, &self.rules);
@@ -204,10 +218,10 @@ impl Worker {
         let written = self.write_all(id, &events, request);
         let mut outcome = self.outcome(id, written)?;
         outcome.seq = next;
-        Ok(Reply { outcome, repeated: false })
+        Ok(outcome.into())
     }
 
-    fn write_all(&mut self, id: SessionId, events: &[Event], request: &Request) -> u32 {
+    pub(super) fn write_all(&mut self, id: SessionId, events: &[Event], request: &Request) -> u32 {
         for event in events {
             self.write(id, event.clone(), request);
         }
@@ -249,7 +263,7 @@ impl Worker {
         Ok(())
     }
 
-    fn resident(&self, id: SessionId) -> Result<&lanyard_core::Session, AskError> {
+    pub(super) fn resident(&self, id: SessionId) -> Result<&lanyard_core::Session, AskError> {
         match self.residents.get(id) {
             Some(resident) if resident.session.deleted => Err(AskError::Deleted(id)),
             Some(resident) => Ok(&resident.session),
@@ -261,7 +275,7 @@ impl Worker {
         self.residents.get(id).map(|resident| resident.lineage.clone()).ok_or(AskError::Unknown(id))
     }
 
-    fn outcome(&self, id: SessionId, events: u32) -> Result<Outcome, AskError> {
+    pub(super) fn outcome(&self, id: SessionId, events: u32) -> Result<Outcome, AskError> {
         let Some(resident) = self.residents.get(id) else { return Err(AskError::Unknown(id)) };
         let session = &resident.session;
         Ok(Outcome {

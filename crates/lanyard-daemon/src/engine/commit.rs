@@ -48,9 +48,8 @@ impl Worker {
         let resident = self.residents.get_mut(envelope.session).ok_or("the session is not in memory")?;
         resident.session.apply(envelope).map_err(|error| error.to_string())?;
         resident.unsaved += 1;
-        if let Some(effect) = react(&resident.session, envelope) {
-            self.draft.effects.push((envelope.session, effect));
-        }
+        let effects = react(&resident.session, envelope);
+        self.draft.effects.extend(effects.into_iter().map(|effect| (envelope.session, effect)));
         Ok(())
     }
 
@@ -90,8 +89,12 @@ impl Worker {
                 self.hub.publish(&draft.batch.entries);
                 failpoint::hit("after_publish");
                 self.engine.counted(draft.batch.entries.len(), self.residents.len());
-                self.follow_up(draft.effects);
+                let changed = draft.touched.iter().filter(|(_, structural)| **structural);
+                self.attend(changed.map(|(id, _)| *id).chain(draft.flagged.drain()));
+                self.follow_up(std::mem::take(&mut draft.effects));
             }
+        } else {
+            self.attend(draft.flagged.drain());
         }
         for (answer, result) in draft.answers {
             // A caller that went away misses its answer; the outcome is kept under its key.
@@ -149,8 +152,10 @@ impl Worker {
         if draft.poison.is_some() {
             self.residents.forget_all();
         }
-        for id in draft.touched.keys() {
+        for id in draft.touched.keys().chain(&draft.flagged) {
             self.residents.forget(*id);
+            // Whoever calls has to ask until it is known again.
+            self.engine.flags.set(*id, true);
         }
         self.own.clear();
     }
@@ -160,18 +165,25 @@ impl Worker {
     /// a forced one does not.
     fn follow_up(&mut self, effects: Vec<(SessionId, Effect)>) {
         for (session, effect) in effects {
+            if effect == Effect::TellParent {
+                self.tell_parent(session);
+                continue;
+            }
             let driven = self.residents.get(session).is_some_and(|held| self.wishes.drives(&held.session));
+            // An agent whose calls come by can be told there, and has its time for it.
+            let hears = self.residents.get(session).is_some_and(|held| held.session.hears);
             let channel = match effect {
                 _ if driven && self.wishes.put(session, &effect) => continue,
                 _ if driven => "too much waits for the agents",
                 Effect::RunTurn { .. } | Effect::CancelWork { forced: false, .. } => continue,
                 Effect::CancelWork { forced: true, .. } => "forced",
-                Effect::StopWork { executing: false, .. } => "nothing was running",
                 Effect::StopWork { level: StopLevel::Terminated, .. } => "terminated",
+                Effect::StopWork { executing: false, .. } if !hears => "nothing was running",
                 Effect::StopWork { .. }
                 | Effect::AnswerGate { .. }
                 | Effect::Steer { .. }
                 | Effect::EndRun
+                | Effect::TellParent
                 | Effect::Revive { .. } => continue,
             };
             let signal = Signal::WorkEnded { channel: channel.to_owned() };

@@ -21,6 +21,8 @@ pub(super) struct Draft {
     pub(super) batch: Batch,
     /// Sessions with events in this round, and whether their rows must be written with it.
     pub(super) touched: HashMap<SessionId, bool>,
+    /// Sessions that were looked at because of a call or a deadline, whether or not anything came of it.
+    pub(super) flagged: HashSet<SessionId>,
     pub(super) effects: Vec<(SessionId, Effect)>,
     /// Keys used in this round, by their place in the batch's outcomes.
     pub(super) keys: HashMap<KeyHash, usize>,
@@ -36,6 +38,7 @@ impl Draft {
             now,
             batch: Batch::default(),
             touched: HashMap::new(),
+            flagged: HashSet::new(),
             effects: Vec::new(),
             keys: HashMap::new(),
             aliases: HashSet::new(),

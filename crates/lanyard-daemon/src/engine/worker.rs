@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::agents::Wishes;
 use crate::clock::Clock;
+use crate::engine::calls::Deadlines;
 use crate::engine::draft::Draft;
 use crate::engine::residents::Residents;
 use crate::engine::{AskError, Engine, Input, LoadResult, Parts, Reply, Store, Work};
@@ -27,7 +28,7 @@ pub(super) struct Worker {
     pub(super) clock: Arc<Clock>,
     pub(super) rules: Rules,
     pub(super) wishes: Wishes,
-    runtime: tokio::runtime::Handle,
+    pub(super) runtime: tokio::runtime::Handle,
     pub(super) engine: Engine,
     pub(super) residents: Residents,
     /// Requests for sessions that are being loaded.
@@ -35,6 +36,10 @@ pub(super) struct Worker {
     /// Signals that follow from what was committed, staged before anything else.
     pub(super) own: VecDeque<Work>,
     pub(super) draft: Draft,
+    /// When stops rise and guidance expires.
+    pub(super) deadlines: Deadlines,
+    /// This incarnation of the daemon: what another one sent may have been lost with it.
+    pub(super) incarnation: String,
     /// Set while the journal cannot be written: when it was last tried, in the boot clock's milliseconds.
     pub(super) failed: Option<std::time::Instant>,
 }
@@ -42,6 +47,7 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(parts: Parts, engine: Engine) -> Self {
         let draft = Draft::new(parts.clock.now());
+        let incarnation = incarnation();
         Self {
             store: parts.store,
             hub: parts.hub,
@@ -54,6 +60,8 @@ impl Worker {
             waiting: HashMap::new(),
             own: VecDeque::new(),
             draft,
+            deadlines: Deadlines::default(),
+            incarnation,
             failed: None,
         }
     }
@@ -89,7 +97,10 @@ impl Worker {
         match input {
             Input::Ask(work) => self.take(*work),
             Input::Loaded { session, result } => self.arrived(session, result),
-            Input::Tick => self.try_recover(),
+            Input::Tick => {
+                self.try_recover();
+                self.look_at_deadlines();
+            }
             Input::Stop => return false,
         }
         true
@@ -177,6 +188,14 @@ impl Worker {
             }
         }
     }
+}
+
+/// A name no other incarnation has. Never from a seed: a daemon that is started again with the same one is another.
+fn incarnation() -> String {
+    let mut bits = [0; 8];
+    // Without randomness there are no tokens either, and the daemon would not have come this far.
+    let _ = getrandom::fill(&mut bits);
+    format!("{:016x}", u64::from_be_bytes(bits))
 }
 
 /// An error with what lies under it, on one line.

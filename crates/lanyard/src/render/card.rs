@@ -114,13 +114,21 @@ fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
     card.lines(
         "guidance",
         view.guidance.iter().map(|note| {
-            let status = match note.status {
-                NoteStatus::Pending => "waiting",
-                NoteStatus::Delivered => "delivered",
-            };
+            let status = note_status(note.status);
             format!("{} {status}, {}: {}", note.id, ago(now, note.queued_at), quoted(&note.text))
         }),
     );
+}
+
+/// What has become of a piece of guidance, in a word.
+pub(crate) fn note_status(status: NoteStatus) -> &'static str {
+    match status {
+        NoteStatus::Pending => "waiting",
+        NoteStatus::Delivered => "delivered",
+        NoteStatus::Acknowledged => "acknowledged",
+        NoteStatus::Withdrawn => "withdrawn",
+        NoteStatus::Expired => "expired",
+    }
 }
 
 /// The newest incarnation of the agent: what it is, how it is, and what it remembers.

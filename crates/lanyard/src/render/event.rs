@@ -2,9 +2,9 @@
 
 use lanyard_core::ActorKind;
 use lanyard_core::session::{
-    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, GateEvent,
-    Hands, Opening, PlanStatus, Role, RunEnd, RunEvent, Settled, SnapshotReason, StallKind, StopLevel,
-    TranscriptEvent, TurnEvent, TurnOutcome,
+    ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, Ending, Envelope, Event,
+    GateEvent, Hands, Opening, PlanStatus, Role, RunEnd, RunEvent, Settled, SnapshotReason, StallKind,
+    StopLevel, StopScope, TranscriptEvent, TurnEvent, TurnOutcome,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -192,17 +192,39 @@ fn context(event: &ContextEvent) -> String {
 
 fn control(event: &ControlEvent) -> String {
     match event {
-        ControlEvent::StopRequested { level, reason } => because(&stop_level(*level), reason.as_ref()),
+        ControlEvent::StopRequested { level, scope, reason, inherited } => {
+            let scope = if *scope == StopScope::Session { "" } else { scope.as_str() };
+            let from = inherited.map(|parent| format!("inherited from {parent}")).unwrap_or_default();
+            because(&words([stop_level(*level), scope.to_owned(), from]), reason.as_ref())
+        }
+        ControlEvent::StopApplied { level, channel, tool, refused, .. } => {
+            let how = if *refused { "instead of" } else { "with the answer of" };
+            format!("{} told through {} {how} {}", stop_level(*level), channel.as_str(), one_line(tool))
+        }
+        ControlEvent::StopComplied { how } => match how {
+            Compliance::HandOff => "the agent handed off".to_owned(),
+            Compliance::Complete => "the agent completes".to_owned(),
+            Compliance::Acknowledge => "the agent heard".to_owned(),
+        },
+        ControlEvent::StopSettled {} => "the turn is over".to_owned(),
+        ControlEvent::NoticeSent { to, .. } => {
+            to.map_or("no ancestor lives".to_owned(), |to| format!("{to} is told"))
+        }
+        ControlEvent::Introduced { agent, .. } => one_line(agent),
         ControlEvent::StopRaised { to, reason, .. } => because(&stop_level(*to), reason.as_ref()),
         ControlEvent::StopWithdrawn { reason } => because("", reason.as_ref()),
         ControlEvent::GuidanceQueued { text, .. } => quoted(text),
-        ControlEvent::GuidanceDelivered { notes, channel } => {
+        ControlEvent::GuidanceDelivered { notes, channel, .. } => {
             format!("{} through {}", count(notes.len(), "note"), one_line(channel))
+        }
+        ControlEvent::GuidanceReturned { notes } => {
+            format!("{} to be said again", count(notes.len(), "note"))
         }
         ControlEvent::GuidanceSettled { notes, how } => {
             let how = match how {
                 Settled::Acknowledged => "acknowledged",
                 Settled::Withdrawn => "withdrawn",
+                Settled::Expired => "expired",
             };
             format!("{} {how}", count(notes.len(), "note"))
         }
@@ -278,6 +300,11 @@ fn transcript(event: &TranscriptEvent) -> String {
             format!("{role}: {}", one_line(text))
         }
         TranscriptEvent::Thought { text } => one_line(text),
+        TranscriptEvent::ToolRelayed { server, tool, is_error, took_ms, .. } => {
+            let server = server.as_deref().map(|server| format!("{}/", one_line(server))).unwrap_or_default();
+            let how = if *is_error { "error" } else { "ok" };
+            words([format!("{server}{}", one_line(tool)), how.to_owned(), format!("{took_ms} ms")])
+        }
         TranscriptEvent::ToolCalled { tool, arguments: Value::Null, .. } => one_line(tool),
         TranscriptEvent::ToolCalled { tool, arguments, .. } => {
             format!("{} {}", one_line(tool), one_line(&arguments.to_string()))

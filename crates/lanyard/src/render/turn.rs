@@ -93,8 +93,8 @@ impl Narrator {
                 self.plan.clone_from(&plan);
                 plan
             }
-            // Told at the end, once.
-            TranscriptEvent::UsageReported { .. } => return Vec::new(),
+            // Told at the end, once; and by the agent itself.
+            TranscriptEvent::UsageReported { .. } | TranscriptEvent::ToolRelayed { .. } => return Vec::new(),
         };
         vec![Piece::Line(line)]
     }
@@ -213,7 +213,17 @@ fn control(event: &ControlEvent) -> Option<String> {
         ControlEvent::StopRaised { to, .. } => Some(format!("stop raised to {}", stop_level(*to))),
         ControlEvent::StopWithdrawn { .. } => Some("the stop was taken back".to_owned()),
         ControlEvent::GuidanceQueued { text, .. } => Some(format!("guidance: {}", one_line(text))),
-        ControlEvent::GuidanceDelivered { .. }
+        ControlEvent::StopApplied { level, channel, .. } => {
+            Some(format!("the agent was told to stop through {}, {}", channel.as_str(), stop_level(*level)))
+        }
+        ControlEvent::StopComplied { .. } => Some("the agent does what the stop asks for".to_owned()),
+        ControlEvent::GuidanceDelivered { channel, .. } => {
+            Some(format!("guidance delivered through {}", one_line(channel)))
+        }
+        ControlEvent::StopSettled {}
+        | ControlEvent::NoticeSent { .. }
+        | ControlEvent::Introduced { .. }
+        | ControlEvent::GuidanceReturned { .. }
         | ControlEvent::GuidanceSettled { .. }
         | ControlEvent::CommandRefused { .. }
         | ControlEvent::SignalUnexpected { .. } => None,

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lanyard_daemon::home::Home;
@@ -38,13 +38,14 @@ pub(super) struct Minder {
     setting: Setting,
     up: AtomicBool,
     told: AtomicBool,
+    /// What the client calls itself.
+    client: OnceLock<String>,
     known: Mutex<Known>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
     desk: Option<Arc<Desk>>,
-    client: Option<String>,
     /// By the agent's own id of the conversation; empty for the one the process belongs to.
     sessions: HashMap<String, String>,
     hints: HashMap<String, Hint>,
@@ -92,21 +93,22 @@ impl Minder {
             setting,
             up: AtomicBool::new(true),
             told: AtomicBool::new(false),
+            client: OnceLock::new(),
             known: Mutex::default(),
         })
     }
 
     /// The client has said its name: from now on there is a session. In the background, since nobody waits for it.
     pub(super) fn meet(self: &Arc<Self>, client: &str) {
-        let (minder, client) = (self.clone(), client.to_owned());
-        // Codex names its conversation in each call, and only there.
-        let later = client.to_ascii_lowercase().starts_with("codex");
-        tokio::spawn(async move {
-            minder.known.lock().await.client = Some(client);
-            if !later {
-                minder.owner(&Origin::default()).await;
-            }
-        });
+        if self.client.set(client.to_owned()).is_ok() && self.is_known_early() {
+            let minder = self.clone();
+            tokio::spawn(async move { minder.owner(&Origin::default()).await });
+        }
+    }
+
+    /// Whether there can be a session before the first call. Codex names its conversation in each call, and only there.
+    fn is_known_early(&self) -> bool {
+        self.client.get().is_some_and(|client| !client.to_ascii_lowercase().starts_with("codex"))
     }
 
     /// Whom a call belongs to.
@@ -179,7 +181,7 @@ impl Minder {
             };
             return Ok(Some(self.marked(known, String::new(), found)));
         }
-        let agent = known.client.clone().unwrap_or_else(|| NAMELESS.to_owned());
+        let agent = self.client.get().cloned().unwrap_or_else(|| NAMELESS.to_owned());
         let workspace = self.setting.workspace.clone();
         let mut newcomer = Newcomer { agent, workspace, alias: None, parent: None };
         newcomer.alias = if thread.is_empty() { self.setting.alias.clone() } else { Some(thread.to_owned()) };
@@ -258,11 +260,11 @@ impl Minder {
             // Its address may be another one now.
             known.desk = None;
             let Some(desk) = self.desk(&mut known).await else { return };
+            if !desk.is_up().await {
+                continue;
+            }
             // A session that cannot be had now may be had later.
-            if desk.is_up().await
-                && (known.client.is_none()
-                    || self.session(&mut known, &desk, &Origin::default()).await.is_ok())
-            {
+            if !self.is_known_early() || self.session(&mut known, &desk, &Origin::default()).await.is_ok() {
                 self.up.store(true, Ordering::Relaxed);
                 return;
             }

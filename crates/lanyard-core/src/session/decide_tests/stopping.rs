@@ -1,6 +1,7 @@
 //! Stops: asked for, raised, withdrawn, confirmed.
 
 use super::*;
+use crate::session::StopScope;
 
 /// S0-04, S0-16: a stop of an active session begins at level 1.
 #[test]
@@ -10,7 +11,7 @@ fn a_stop_begins_gracefully() {
         stop(),
         expect![[r#"
             stop.requested level=1
-            do StopWork { level: Graceful, executing: true }
+            do StopWork { level: Graceful, scope: Session, executing: true }
             executing, stop 1
         "#]],
     );
@@ -23,7 +24,7 @@ fn a_stop_of_a_session_at_rest_says_that_nothing_runs() {
         stop(),
         expect![[r#"
             stop.requested level=1
-            do StopWork { level: Graceful, executing: false }
+            do StopWork { level: Graceful, scope: Session, executing: false }
             between_turn, stop 1
         "#]],
     );
@@ -38,15 +39,15 @@ fn pressing_again_raises_the_level_up_to_three() {
         expect![[r#"
             > stop
             stop.requested level=1
-            do StopWork { level: Graceful, executing: true }
+            do StopWork { level: Graceful, scope: Session, executing: true }
             executing, stop 1
             > stop
             stop.raised from=1 to=2
-            do StopWork { level: Immediate, executing: true }
+            do StopWork { level: Immediate, scope: Session, executing: true }
             executing, stop 2
             > stop
             stop.raised from=2 to=3
-            do StopWork { level: Terminated, executing: true }
+            do StopWork { level: Terminated, scope: Session, executing: true }
             executing, stop 3
             > stop
             executing, stop 3
@@ -121,7 +122,7 @@ fn a_stop_keeps_its_reason_to_the_end() {
         expect![[r#"
             > stop
             stop.requested level=1 reason="too costly"
-            do StopWork { level: Graceful, executing: true }
+            do StopWork { level: Graceful, scope: Session, executing: true }
             executing, stop 1
             > work_ended
             turn.interrupted cause=user reason=sigterm turn=turn#1
@@ -204,18 +205,18 @@ fn a_stop_after_a_withdrawn_one_begins_at_one_again() {
         expect![[r#"
             > stop
             stop.requested level=1
-            do StopWork { level: Graceful, executing: true }
+            do StopWork { level: Graceful, scope: Session, executing: true }
             executing, stop 1
             > stop
             stop.raised from=1 to=2
-            do StopWork { level: Immediate, executing: true }
+            do StopWork { level: Immediate, scope: Session, executing: true }
             executing, stop 2
             > withdraw_stop
             stop.withdrawn
             executing
             > stop
             stop.requested level=1
-            do StopWork { level: Graceful, executing: true }
+            do StopWork { level: Graceful, scope: Session, executing: true }
             executing, stop 1
         "#]],
     );
@@ -248,7 +249,7 @@ fn completing_resolves_a_stop() {
             turn.finished outcome=completed turn=turn#1
             context.checkpoint position=3 reason=turn_end
             session.ended how=completed
-            executing -> between_turn -> completed
+            executing -> between_turn -> completed, stop 2
         "#]],
     );
 }
@@ -262,7 +263,7 @@ fn failing_resolves_a_stop() {
             turn.finished outcome=failed turn=turn#1
             context.checkpoint position=3 reason=turn_end
             session.ended how=failed
-            executing -> between_turn -> failed
+            executing -> between_turn -> failed, stop 3
         "#]],
     );
 }
@@ -355,10 +356,11 @@ fn the_stop_outlives_the_session_it_ended() {
     assert_eq!(given.session.stop.unwrap().level, StopLevel::Terminated);
 }
 
+/// S0-B02: also one that was obeyed, so that an agent that says it is done and goes on is still stopped.
 #[test]
-fn the_stop_does_not_outlive_a_session_that_complied() {
+fn the_stop_outlives_a_session_that_complied() {
     let given = given([started(1), stop_at(StopLevel::Graceful)]).after(complete());
-    assert_eq!(given.session.stop, None);
+    assert_eq!(given.session.stop.unwrap().level, StopLevel::Graceful);
 }
 
 /// S0-04: the directive names who asked for it first, when and why.
@@ -372,5 +374,5 @@ fn a_raised_stop_is_still_the_stop_that_was_asked_for() {
 }
 
 fn stop_because(reason: &str) -> Input {
-    Command::Stop { reason: Some(reason.into()) }.into()
+    Command::Stop { reason: Some(reason.into()), scope: StopScope::Session, now: false }.into()
 }

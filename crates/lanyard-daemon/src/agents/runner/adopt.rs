@@ -109,7 +109,8 @@ impl Runner {
             self.obey(Order::Cancel { session, turn, forced: false }).await;
         }
         if let Some(stop) = &session.stop {
-            self.obey(Order::Stop { session: session.id, level: stop.level }).await;
+            let (session, level, scope) = (session.id, stop.level, stop.scope);
+            self.obey(Order::Stop { session, level, scope }).await;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use lanyard_core::session::{
     Continuity, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind, Session, Signal,
-    SnapshotReason, StopLevel,
+    SnapshotReason, StopLevel, StopScope,
 };
 use lanyard_core::{GateId, NoteId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
@@ -27,7 +27,7 @@ impl Runner {
             Order::Turn { session, turn } if session == self.session => self.turn_ordered(turn).await,
             Order::Turn { session, turn } => self.child_turn(session, turn).await,
             Order::Cancel { session, turn, forced } => self.cancel_ordered(session, turn, forced).await,
-            Order::Stop { session, level } => self.stop_ordered(session, level).await,
+            Order::Stop { session, level, scope } => self.stop_ordered(session, level, scope).await,
             Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
             Order::Steer { note } => self.steer_ordered(note).await,
             Order::End => {
@@ -181,8 +181,12 @@ impl Runner {
         }
     }
 
-    async fn stop_ordered(&mut self, session: SessionId, level: StopLevel) {
+    async fn stop_ordered(&mut self, session: SessionId, level: StopLevel, scope: StopScope) {
         failpoint::hit("before_stop");
+        // Whose calls come by is told in the answer to the next one, and has until the deadline to do what it is told.
+        if level == StopLevel::Graceful && self.is_told(session).await {
+            return;
+        }
         if session != self.session {
             let Some((native, held)) = self.child_of(session).await else { return };
             if let Some(turn) = held.turn {
@@ -190,6 +194,9 @@ impl Runner {
             }
             let channel = "nothing was running".to_owned();
             return self.shared.note(session, Signal::WorkEnded { channel }).await;
+        }
+        if scope == StopScope::Turn {
+            return self.turn_stopped(level).await;
         }
         self.stopping = true;
         self.waiting = None;
@@ -203,6 +210,28 @@ impl Runner {
                 self.end_run("the session was stopped").await;
             }
         }
+    }
+
+    /// Ends the turn and leaves the agent to its next one, as far as it lets itself be stopped.
+    async fn turn_stopped(&mut self, level: StopLevel) {
+        match (level, self.turn.is_some()) {
+            (StopLevel::Graceful, true) => {
+                self.ask_to_end(Duration::from_millis(self.settings.cancel_grace_ms)).await;
+            }
+            (StopLevel::Immediate, true) => self.ask_to_end(IMMEDIATE_GRACE).await,
+            (StopLevel::Terminated, _) => self.end_now("its turn was terminated").await,
+            (StopLevel::Graceful | StopLevel::Immediate, false) => {
+                self.waiting = None;
+                let channel = "the agent had not begun".to_owned();
+                self.shared.note(self.session, Signal::WorkEnded { channel }).await;
+            }
+        }
+    }
+
+    /// Whether the agent is at work and its calls come by.
+    async fn is_told(&self, session: SessionId) -> bool {
+        let held = self.shared.session(session).await;
+        held.is_some_and(|held| held.hears && held.turn.is_some())
     }
 
     async fn answer_ordered(&mut self, session: SessionId, gate: GateId) {

@@ -1,6 +1,5 @@
 //! An event of the log as an entry of the audit. Read by its name alone, so that what a newer daemon wrote is shown too.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use lanyard_core::text::cut;
@@ -13,8 +12,6 @@ use crate::api::types::{AuditEntry, AuditKind};
 
 /// The most that is shown of a text (S0-57).
 const PREVIEW_CHARS: usize = 100;
-/// Notes whose text is looked for further back in a log.
-const TEXTS_MAX: usize = 1_000;
 
 /// What must stand in the bytes of an event that matters; the cheap question before the dear one.
 static MARKS: LazyLock<[Finder<'static>; 4]> = LazyLock::new(|| {
@@ -34,57 +31,14 @@ struct Stored {
     data: Value,
 }
 
-/// Words of notes, which stand where a note was queued and not where it was delivered.
-#[derive(Debug, Default)]
-pub(super) struct Texts {
-    known: HashMap<String, String>,
-    missing: Vec<String>,
-}
-
-impl Texts {
-    /// Nothing has to be looked for further back.
-    pub(super) fn is_complete(&self) -> bool {
-        self.missing.is_empty()
-    }
-
-    fn miss(&mut self, note: &str) {
-        if self.missing.len() < TEXTS_MAX && !self.known.contains_key(note) {
-            self.missing.push(note.to_owned());
-        }
-    }
-
-    fn learn(&mut self, note: &str, text: &str) {
-        self.missing.retain(|missing| missing != note);
-        if self.known.len() < TEXTS_MAX {
-            self.known.insert(note.to_owned(), preview(text));
-        }
-    }
-
-    /// Puts the words of its notes into an entry that has none.
-    pub(super) fn fill(&self, entry: &mut AuditEntry) {
-        if entry.kind == AuditKind::Guidance && entry.text_preview.is_none() {
-            let texts: Vec<&str> =
-                entry.about.iter().filter_map(|note| self.known.get(note)).map(String::as_str).collect();
-            entry.text_preview = (!texts.is_empty()).then(|| preview(&texts.join(" ")));
-        }
-    }
-}
-
 /// The entry an event is; nothing for most.
-pub(super) fn read(body: &[u8], texts: &mut Texts) -> Option<AuditEntry> {
+pub(super) fn read(body: &[u8]) -> Option<AuditEntry> {
     MARKS.iter().any(|mark| mark.find(body).is_some()).then_some(())?;
     let stored: Stored = serde_json::from_slice(body).ok()?;
     let kind = kind(&stored)?;
     let data = &stored.data;
     let text = |key: &str| data[key].as_str().map(str::to_owned);
     let level = |key: &str| data[key].as_u64().and_then(|level| u8::try_from(level).ok());
-    let about = about(data);
-    match (stored.kind.as_str(), data["note"].as_str(), data["text"].as_str()) {
-        ("guidance.queued", Some(note), Some(text)) => texts.learn(note, text),
-        ("guidance.queued", _, _) => {}
-        _ if kind == AuditKind::Guidance => about.iter().for_each(|note| texts.miss(note)),
-        _ => {}
-    }
     Some(AuditEntry {
         at: stored.at,
         session: stored.session,
@@ -98,8 +52,8 @@ pub(super) fn read(body: &[u8], texts: &mut Texts) -> Option<AuditEntry> {
         from_level: level("from"),
         to_level: level("to"),
         reason: text("reason").or_else(|| text("message")),
-        text_preview: data["text"].as_str().map(preview),
-        about,
+        text_preview: data["text"].as_str().or(data["preview"].as_str()).map(preview),
+        about: about(data),
         outcome: text("how").or_else(|| text("option")).or_else(|| text("compliance")),
         event: stored.kind,
     })
@@ -156,37 +110,34 @@ mod tests {
 
     #[test]
     fn what_was_applied_has_the_name_other_systems_use() {
-        let mut texts = Texts::default();
         let data = serde_json::json!({ "level": 2, "channel": "hook", "call": "toolu_1" });
-        let entry = read(&event("stop.applied", &data), &mut texts).unwrap();
+        let entry = read(&event("stop.applied", &data)).unwrap();
         assert_eq!(entry.name.as_deref(), Some("session_interrupted"));
         assert_eq!((entry.escalation_level, entry.channel.as_deref()), (Some(2), Some("hook")));
-        let data = serde_json::json!({ "from": 1, "to": 2 });
-        let entry = read(&event("stop.raised", &data), &mut texts).unwrap();
+        let entry = read(&event("stop.raised", &serde_json::json!({ "from": 1, "to": 2 }))).unwrap();
         assert_eq!((entry.from_level, entry.to_level), (Some(1), Some(2)));
         assert_eq!(entry.name.as_deref(), Some("session_stop_escalated"));
-        let asked = read(&event("stop.requested", &serde_json::json!({ "level": 1 })), &mut texts).unwrap();
+        let asked = read(&event("stop.requested", &serde_json::json!({ "level": 1 }))).unwrap();
         assert_eq!(asked.name, None);
     }
 
     #[test]
-    fn the_words_of_a_note_are_found_where_it_was_queued() {
-        let mut texts = Texts::default();
-        let data = serde_json::json!({ "notes": ["note_1"], "channel": "mcp" });
-        let mut entry = read(&event("guidance.delivered", &data), &mut texts).unwrap();
-        assert!(!texts.is_complete());
+    fn no_more_than_a_hundred_characters_of_a_text_are_shown() {
         let long = "é".repeat(300);
-        let queued = event("guidance.queued", &serde_json::json!({ "note": "note_1", "text": long }));
-        assert_eq!(read(&queued, &mut texts).unwrap().text_preview.unwrap().chars().count(), 100);
-        assert!(texts.is_complete());
-        texts.fill(&mut entry);
-        assert_eq!(entry.text_preview.unwrap().chars().count(), 100);
+        for (kind, key) in [("guidance.queued", "text"), ("guidance.delivered", "preview")] {
+            let mut data = serde_json::json!({ "note": "note_1" });
+            data[key] = long.as_str().into();
+            let entry = read(&event(kind, &data)).unwrap();
+            assert_eq!(entry.text_preview.unwrap().chars().count(), 100);
+            assert_eq!(entry.about, ["note_1"]);
+        }
     }
 
     #[test]
     fn words_that_only_look_like_an_event_are_none() {
         let data = serde_json::json!({ "text": r#"{"type":"stop.applied"}"# });
-        assert_eq!(read(&event("message", &data), &mut Texts::default()), None);
-        assert_eq!(read(b"\"type\":\"stop.", &mut Texts::default()), None);
+        assert_eq!(read(&event("message", &data)), None);
+        assert_eq!(read(b"\"type\":\"stop."), None);
+        assert_eq!(read(&event("session.ended", &serde_json::json!({ "how": "completed" }))), None);
     }
 }

@@ -1,0 +1,151 @@
+//! A child that ended under a stop is told of: to its parent if that lives, else to the nearest ancestor that does. The
+//! daemon says what the child left behind, because a dead model cannot (S0-49, S0-50, S0-B18).
+
+use std::sync::Arc;
+
+use lanyard_core::session::{
+    Command, Envelope, Event, Lineage, Role, Session, Signal, TranscriptEvent, TurnEvent,
+};
+use lanyard_core::text::cut;
+use lanyard_core::{Actor, Cause, NoteId, SessionId};
+use lanyard_store::StoreError;
+
+use crate::clock::Clock;
+use crate::engine::{Ask, AskError, Engine, Key, Request, Store};
+
+/// Events of the child's log that are looked at for what it left.
+const TAIL: u64 = 400;
+/// Characters of its last words.
+const WORDS_CHARS: usize = 400;
+/// Files that are named.
+const FILES_MAX: usize = 12;
+
+/// Tells of the child's end, once; what happens twice after a crash has the same key.
+pub(crate) async fn send(engine: &Engine, store: &Arc<dyn Store>, clock: &Clock, child: SessionId) {
+    let read = store.clone();
+    let known = tokio::task::spawn_blocking(move || look(&*read, child)).await;
+    let (session, lineage, text) = match known {
+        Ok(Ok(Some(known))) => known,
+        Ok(Ok(None)) => return,
+        Ok(Err(error)) => return tracing::error!(%child, %error, "what a child left could not be read"),
+        Err(error) => return tracing::error!(%child, %error, "what a child left could not be read"),
+    };
+    let note = NoteId::mint(clock.now(), clock.random());
+    let mut told = None;
+    for ancestor in lineage.ancestors {
+        let command = Command::Notify { note, about: session.id, text: text.clone() };
+        let cause = Some(Cause::Signal(command.name().to_owned()));
+        let ask = Ask::Do { session: ancestor, command };
+        let keys = vec![key(session.id, ancestor)];
+        match engine.ask(Request { ask, actor: Actor::system("families"), cause, keys }).await {
+            Ok(reply) => {
+                told = Some((ancestor, reply.outcome.note.unwrap_or(note)));
+                break;
+            }
+            // It has ended, or is gone: further up.
+            Err(AskError::Refused(_) | AskError::Unknown(_) | AskError::Deleted(_)) => {}
+            Err(error) => {
+                // Still due: told again at the next start.
+                return tracing::error!(%child, %ancestor, %error, "a child's end could not be told");
+            }
+        }
+    }
+    let (to, note) = told.map_or((None, None), |(to, note)| (Some(to), Some(note)));
+    let signal = Signal::NoticeSent { to, note };
+    let cause = Some(Cause::Signal(signal.name().to_owned()));
+    let ask = Ask::Tell { session: child, signals: vec![signal] };
+    let request = Request { ask, actor: Actor::system("families"), cause, keys: Vec::new() };
+    if let Err(error) = engine.ask(request).await {
+        tracing::error!(%child, %error, "it could not be recorded that a child's end was told");
+    }
+}
+
+fn key(child: SessionId, ancestor: SessionId) -> Key {
+    let hash = blake3::hash(format!("notice\0{child}\0{ancestor}").as_bytes());
+    let mut key = [0; 16];
+    key.copy_from_slice(&hash.as_bytes()[..16]);
+    Key { key, request: key }
+}
+
+type Known = (Session, Lineage, String);
+
+fn look(store: &dyn Store, child: SessionId) -> Result<Option<Known>, StoreError> {
+    let Some(loaded) = store.load(child)? else { return Ok(None) };
+    if !loaded.session.notice_due {
+        return Ok(None);
+    }
+    let after = loaded.session.seq.saturating_sub(TAIL);
+    let page = store.events(child, after, usize::try_from(TAIL).unwrap_or(usize::MAX))?;
+    let bodies = page.events.into_iter().filter_map(|event| event.body.ok());
+    let log: Vec<Envelope> = bodies.filter_map(|body| serde_json::from_slice(&body).ok()).collect();
+    let text = words(&loaded.session, &log);
+    Ok(Some((loaded.session, loaded.lineage, text)))
+}
+
+/// Who it was, how it ended, what it left, and what to do about it.
+fn words(child: &Session, log: &[Envelope]) -> String {
+    let agent = child.hands.agent.as_deref().unwrap_or("an agent");
+    let mut lines = vec![format!("{agent} (session {}) was stopped by the user.", child.id)];
+    if let Some(reason) = child.stop.as_ref().and_then(|stop| stop.reason.as_deref()) {
+        lines.push(format!("Reason: {reason}"));
+    }
+    let left = left(log);
+    if let Some(said) = left.said {
+        lines.push(format!("Its last words: {}", cut(&said.replace('\n', " "), WORDS_CHARS).0));
+    }
+    if let Some(call) = left.open_call {
+        lines.push(format!("A call that had not returned: {call}"));
+    }
+    if !left.files.is_empty() {
+        let more = left.files.len().saturating_sub(FILES_MAX);
+        let named: Vec<&str> = left.files.iter().take(FILES_MAX).map(String::as_str).collect();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        lines.push(format!("Files it touched: {}{more}", named.join(", ")));
+    }
+    if let Some(checkpoint) = child.checkpoints.back() {
+        lines.push(format!("Last checkpoint: position {} of its log", checkpoint.position));
+    }
+    lines.push(
+        "Check the plan's state and decide whether to try again. This does not stop you; it is for your information."
+            .to_owned(),
+    );
+    lines.join("\n")
+}
+
+#[derive(Debug, Default)]
+struct Left {
+    said: Option<String>,
+    open_call: Option<String>,
+    files: Vec<String>,
+}
+
+fn left(log: &[Envelope]) -> Left {
+    let mut left = Left::default();
+    let mut open: Vec<(String, String)> = Vec::new();
+    for envelope in log {
+        match &envelope.event {
+            Event::Transcript(TranscriptEvent::Message { role: Role::Agent, text }) => {
+                left.said = Some(text.clone());
+            }
+            Event::Transcript(TranscriptEvent::ToolCalled { call, tool, .. }) => {
+                open.push((call.clone(), tool.clone()));
+            }
+            Event::Transcript(TranscriptEvent::ToolReturned { call, .. }) => {
+                open.retain(|(known, _)| known != call);
+            }
+            Event::Transcript(TranscriptEvent::FileChanged { path, .. }) if !left.files.contains(path) => {
+                left.files.push(path.clone());
+            }
+            Event::Turn(TurnEvent::Started { .. }) => open.clear(),
+            Event::Transcript(_)
+            | Event::Turn(_)
+            | Event::Change(_)
+            | Event::Context(_)
+            | Event::Control(_)
+            | Event::Run(_)
+            | Event::Gate(_) => {}
+        }
+    }
+    left.open_call = open.pop().map(|(_, tool)| tool);
+    left
+}
