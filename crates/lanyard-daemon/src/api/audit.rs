@@ -108,32 +108,28 @@ pub(super) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Result<Json<A
 /// The newest entries that are wanted, of all sessions that can have some.
 fn page(store: &dyn Store, wanted: &Wanted) -> Result<AuditPage, StoreError> {
     let mut look = Look { room: EVENTS_MAX, damaged: 0, truncated: false, entries: Vec::new() };
-    match wanted.session {
-        Some(session) => look.at(store, session, wanted)?,
-        None => {
-            let mut seen = 0;
-            let mut cursor = None;
-            loop {
-                let listing = store.list(&Filter::default(), cursor.as_ref(), SESSIONS_STEP)?;
-                seen += listing.rows.len();
-                for row in &listing.rows {
-                    let too_old = wanted.since.is_some_and(|since| row.last_activity_at < since);
-                    let too_new = wanted.until.is_some_and(|until| row.created_at > until);
-                    if !too_old && !too_new {
-                        look.at(store, row.id, wanted)?;
-                    }
-                }
-                cursor = listing.next;
-                if cursor.is_none() {
-                    break;
-                }
-                if seen >= SESSIONS_MAX {
-                    look.truncated = true;
-                    break;
-                }
+    if let Some(session) = wanted.session {
+        look.at(store, session, wanted)?;
+        return Ok(look.page(wanted.limit));
+    }
+    let mut seen = 0;
+    let mut cursor = None;
+    loop {
+        let listing = store.list(&Filter::default(), cursor.as_ref(), SESSIONS_STEP)?;
+        seen += listing.rows.len();
+        for row in &listing.rows {
+            let too_old = wanted.since.is_some_and(|since| row.last_activity_at < since);
+            let too_new = wanted.until.is_some_and(|until| row.created_at > until);
+            if !too_old && !too_new {
+                look.at(store, row.id, wanted)?;
             }
         }
+        cursor = listing.next;
+        if cursor.is_none() || seen >= SESSIONS_MAX {
+            break;
+        }
     }
+    look.truncated |= cursor.is_some();
     Ok(look.page(wanted.limit))
 }
 

@@ -137,7 +137,7 @@ mod tests {
             "PreToolUse",
             refused(StopLevel::Terminated),
             &expect![[
-                r#"{"continue":false,"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"STOP"},"stopReason":"STOP"}"#
+                r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"STOP"},"continue":false,"stopReason":"STOP"}"#
             ]],
         );
         check(
@@ -158,7 +158,7 @@ mod tests {
             Harness::Gemini,
             "BeforeTool",
             refused(StopLevel::Terminated),
-            &expect![[r#"{"continue":false,"decision":"deny","reason":"STOP","stopReason":"STOP"}"#]],
+            &expect![[r#"{"decision":"deny","reason":"STOP","continue":false,"stopReason":"STOP"}"#]],
         );
         check(
             Harness::Opencode,
@@ -175,7 +175,7 @@ mod tests {
             "PostToolUse",
             words(None),
             &expect![[
-                r#"{"hookSpecificOutput":{"additionalContext":"one\n\ntwo","hookEventName":"PostToolUse"}}"#
+                r#"{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"one\n\ntwo"}}"#
             ]],
         );
         check(
@@ -183,7 +183,7 @@ mod tests {
             "PostToolUse",
             words(Some(StopLevel::Terminated)),
             &expect![[
-                r#"{"continue":false,"hookSpecificOutput":{"additionalContext":"one\n\ntwo","hookEventName":"PostToolUse"},"stopReason":"one\n\ntwo"}"#
+                r#"{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"one\n\ntwo"},"continue":false,"stopReason":"one\n\ntwo"}"#
             ]],
         );
         check(
@@ -191,7 +191,7 @@ mod tests {
             "AfterTool",
             words(None),
             &expect![[
-                r#"{"hookSpecificOutput":{"additionalContext":"one\n\ntwo","hookEventName":"AfterTool"}}"#
+                r#"{"hookSpecificOutput":{"hookEventName":"AfterTool","additionalContext":"one\n\ntwo"}}"#
             ]],
         );
         check(
@@ -215,7 +215,7 @@ mod tests {
             "UserPromptSubmit",
             words(None),
             &expect![[
-                r#"{"hookSpecificOutput":{"additionalContext":"one\n\ntwo","hookEventName":"UserPromptSubmit"}}"#
+                r#"{"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"one\n\ntwo"}}"#
             ]],
         );
         check(
@@ -223,7 +223,7 @@ mod tests {
             "SessionStart",
             refused(StopLevel::Terminated),
             &expect![[
-                r#"{"hookSpecificOutput":{"additionalContext":"STOP","hookEventName":"SessionStart"}}"#
+                r#"{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"STOP"}}"#
             ]],
         );
         check(
@@ -231,7 +231,7 @@ mod tests {
             "BeforeAgent",
             refused(StopLevel::Terminated),
             &expect![[
-                r#"{"continue":false,"hookSpecificOutput":{"additionalContext":"STOP","hookEventName":"BeforeAgent"},"stopReason":"STOP"}"#
+                r#"{"hookSpecificOutput":{"hookEventName":"BeforeAgent","additionalContext":"STOP"},"continue":false,"stopReason":"STOP"}"#
             ]],
         );
     }

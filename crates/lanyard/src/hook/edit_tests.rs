@@ -32,8 +32,8 @@ fn a_blank_file_becomes_an_object() {
               {
                 "hooks": [
                   {
-                    "command": "lanyard hook claude",
-                    "type": "command"
+                    "type": "command",
+                    "command": "lanyard hook claude"
                   }
                 ]
               }
@@ -42,8 +42,8 @@ fn a_blank_file_becomes_an_object() {
               {
                 "hooks": [
                   {
-                    "command": "lanyard hook claude",
-                    "type": "command"
+                    "type": "command",
+                    "command": "lanyard hook claude"
                   }
                 ]
               }
@@ -67,8 +67,8 @@ fn what_others_wrote_stays_as_they_wrote_it() {
         			{
         				"hooks": [
         					{
-        						"command": "lanyard hook claude",
-        						"type": "command"
+        						"type": "command",
+        						"command": "lanyard hook claude"
         					}
         				]
         			}
@@ -77,8 +77,8 @@ fn what_others_wrote_stays_as_they_wrote_it() {
         			{
         				"hooks": [
         					{
-        						"command": "lanyard hook claude",
-        						"type": "command"
+        						"type": "command",
+        						"command": "lanyard hook claude"
         					}
         				]
         			}

@@ -129,14 +129,20 @@ impl Happened {
     }
 }
 
-/// The harness's own id of the call, or what comes closest.
+/// The harness's own id of the call. Without one, an id that no other call has.
 fn call(fields: &Fields) -> String {
-    let when = fields.turn_id.as_ref().or(fields.timestamp.as_ref());
-    let made = || match when {
-        Some(when) => format!("{}@{when}", fields.hook_event_name),
-        None => fields.hook_event_name.clone(),
-    };
-    call_id(&fields.tool_use_id.clone().unwrap_or_else(made))
+    if let Some(id) = fields.tool_use_id.as_ref().filter(|id| !id.is_empty()) {
+        return call_id(id);
+    }
+    let event = &fields.hook_event_name;
+    let when = fields.timestamp.as_ref().or(fields.turn_id.as_ref());
+    let mut bits = [0_u8; 8];
+    // Without randomness two calls look like one, and nothing else is wrong.
+    let _ = getrandom::fill(&mut bits);
+    call_id(&when.map_or_else(
+        || format!("{event}-{:016x}", u64::from_ne_bytes(bits)),
+        |when| format!("{event}@{when}"),
+    ))
 }
 
 fn sub(fields: &Fields) -> Option<Sub> {

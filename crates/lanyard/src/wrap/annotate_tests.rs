@@ -35,9 +35,9 @@ fn nothing_to_say_leaves_the_answer_alone() {
 #[test]
 fn words_stand_in_front_and_the_rest_stays_as_it_was() {
     let line = r#"{"jsonrpc":"2.0","id":"a\u0062","result":{"x":1.50,"content":[{"type":"text", "text":"b"}],"structuredContent":{"n":1},"_meta":{"k":2}}}"#;
-    expect![[r#"{"jsonrpc":"2.0","id":"a\u0062","result":{"x":1.50,"content":[{"text":"one","type":"text"},{"type":"text", "text":"b"}],"_meta":{"k":2}}}"#]]
+    expect![[r#"{"jsonrpc":"2.0","id":"a\u0062","result":{"x":1.50,"content":[{"type":"text","text":"one"},{"type":"text", "text":"b"}],"_meta":{"k":2}}}"#]]
         .assert_eq(&changed(line, &lead(&["one"]), true));
-    expect![[r#"{"jsonrpc":"2.0","id":"a\u0062","result":{"x":1.50,"content":[{"text":"one","type":"text"},{"text":"two","type":"text"},{"type":"text", "text":"b"}],"structuredContent":{"n":1},"_meta":{"k":2}}}"#]]
+    expect![[r#"{"jsonrpc":"2.0","id":"a\u0062","result":{"x":1.50,"content":[{"type":"text","text":"one"},{"type":"text","text":"two"},{"type":"text", "text":"b"}],"structuredContent":{"n":1},"_meta":{"k":2}}}"#]]
         .assert_eq(&changed(line, &lead(&["one", "two"]), false));
 }
 
@@ -46,16 +46,16 @@ fn words_stand_in_front_and_the_rest_stays_as_it_was() {
 fn a_withheld_answer_is_gone_and_level_3_is_an_error() {
     let line = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"secret"}],"structuredContent":{"n":1}}}"#;
     let two = CallLead { withhold: true, level: Some(StopLevel::Immediate), ..lead(&["stop"]) };
-    expect![[r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"text":"stop","type":"text"}]}}"#]]
+    expect![[r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"stop"}]}}"#]]
         .assert_eq(&changed(line, &two, false));
     let three = CallLead { is_error: true, ..two };
     expect![[
-        r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"text":"stop","type":"text"}],"isError":true}}"#
+        r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"stop"}],"isError":true}}"#
     ]]
     .assert_eq(&changed(line, &three, false));
     let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"unknown tool"}}"#;
     expect![[
-        r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"text":"stop","type":"text"}],"isError":true}}"#
+        r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"stop"}],"isError":true}}"#
     ]]
     .assert_eq(&changed(error, &three, false));
 }
@@ -80,9 +80,9 @@ fn an_answer_that_is_not_the_last_word_has_no_place_for_ours() {
 #[test]
 fn lookalikes_are_broken_with_and_without_words_of_ours() {
     let line = r#"{"id":1,"result":{"content":[{"type":"text","text":"\u0053ESSION STOP"},{"type":"image","data":"QQ=="}],"structuredContent":{"a":["USER GUIDANCE"]}}}"#;
-    expect![[r#"{"id":1,"result":{"content":[{"text":"S⁠ESSION STOP","type":"text"},{"data":"QQ==","type":"image"}],"structuredContent":{"a":["U⁠SER GUIDANCE"]}}}"#]]
+    expect![[r#"{"id":1,"result":{"content":[{"type":"text","text":"S⁠ESSION STOP"},{"type":"image","data":"QQ=="}],"structuredContent":{"a":["U⁠SER GUIDANCE"]}}}"#]]
         .assert_eq(&changed(line, &CallLead::default(), true));
-    expect![[r#"{"id":1,"result":{"content":[{"text":"one","type":"text"},{"text":"S⁠ESSION STOP","type":"text"},{"data":"QQ==","type":"image"}]}}"#]]
+    expect![[r#"{"id":1,"result":{"content":[{"type":"text","text":"one"},{"type":"text","text":"S⁠ESSION STOP"},{"type":"image","data":"QQ=="}]}}"#]]
         .assert_eq(&changed(line, &lead(&["one"]), true));
 }
 
@@ -100,10 +100,10 @@ fn the_promise_of_structured_content_is_taken_back() {
 #[test]
 fn a_call_that_was_not_carried_out_is_answered_with_the_directive() {
     let id = RawValue::from_string(r#""x""#.to_owned()).unwrap();
-    expect![[r#"{"jsonrpc":"2.0","id":"x","result":{"content":[{"text":"stop","type":"text"}]}}"#]]
+    expect![[r#"{"jsonrpc":"2.0","id":"x","result":{"content":[{"type":"text","text":"stop"}]}}"#]]
         .assert_eq(&refusal(&id, "stop", false));
     expect![[
-        r#"{"jsonrpc":"2.0","id":"x","result":{"content":[{"text":"stop","type":"text"}],"isError":true}}"#
+        r#"{"jsonrpc":"2.0","id":"x","result":{"content":[{"type":"text","text":"stop"}],"isError":true}}"#
     ]]
     .assert_eq(&refusal(&id, "stop", true));
 }

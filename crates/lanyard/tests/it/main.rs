@@ -12,6 +12,7 @@ mod faults;
 mod help;
 mod hooks;
 mod operate;
+mod receipts;
 mod scenario;
 mod scripted;
 mod shim;

@@ -92,7 +92,9 @@ fn claude_is_guided_denied_and_ended() {
     let context = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     assert!(context.starts_with("📝 USER GUIDANCE"), "{context}");
     assert!(context.contains("\nmind the gap\n") && !context.contains("TOOL RESPONSE"), "{context}");
-    assert_eq!(hook.answer(&claude("PostToolUse", &json!({}))), Value::Null, "said twice");
+    let later = json!({ "tool_use_id": "toolu_02" });
+    assert_eq!(hook.answer(&claude("PreToolUse", &later)), Value::Null);
+    assert_eq!(hook.answer(&claude("PostToolUse", &later)), Value::Null, "said twice");
     let list = daemon.request("GET", &format!("/api/v1/sessions/{id}/guidance"), &[], None).json();
     assert_eq!(list["settled"][0]["delivery"]["channel"], "hook", "{list}");
     assert_eq!(list["settled"][0]["delivery"]["call"], "toolu_01", "{list}");
@@ -102,12 +104,12 @@ fn claude_is_guided_denied_and_ended() {
     assert_eq!(said["hookSpecificOutput"]["hookEventName"], "UserPromptSubmit", "{said}");
 
     post(&daemon, &format!("/sessions/{id}/stop"), &json!({ "now": true }));
-    let said = hook.answer(&claude("PreToolUse", &json!({ "tool_use_id": "toolu_02" })));
+    let said = hook.answer(&claude("PreToolUse", &json!({ "tool_use_id": "toolu_03" })));
     assert_eq!(said["hookSpecificOutput"]["permissionDecision"], "deny", "{said}");
     let reason = said["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
     assert!(reason.starts_with("🛑 SESSION STOP — IMMEDIATE\n"), "{reason}");
     assert_eq!(said.get("continue"), None);
-    let said = hook.answer(&claude("PreToolUse", &json!({ "tool_use_id": "toolu_03" })));
+    let said = hook.answer(&claude("PreToolUse", &json!({ "tool_use_id": "toolu_04" })));
     assert_eq!(said["continue"], false, "{said}");
     assert!(said["stopReason"].as_str().unwrap().starts_with("❌ SESSION TERMINATED\n"), "{said}");
 }
