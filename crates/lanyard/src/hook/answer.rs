@@ -19,6 +19,10 @@ pub(super) enum Verdict {
         withhold: bool,
         level: Option<StopLevel>,
     },
+    /// The session is over: nothing more is asked of a model.
+    Over {
+        text: String,
+    },
 }
 
 /// What is printed for the harness; nothing when there is nothing to say.
@@ -30,8 +34,9 @@ pub(super) fn answer(happened: &Happened, verdict: Verdict) -> Option<Value> {
         Verdict::Refused { text, level } => Some(match happened.moment {
             Moment::BeforeTool => denied(happened, &text, level),
             // What has run cannot be refused any more, and a prompt is the user's.
-            Moment::AfterTool | Moment::Aside => told(happened, &text, level),
+            Moment::AfterTool | Moment::Aside | Moment::AfterAll => told(happened, &text, level),
         }),
+        Verdict::Over { text } => Some(json!({ "continue": false, "stopReason": text })),
         Verdict::Words { blocks, withhold, level } => {
             let text = bare(blocks);
             if text.is_empty() {
@@ -56,7 +61,8 @@ fn denied(happened: &Happened, text: &str, level: Option<StopLevel>) -> Value {
             "permissionDecisionReason": text,
         }}),
     };
-    // Codex takes a PreToolUse answer with `continue` in it for a broken hook, and runs the tool.
+    // Codex takes a PreToolUse answer with `continue` in it for a broken hook, and runs the tool. Claude passes over it
+    // beside a denial, and is ended after the batch.
     if happened.harness != Harness::Codex {
         end(&mut answer, happened, text, level);
     }
@@ -83,6 +89,7 @@ fn end(answer: &mut Value, happened: &Happened, text: &str, level: Option<StopLe
 fn opencode(verdict: Verdict) -> Option<Value> {
     match verdict {
         Verdict::Refused { text, .. } => Some(json!({ "deny": text })),
+        Verdict::Over { .. } => None,
         Verdict::Words { blocks, .. } if blocks.is_empty() => None,
         Verdict::Words { blocks, withhold, .. } => Some(json!({ "blocks": blocks, "withhold": withhold })),
     }
@@ -233,6 +240,17 @@ mod tests {
             &expect![[
                 r#"{"hookSpecificOutput":{"hookEventName":"BeforeAgent","additionalContext":"STOP"},"continue":false,"stopReason":"STOP"}"#
             ]],
+        );
+    }
+
+    #[test]
+    fn a_session_that_is_over_asks_no_model_again() {
+        let over = Verdict::Over { text: "STOP".to_owned() };
+        check(
+            Harness::Claude,
+            "PostToolBatch",
+            over,
+            &expect![[r#"{"continue":false,"stopReason":"STOP"}"#]],
         );
     }
 

@@ -71,6 +71,10 @@ async fn ask(happened: &Happened, home: Option<&Home>) -> Option<Said> {
     if passes_elsewhere(happened, &at, home).await {
         return None;
     }
+    if happened.moment == Moment::AfterAll {
+        let text = at.desk.over(&at.session).await.ok()??;
+        return Some(Said { at, verdict: Verdict::Over { text }, notes: Vec::new() });
+    }
     let call = Call {
         id: happened.call.clone(),
         server: happened.servers.first().cloned(),

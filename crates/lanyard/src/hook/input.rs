@@ -50,6 +50,8 @@ pub(super) enum Moment {
     AfterTool,
     /// No tool, but the agent can be told something: it starts, or was given a prompt.
     Aside,
+    /// After all tools the model called at once: the agent can be kept from asking its model again.
+    AfterAll,
 }
 
 /// A subagent inside the agent's own process.
@@ -95,14 +97,17 @@ impl Happened {
         let moment = match fields.hook_event_name.as_str() {
             "PreToolUse" | "BeforeTool" | "tool.execute.before" => Moment::BeforeTool,
             "PostToolUse" | "PostToolUseFailure" | "AfterTool" | "tool.execute.after" => Moment::AfterTool,
-            "SessionStart" | "UserPromptSubmit" | "BeforeAgent" | "SubagentStart" => Moment::Aside,
+            "SessionStart" | "UserPromptSubmit" | "BeforeAgent" => Moment::Aside,
+            "PostToolBatch" => Moment::AfterAll,
             _ => return None,
         };
         if fields.session_id.is_empty() {
             return None;
         }
-        let tool = if moment == Moment::Aside { &fields.hook_event_name } else { &fields.tool_name };
-        let servers = if moment == Moment::Aside { Vec::new() } else { servers(harness, &fields) };
+        let (tool, servers) = match moment {
+            Moment::BeforeTool | Moment::AfterTool => (&fields.tool_name, servers(harness, &fields)),
+            Moment::Aside | Moment::AfterAll => (&fields.hook_event_name, Vec::new()),
+        };
         let failed = fields.hook_event_name == "PostToolUseFailure"
             || fields.error.is_some()
             || fields.tool_response.get("error").is_some_and(|error| !error.is_null());

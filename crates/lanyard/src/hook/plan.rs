@@ -71,9 +71,14 @@ impl Target {
 
     pub(super) fn entries(&self) -> Vec<Entry> {
         let events: &[&'static str] = match self.harness {
-            Harness::Claude => {
-                &["PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SessionStart"]
-            }
+            Harness::Claude => &[
+                "PreToolUse",
+                "PostToolUse",
+                "PostToolUseFailure",
+                "PostToolBatch",
+                "UserPromptSubmit",
+                "SessionStart",
+            ],
             Harness::Codex => &["PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart"],
             Harness::Gemini => &["BeforeTool", "AfterTool", "BeforeAgent", "SessionStart"],
             Harness::Opencode => &[],

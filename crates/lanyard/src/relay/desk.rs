@@ -1,8 +1,8 @@
 //! The questions about calls, and finding or making the session they belong to.
 
-use lanyard_core::session::{Call, NewSession, Returned};
+use lanyard_core::session::{Call, Directive, NewSession, Returned, StopLevel};
 use lanyard_core::{NoteId, Outcome};
-use lanyard_daemon::api::types::{CallAnswer, CallEnded, CallLead, CallUnsent};
+use lanyard_daemon::api::types::{CallAnswer, CallEnded, CallLead, CallUnsent, StopReceipt};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -79,6 +79,20 @@ impl Desk {
         }
         let route = Route::to(&["sessions", session, "calls", "unsent"]);
         self.link.post::<Value>(&route, &CallUnsent { notes }).await.map(drop)
+    }
+
+    /// What an agent whose session was terminated is told; nothing while it was not. Looks only: no call is counted.
+    pub(crate) async fn over(&self, session: &str) -> Result<Option<String>, LinkError> {
+        let receipt: StopReceipt = match self.link.get(&Route::to(&["sessions", session, "stop"])).await {
+            Ok(receipt) => receipt,
+            Err(error) if error.is_code("no_stop") => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if receipt.withdrawn || receipt.level != StopLevel::Terminated {
+            return Ok(None);
+        }
+        let StopReceipt { level, scope, reason, session, .. } = receipt;
+        Ok(Some(Directive { level, scope, reason }.text(session)))
     }
 
     /// The session of this name; nothing when there is none.

@@ -109,9 +109,12 @@ fn claude_is_guided_denied_and_ended() {
     let reason = said["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
     assert!(reason.starts_with("🛑 SESSION STOP — IMMEDIATE\n"), "{reason}");
     assert_eq!(said.get("continue"), None);
+    assert_eq!(hook.answer(&claude("PostToolBatch", &json!({}))), Value::Null, "not before level 3");
     let said = hook.answer(&claude("PreToolUse", &json!({ "tool_use_id": "toolu_04" })));
     assert_eq!(said["continue"], false, "{said}");
     assert!(said["stopReason"].as_str().unwrap().starts_with("❌ SESSION TERMINATED\n"), "{said}");
+    let said = hook.answer(&claude("PostToolBatch", &json!({})));
+    assert_eq!(said["continue"], false, "{said}");
 }
 
 #[test]
