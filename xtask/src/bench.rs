@@ -6,9 +6,13 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::process;
+use crate::test::real;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// Only the goals of this group [default: all]
+    #[arg(conflicts_with = "only")]
+    group: Option<Group>,
     /// Only these goals, such as D1,F1 [default: all]
     #[arg(long, value_name = "GOALS")]
     only: Option<String>,
@@ -23,14 +27,38 @@ pub(crate) struct Args {
     dir: Option<PathBuf>,
 }
 
+/// Goals that belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Group {
+    /// MCP calls through Lanyard, beside a bare proxy and public ones, which are installed
+    Gateway,
+}
+
+impl Group {
+    fn goals(self) -> &'static str {
+        match self {
+            Group::Gateway => "P1,P2,P3,P4,P5,P6,guided",
+        }
+    }
+}
+
+impl Args {
+    fn only(&self) -> Option<&str> {
+        self.group.map(Group::goals).or(self.only.as_deref())
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
-    process::run(&mut command(args)?)
+    let mut command = command(args)?;
+    let bridged = args.only().is_some_and(|only| only.split(',').any(|goal| goal == "P5"));
+    real::bridges(&mut command, bridged)?;
+    process::run(&mut command)
 }
 
 /// Cargo builds the daemon with the same optimisations first; a release is built like a bench.
 fn command(args: &Args) -> Result<Command> {
     let mut command = process::cargo(["bench", "-p", "lanyard", "--bench", "goals", "--"]);
-    if let Some(only) = &args.only {
+    if let Some(only) = args.only() {
         command.arg("--only").arg(only);
     }
     if args.quick {
@@ -56,12 +84,15 @@ mod tests {
     #[test]
     fn arguments_are_passed_on_and_paths_are_whole() {
         let dir = Some(PathBuf::from("/tmp/x"));
-        let args = Args { only: Some("D1,F1".to_owned()), quick: true, json: None, dir };
+        let args = Args { group: None, only: Some("D1,F1".to_owned()), quick: true, json: None, dir };
         let shown = process::show(&command(&args).unwrap());
         assert!(
             shown.ends_with(" bench -p lanyard --bench goals -- --only D1,F1 --quick --dir /tmp/x"),
             "{shown}"
         );
         assert!(whole(Path::new("goals.json")).unwrap().is_absolute());
+        let group = Some(Group::Gateway);
+        let shown = process::show(&command(&Args { group, only: None, ..args }).unwrap());
+        assert!(shown.contains(" --only P1,P2,P3,P4,P5,P6,guided --quick "), "{shown}");
     }
 }

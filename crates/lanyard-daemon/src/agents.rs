@@ -79,7 +79,9 @@ impl Wishes {
         let order = match effect {
             Effect::RunTurn { turn } => Order::Turn { session, turn: *turn },
             Effect::CancelWork { turn, forced } => Order::Cancel { session, turn: *turn, forced: *forced },
-            Effect::StopWork { level, scope, .. } => Order::Stop { session, level: *level, scope: *scope },
+            Effect::StopWork { level, scope, answered, .. } => {
+                Order::Stop { session, level: *level, scope: *scope, answered: *answered }
+            }
             Effect::AnswerGate { gate } => Order::Answer { session, gate: *gate },
             Effect::Steer { note } => Order::Steer { note: *note },
             Effect::EndRun => Order::End,

@@ -43,6 +43,18 @@ pub const OF_AGENTS: [&str; 21] = [
     "before_catch_up",
 ];
 
+/// Places on the way of a tool call while something is pending.
+pub const OF_CALLS: [&str; 4] = [
+    // The call has come, and nothing was decided.
+    "before_passage",
+    // What an earlier answer carried is acknowledged; the call was not carried out yet.
+    "after_passage",
+    // The tool has answered.
+    "before_lead",
+    // The log has words as delivered; the answer that carries them has not left.
+    "after_lead",
+];
+
 struct Armed {
     name: String,
     at: u64,

@@ -4,7 +4,7 @@
 //! waiting for the disk. Something pending: the engine decides, durably.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use lanyard_core::session::{Call, Lead, Passage, Returned, Signal};
@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::auth::Tokens;
 use crate::engine::{Ask, AskError, Engine, Request};
+use crate::failpoint;
 
 /// Flags that are kept although nobody holds them; beyond that they are made anew when a call comes.
 const FLAGS_MAX: usize = 65_536;
@@ -30,11 +31,20 @@ pub enum Record {
 
 /// Which sessions have something pending. Written by the engine after each commit, read by every call.
 #[derive(Debug, Clone, Default)]
-pub struct Flags(Arc<RwLock<HashMap<SessionId, Arc<AtomicBool>>>>);
+pub struct Flags(Arc<RwLock<HashMap<SessionId, Arc<Flag>>>>);
+
+/// What every call of a session looks at.
+#[derive(Debug)]
+struct Flag {
+    /// Calls have to ask.
+    up: AtomicBool,
+    /// Calls that are being carried out.
+    open: AtomicUsize,
+}
 
 impl Flags {
     /// The session's flag. A new one is up: the first call asks the engine, which knows.
-    fn of(&self, session: SessionId) -> Arc<AtomicBool> {
+    fn of(&self, session: SessionId) -> Arc<Flag> {
         if let Some(flag) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&session) {
             return flag.clone();
         }
@@ -42,14 +52,21 @@ impl Flags {
         if flags.len() >= FLAGS_MAX {
             flags.retain(|_, flag| Arc::strong_count(flag) > 1);
         }
-        flags.entry(session).or_insert_with(|| Arc::new(AtomicBool::new(true))).clone()
+        let flag = || Arc::new(Flag { up: AtomicBool::new(true), open: AtomicUsize::new(0) });
+        flags.entry(session).or_insert_with(flag).clone()
     }
 
     /// Says whether calls of the session have to ask. Sessions whose calls never came by have no flag and need none.
     pub(crate) fn set(&self, session: SessionId, up: bool) {
         if let Some(flag) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&session) {
-            flag.store(up, Ordering::Release);
+            flag.up.store(up, Ordering::Release);
         }
+    }
+
+    /// Whether a call of the session is being carried out, whose answer can carry what is to be said.
+    pub(crate) fn answer_is_due(&self, session: SessionId) -> bool {
+        let flags = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        flags.get(&session).is_some_and(|flag| flag.open.load(Ordering::Acquire) > 0)
     }
 }
 
@@ -80,7 +97,7 @@ impl Interceptor {
 #[derive(Debug, Clone)]
 pub struct Bound {
     session: SessionId,
-    flag: Arc<AtomicBool>,
+    flag: Arc<Flag>,
     nonce: Arc<str>,
     engine: Engine,
     record: Record,
@@ -101,23 +118,40 @@ impl Bound {
     /// Before the call is carried out. A session that is not there any more is an error of its own
     /// ([`AskError::Unknown`], [`AskError::Deleted`]).
     pub async fn begins(&self, call: &Call) -> Result<Passage, AskError> {
-        if !self.flag.load(Ordering::Acquire) {
+        if !self.flag.up.load(Ordering::Acquire) {
+            self.flag.open.fetch_add(1, Ordering::AcqRel);
             return Ok(Passage::Go);
         }
         let ask = Ask::CallBegins { session: self.session, call: Box::new(call.clone()) };
+        failpoint::hit("before_passage");
         let reply = self.engine.ask(self.request(ask, call)).await?;
-        Ok(reply.passage.unwrap_or(Passage::Go))
+        failpoint::hit("after_passage");
+        let passage = reply.passage.unwrap_or(Passage::Go);
+        if passage == Passage::Go {
+            self.flag.open.fetch_add(1, Ordering::AcqRel);
+        }
+        Ok(passage)
+    }
+
+    /// The call was carried out and nobody waits for its answer any more.
+    pub fn abandoned(&self) {
+        let less = |open: usize| Some(open.saturating_sub(1));
+        let _ = self.flag.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 
     /// Before its answer goes out.
     pub async fn ends(&self, call: &Call, returned: Returned) -> Result<Lead, AskError> {
         let ask = Ask::CallEnds { session: self.session, call: Box::new(call.clone()), returned };
         let request = self.request(ask, call);
-        if self.record == Record::After && !self.flag.load(Ordering::Acquire) {
+        self.abandoned();
+        if self.record == Record::After && !self.flag.up.load(Ordering::Acquire) {
             self.engine.ask_later(request).await?;
             return Ok(Lead::default());
         }
-        Ok(self.engine.ask(request).await?.lead)
+        failpoint::hit("before_lead");
+        let lead = self.engine.ask(request).await?.lead;
+        failpoint::hit("after_lead");
+        Ok(lead)
     }
 
     /// The answer that carried these did not get out: they go again, marked as a repeat.

@@ -20,6 +20,8 @@ const FOLDER: &str = "LANYARD_REAL_AGENTS";
 const RESULTS: &str = "LANYARD_REAL_RESULTS";
 /// An agent takes up to 600 MB while it runs.
 const TESTS_AT_ONCE: &str = "--test-threads=2";
+/// The MCP server that every agent is given.
+const SERVER: &str = "mcp_everything";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -33,11 +35,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let folder = folder(|name| env::var_os(name).map(PathBuf::from))?;
-    let packages = packages::pinned()?;
+    let packages = packages::pinned(packages::AGENTS)?;
     if args.list {
         for package in &packages {
             let word = if install::is_there(&folder, package) { "installed" } else { "not installed" };
-            println!("{:<12}{:<52}{word}", package.agent, package.spec());
+            println!("{:<17}{:<52}{word}", package.agent, package.spec());
         }
         return Ok(());
     }
@@ -52,6 +54,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     done.and(shown.map(|shown| println!("{}", table::of(&shown))))
 }
 
+/// Installs what the gateway is measured beside, as far as that can be had, and says where a bench finds it.
+pub(crate) fn bridges(cargo: &mut Command, wanted: bool) -> Result<()> {
+    let folder = folder(|name| env::var_os(name).map(PathBuf::from))?;
+    if wanted {
+        for package in packages::pinned(packages::BRIDGES)? {
+            if let Err(error) = install::needed(&folder, &package) {
+                eprintln!("{} is left out: {error:#}", package.spec());
+            }
+        }
+    }
+    cargo.env(FOLDER, folder);
+    Ok(())
+}
+
 /// An empty file for what the suite shows.
 fn results() -> Result<PathBuf> {
     let path = env::temp_dir().join(format!("lanyard-real-{}.tsv", std::process::id()));
@@ -61,9 +77,12 @@ fn results() -> Result<PathBuf> {
 
 /// The agents a name asks for. A name that is no agent's is a test's, which may need any of them.
 fn wanted<'a>(packages: &'a [Package], only: Option<&str>) -> Vec<&'a Package> {
-    let named: Vec<&Package> =
-        packages.iter().filter(|package| only.is_some_and(|name| package.agent.contains(name))).collect();
-    if named.is_empty() { packages.iter().collect() } else { named }
+    let is_named = |package: &&Package| only.is_some_and(|name| package.agent.contains(name));
+    if packages.iter().any(|package| is_named(&package)) {
+        packages.iter().filter(|package| is_named(package) || package.agent == SERVER).collect()
+    } else {
+        packages.iter().collect()
+    }
 }
 
 fn suite(only: Option<&str>) -> Command {
@@ -95,9 +114,10 @@ mod tests {
 
     #[test]
     fn a_name_chooses_agents_and_any_other_name_keeps_all() {
-        let packages = packages::pinned().unwrap();
+        let packages = packages::pinned(packages::AGENTS).unwrap();
         let names = |only| wanted(&packages, only).iter().map(|it| it.agent.as_str()).collect::<Vec<_>>();
-        assert_eq!(names(Some("codex")), ["codex", "codex_acp"]);
+        assert_eq!(names(Some("codex")), ["codex", "codex_acp", SERVER]);
+        assert!(names(Some("mcp")).iter().all(|name| name.starts_with("mcp_")));
         assert_eq!(names(Some("smoke")).len(), packages.len());
         assert_eq!(names(None).len(), packages.len());
         assert!(process::show(&suite(Some("codex"))).ends_with("--test real -- --test-threads=2 codex"));

@@ -1,6 +1,7 @@
 //! What follows from a committed event: work for the daemon, as data. Effects never come from anything but events that
 //! are on disk.
 
+use crate::actor::ActorKind;
 use crate::id::{GateId, NoteId, TurnId};
 use crate::session::event::{ChangeEvent, ControlEvent, Envelope, Event, TurnEvent};
 use crate::session::gate::GateEvent;
@@ -17,7 +18,13 @@ pub enum Effect {
     /// End the turn's work; `forced` when it was asked before.
     CancelWork { turn: TurnId, forced: bool },
     /// End all work of the session. `executing` says whether a turn was running when it was ordered.
-    StopWork { level: StopLevel, scope: StopScope, executing: bool },
+    StopWork {
+        level: StopLevel,
+        scope: StopScope,
+        executing: bool,
+        /// The agent is being told in the answer to the call that raised the stop.
+        answered: bool,
+    },
     /// Tell the parent that this session ended under a stop, and what it left.
     TellParent,
     /// Give the agent the answer it waits for.
@@ -47,11 +54,15 @@ fn first(session: &Session, envelope: &Envelope) -> Option<Effect> {
         }
         Event::Turn(TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. }) => None,
         Event::Control(ControlEvent::StopRequested { level, scope, .. }) => {
-            Some(Effect::StopWork { level: *level, scope: *scope, executing })
+            Some(Effect::StopWork { level: *level, scope: *scope, executing, answered: false })
         }
         Event::Control(ControlEvent::StopRaised { to, .. }) => {
             let scope = session.stop.as_ref().map_or(StopScope::default(), |stop| stop.scope);
-            Some(Effect::StopWork { level: *to, scope, executing })
+            // Raised by its own call, the agent is told in the answer and has its time; what ends it comes with the
+            // last level.
+            let answered = envelope.actor.kind == ActorKind::Agent;
+            let waits = answered && *to < StopLevel::Terminated;
+            (!waits).then_some(Effect::StopWork { level: *to, scope, executing, answered })
         }
         // A notice has a form of its own, for an answer or a prompt.
         Event::Control(ControlEvent::GuidanceQueued { note, kind: NoteKind::Guidance, .. }) if executing => {

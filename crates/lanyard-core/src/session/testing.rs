@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use expect_test::Expect;
 use serde_json::Value;
 
-use crate::actor::{Actor, Cause};
+use crate::actor::{Actor, ActorKind, Cause};
 use crate::id::{GateId, NoteId, RunId, SessionId, TurnId, WorkerId};
 use crate::policy::Rules;
 use crate::session::calls::{Call, Channel, Compliance, Directive, Lead, Passage, Returned, Told};
@@ -201,14 +201,12 @@ impl Given {
 
     fn append(&mut self, event: &Event, cause: Option<Cause>) -> Result<Vec<Effect>, ApplyError> {
         let seq = self.session.seq + 1;
-        let envelope = Envelope {
-            seq,
-            session: self.session.id,
-            at: self.now,
-            actor: ann(),
-            cause,
-            event: event.clone(),
-        };
+        // A call is its agent's own doing.
+        let called =
+            matches!(&cause, Some(Cause::Signal(name)) if ["call", "answer"].contains(&name.as_str()));
+        let actor = if called { Actor { kind: ActorKind::Agent, name: "agent".into() } } else { ann() };
+        let envelope =
+            Envelope { seq, session: self.session.id, at: self.now, actor, cause, event: event.clone() };
         self.session.apply(&envelope)?;
         let effect = react(&self.session, &envelope);
         self.log.push(envelope);

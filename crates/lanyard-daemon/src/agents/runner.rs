@@ -49,6 +49,8 @@ pub(super) enum Order {
         session: SessionId,
         level: StopLevel,
         scope: StopScope,
+        /// The agent is being told in an answer that is on its way.
+        answered: bool,
     },
     Answer {
         session: SessionId,

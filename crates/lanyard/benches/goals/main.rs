@@ -17,6 +17,7 @@ mod durable;
 mod engine;
 mod fanout;
 mod fixture;
+mod gateway;
 mod http;
 mod listing;
 mod machine;
@@ -40,8 +41,10 @@ use clap::Parser;
 use crate::report::Row;
 
 /// Every goal there is, in the order they are shown.
-const GOALS: [&str; 16] =
-    ["D1", "D4", "T1", "F1", "F2", "F3", "F4", "M1", "M2", "rss", "R1", "R2", "list", "A1", "A2", "A3"];
+const GOALS: [&str; 23] = [
+    "D1", "D4", "T1", "F1", "F2", "F3", "F4", "M1", "M2", "rss", "R1", "R2", "list", "A1", "A2", "A3", "P1",
+    "P2", "P3", "P4", "P5", "P6", "guided",
+];
 
 /// Others' share of the machine above which figures are noise. What the kernel does for us is counted as theirs.
 const NOISE_PERCENT: f64 = 15.0;
@@ -203,6 +206,8 @@ fn rooms(plan: &Plan, dir: &Path) -> (Vec<Row>, Vec<anyhow::Error>) {
     enter("listing", &["list"], &|_| listing::run(plan, &full));
     enter("resume", &["R2"], &|dir| recovery::resume(plan, dir));
     enter("agents", &["A1", "A2", "A3"], &|dir| agents::run(plan, dir));
+    let gateway = ["P1", "P2", "P3", "P4", "P5", "P6", "guided"];
+    enter("gateway", &gateway, &|dir| gateway::run(plan, dir));
     rows.retain(|row| plan.wants(row.goal));
     (rows, errors)
 }

@@ -18,6 +18,9 @@ use crate::process::end_with_parent;
 const FLOOR_BYTES: usize = 256 * 1024;
 
 pub(crate) fn play(role: &str, args: &[String]) -> Result<()> {
+    if role.starts_with("mcp-") {
+        return crate::gateway::play(role, args);
+    }
     end_with_parent();
     let number = args.first().and_then(|arg| arg.parse().ok());
     match (role, number) {

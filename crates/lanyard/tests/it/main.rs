@@ -7,6 +7,7 @@ mod agents;
 mod api;
 mod auth;
 mod bridge;
+mod calls;
 mod crash;
 mod faults;
 mod help;

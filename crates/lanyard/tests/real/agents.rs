@@ -10,13 +10,15 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-pub(crate) use self::installed::version;
-use self::installed::{binary, node_dir};
+use self::installed::node_dir;
+pub(crate) use self::installed::{binary, inside, version};
 use crate::model::Model;
 
 /// Where anything that tries to leave the machine is sent: the discard port, where nobody listens.
 const NOWHERE: &str = "http://127.0.0.1:9";
 const LOOPBACK: &str = "127.0.0.1,localhost,::1";
+/// Where Claude Code, run once per turn, finds its MCP servers in its home.
+const MCP_FILE: &str = "mcp.json";
 
 /// How one agent is started.
 #[derive(Debug, Clone)]
@@ -155,7 +157,11 @@ pub(crate) fn claude_acp(home: &Path, model: &Model, rights: Rights) -> Agent {
 
 /// Claude Code run once per turn.
 pub(crate) fn claude_print(home: &Path, model: &Model, rights: Rights) -> Agent {
-    let args = ["-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config"];
+    // A test may put servers into it before a turn.
+    write(home, MCP_FILE, r#"{ "mcpServers": {} }"#);
+    let file = text(&home.join(MCP_FILE));
+    let args =
+        ["-p", "--output-format", "stream-json", "--verbose", "--mcp-config", &file, "--strict-mcp-config"];
     claude("claude", "command", home, model, rights, &binary("claude", "claude"), &args)
         .per_turn("claude_json", &["--resume", "{native}"])
 }
@@ -211,6 +217,25 @@ pub(crate) fn gemini_acp(home: &Path, model: &Model, rights: Rights) -> Agent {
         ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
         ("GEMINI_CLI_NO_RELAUNCH", "1"),
     ])
+}
+
+/// Gives an agent that Lanyard cannot tell of MCP servers one in its own settings: a command.
+pub(crate) fn own_server(home: &Path, name: &str, command: &[String]) {
+    let [program, words @ ..] = command else { panic!("no command") };
+    let server = json!({ "mcpServers": { name: { "command": program, "args": words } } });
+    write(home, MCP_FILE, &server.to_string());
+    let config = home.join(".codex/config.toml");
+    if let Ok(mut text) = fs::read_to_string(&config) {
+        let words = Value::from(words.to_vec());
+        // Codex passes nothing on that is not named.
+        let _ = writeln!(
+            text,
+            "[mcp_servers.{name}]\ncommand = {}\nargs = {words}\n\
+             env_vars = [\"LANYARD_SESSION\", \"LANYARD_URL\", \"LANYARD_TOKEN\", \"LANYARD_RUN\"]",
+            quoted(program)
+        );
+        fs::write(config, text).unwrap();
+    }
 }
 
 impl Agent {

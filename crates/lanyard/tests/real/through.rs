@@ -8,6 +8,7 @@ mod breaks;
 mod cancel;
 mod cases;
 mod family;
+mod gateway;
 mod kit;
 mod permission;
 mod processes;
@@ -58,6 +59,16 @@ macro_rules! chapters {
             #[test]
             fn takes_words_while_it_works() {
                 super::steer::shows(&$case());
+            }
+
+            #[test]
+            fn gets_words_in_a_result_from_the_gateway() {
+                super::gateway::guidance(&$case());
+            }
+
+            #[test]
+            fn is_stopped_in_its_results_by_the_gateway() {
+                super::gateway::stop(&$case());
             }
         }
     };

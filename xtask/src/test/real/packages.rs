@@ -3,7 +3,11 @@
 use anyhow::{Context, Result};
 
 /// Read by the suite too, so that both mean the same folders.
-const LIST: &str = "crates/lanyard/tests/real/packages.txt";
+pub(super) const AGENTS: &str = "crates/lanyard/tests/real/packages.txt";
+/// What the gateway is measured beside; read by the bench too.
+pub(super) const BRIDGES: &str = "crates/lanyard/benches/goals/bridges.txt";
+/// Before the name of a package that is not npm's but Python's.
+const PYPI: &str = "pypi:";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Package {
@@ -11,32 +15,49 @@ pub(super) struct Package {
     pub(super) agent: String,
     name: String,
     version: String,
+    /// What is installed beside it, as npm takes it.
+    pub(super) beside: Vec<String>,
 }
 
 impl Package {
-    /// As npm takes it.
+    /// As its registry takes it, and as it is shown.
     pub(super) fn spec(&self) -> String {
-        format!("{}@{}", self.name, self.version)
+        match self.name.strip_prefix(PYPI) {
+            Some(name) => format!("{name}=={}", self.version),
+            None => format!("{}@{}", self.name, self.version),
+        }
+    }
+
+    pub(super) fn is_pypi(&self) -> bool {
+        self.name.starts_with(PYPI)
     }
 
     /// Its folder in the cache: `@scope/name` in version `1.2.3` is in `scope+name@1.2.3`.
     pub(super) fn folder(&self) -> String {
-        self.spec().trim_start_matches('@').replace('/', "+")
+        format!("{}@{}", self.name.trim_start_matches('@').replace(['/', ':'], "+"), self.version)
     }
 }
 
-pub(super) fn pinned() -> Result<Vec<Package>> {
-    super::read(LIST)?
+pub(super) fn pinned(list: &str) -> Result<Vec<Package>> {
+    super::read(list)?
         .lines()
         .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
-        .map(|line| parse(line).with_context(|| format!("{LIST}: not `agent package version`: {line}")))
+        .map(|line| parse(line).with_context(|| format!("{list}: not `agent package version`: {line}")))
         .collect()
 }
 
 fn parse(line: &str) -> Option<Package> {
     let mut fields = line.split_whitespace().map(str::to_owned);
-    let package = Package { agent: fields.next()?, name: fields.next()?, version: fields.next()? };
-    fields.next().is_none().then_some(package)
+    let (agent, name, version) = (fields.next()?, fields.next()?, fields.next()?);
+    let beside: Vec<String> = fields.collect();
+    // Pinned like the package itself; the first character may be that of a scope.
+    let whole = beside.iter().all(|spec| spec.rfind('@').is_some_and(|at| at > 0));
+    (whole && (beside.is_empty() || !name.starts_with(PYPI))).then_some(Package {
+        agent,
+        name,
+        version,
+        beside,
+    })
 }
 
 #[cfg(test)]
@@ -50,5 +71,17 @@ mod tests {
         assert_eq!(package.folder(), "openai+codex@0.166.0");
         assert_eq!(parse("codex @openai/codex"), None);
         assert_eq!(parse("codex @openai/codex 1 2"), None);
+    }
+
+    #[test]
+    fn a_package_may_be_of_pypi_or_have_others_beside_it() {
+        let package = parse("mcp_python pypi:mcp 2.3.0").unwrap();
+        assert_eq!(
+            (package.spec(), package.folder()),
+            ("mcp==2.3.0".to_owned(), "pypi+mcp@2.3.0".to_owned())
+        );
+        let package = parse("server @mcp/server 2.4.0 @mcp/node@2.1.2 zod@4.0.0").unwrap();
+        assert_eq!(package.beside, ["@mcp/node@2.1.2", "zod@4.0.0"]);
+        assert_eq!(parse("server @mcp/server 2.4.0 @mcp/node"), None);
     }
 }

@@ -37,41 +37,40 @@ fn levels_rise_with_each_call_that_does_not_comply() {
         external(),
         inputs,
         expect![[r#"
-        > stop
-        stop.requested level=1
-        do StopWork { level: Graceful, scope: Session, executing: false }
-        beginning, stop 1
-        > call
-        goes
-        beginning, stop 1
-        > answer
-        tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
-        told level 1 of the session before the answer
-        beginning, stop 1
-        > call
-        stop.raised from=1 reason="a tool call that does not comply" to=2
-        stop.applied call="call 2" channel=mcp level=2 refused=true tool=echo
-        do StopWork { level: Immediate, scope: Session, executing: false }
-        not carried out: level 2 of the session
-        beginning, stop 2
-        > call
-        stop.raised from=2 reason="a tool call that does not comply" to=3
-        stop.applied call="call 3" channel=mcp level=3 refused=true tool=echo
-        do StopWork { level: Terminated, scope: Session, executing: false }
-        not carried out: level 3 of the session
-        beginning, stop 3
-        > work_ended
-        session.ended how=stopped
-        beginning -> stopped, stop 3
-        > call
-        stop.applied call="call 4" channel=mcp level=3 refused=true tool=echo
-        not carried out: level 3 of the session
-        stopped, stop 3
-        > answer
-        told level 3 of the session instead of the answer
-        stopped, stop 3
-    "#]],
+            > stop
+            stop.requested level=1
+            do StopWork { level: Graceful, scope: Session, executing: false, answered: false }
+            beginning, stop 1
+            > call
+            goes
+            beginning, stop 1
+            > answer
+            tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
+            told level 1 of the session before the answer
+            beginning, stop 1
+            > call
+            stop.raised from=1 reason="a tool call that does not comply" to=2
+            stop.applied call="call 2" channel=mcp level=2 refused=true tool=echo
+            not carried out: level 2 of the session
+            beginning, stop 2
+            > call
+            stop.raised from=2 reason="a tool call that does not comply" to=3
+            stop.applied call="call 3" channel=mcp level=3 refused=true tool=echo
+            do StopWork { level: Terminated, scope: Session, executing: false, answered: true }
+            not carried out: level 3 of the session
+            beginning, stop 3
+            > work_ended
+            session.ended how=stopped
+            beginning -> stopped, stop 3
+            > call
+            stop.applied call="call 4" channel=mcp level=3 refused=true tool=echo
+            not carried out: level 3 of the session
+            stopped, stop 3
+            > answer
+            told level 3 of the session instead of the answer
+            stopped, stop 3
+        "#]],
     );
 }
 
@@ -86,38 +85,38 @@ fn an_agent_that_complies_is_not_punished_for_it() {
         external(),
         inputs,
         expect![[r#"
-        > stop
-        stop.requested level=1
-        do StopWork { level: Graceful, scope: Session, executing: false }
-        beginning, stop 1
-        > call
-        goes
-        beginning, stop 1
-        > answer
-        tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
-        told level 1 of the session before the answer
-        beginning, stop 1
-        > call
-        stop.complied how=hand_off
-        goes
-        beginning, stop 1
-        > answer
-        tool.relayed bytes=0 call="call 9" channel=mcp is_error=false server=lanyard took_ms=0 tool=memory_agent
-        answered as it is
-        beginning, stop 1
-        > call
-        stop.complied how=complete
-        goes
-        beginning, stop 1
-        > complete
-        session.ended how=completed
-        beginning -> completed, stop 1
-        > call
-        stop.applied call="call 2" channel=mcp level=3 refused=true tool=echo
-        not carried out: level 3 of the session
-        completed, stop 1
-    "#]],
+            > stop
+            stop.requested level=1
+            do StopWork { level: Graceful, scope: Session, executing: false, answered: false }
+            beginning, stop 1
+            > call
+            goes
+            beginning, stop 1
+            > answer
+            tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
+            told level 1 of the session before the answer
+            beginning, stop 1
+            > call
+            stop.complied how=hand_off
+            goes
+            beginning, stop 1
+            > answer
+            tool.relayed bytes=0 call="call 9" channel=mcp is_error=false server=lanyard took_ms=0 tool=memory_agent
+            answered as it is
+            beginning, stop 1
+            > call
+            stop.complied how=complete
+            goes
+            beginning, stop 1
+            > complete
+            session.ended how=completed
+            beginning -> completed, stop 1
+            > call
+            stop.applied call="call 2" channel=mcp level=3 refused=true tool=echo
+            not carried out: level 3 of the session
+            completed, stop 1
+        "#]],
     );
 }
 
@@ -128,37 +127,37 @@ fn a_stop_that_comes_while_the_tool_runs_is_told_with_its_answer() {
         external(),
         [begins(1), stop(), ends(1)],
         expect![[r#"
-        > call
-        goes
-        beginning
-        > stop
-        stop.requested level=1
-        do StopWork { level: Graceful, scope: Session, executing: false }
-        beginning, stop 1
-        > answer
-        tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
-        told level 1 of the session before the answer
-        beginning, stop 1
-    "#]],
+            > call
+            goes
+            beginning
+            > stop
+            stop.requested level=1
+            do StopWork { level: Graceful, scope: Session, executing: false, answered: false }
+            beginning, stop 1
+            > answer
+            tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
+            told level 1 of the session before the answer
+            beginning, stop 1
+        "#]],
     );
     story(
         external(),
         [begins(1), stop_of(StopScope::Session, true), ends(1)],
         expect![[r#"
-        > call
-        goes
-        beginning
-        > stop
-        stop.requested level=2
-        do StopWork { level: Immediate, scope: Session, executing: false }
-        beginning, stop 2
-        > answer
-        tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        stop.applied call="call 1" channel=mcp level=2 refused=false tool=echo
-        told level 2 of the session instead of the answer
-        beginning, stop 2
-    "#]],
+            > call
+            goes
+            beginning
+            > stop
+            stop.requested level=2
+            do StopWork { level: Immediate, scope: Session, executing: false, answered: false }
+            beginning, stop 2
+            > answer
+            tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            stop.applied call="call 1" channel=mcp level=2 refused=false tool=echo
+            told level 2 of the session instead of the answer
+            beginning, stop 2
+        "#]],
     );
 }
 
@@ -169,32 +168,31 @@ fn calls_side_by_side_are_one_step() {
         external(),
         [stop(), begins(1), begins(2), ends(1), ends(2), begins(3)],
         expect![[r#"
-        > stop
-        stop.requested level=1
-        do StopWork { level: Graceful, scope: Session, executing: false }
-        beginning, stop 1
-        > call
-        goes
-        beginning, stop 1
-        > call
-        goes
-        beginning, stop 1
-        > answer
-        tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
-        told level 1 of the session before the answer
-        beginning, stop 1
-        > answer
-        tool.relayed bytes=0 call="call 2" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        answered as it is
-        beginning, stop 1
-        > call
-        stop.raised from=1 reason="a tool call that does not comply" to=2
-        stop.applied call="call 3" channel=mcp level=2 refused=true tool=echo
-        do StopWork { level: Immediate, scope: Session, executing: false }
-        not carried out: level 2 of the session
-        beginning, stop 2
-    "#]],
+            > stop
+            stop.requested level=1
+            do StopWork { level: Graceful, scope: Session, executing: false, answered: false }
+            beginning, stop 1
+            > call
+            goes
+            beginning, stop 1
+            > call
+            goes
+            beginning, stop 1
+            > answer
+            tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
+            told level 1 of the session before the answer
+            beginning, stop 1
+            > answer
+            tool.relayed bytes=0 call="call 2" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            answered as it is
+            beginning, stop 1
+            > call
+            stop.raised from=1 reason="a tool call that does not comply" to=2
+            stop.applied call="call 3" channel=mcp level=2 refused=true tool=echo
+            not carried out: level 2 of the session
+            beginning, stop 2
+        "#]],
     );
 }
 
@@ -208,17 +206,17 @@ fn deadlines_raise_a_stop_nobody_answers() {
         given,
         [early, late, later],
         expect![[r#"
-        > due
-        beginning, stop 1
-        > due
-        stop.raised from=1 reason="its deadline passed" to=2
-        do StopWork { level: Immediate, scope: Session, executing: false }
-        beginning, stop 2
-        > due
-        stop.raised from=2 reason="its deadline passed" to=3
-        do StopWork { level: Terminated, scope: Session, executing: false }
-        beginning, stop 3
-    "#]],
+            > due
+            beginning, stop 1
+            > due
+            stop.raised from=1 reason="its deadline passed" to=2
+            do StopWork { level: Immediate, scope: Session, executing: false, answered: false }
+            beginning, stop 2
+            > due
+            stop.raised from=2 reason="its deadline passed" to=3
+            do StopWork { level: Terminated, scope: Session, executing: false, answered: false }
+            beginning, stop 3
+        "#]],
     );
 }
 
@@ -432,16 +430,16 @@ fn a_stop_of_the_turn_is_settled_by_its_end() {
         given([started(1)]),
         [stop_of(StopScope::Turn, false), turn_finished()],
         expect![[r#"
-        > stop
-        stop.requested level=1 scope=turn
-        do StopWork { level: Graceful, scope: Turn, executing: true }
-        executing, stop 1
-        > turn_finished
-        turn.finished outcome=completed turn=turn#1
-        context.checkpoint position=3 reason=turn_end
-        stop.settled
-        executing -> between_turn
-    "#]],
+            > stop
+            stop.requested level=1 scope=turn
+            do StopWork { level: Graceful, scope: Turn, executing: true, answered: false }
+            executing, stop 1
+            > turn_finished
+            turn.finished outcome=completed turn=turn#1
+            context.checkpoint position=3 reason=turn_end
+            stop.settled
+            executing -> between_turn
+        "#]],
     );
     story(
         given([started(1)]),
@@ -449,7 +447,7 @@ fn a_stop_of_the_turn_is_settled_by_its_end() {
         expect![[r#"
             > stop
             stop.requested level=2 scope=turn
-            do StopWork { level: Immediate, scope: Turn, executing: true }
+            do StopWork { level: Immediate, scope: Turn, executing: true, answered: false }
             executing, stop 2
             > turn_lost
             turn.interrupted cause=user turn=turn#1
@@ -485,19 +483,19 @@ fn a_further_press_may_widen_a_stop() {
         given([started(1)]),
         inputs,
         expect![[r#"
-        > stop
-        stop.requested level=1 scope=turn
-        do StopWork { level: Graceful, scope: Turn, executing: true }
-        executing, stop 1
-        > stop
-        stop.raised from=1 scope=subtree to=2
-        do StopWork { level: Immediate, scope: Subtree, executing: true }
-        executing, stop 2
-        > stop
-        stop.raised from=2 to=3
-        do StopWork { level: Terminated, scope: Subtree, executing: true }
-        executing, stop 3
-    "#]],
+            > stop
+            stop.requested level=1 scope=turn
+            do StopWork { level: Graceful, scope: Turn, executing: true, answered: false }
+            executing, stop 1
+            > stop
+            stop.raised from=1 scope=subtree to=2
+            do StopWork { level: Immediate, scope: Subtree, executing: true, answered: false }
+            executing, stop 2
+            > stop
+            stop.raised from=2 to=3
+            do StopWork { level: Terminated, scope: Subtree, executing: true, answered: false }
+            executing, stop 3
+        "#]],
     );
 }
 
@@ -523,37 +521,37 @@ fn the_parent_of_a_stopped_child_is_to_be_told() {
         child(),
         [stop(), work_ended(), sent(), sent()],
         expect![[r#"
-        > stop
-        stop.requested level=1
-        do StopWork { level: Graceful, scope: Session, executing: false }
-        custom, stop 1
-        > work_ended
-        session.ended how=stopped
-        do TellParent
-        custom -> stopped, stop 1
-        > notice_sent
-        notice.sent note=note#3 to=sess#1
-        stopped, stop 1
-        > notice_sent
-        stopped, stop 1
-    "#]],
+            > stop
+            stop.requested level=1
+            do StopWork { level: Graceful, scope: Session, executing: false, answered: false }
+            custom, stop 1
+            > work_ended
+            session.ended how=stopped
+            do TellParent
+            custom -> stopped, stop 1
+            > notice_sent
+            notice.sent note=note#3 to=sess#1
+            stopped, stop 1
+            > notice_sent
+            stopped, stop 1
+        "#]],
     );
     story(
         child(),
         [stop(), complete(), sent()],
         expect![[r#"
-        > stop
-        stop.requested level=1
-        do StopWork { level: Graceful, scope: Session, executing: false }
-        custom, stop 1
-        > complete
-        session.ended how=completed
-        do TellParent
-        custom -> completed, stop 1
-        > notice_sent
-        notice.sent note=note#3 to=sess#1
-        completed, stop 1
-    "#]],
+            > stop
+            stop.requested level=1
+            do StopWork { level: Graceful, scope: Session, executing: false, answered: false }
+            custom, stop 1
+            > complete
+            session.ended how=completed
+            do TellParent
+            custom -> completed, stop 1
+            > notice_sent
+            notice.sent note=note#3 to=sess#1
+            completed, stop 1
+        "#]],
     );
     story(
         child(),
@@ -571,14 +569,14 @@ fn the_parent_of_a_stopped_child_is_to_be_told() {
         given([]),
         [stop(), work_ended()],
         expect![[r#"
-        > stop
-        stop.requested level=1
-        do StopWork { level: Graceful, scope: Session, executing: false }
-        beginning, stop 1
-        > work_ended
-        session.ended how=stopped
-        beginning -> stopped, stop 1
-    "#]],
+            > stop
+            stop.requested level=1
+            do StopWork { level: Graceful, scope: Session, executing: false, answered: false }
+            beginning, stop 1
+            > work_ended
+            session.ended how=stopped
+            beginning -> stopped, stop 1
+        "#]],
     );
 }
 
@@ -614,21 +612,21 @@ fn a_stop_of_an_external_session_waits_through_a_restart() {
         external(),
         [stop(), daemon_restarted(), begins(1), ends(1)],
         expect![[r#"
-        > stop
-        stop.requested level=1
-        do StopWork { level: Graceful, scope: Session, executing: false }
-        beginning, stop 1
-        > daemon_restarted
-        beginning, stop 1
-        > call
-        goes
-        beginning, stop 1
-        > answer
-        tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
-        told level 1 of the session before the answer
-        beginning, stop 1
-    "#]],
+            > stop
+            stop.requested level=1
+            do StopWork { level: Graceful, scope: Session, executing: false, answered: false }
+            beginning, stop 1
+            > daemon_restarted
+            beginning, stop 1
+            > call
+            goes
+            beginning, stop 1
+            > answer
+            tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
+            told level 1 of the session before the answer
+            beginning, stop 1
+        "#]],
     );
 }
 

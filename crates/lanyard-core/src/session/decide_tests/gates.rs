@@ -444,7 +444,7 @@ fn a_stop_voids_its_gates_when_it_is_confirmed() {
         expect![[r#"
             > stop
             stop.requested level=1
-            do StopWork { level: Graceful, scope: Session, executing: true }
+            do StopWork { level: Graceful, scope: Session, executing: true, answered: false }
             executing, stop 1, run 1 ready, open gates 1
             > run_ended
             run.ended how={code=0 kind=exited} receipt={} run=run#1

@@ -82,7 +82,7 @@ fn a_stop_at_rest_waits_for_the_run_too() {
         expect![[r#"
             > stop
             stop.requested level=1
-            do StopWork { level: Graceful, scope: Session, executing: false }
+            do StopWork { level: Graceful, scope: Session, executing: false, answered: false }
             between_turn, stop 1, run 1 ready
             > work_ended
             between_turn, stop 1, run 1 ready

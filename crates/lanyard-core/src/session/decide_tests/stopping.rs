@@ -11,7 +11,7 @@ fn a_stop_begins_gracefully() {
         stop(),
         expect![[r#"
             stop.requested level=1
-            do StopWork { level: Graceful, scope: Session, executing: true }
+            do StopWork { level: Graceful, scope: Session, executing: true, answered: false }
             executing, stop 1
         "#]],
     );
@@ -24,7 +24,7 @@ fn a_stop_of_a_session_at_rest_says_that_nothing_runs() {
         stop(),
         expect![[r#"
             stop.requested level=1
-            do StopWork { level: Graceful, scope: Session, executing: false }
+            do StopWork { level: Graceful, scope: Session, executing: false, answered: false }
             between_turn, stop 1
         "#]],
     );
@@ -39,15 +39,15 @@ fn pressing_again_raises_the_level_up_to_three() {
         expect![[r#"
             > stop
             stop.requested level=1
-            do StopWork { level: Graceful, scope: Session, executing: true }
+            do StopWork { level: Graceful, scope: Session, executing: true, answered: false }
             executing, stop 1
             > stop
             stop.raised from=1 to=2
-            do StopWork { level: Immediate, scope: Session, executing: true }
+            do StopWork { level: Immediate, scope: Session, executing: true, answered: false }
             executing, stop 2
             > stop
             stop.raised from=2 to=3
-            do StopWork { level: Terminated, scope: Session, executing: true }
+            do StopWork { level: Terminated, scope: Session, executing: true, answered: false }
             executing, stop 3
             > stop
             executing, stop 3
@@ -122,7 +122,7 @@ fn a_stop_keeps_its_reason_to_the_end() {
         expect![[r#"
             > stop
             stop.requested level=1 reason="too costly"
-            do StopWork { level: Graceful, scope: Session, executing: true }
+            do StopWork { level: Graceful, scope: Session, executing: true, answered: false }
             executing, stop 1
             > work_ended
             turn.interrupted cause=user reason=sigterm turn=turn#1
@@ -205,18 +205,18 @@ fn a_stop_after_a_withdrawn_one_begins_at_one_again() {
         expect![[r#"
             > stop
             stop.requested level=1
-            do StopWork { level: Graceful, scope: Session, executing: true }
+            do StopWork { level: Graceful, scope: Session, executing: true, answered: false }
             executing, stop 1
             > stop
             stop.raised from=1 to=2
-            do StopWork { level: Immediate, scope: Session, executing: true }
+            do StopWork { level: Immediate, scope: Session, executing: true, answered: false }
             executing, stop 2
             > withdraw_stop
             stop.withdrawn
             executing
             > stop
             stop.requested level=1
-            do StopWork { level: Graceful, scope: Session, executing: true }
+            do StopWork { level: Graceful, scope: Session, executing: true, answered: false }
             executing, stop 1
         "#]],
     );

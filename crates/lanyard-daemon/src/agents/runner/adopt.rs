@@ -110,7 +110,7 @@ impl Runner {
         }
         if let Some(stop) = &session.stop {
             let (session, level, scope) = (session.id, stop.level, stop.scope);
-            self.obey(Order::Stop { session, level, scope }).await;
+            self.obey(Order::Stop { session, level, scope, answered: false }).await;
         }
     }
 

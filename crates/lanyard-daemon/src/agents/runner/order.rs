@@ -17,6 +17,9 @@ use crate::snapshot;
 /// How long an agent has to heed its own cancel when a stop is immediate.
 const IMMEDIATE_GRACE: Duration = Duration::from_secs(1);
 
+/// How long the answer that tells an agent of its end has to get out before the end.
+const ANSWER_GRACE: Duration = Duration::from_secs(1);
+
 /// How long a turn waits for the snapshot before it.
 const SNAPSHOT_WAIT: Duration = Duration::from_secs(20);
 
@@ -27,7 +30,12 @@ impl Runner {
             Order::Turn { session, turn } if session == self.session => self.turn_ordered(turn).await,
             Order::Turn { session, turn } => self.child_turn(session, turn).await,
             Order::Cancel { session, turn, forced } => self.cancel_ordered(session, turn, forced).await,
-            Order::Stop { session, level, scope } => self.stop_ordered(session, level, scope).await,
+            Order::Stop { session, level, scope, answered } => {
+                if answered {
+                    tokio::time::sleep(ANSWER_GRACE).await;
+                }
+                self.stop_ordered(session, level, scope).await;
+            }
             Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
             Order::Steer { note } => self.steer_ordered(note).await,
             Order::End => {
@@ -267,6 +275,10 @@ impl Runner {
     /// Puts words into the running turn, where the agent can take them; otherwise they wait for the next channel.
     async fn steer_ordered(&mut self, note: NoteId) {
         if self.turn.as_ref().is_none_or(|turn| turn.cancel.is_some()) {
+            return;
+        }
+        // The answer to a call that is under way reaches the model at the same moment, and shows when it was heard.
+        if self.shared.engine.flags.answer_is_due(self.session) {
             return;
         }
         let Some(session) = self.shared.session(self.session).await else { return };

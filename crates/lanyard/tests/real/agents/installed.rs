@@ -8,11 +8,16 @@ const FOLDER: &str = "LANYARD_REAL_AGENTS";
 const PACKAGES: &str = include_str!("../packages.txt");
 
 /// A program of an installed agent.
-pub(super) fn binary(agent: &str, program: &str) -> PathBuf {
+pub(crate) fn binary(agent: &str, program: &str) -> PathBuf {
+    inside(agent, &format!("node_modules/.bin/{program}"))
+}
+
+/// A file of an installed package.
+pub(crate) fn inside(agent: &str, file: &str) -> PathBuf {
     let Some(root) = env::var_os(FOLDER) else {
         panic!("{FOLDER} names no folder of agents: run this suite with `cargo xtask test real`");
     };
-    let path = Path::new(&root).join(folder(agent)).join("node_modules/.bin").join(program);
+    let path = Path::new(&root).join(folder(agent)).join(file);
     assert!(path.exists(), "{agent} is not installed ({}): run `cargo xtask test real`", path.display());
     path
 }
@@ -20,7 +25,7 @@ pub(super) fn binary(agent: &str, program: &str) -> PathBuf {
 /// `@scope/name` in version `1.2.3` is in `scope+name@1.2.3`.
 fn folder(agent: &str) -> String {
     let [package, version] = package(agent);
-    format!("{}@{version}", package.trim_start_matches('@').replace('/', "+"))
+    format!("{}@{version}", package.trim_start_matches('@').replace(['/', ':'], "+"))
 }
 
 /// The version that is installed.
@@ -32,7 +37,7 @@ pub(crate) fn version(agent: &str) -> &'static str {
 fn package(agent: &str) -> [&'static str; 2] {
     let fields = PACKAGES.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let found = fields.into_iter().find(|fields| fields.first() == Some(&agent));
-    let Some([_, package, version]) = found.as_deref() else {
+    let Some([_, package, version, ..]) = found.as_deref() else {
         panic!("packages.txt has no line for {agent}");
     };
     [package, version]

@@ -1,6 +1,6 @@
 //! A daemon with one agent of its own, a workspace and a model, and nothing left at the end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -35,6 +35,11 @@ pub(super) struct Kit<'a> {
 
 impl<'a> Kit<'a> {
     pub(super) fn new(case: &'a Case, rights: Rights) -> Kit<'a> {
+        Kit::with(case, rights, |_| String::new())
+    }
+
+    /// With more in the config than the agent: `more` is told the agent's home, which is ready by then.
+    pub(super) fn with(case: &'a Case, rights: Rights, more: impl FnOnce(&Path) -> String) -> Kit<'a> {
         let model = Model::start();
         model.script("greet", [Step::text(GREETING)]);
         model.script("hold", [Step::text(HELD).held()]);
@@ -44,7 +49,7 @@ impl<'a> Kit<'a> {
         std::fs::create_dir(&home).unwrap();
         std::fs::create_dir(&work).unwrap();
         let agent = (case.make)(&home, &model, rights);
-        let setup = Setup::default().config(&agent.config());
+        let setup = Setup::default().config(&(agent.config() + &more(&home)));
         let daemon = Daemon::start(setup.clone());
         Kit { case, model, daemon, work, setup, agent: agent.name, _folder: folder }
     }

@@ -1,0 +1,82 @@
+//! The daemon is killed between queueing, delivering and acknowledging: nothing is lost, and at most what was in flight
+//! is said again, marked as a repeat (S0-B10, S0-23).
+
+use super::*;
+use lanyard_daemon::failpoint::OF_CALLS;
+
+/// One piece of guidance, and the daemon dies at this place. The words reach the agent; twice at most, and then marked.
+fn dies_at(place: &str, nth: u32) {
+    let mut daemon = daemon();
+    let session = external(&daemon);
+    guide(&daemon, &session, "mind the gap");
+    daemon.kill_9();
+    daemon.restart_with(patient().env("LANYARD_FAILPOINT", format!("{place}:{nth}")));
+    let mut heard: Vec<bool> = Vec::new();
+    let mut died = false;
+    for id in 0..6 {
+        let Some(block) = try_call(&daemon, &session, &id.to_string()) else {
+            assert!(!std::mem::replace(&mut died, true), "{place}: it died twice");
+            let _ = daemon.wait();
+            daemon.restart_with(patient());
+            continue;
+        };
+        if let Some(block) = block {
+            assert!(block.contains("\nmind the gap\n"), "{block}");
+            heard.push(block.contains("repeated: you may have seen it"));
+        }
+    }
+    assert!(died, "never died at {place}");
+    // What was answered arrived; an answer that did not leave may have been delivered for all the daemon knows.
+    assert!(heard == [false] || heard == [true], "{place}: heard {heard:?}");
+    let list = get(&daemon, &session, "/guidance");
+    assert_eq!(list["settled"][0]["status"], "acknowledged", "{list}");
+    let log = daemon.log_after(&session, 0);
+    let delivered = log.iter().filter(|event| event["type"] == "guidance.delivered").count();
+    assert!(delivered <= 2, "{place}: sent {delivered} times");
+}
+
+/// Nothing when the daemon died under it; else the block that came with the answer.
+fn try_call(daemon: &Daemon, session: &str, id: &str) -> Option<Option<String>> {
+    let caller = daemon.caller();
+    let path = |what: &str| format!("/api/v1/sessions/{session}/{what}");
+    let begun = caller.try_request("POST", &path("calls"), &[], Some(&call(id).to_string())).ok()?;
+    assert_eq!(begun.status, 200, "{}", begun.text());
+    let body = json!({ "call": call(id) }).to_string();
+    let ended = caller.try_request("POST", &path("calls/end"), &[], Some(&body)).ok()?;
+    assert_eq!(ended.status, 200, "{}", ended.text());
+    let lead = ended.json();
+    Some(lead["blocks"].as_array().unwrap().first().map(|block| block.as_str().unwrap().to_owned()))
+}
+
+#[test]
+fn guidance_survives_a_kill_at_every_place_of_a_call() {
+    for place in OF_CALLS {
+        dies_at(place, 1);
+    }
+    for place in ["before_append", "after_append", "after_publish"] {
+        dies_at(place, 1);
+    }
+}
+
+/// S0-B06: whatever level was told, it is not told again as a lower one, and the third one stands.
+#[test]
+fn a_stop_survives_a_kill_at_every_place_of_a_call() {
+    for place in OF_CALLS {
+        let mut daemon = daemon();
+        let session = external(&daemon);
+        stop(&daemon, &session, &json!({}));
+        daemon.kill_9();
+        daemon.restart_with(patient().env("LANYARD_FAILPOINT", format!("{place}:1")));
+        let mut levels: Vec<i64> = Vec::new();
+        for id in 0..8 {
+            if try_call(&daemon, &session, &id.to_string()).is_none() {
+                let _ = daemon.wait();
+                daemon.restart_with(patient());
+            }
+            levels.extend(get(&daemon, &session, "")["stop"]["level"].as_i64());
+        }
+        assert!(levels.is_sorted(), "{place}: {levels:?}");
+        assert_eq!(get(&daemon, &session, "")["state"], "stopped", "{place}");
+        assert_eq!(whole(&daemon, &session, "last"), "not carried out: ❌ SESSION TERMINATED", "{place}");
+    }
+}
