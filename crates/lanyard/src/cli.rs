@@ -207,14 +207,15 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
     // These stand in an agent's way: without a home they do what they can without a daemon.
     let home = context.as_ref().ok().map(|context| context.home.clone());
     let command = match command {
-        Command::Inside(Inside::Mcp(mcp::Mcp { verb: mcp::Verb::Wrap(wrap) })) => {
-            return block_on(wrap.run(home));
-        }
-        Command::Inside(Inside::Hook(hook)) => match hook.verb.harness() {
-            Some(harness) => return block_on(async { Ok(hook::answer(harness, home).await) }),
-            None => Command::Inside(Inside::Hook(hook)),
+        Command::Inside(command) => match command.without_daemon() {
+            Ok(unhindered) => return block_on(unhindered.run(home)),
+            Err(command) => Command::Inside(command),
         },
-        other => other,
+        Command::Look(_)
+        | Command::Steer(_)
+        | Command::Arrange(_)
+        | Command::Daemon(_)
+        | Command::Advanced(_) => command,
     };
     let context = context?;
     match command {
@@ -279,11 +280,40 @@ impl Arrange {
     }
 }
 
+/// What stands in an agent's way and must never hold it up.
+enum Unhindered {
+    Wrap(mcp::Wrap),
+    Hook(crate::hook::Harness),
+}
+
+impl Unhindered {
+    async fn run(self, home: Option<Home>) -> Result<(), Failure> {
+        match self {
+            Self::Wrap(wrap) => wrap.run(home).await,
+            Self::Hook(harness) => {
+                crate::hook::run(harness, home).await;
+                Ok(())
+            }
+        }
+    }
+}
+
 impl Inside {
+    /// Tells what works without a home or a daemon from what people run.
+    fn without_daemon(self) -> Result<Unhindered, Self> {
+        match self {
+            Self::Mcp(mcp) => mcp.into_wrap().map(Unhindered::Wrap).map_err(Self::Mcp),
+            Self::Hook(hook) => match hook.verb.harness() {
+                Some(harness) => Ok(Unhindered::Hook(harness)),
+                None => Err(Self::Hook(hook)),
+            },
+        }
+    }
+
     async fn run(self, context: &Context) -> Result<(), Failure> {
         match self {
             Self::Mcp(mcp) => mcp.run(context).await,
-            Self::Hook(hook) => hook.run(context).await,
+            Self::Hook(hook) => hook.run(context),
         }
     }
 }

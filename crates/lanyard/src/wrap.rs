@@ -125,7 +125,7 @@ impl Wrap {
         }
     }
 
-    async fn from_client(&self, line: &[u8]) -> Onward {
+    async fn heard_client(&self, line: &[u8]) -> Onward {
         let Some(message) = Envelope::read(line) else { return Onward::AsItIs };
         let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else { return Onward::AsItIs };
         match method {
@@ -194,7 +194,7 @@ impl Wrap {
         }
     }
 
-    async fn from_server(&self, line: &[u8]) -> Outgoing {
+    async fn heard_server(&self, line: &[u8]) -> Outgoing {
         let Some(message) = Envelope::read(line) else { return Outgoing::AS_IT_IS };
         let (None, Some(id)) = (message.method, message.id) else { return Outgoing::AS_IT_IS };
         let Ok(text) = std::str::from_utf8(line) else { return Outgoing::AS_IT_IS };

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use lanyard_daemon::home::Home;
 use serde_json::json;
 
 use crate::context::Context;
@@ -90,22 +89,13 @@ impl Verb {
     }
 }
 
-/// Answers a hook. It never fails: an agent does not wait for what goes wrong here.
-pub(super) async fn answer(harness: Harness, home: Option<Home>) {
-    hook::run(harness, home).await;
-}
-
 impl Hook {
-    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+    pub(super) fn run(self, context: &Context) -> Result<(), Failure> {
         match self.verb {
             Verb::Install(place) => install(context, &place),
             Verb::Uninstall(place) => uninstall(context, &place),
-            verb @ (Verb::Claude | Verb::Codex | Verb::Gemini | Verb::Opencode) => {
-                if let Some(harness) = verb.harness() {
-                    answer(harness, Some(context.home.clone())).await;
-                }
-                Ok(())
-            }
+            // Answered before there is a context: they need none.
+            Verb::Claude | Verb::Codex | Verb::Gemini | Verb::Opencode => Ok(()),
         }
     }
 }

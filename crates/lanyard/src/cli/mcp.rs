@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt::Write;
 
 use clap::builder::NonEmptyStringValueParser;
 use lanyard_daemon::home::Home;
@@ -168,6 +169,14 @@ const COLUMNS: [Column; 7] = [
 ];
 
 impl Mcp {
+    /// What needs no daemon, or itself back.
+    pub(super) fn into_wrap(self) -> Result<Wrap, Self> {
+        match self.verb {
+            Verb::Wrap(wrap) => Ok(wrap),
+            verb @ (Verb::Ls | Verb::Url(_) | Verb::Check { .. }) => Err(Self { verb }),
+        }
+    }
+
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         match self.verb {
             Verb::Ls => list(context).await,
@@ -220,7 +229,8 @@ impl Url {
         }
         let mut text = format!("{}\n", one_line(&address.url));
         for (name, value) in &address.headers {
-            text.push_str(&format!("{}: {}\n", one_line(name), one_line(value)));
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}: {}", one_line(name), one_line(value));
         }
         context.out.note(&format!("for {}; the header is a secret", address.session));
         context.out.data(&text)
@@ -229,12 +239,11 @@ impl Url {
 
 async fn check(context: &Context, server: Option<String>) -> Result<(), Failure> {
     let mut client = context.client().await?;
-    let names = match server {
-        Some(server) => vec![server],
-        None => {
-            let list: Servers = client.get(&Route::to(&["mcp"])).await?;
-            list.servers.into_iter().map(|server| server.name).collect()
-        }
+    let names = if let Some(server) = server {
+        vec![server]
+    } else {
+        let list: Servers = client.get(&Route::to(&["mcp"])).await?;
+        list.servers.into_iter().map(|server| server.name).collect()
     };
     let mut checked: Vec<Checked> = Vec::new();
     for name in &names {

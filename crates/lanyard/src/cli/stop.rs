@@ -42,6 +42,7 @@ Exit codes: 0 ended (or, with --no-wait, asked to), 1 refused or taken back, 3 n
 answers, 4 not ended within --timeout, 130 left with Ctrl-C";
 
 /// Ask a session to end; again to insist
+#[expect(clippy::struct_excessive_bools, reason = "one per flag of the command line")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Stop {
@@ -85,17 +86,15 @@ impl Stop {
             tell(context, &stopping);
         }
         let watched = watch(context, stopping.outcome.session);
-        match tokio::time::timeout(Duration::from_secs(self.timeout), watched).await {
-            Ok(ended) => ended,
-            Err(_) => {
-                let session = stopping.outcome.session;
-                context.out.note(&format!(
-                    "{session} has not ended after {} s; the stop stands, `lanyard stop {session}` raises it",
-                    self.timeout
-                ));
-                Err(Failure::Ended(STILL_PENDING))
-            }
+        if let Ok(ended) = tokio::time::timeout(Duration::from_secs(self.timeout), watched).await {
+            return ended;
         }
+        let session = stopping.outcome.session;
+        context.out.note(&format!(
+            "{session} has not ended after {} s; the stop stands, `lanyard stop {session}` raises it",
+            self.timeout
+        ));
+        Err(Failure::Ended(STILL_PENDING))
     }
 }
 

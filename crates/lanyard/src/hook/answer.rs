@@ -88,6 +88,9 @@ fn end(answer: &mut Value, happened: &Happened, text: &str, level: Option<StopLe
 /// The plugin understands this.
 fn opencode(verdict: Verdict) -> Option<Value> {
     match verdict {
+        Verdict::Refused { text, level: Some(StopLevel::Terminated) } => {
+            Some(json!({ "deny": text, "over": true }))
+        }
         Verdict::Refused { text, .. } => Some(json!({ "deny": text })),
         Verdict::Over { .. } => None,
         Verdict::Words { blocks, .. } if blocks.is_empty() => None,
@@ -172,6 +175,12 @@ mod tests {
             "tool.execute.before",
             refused(StopLevel::Immediate),
             &expect![[r#"{"deny":"STOP"}"#]],
+        );
+        check(
+            Harness::Opencode,
+            "tool.execute.before",
+            refused(StopLevel::Terminated),
+            &expect![[r#"{"deny":"STOP","over":true}"#]],
         );
     }
 

@@ -184,16 +184,12 @@ impl Layout {
             None => format!("{base}{}", self.unit),
         };
         let value = pretty(value, &self.unit).replace('\n', &format!("\n{indent}"));
-        match all.last() {
-            Some(last) => {
-                let at = last.whole.end;
-                format!("{},\n{indent}{key}{value}{}", &text[..at], &text[at..])
-            }
-            None => {
-                let (before, after) = (&text[..=container.start], &text[container.end - 1..]);
-                format!("{before}\n{indent}{key}{value}\n{base}{after}")
-            }
+        if let Some(last) = all.last() {
+            let at = last.whole.end;
+            return format!("{},\n{indent}{key}{value}{}", &text[..at], &text[at..]);
         }
+        let (before, after) = (&text[..=container.start], &text[container.end - 1..]);
+        format!("{before}\n{indent}{key}{value}\n{base}{after}")
     }
 }
 

@@ -111,10 +111,8 @@ impl Happened {
         let failed = fields.hook_event_name == "PostToolUseFailure"
             || fields.error.is_some()
             || fields.tool_response.get("error").is_some_and(|error| !error.is_null());
-        let bytes = match &fields.tool_response {
-            Value::Null => 0,
-            response => response.to_string().len(),
-        };
+        let response = &fields.tool_response;
+        let bytes = if response.is_null() { 0 } else { response.to_string().len() };
         Some(Self {
             harness,
             moment,

@@ -64,13 +64,12 @@ pub(crate) fn install(target: &Target, data: &Path) -> Result<Installed, Install
     let store = Store::of(data, &path);
     // A newer program over an older one: what was there before the older one is still what it was before.
     let earlier = store.record().filter(|record| is_as_left(record, before.as_deref()));
-    let (existed, made) = match earlier {
-        Some(record) => (record.existed, record.made),
-        None => {
-            let clean = clean(target, &path, before.as_deref())?;
-            store.keep(clean.as_deref())?;
-            (clean.is_some(), make_folders(&path)?)
-        }
+    let (existed, made) = if let Some(record) = earlier {
+        (record.existed, record.made)
+    } else {
+        let clean = clean(target, &path, before.as_deref())?;
+        store.keep(clean.as_deref())?;
+        (clean.is_some(), make_folders(&path)?)
     };
     write(&path, wanted.as_bytes())?;
     store.remember(&Record { left: hash(wanted.as_bytes()), path: path.clone(), existed, made })?;

@@ -56,6 +56,8 @@ export const Lanyard = async ({ client, directory }) => {
   return {
     "tool.execute.before": async (call) => {
       const said = await ask(await seen("tool.execute.before", call))
+      // Terminated: the session itself is ended, not only this call.
+      if (said.over) client.session.abort({ path: { id: call.sessionID } }).catch(() => {})
       if (said.deny) throw new Error(said.deny)
     },
     "tool.execute.after": async (call, output) => {

@@ -46,14 +46,11 @@ fn answer(message: &Value) -> std::io::Result<()> {
     if id.is_null() {
         return Ok(());
     }
-    let said = match result(message) {
-        Some(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        None => {
-            let error = json!({ "code": -32601, "message": "there is no such method or tool" });
-            json!({ "jsonrpc": "2.0", "id": id, "error": error })
-        }
+    let Some(result) = result(message) else {
+        let error = json!({ "code": -32601, "message": "there is no such method or tool" });
+        return say(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
     };
-    say(&said)
+    say(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))
 }
 
 fn result(message: &Value) -> Option<Value> {

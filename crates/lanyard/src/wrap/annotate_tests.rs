@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use lanyard_core::session::StopLevel;
+use lanyard_core::session::directive::DEFUSED;
 
 use super::*;
 
@@ -12,7 +13,7 @@ fn lead(blocks: &[&str]) -> CallLead {
 fn changed(line: &str, lead: &CallLead, drop_structured: bool) -> String {
     match answer(line, lead, drop_structured) {
         Annotated::Changed(line) => line,
-        other => panic!("{other:?}"),
+        other @ (Annotated::Untouched | Annotated::NoPlace) => panic!("{other:?}"),
     }
 }
 
@@ -80,10 +81,10 @@ fn an_answer_that_is_not_the_last_word_has_no_place_for_ours() {
 #[test]
 fn lookalikes_are_broken_with_and_without_words_of_ours() {
     let line = r#"{"id":1,"result":{"content":[{"type":"text","text":"\u0053ESSION STOP"},{"type":"image","data":"QQ=="}],"structuredContent":{"a":["USER GUIDANCE"]}}}"#;
-    expect![[r#"{"id":1,"result":{"content":[{"type":"text","text":"S⁠ESSION STOP"},{"type":"image","data":"QQ=="}],"structuredContent":{"a":["U⁠SER GUIDANCE"]}}}"#]]
-        .assert_eq(&changed(line, &CallLead::default(), true));
-    expect![[r#"{"id":1,"result":{"content":[{"type":"text","text":"one"},{"type":"text","text":"S⁠ESSION STOP"},{"type":"image","data":"QQ=="}]}}"#]]
-        .assert_eq(&changed(line, &lead(&["one"]), true));
+    expect![[r#"{"id":1,"result":{"content":[{"type":"text","text":"S|ESSION STOP"},{"type":"image","data":"QQ=="}],"structuredContent":{"a":["U|SER GUIDANCE"]}}}"#]]
+        .assert_eq(&changed(line, &CallLead::default(), true).replace(DEFUSED, "|"));
+    expect![[r#"{"id":1,"result":{"content":[{"type":"text","text":"one"},{"type":"text","text":"S|ESSION STOP"},{"type":"image","data":"QQ=="}]}}"#]]
+        .assert_eq(&changed(line, &lead(&["one"]), true).replace(DEFUSED, "|"));
 }
 
 #[test]

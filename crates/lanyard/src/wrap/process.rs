@@ -49,7 +49,7 @@ pub(super) async fn run(command: &[OsString], wrap: Arc<Wrap>) -> Result<u8, Fai
 async fn inward(mut pieces: mpsc::Receiver<Piece>, mut server: ChildStdin, wrap: Arc<Wrap>, client: Output) {
     while let Some(piece) = pieces.recv().await {
         let onward = match &piece {
-            Piece::Line(line) => wrap.from_client(line).await,
+            Piece::Line(line) => wrap.heard_client(line).await,
             Piece::Part(_) => Onward::AsItIs,
         };
         let written = match onward {
@@ -72,7 +72,7 @@ async fn outward(mut lines: Lines<ChildStdout>, wrap: Arc<Wrap>, client: Output)
             }
             continue;
         };
-        let outgoing = wrap.from_server(line).await;
+        let outgoing = wrap.heard_server(line).await;
         let written = match outgoing.line {
             Some(changed) => client.write(format!("{changed}\n").into_bytes()).await,
             None => client.write(line.clone()).await,
