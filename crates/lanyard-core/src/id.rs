@@ -150,6 +150,8 @@ ids! {
     RunId = "run";
     /// A question that waits for a person.
     GateId = "gate";
+    /// Work and its steps.
+    PlanId = "plan";
     /// One daemon.
     NodeId = "node";
     /// A bearer token's handle; the token itself is never stored.

@@ -8,6 +8,7 @@ pub mod actor;
 pub mod address;
 pub mod id;
 pub mod outcome;
+pub mod paper;
 pub mod policy;
 pub mod session;
 pub mod text;
@@ -15,7 +16,7 @@ pub mod time;
 
 pub use actor::{Actor, ActorKind, Cause};
 pub use address::Address;
-pub use id::{GateId, NodeId, NoteId, RunId, SessionId, TokenId, TurnId, WorkerId, WorkspaceId};
+pub use id::{GateId, NodeId, NoteId, PlanId, RunId, SessionId, TokenId, TurnId, WorkerId, WorkspaceId};
 pub use outcome::Outcome;
 pub use policy::{Limits, MemoryMode, Overlong, Rules, Staleness};
 pub use session::Session;

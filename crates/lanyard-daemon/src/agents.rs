@@ -35,6 +35,7 @@ use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
 use crate::engine::{Engine, Store};
+use crate::mcp::Addresses;
 use crate::runs::Runs;
 use desk::Desk;
 use runner::Order;
@@ -84,7 +85,7 @@ impl Wishes {
             }
             Effect::AnswerGate { gate } => Order::Answer { session, gate: *gate },
             Effect::Steer { note } => Order::Steer { note: *note },
-            Effect::EndRun => Order::End,
+            Effect::EndRun { answered } => Order::End { answered: *answered },
             Effect::Revive { ways } => Order::Revive { ways: ways.clone() },
             // The engine sees to that itself.
             Effect::TellParent => return true,
@@ -121,9 +122,11 @@ impl Agents {
         store: Arc<dyn Store>,
         clock: Arc<Clock>,
         runs: Runs,
+        addresses: Addresses,
     ) -> (HashSet<SessionId>, JoinHandle<()>) {
         let mirrors = Mutex::new(HashMap::new());
-        let shared = Arc::new(Shared { engine, store, clock, runs, settings: self.settings, mirrors });
+        let shared =
+            Arc::new(Shared { engine, store, clock, runs, settings: self.settings, mirrors, addresses });
         let mut desk = Desk::new(shared, self.wishes);
         let adopted = recover::recover(&mut desk).await;
         (adopted, tokio::spawn(desk.run()))

@@ -7,6 +7,7 @@ mod context;
 mod directory;
 mod gates;
 mod guard;
+mod mcp;
 mod openapi;
 mod problem;
 mod routes;
@@ -31,9 +32,13 @@ use crate::clock::Clock;
 use crate::engine::{Engine, Store};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
+use crate::mcp::Gateway;
 
 pub use openapi::document;
 pub use routes::{Route, router, table};
+
+pub(crate) use context::Target;
+pub(crate) use problem::Problem;
 
 /// What handlers work with.
 pub struct App {
@@ -47,6 +52,8 @@ pub struct App {
     pub hub: Arc<Hub>,
     /// Where tool calls pass.
     pub interceptor: Interceptor,
+    /// Where MCP clients come in.
+    pub gateway: Gateway,
     pub clock: Arc<Clock>,
     pub rules: Rules,
     pub tokens: Arc<Tokens>,

@@ -23,6 +23,7 @@ use crate::engine::{self, Ask, Engine, Parts, Request, Store};
 use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
+use crate::mcp::{Addresses, Gateway};
 use crate::notice;
 use crate::runs::Runs;
 use crate::server::serve;
@@ -76,7 +77,7 @@ pub enum BootError {
 /// Runs a daemon until it is told to end: by SIGTERM, SIGINT or the API.
 pub async fn run(options: Options) -> Result<(), BootError> {
     let system = |what| move |source| BootError::System { what, source };
-    let mut ends = Ends::listen().map_err(system("signals"))?;
+    let ends = Ends::listen().map_err(system("signals"))?;
     let home = Home::create(&options.home)?;
     let mut claim = home.claim()?;
     let clock = Arc::new(Clock::from_env().map_err(system("random bits"))?);
@@ -103,13 +104,16 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     };
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
     let runs = Runs::new(home.runs(), program);
-    let (adopted, agents) = desk.open(engine.clone(), store.clone(), clock.clone(), runs.clone()).await;
+    let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
+    let gateway = Gateway::open(&options.config, &home.dir).await;
+    let addresses = Addresses::new(address, tokens.clone(), &options.config);
+    let open = desk.open(engine.clone(), store.clone(), clock.clone(), runs.clone(), addresses);
+    let (adopted, agents) = open.await;
     let default = options.config.default_agent();
     let roster = Roster::new(settings, default, runs, clock.clone(), home.dir.join("checks"));
     settle(&engine, &store, &adopted).await?;
     tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
 
-    let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
     let running = running(&home, address, &clock);
     let app = Arc::new(App {
         engine: engine.clone(),
@@ -119,6 +123,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         store: store.clone(),
         hub: hub.clone(),
         interceptor: Interceptor::new(engine.clone(), tokens.clone(), options.config.gateway.record),
+        gateway,
         clock: clock.clone(),
         rules,
         tokens,
@@ -135,22 +140,32 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let at_work = AtWork::begin(&app, tcp, socket, timers);
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
     (options.on_ready)(&running);
+    until_told(&app, at_work, ends, agents, thread).await?;
+    let _ = std::fs::remove_file(home.socket());
+    tracing::info!("ended");
+    Ok(())
+}
 
-    let mut engine_ended = tokio::task::spawn_blocking(move || thread.join());
+/// Works until it is told to end, then ends in order. The agents themselves go on, under their shims.
+async fn until_told(
+    app: &App,
+    at_work: AtWork,
+    mut ends: Ends,
+    agents: JoinHandle<()>,
+    engine: std::thread::JoinHandle<()>,
+) -> Result<(), BootError> {
+    let mut engine_ended = tokio::task::spawn_blocking(move || engine.join());
     tokio::select! {
         () = ends.told(&app.shutdown) => {}
         // Without its engine a daemon would only refuse; better that whoever watches it starts it again.
         _ = &mut engine_ended => return Err(BootError::EngineLost),
     }
     tracing::info!("ending");
-    at_work.end(&app.hub).await;
-    // The agents themselves go on, under their shims.
+    at_work.end(app).await;
     agents.abort();
     let _ = agents.await;
-    engine.stop().await;
+    app.engine.stop().await;
     let _ = engine_ended.await;
-    let _ = std::fs::remove_file(home.socket());
-    tracing::info!("ended");
     Ok(())
 }
 
@@ -170,6 +185,7 @@ struct AtWork {
     serving: JoinHandle<()>,
     waking: JoinHandle<()>,
     ticking: JoinHandle<()>,
+    sweeping: JoinHandle<()>,
 }
 
 impl AtWork {
@@ -180,16 +196,23 @@ impl AtWork {
             serving: tokio::spawn(serve(tcp, socket, router(app), closing)),
             waking: tokio::spawn(app.hub.clone().run()),
             ticking: tokio::spawn(timers.run()),
+            sweeping: tokio::spawn({
+                let app = app.clone();
+                async move { app.gateway.look_after(app.store.clone()).await }
+            }),
         }
     }
 
     /// Streams first, since they never end by themselves; then requests, which the engine still answers.
-    async fn end(self, hub: &Hub) {
-        hub.close();
+    async fn end(self, app: &App) {
+        app.hub.close();
+        app.gateway.close_streams();
         let _ = self.close.send(());
         let _ = self.waking.await;
         let _ = self.serving.await;
         self.ticking.abort();
+        self.sweeping.abort();
+        app.gateway.close().await;
     }
 }
 

@@ -78,8 +78,27 @@ impl Config {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }),
         };
-        toml::from_str(&text)
-            .map_err(|error| ConfigError::Parse { path: path.to_owned(), message: error.to_string() })
+        let refuse = |message| ConfigError::Parse { path: path.to_owned(), message };
+        let config: Self = toml::from_str(&text).map_err(|error| refuse(error.to_string()))?;
+        config.check_mcp().map_err(refuse)?;
+        Ok(config)
+    }
+
+    /// A server's name is part of addresses, and of tools' names in most agents.
+    fn check_mcp(&self) -> Result<(), String> {
+        let own = self.agents.iter().flat_map(|(agent, settings)| {
+            settings.mcp.keys().map(move |name| (format!("agents.{agent}.mcp.{name}"), name))
+        });
+        for (table, name) in self.mcp.keys().map(|name| (format!("mcp.{name}"), name)).chain(own) {
+            if name == crate::mcp::OWN {
+                return Err(format!("[{table}]: `{name}` is Lanyard's own server; choose another name"));
+            }
+            let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            if name.is_empty() || !name.chars().all(allowed) {
+                return Err(format!("[{table}]: a server's name has only letters, digits, `-` and `_`"));
+            }
+        }
+        Ok(())
     }
 
     /// The agents of the config, and the demo agent that is always there.
@@ -152,6 +171,20 @@ mod tests {
             default(&("[daemon]\ndefault_agent = \"two\"\n".to_owned() + &agent("one") + &agent("two"))),
             "two"
         );
+    }
+
+    #[test]
+    fn names_of_mcp_servers_fit_into_an_address() {
+        let check = |text: &str| toml::from_str::<Config>(text).unwrap().check_mcp();
+        let server = |table: &str| format!("[{table}]\ncommand = [\"x\"]\n");
+        assert_eq!(check(&(server("mcp.files") + "share = true\ntimeout_ms = 5\n")), Ok(()));
+        for bad in ["mcp.lanyard", "mcp.\"a b\"", "mcp.\"a/b\"", "mcp.\"\"", "mcp.\"a@b\""] {
+            assert!(check(&server(bad)).is_err(), "{bad}");
+        }
+        let agent = "[agents.a]\ndriver = \"acp\"\ncommand = [\"x\"]\n";
+        assert!(check(&(agent.to_owned() + &server("agents.a.mcp.lanyard"))).is_err());
+        let shared = "[mcp.x]\nurl = \"http://127.0.0.1:1/\"\nshare = true\n";
+        assert!(toml::from_str::<Config>(shared).is_err(), "only a program can be shared");
     }
 
     #[test]

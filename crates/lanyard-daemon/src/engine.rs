@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use lanyard_core::session::{Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal};
 use lanyard_core::{Actor, Cause, Outcome, Rules, SessionId};
-use lanyard_store::{Damage, Directory, Families, Journal, KeyHash, Tokens, Upkeep};
+use lanyard_store::{Damage, Directory, Families, Journal, KeyHash, Papers, Tokens, Upkeep};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::agents::Wishes;
@@ -32,9 +32,9 @@ const INBOX_MAX: usize = 4_096;
 const INBOX_WAIT: Duration = Duration::from_secs(5);
 
 /// Everything the daemon needs of a store.
-pub trait Store: Journal + Directory + Families + Upkeep + Tokens {}
+pub trait Store: Journal + Directory + Families + Upkeep + Tokens + Papers {}
 
-impl<T: Journal + Directory + Families + Upkeep + Tokens> Store for T {}
+impl<T: Journal + Directory + Families + Upkeep + Tokens + Papers> Store for T {}
 
 /// A handle to the engine; clones share it.
 #[derive(Debug, Clone)]

@@ -11,6 +11,7 @@ pub mod failpoint;
 pub mod home;
 pub mod hub;
 pub mod intercept;
+mod mcp;
 mod notice;
 pub mod runs;
 mod server;

@@ -98,6 +98,59 @@ pub trait Tokens: Send + Sync {
     fn revoke_token(&self, id: TokenId) -> Result<bool, StoreError>;
 }
 
+/// Papers: documents agents keep beside the log, such as plans and pieces of context. Each write names the version it
+/// was made from, so that nobody's change is lost under another's (S0-B16).
+pub trait Papers: Send + Sync {
+    fn paper(&self, place: &Place) -> Result<Option<Paper>, StoreError>;
+
+    /// Papers of one kind in a workspace, by key, those after `after` only. At most `limit`. A damaged one is left out
+    /// and reported by `check`.
+    fn papers(
+        &self,
+        kind: &str,
+        workspace: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Paper>, StoreError>;
+
+    /// Writes the body when the paper's version still is `from`; 0 means that there is none yet. `Ok` and `Kept`: it is
+    /// on disk.
+    fn put_paper(&self, place: &Place, from: u64, at: Timestamp, body: &str) -> Result<Put, StoreError>;
+
+    /// Removes the paper, whatever its version. Answers whether there was one.
+    fn remove_paper(&self, place: &Place) -> Result<bool, StoreError>;
+}
+
+/// Where a paper is kept. The parts are never joined into one text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// What it is: `plan`, `context` …
+    pub kind: String,
+    /// The workspace it belongs to; empty for none.
+    pub workspace: String,
+    pub key: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paper {
+    pub place: Place,
+    /// Counts its writes, from 1.
+    pub version: u64,
+    /// When it was written last.
+    pub at: Timestamp,
+    /// JSON; the store does not look into it.
+    pub body: String,
+}
+
+/// What became of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Put {
+    /// It is written, with this version.
+    Kept(u64),
+    /// Nothing was written: the paper has this version by now; 0 when there is none.
+    Moved(u64),
+}
+
 /// Sessions one address may match before the answer is simply "ambiguous".
 pub const FIND_MAX: usize = 10;
 

@@ -11,8 +11,8 @@ use lanyard_core::{Address, Session, SessionId, Timestamp, TokenId};
 use crate::card::{ANCESTORS_MAX, Card, search_text, words};
 use crate::error::{AppendError, StoreError};
 use crate::journal::{
-    Batch, Directory, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash, Loaded, Report,
-    StoredEvent, StoredToken, Tokens, Upkeep,
+    Batch, Directory, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash, Loaded, Paper,
+    Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, Upkeep,
 };
 use crate::query::{Cursor, Filter, Listing, Row};
 
@@ -28,6 +28,7 @@ struct Kept {
     places: HashMap<SessionId, usize>,
     outcomes: BTreeMap<KeyHash, KeptOutcome>,
     tokens: BTreeMap<TokenId, StoredToken>,
+    papers: BTreeMap<Place, Paper>,
     disk: Disk,
 }
 
@@ -356,5 +357,40 @@ impl Tokens for MemoryJournal {
 
     fn revoke_token(&self, id: TokenId) -> Result<bool, StoreError> {
         Ok(self.kept().tokens.remove(&id).is_some())
+    }
+}
+
+impl Papers for MemoryJournal {
+    fn paper(&self, place: &Place) -> Result<Option<Paper>, StoreError> {
+        Ok(self.kept().papers.get(place).cloned())
+    }
+
+    fn papers(
+        &self,
+        kind: &str,
+        workspace: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Paper>, StoreError> {
+        let kept = self.kept();
+        let there = |place: &Place| place.kind == kind && place.workspace == workspace;
+        let papers = kept.papers.values().filter(|paper| there(&paper.place));
+        let papers = papers.filter(|paper| after.is_none_or(|after| paper.place.key.as_str() > after));
+        Ok(papers.take(limit).cloned().collect())
+    }
+
+    fn put_paper(&self, place: &Place, from: u64, at: Timestamp, body: &str) -> Result<Put, StoreError> {
+        let mut kept = self.kept();
+        let found = kept.papers.get(place).map_or(0, |paper| paper.version);
+        if found != from {
+            return Ok(Put::Moved(found));
+        }
+        let paper = Paper { place: place.clone(), version: from + 1, at, body: body.to_owned() };
+        kept.papers.insert(place.clone(), paper);
+        Ok(Put::Kept(from + 1))
+    }
+
+    fn remove_paper(&self, place: &Place) -> Result<bool, StoreError> {
+        Ok(self.kept().papers.remove(place).is_some())
     }
 }

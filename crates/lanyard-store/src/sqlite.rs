@@ -13,6 +13,7 @@ mod families;
 mod heads;
 mod list;
 mod open;
+mod papers;
 mod plan;
 mod pool;
 mod read;

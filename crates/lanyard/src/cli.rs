@@ -25,6 +25,7 @@ mod guide;
 mod help;
 mod hook;
 mod init;
+mod instructions;
 mod link;
 mod logs;
 mod ls;
@@ -168,6 +169,7 @@ enum Daemon {
     Doctor(doctor::Doctor),
     Agents(agents::Agents),
     Init(init::Init),
+    Instructions(instructions::Instructions),
     Token(token::Token),
 }
 
@@ -328,6 +330,7 @@ impl Daemon {
             Self::Doctor(doctor) => block_on(doctor.run(context)),
             Self::Agents(agents) => block_on(agents.run(context)),
             Self::Init(init) => init.run(context),
+            Self::Instructions(instructions) => instructions.run(context),
             Self::Token(token) => block_on(token.run(context)),
         }
     }

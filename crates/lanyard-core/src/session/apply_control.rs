@@ -19,6 +19,7 @@ impl Session {
             | ControlEvent::StopWithdrawn { .. } => self.stopping(event, envelope),
             ControlEvent::NoticeSent { .. }
             | ControlEvent::Introduced { .. }
+            | ControlEvent::HandedOff { .. }
             | ControlEvent::GuidanceQueued { .. }
             | ControlEvent::GuidanceDelivered { .. }
             | ControlEvent::GuidanceReturned { .. }
@@ -86,7 +87,7 @@ impl Session {
         let alive = !self.state.is_ended();
         match event {
             ControlEvent::NoticeSent { .. } => std::mem::replace(&mut self.notice_due, false),
-            ControlEvent::Introduced { .. } => alive,
+            ControlEvent::Introduced { .. } | ControlEvent::HandedOff { .. } => alive,
             ControlEvent::GuidanceQueued { note, text, kind, .. } => {
                 self.guidance.push(Note {
                     id: *note,

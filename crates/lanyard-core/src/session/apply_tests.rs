@@ -974,6 +974,7 @@ mod the_wire {
             {"type":"stop.applied","data":{"level":2,"channel":"mcp","call":"7","tool":"echo","refused":true}}
             {"type":"stop.complied","data":{"how":"hand_off"}}
             {"type":"stop.settled","data":{}}
+            {"type":"agent.handed_off","data":{"from":"a","to":"b","reason":"r"}}
             {"type":"guidance.returned","data":{"notes":["note#1"]}}
             {"type":"notice.sent","data":{"to":"sess#2","note":"note#1"}}
             {"type":"agent.introduced","data":{"agent":"executor","extension_session_id":"s-1"}}
@@ -1282,7 +1283,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 55;
+const EVENTS: usize = 56;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1333,6 +1334,7 @@ fn number(event: &Event) -> usize {
             ControlEvent::GuidanceReturned { .. } => 51,
             ControlEvent::NoticeSent { .. } => 52,
             ControlEvent::Introduced { .. } => 53,
+            ControlEvent::HandedOff { .. } => 55,
         },
         Event::Transcript(event) => match event {
             TranscriptEvent::Message { .. } => 31,
@@ -1478,6 +1480,7 @@ fn control_samples() -> Vec<Event> {
         .into(),
         ControlEvent::StopComplied { how: Compliance::HandOff }.into(),
         ControlEvent::StopSettled {}.into(),
+        ControlEvent::HandedOff { from: "a".into(), to: "b".into(), reason: "r".into() }.into(),
         ControlEvent::GuidanceReturned { notes: vec![note_id(1)] }.into(),
         ControlEvent::NoticeSent { to: Some(session_id(2)), note: Some(note_id(1)) }.into(),
         ControlEvent::Introduced { agent: "executor".into(), extension_session_id: Some("s-1".into()) }

@@ -32,7 +32,10 @@ pub enum Effect {
     /// Words wait that a running agent may be able to take.
     Steer { note: NoteId },
     /// The session has no more use for its agent's process.
-    EndRun,
+    EndRun {
+        /// The agent ended its session by a call whose answer is on its way.
+        answered: bool,
+    },
     /// Have the agent there, without a prompt yet.
     Revive { ways: Vec<ResumeWay> },
 }
@@ -70,7 +73,9 @@ fn first(session: &Session, envelope: &Envelope) -> Option<Effect> {
         }
         Event::Gate(GateEvent::Answered { gate, .. }) => Some(Effect::AnswerGate { gate: *gate }),
         Event::Run(RunEvent::Wanted { ways }) => Some(Effect::Revive { ways: ways.clone() }),
-        Event::Change(event) if session.live_run().is_some() && lets_go(event) => Some(Effect::EndRun),
+        Event::Change(event) if session.live_run().is_some() && lets_go(event) => {
+            Some(Effect::EndRun { answered: envelope.actor.kind == ActorKind::Agent })
+        }
         Event::Control(_)
         | Event::Change(_)
         | Event::Context(_)

@@ -284,6 +284,9 @@ pub enum ControlEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extension_session_id: Option<String>,
     },
+    /// An agent handed its work to another (S0-63).
+    #[serde(rename = "agent.handed_off")]
+    HandedOff { from: String, to: String, reason: String },
     /// A command that did not fit the state; nothing else changed (S1-17).
     #[serde(rename = "command.refused")]
     CommandRefused { command: String, code: String, state: StateName },

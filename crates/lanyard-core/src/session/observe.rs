@@ -76,6 +76,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             stalling(session, seen, StallKind::Error, hash, rules)
         }
         Signal::GuidanceDelivered { notes, channel } => delivered(session, notes, channel),
+        Signal::HandedOff { from, to, reason } => handed_off(from, to, reason),
         Signal::Introduced { agent, extension_session_id } => {
             introduced(agent, extension_session_id.as_deref())
         }
@@ -228,6 +229,11 @@ fn delivered(session: &Session, notes: &[NoteId], channel: &str) -> Vec<Event> {
 fn introduced(agent: &str, id: Option<&str>) -> Vec<Event> {
     let short = |text: &str| cut(text, NAME_CHARS_MAX).0.to_owned();
     vec![ControlEvent::Introduced { agent: short(agent), extension_session_id: id.map(short) }.into()]
+}
+
+fn handed_off(from: &str, to: &str, reason: &str) -> Vec<Event> {
+    let short = |text: &str| cut(text, NAME_CHARS_MAX).0.to_owned();
+    vec![ControlEvent::HandedOff { from: short(from), to: short(to), reason: short(reason) }.into()]
 }
 
 fn notice_sent(session: &Session, to: Option<SessionId>, note: Option<NoteId>) -> Vec<Event> {

@@ -84,6 +84,12 @@ pub enum Signal {
         #[serde(default)]
         extension_session_id: Option<String>,
     },
+    /// The agent handed its work to another; the session stays in its hands until somebody migrates it (S0-63).
+    HandedOff {
+        from: String,
+        to: String,
+        reason: String,
+    },
     /// The end of this session under a stop was told to an ancestor, or there was none to tell.
     NoticeSent {
         to: Option<SessionId>,
@@ -177,6 +183,7 @@ impl Signal {
             Self::GuidanceDelivered { .. } => "guidance_delivered",
             Self::AnswerLost { .. } => "answer_lost",
             Self::Introduced { .. } => "introduced",
+            Self::HandedOff { .. } => "handed_off",
             Self::NoticeSent { .. } => "notice_sent",
             Self::Due { .. } => "due",
             Self::Planned { .. } => "planned",

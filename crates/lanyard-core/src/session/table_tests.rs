@@ -285,6 +285,10 @@ fn other_tables() -> Vec<(&'static str, Columns)> {
                 ("due in 1 min", Signal::Due { now: minutes(1) }.into()),
                 ("due in 2 days", Signal::Due { now: minutes(2 * 24 * 60) }.into()),
                 ("notify", notify(3)),
+                (
+                    "handed_off",
+                    Signal::HandedOff { from: "a".into(), to: "b".into(), reason: "r".into() }.into(),
+                ),
                 ("notice_sent", Signal::NoticeSent { to: None, note: None }.into()),
                 (
                     "introduced",
@@ -361,7 +365,7 @@ fn the_table_leaves_no_input_and_no_state_out() {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
     assert_eq!(numbers(command_number), (0..19).collect());
-    assert_eq!(numbers(signal_number), (0..28).collect());
+    assert_eq!(numbers(signal_number), (0..29).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());
@@ -423,6 +427,7 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::Introduced { .. } => 25,
         Signal::NoticeSent { .. } => 26,
         Signal::Due { .. } => 27,
+        Signal::HandedOff { .. } => 28,
     })
 }
 

@@ -72,7 +72,7 @@ impl Roster {
         let about = json!({ "check": name });
         let link = self.runs.start(&run.to_string(), &about, &spec).await;
         let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
-        let mut driver = driver(settings, setting(settings, folder, Begin::New));
+        let mut driver = driver(settings, setting(settings, folder, Begin::New, Vec::new()));
         let patience = Duration::from_millis(settings.handshake_timeout_ms);
         let greeted = tokio::time::timeout(patience, greet(&mut *driver, &link)).await;
         let greeted = greeted.unwrap_or_else(|_| {

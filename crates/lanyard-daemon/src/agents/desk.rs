@@ -39,7 +39,7 @@ impl Desk {
                     Ok((task, left)) => self.ended(task, left).await,
                     Err(error) => {
                         tracing::error!(%error, "a runner was lost; its run is ended");
-                        self.ended(error.id(), Left { orders: vec![Order::End], again: None }).await;
+                        self.ended(error.id(), Left { orders: vec![Order::End { answered: false }], again: None }).await;
                     }
                 },
             }
@@ -75,7 +75,7 @@ impl Desk {
         match order {
             Order::Turn { turn, .. } => self.begin(session, Some(turn), None),
             Order::Revive { ways } => self.begin(session, None, Some(ways).filter(|ways| !ways.is_empty())),
-            Order::Cancel { .. } | Order::Stop { .. } | Order::End => self.nothing_runs(session).await,
+            Order::Cancel { .. } | Order::Stop { .. } | Order::End { .. } => self.nothing_runs(session).await,
             // Without a runner nobody answers, which says it all.
             Order::Answer { .. } | Order::Steer { .. } | Order::Compact { .. } => {}
         }
@@ -138,6 +138,6 @@ fn session_of(order: &Order) -> Option<SessionId> {
         | Order::Cancel { session, .. }
         | Order::Stop { session, .. }
         | Order::Answer { session, .. } => Some(*session),
-        Order::Steer { .. } | Order::Compact { .. } | Order::End | Order::Revive { .. } => None,
+        Order::Steer { .. } | Order::Compact { .. } | Order::End { .. } | Order::Revive { .. } => None,
     }
 }

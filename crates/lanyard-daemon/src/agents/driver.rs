@@ -271,6 +271,19 @@ pub(crate) enum Begin {
 /// An MCP server to be offered to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum McpServer {
-    Stdio { name: String, command: String, args: Vec<String>, env: Vec<(String, String)> },
-    Http { name: String, url: String, headers: Vec<(String, String)> },
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the gateway offers addresses only; drivers know programs too")
+    )]
+    Stdio {
+        name: String,
+        command: String,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+    },
+    Http {
+        name: String,
+        url: String,
+        headers: Vec<(String, String)>,
+    },
 }

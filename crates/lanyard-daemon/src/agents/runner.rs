@@ -65,7 +65,10 @@ pub(super) enum Order {
         answer: mpsc::Sender<bool>,
     },
     /// The session needs no process any more.
-    End,
+    End {
+        /// The agent asked for it by a call whose answer is on its way.
+        answered: bool,
+    },
     /// Somebody wants the agent to be there, taken up again in one of these ways; the agent's settings when empty.
     Revive {
         ways: Vec<ResumeWay>,

@@ -6,8 +6,6 @@ use lanyard_core::session::ResumeWay;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agents::driver::McpServer;
-
 /// How one agent is run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -81,6 +79,12 @@ pub struct McpStdio {
     pub command: Vec<String>,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// One process for all sessions; otherwise each client has its own.
+    #[serde(default)]
+    pub share: bool,
+    /// How long a call may go without a word from the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,27 +93,9 @@ pub struct McpHttp {
     pub url: String,
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-}
-
-impl McpSettings {
-    /// The server as a driver passes it on.
-    pub(crate) fn offered(&self, name: &str) -> McpServer {
-        let pairs = |map: &BTreeMap<String, String>| {
-            map.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
-        };
-        let name = name.to_owned();
-        match self {
-            Self::Stdio(server) => McpServer::Stdio {
-                name,
-                command: server.command.first().cloned().unwrap_or_default(),
-                args: server.command.iter().skip(1).cloned().collect(),
-                env: pairs(&server.env),
-            },
-            Self::Http(server) => {
-                McpServer::Http { name, url: server.url.clone(), headers: pairs(&server.headers) }
-            }
-        }
-    }
+    /// How long a call may go without a word from the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -12,6 +12,7 @@ use crate::agents::runner::process_of;
 use crate::agents::settings::AgentSettings;
 use crate::clock::Clock;
 use crate::engine::{Ask, AskError, Engine, Key, Request, Store, error_chain};
+use crate::mcp::Addresses;
 use crate::runs::Runs;
 
 /// How long to wait before a journal that could not be written is asked again.
@@ -30,6 +31,8 @@ pub(super) struct Shared {
     pub(super) settings: BTreeMap<String, AgentSettings>,
     /// Sessions that show a subagent, and the session whose run it is part of.
     pub(super) mirrors: Mutex<HashMap<SessionId, SessionId>>,
+    /// Where agents reach MCP servers.
+    pub(super) addresses: Addresses,
 }
 
 impl Shared {

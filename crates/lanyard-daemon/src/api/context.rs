@@ -21,7 +21,7 @@ const KEY_CHARS_MAX: usize = 200;
 
 /// The session in the path, found by the guard.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Target(pub(super) SessionId);
+pub(crate) struct Target(pub(crate) SessionId);
 
 impl<S: Sync> FromRequestParts<S> for Target {
     type Rejection = Problem;

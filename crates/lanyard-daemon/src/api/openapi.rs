@@ -23,7 +23,7 @@ pub fn document() -> Value {
         let body = route.body.map(|schema| schema(&mut generator));
         let answer = route.answers.1.map(|schema| schema(&mut generator));
         let operation = operation(&route, body.map(Value::from), answer.map(Value::from), problem.as_value());
-        let path = paths.entry(format!("/api/v1{}", route.path)).or_insert_with(|| json!({}));
+        let path = paths.entry(format!("{}{}", route.base, route.path)).or_insert_with(|| json!({}));
         path[route.method] = operation;
     }
     let mut document = json!({

@@ -10,7 +10,7 @@ use crate::engine::AskError;
 use crate::snapshot::SnapshotError;
 
 #[derive(Debug, Clone)]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     pub(super) status: StatusCode,
     code: &'static str,
     title: String,
@@ -18,7 +18,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(
+    pub(crate) fn new(
         status: StatusCode,
         code: &'static str,
         title: impl Into<String>,

@@ -16,13 +16,17 @@ use crate::api::guard::guard;
 use crate::api::problem::Problem;
 use crate::api::types::{
     AgentCheck, AgentList, Anchors, AuditPage, CallAnswer, CallEnded, CallLead, CallUnsent, CheckReport,
-    DaemonStatus, EventsPage, GateAnswer, GateList, GuidanceList, Migration, NewAlias, NewCall, NewFork,
-    NewGuidance, NewLink, NewResume, NewRollback, NewStop, NewToken, NewTurn, Reason, Rebuilt, RolledBack,
-    SessionDetail, SessionPage, SnapshotList, StopReceipt, Stopping, TokenInfo, TokenList, TreeNode,
-    WorkspaceDiff,
+    DaemonStatus, EventsPage, GateAnswer, GateList, GuidanceList, McpAddress, McpCheck, McpList, Migration,
+    NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback, NewStop,
+    NewToken, NewTurn, Reason, Rebuilt, RolledBack, SessionDetail, SessionPage, SnapshotList, StopReceipt,
+    Stopping, TokenInfo, TokenList, TreeNode, WorkspaceDiff,
 };
-use crate::api::{App, agents, audit, calls, directory, gates, sessions, snapshots, stops, system};
+use crate::api::{App, agents, audit, calls, directory, gates, mcp, sessions, snapshots, stops, system};
 use crate::auth::Access;
+use crate::mcp as gateway;
+
+/// What stands before the paths of the API.
+pub(super) const API: &str = "/api/v1";
 
 type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
 
@@ -30,6 +34,8 @@ type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
 #[derive(Debug, Clone)]
 pub struct Route {
     pub method: &'static str,
+    /// What stands before the path.
+    pub base: &'static str,
     pub path: &'static str,
     pub access: Access,
     pub name: &'static str,
@@ -71,6 +77,7 @@ macro_rules! change {
      $body:ty => $status:literal $answer:ty, $handler:path) => {
         Route {
             method: stringify!($method),
+            base: API,
             path: $path,
             access: Access::$access,
             name: $name,
@@ -88,6 +95,7 @@ macro_rules! look {
     ($path:literal $access:ident $name:literal $summary:literal $query:expr => $answer:ty, $handler:path) => {
         Route {
             method: "get",
+            base: API,
             path: $path,
             access: Access::$access,
             name: $name,
@@ -107,6 +115,7 @@ pub fn table() -> Vec<Route> {
     routes.extend(about_sessions());
     routes.extend(about_control());
     routes.extend(about_agents());
+    routes.extend(about_mcp());
     routes
 }
 
@@ -182,15 +191,33 @@ fn about_agents() -> Vec<Route> {
     ]
 }
 
+#[rustfmt::skip]
+fn about_mcp() -> Vec<Route> {
+    vec![
+        look!("/mcp" LookAll "list_mcp" "MCP servers, and how they do." &[] => McpList, mcp::list),
+        change!(post "/mcp/{server}/address" Operate "mcp_address" "Where a session reaches a server; without a session a new one is registered." NewMcpAddress => 200 McpAddress, mcp::address),
+        change!(post "/mcp/{server}/check" Operate "check_mcp" "Start or reach a server, greet it, and count its tools." Reason => 200 McpCheck, mcp::check),
+        Route { base: "", ..change!(post "/mcp/{id}/{server}" Own "mcp_message" "A message of an MCP client (streamable HTTP); `-` for no session." serde_json::Value => 200 serde_json::Value, gateway::post) },
+        Route { base: "", ..look!("/mcp/{id}/{server}" Own "mcp_listen" "The stream of an MCP client for what belongs to no request." &[] => serde_json::Value, gateway::get) },
+        Route { base: "", body: None, answers: (204, None), ..change!(delete "/mcp/{id}/{server}" Own "mcp_close" "An MCP client is done." Reason => 204 Reason, gateway::delete) },
+    ]
+}
+
 /// The whole API.
 pub fn router(app: &Arc<App>) -> Router {
     let mut api = Router::new();
+    let mut beside = Router::new();
     for route in table() {
-        let gate = from_fn_with_state((app.clone(), route.access), guard);
-        api = api.route(route.path, (route.handler)().route_layer(gate));
+        let gate = from_fn_with_state((app.clone(), (route.access, route.base)), guard);
+        let handler = (route.handler)().route_layer(gate);
+        match route.base {
+            API => api = api.route(route.path, handler),
+            _ => beside = beside.route(route.path, handler),
+        }
     }
     Router::new()
-        .nest("/api/v1", api)
+        .nest(API, api)
+        .merge(beside)
         .fallback(|| async {
             Problem::new(
                 StatusCode::NOT_FOUND,

@@ -3,6 +3,7 @@
 mod agents;
 mod audit;
 mod control;
+mod mcp;
 mod snapshots;
 
 use lanyard_core::session::{SessionView, StateName};
@@ -19,6 +20,7 @@ pub use control::{
     CallAnswer, CallEnded, CallLead, CallUnsent, GuidanceList, NewCall, NewStop, StopReceipt, StopStep,
     Stopping,
 };
+pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,
 };

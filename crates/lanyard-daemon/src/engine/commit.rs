@@ -182,7 +182,7 @@ impl Worker {
                 Effect::StopWork { .. }
                 | Effect::AnswerGate { .. }
                 | Effect::Steer { .. }
-                | Effect::EndRun
+                | Effect::EndRun { .. }
                 | Effect::TellParent
                 | Effect::Revive { .. } => continue,
             };

@@ -14,7 +14,7 @@ use crate::journal::{Damage, Report};
 use crate::sqlite::boot::{each_row, settled};
 use crate::sqlite::read::{FETCH, Fetched, Log, MARK_EVERY, fetch, record, scan, stored_card, undamaged};
 use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, read_head, signed};
-use crate::sqlite::{schema, tokens, writer};
+use crate::sqlite::{papers, schema, tokens, writer};
 
 /// Complaints of SQLite that are passed on; one damaged page can cause thousands.
 const STRUCTURE_MAX: u32 = 100;
@@ -42,7 +42,7 @@ pub(super) fn check(conn: &Connection) -> Result<Report, StoreError> {
     checkup.count("heads", checkup.report.sessions)?;
     checkup.count("marks", marks)?;
     checkup.count("aliases", aliases)?;
-    checkup.outcomes_and_tokens()?;
+    checkup.beside_the_log()?;
     Ok(checkup.report)
 }
 
@@ -247,7 +247,7 @@ impl Checkup<'_> {
         Ok(())
     }
 
-    fn outcomes_and_tokens(&mut self) -> Result<(), StoreError> {
+    fn beside_the_log(&mut self) -> Result<(), StoreError> {
         let outcomes = each_row(self.conn, "SELECT key, request, at, crc, outcome FROM outcomes", |row| {
             let good = || -> rusqlite::Result<bool> {
                 let (key, request): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
@@ -265,6 +265,12 @@ impl Checkup<'_> {
             })?;
         if !tokens {
             self.complain(None, (0, 0), "a stored token is damaged");
+        }
+        let papers = each_row(self.conn, &format!("SELECT {} FROM papers", papers::COLUMNS), |row| {
+            matches!(papers::read(row), Ok(Some(_)))
+        })?;
+        if !papers {
+            self.complain(None, (0, 0), "a kept paper is damaged");
         }
         Ok(())
     }

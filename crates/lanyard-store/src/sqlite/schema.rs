@@ -1,7 +1,7 @@
 //! The shape of the file and the steps that lead to it. Steps only go forward, each in its own transaction.
 //!
 //! The log is in order of arrival and has no index: a locator per session would dirty a page per event. Everything
-//! but the log, the outcomes and the tokens is a projection that `rebuild` can make again.
+//! but the log, the outcomes, the tokens and the papers is a projection that `rebuild` can make again.
 
 use rusqlite::Connection;
 
@@ -13,11 +13,11 @@ use crate::sqlite::rows::{Sid, read_record};
 pub(super) const APPLICATION_ID: u32 = 0x4C4E_5944;
 
 /// The schema this program writes. The steps are `STEPS[0]` to reach 1, and so on.
-pub(super) const KNOWN: u32 = 2;
+pub(super) const KNOWN: u32 = 3;
 
 type Step = fn(&Connection) -> rusqlite::Result<()>;
 
-const STEPS: [Step; KNOWN as usize] = [log_and_projections, search_index];
+const STEPS: [Step; KNOWN as usize] = [log_and_projections, search_index, papers];
 
 /// What `rebuild` throws away and makes again.
 const PROJECTIONS: [&str; 6] = ["sessions", "records", "heads", "marks", "aliases", "search"];
@@ -93,6 +93,19 @@ const PROJECTED: &str = "
 /// What a search looks into, read into memory when somebody searches.
 const SEARCH: &str = "CREATE TABLE search (sid INTEGER PRIMARY KEY, text TEXT NOT NULL);";
 
+const PAPERS: &str = "
+    CREATE TABLE papers (
+        kind TEXT NOT NULL,
+        workspace TEXT NOT NULL,
+        key TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        crc INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (kind, workspace, key)
+    );
+";
+
 fn log_and_projections(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(LOG)?;
     conn.execute_batch(PROJECTED)
@@ -113,6 +126,10 @@ fn search_index(conn: &Connection) -> rusqlite::Result<()> {
         }
     }
     Ok(())
+}
+
+fn papers(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(PAPERS)
 }
 
 /// Makes the projections again, empty.

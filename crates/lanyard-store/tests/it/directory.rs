@@ -172,7 +172,7 @@ fn menagerie(teller: &mut Teller) -> [SessionId; 6] {
     teller.start_turn(busy);
     teller.start_turn(stopping);
     teller.finish_turn(stopping);
-    teller.push(stopping, ControlEvent::StopRequested { level: StopLevel::Graceful, reason: None });
+    teller.push(stopping, stop_requested());
     teller.end(done, Ending::Completed);
     teller.start_turn(crashed);
     let turn = teller.sessions[&crashed].turn.as_ref().unwrap().id;
@@ -465,4 +465,9 @@ fn moving_a_session_moves_it_in_every_listing(store: &dyn Store) {
     teller.hand_to(one, "alex");
     teller.append(store);
     assert_eq!((owned("alex"), owned("sam")), (vec![two, one], vec![]));
+}
+
+fn stop_requested() -> ControlEvent {
+    let (level, scope) = (StopLevel::Graceful, lanyard_core::session::StopScope::Session);
+    ControlEvent::StopRequested { level, scope, reason: None, inherited: None }
 }

@@ -10,13 +10,13 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
-    Batch, Directory, Entry, Families, Filter, Journal, KeptOutcome, Row, SqliteJournal, SqliteOptions,
-    Tokens, Upkeep,
+    Batch, Directory, Entry, Families, Filter, Journal, KeptOutcome, Papers, Row, SqliteJournal,
+    SqliteOptions, Tokens, Upkeep,
 };
 
 /// All a journal can be asked.
-pub(crate) trait Store: Journal + Directory + Families + Upkeep + Tokens {}
-impl<T: Journal + Directory + Families + Upkeep + Tokens> Store for T {}
+pub(crate) trait Store: Journal + Directory + Families + Upkeep + Tokens + Papers {}
+impl<T: Journal + Directory + Families + Upkeep + Tokens + Papers> Store for T {}
 
 /// Runs each check on every journal.
 macro_rules! on_every_journal {

@@ -8,5 +8,6 @@ mod damage;
 mod directory;
 mod faults;
 mod kit;
+mod papers;
 mod properties;
 mod sqlite;

@@ -77,9 +77,7 @@ fn take(teller: &mut Teller, step: &Step, stores: &[&dyn Store]) {
             };
             (id, event.into())
         }
-        Step::Stop(who) => {
-            (pick(who), ControlEvent::StopRequested { level: StopLevel::Graceful, reason: None }.into())
-        }
+        Step::Stop(who) => (pick(who), stop_requested().into()),
         Step::Alias(who, alias) => {
             (pick(who), ChangeEvent::AliasAdded { alias: format!("later-{}-{alias}", teller.now) }.into())
         }
@@ -162,4 +160,9 @@ proptest! {
         prop_assert_eq!(memory.rebuild().unwrap(), teller.ids.len() as u64);
         prop_assert_eq!(&ask(&memory, &teller), &wanted);
     }
+}
+
+fn stop_requested() -> ControlEvent {
+    let (level, scope) = (StopLevel::Graceful, lanyard_core::session::StopScope::Session);
+    ControlEvent::StopRequested { level, scope, reason: None, inherited: None }
 }

@@ -1,12 +1,11 @@
 //! `lanyard mcp`: the MCP servers between agents and their tools, with Lanyard in the way of each call.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write;
 
 use clap::builder::NonEmptyStringValueParser;
+use lanyard_daemon::api::types::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
 use lanyard_daemon::home::Home;
-use serde::{Deserialize, Serialize};
 
 use crate::client::Route;
 use crate::context::Context;
@@ -109,57 +108,9 @@ impl Wrap {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Servers {
-    servers: Vec<Server>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Server {
-    name: String,
-    kind: String,
-    #[serde(default)]
-    share: Option<String>,
-    state: String,
-    #[serde(default)]
-    restarts: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    last_error: Option<String>,
-    #[serde(default)]
-    calls: u64,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Address {
-    session: String,
-    url: String,
-    headers: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Checked {
-    name: String,
-    ok: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    protocol: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    server: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    version: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    tools: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    problem: Option<Trouble>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Trouble {
-    code: String,
-    what: String,
-}
-
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 8] = [
     Column::whole("SERVER"),
+    Column::elastic("AGENT", 5),
     Column::whole("KIND"),
     Column::whole("SHARE"),
     Column::whole("STATE"),
@@ -188,7 +139,7 @@ impl Mcp {
 }
 
 async fn list(context: &Context) -> Result<(), Failure> {
-    let list: Servers = context.client().await?.get(&Route::to(&["mcp"])).await?;
+    let list: McpList = context.client().await?.get(&Route::to(&["mcp"])).await?;
     if context.out.is_json() {
         return context.out.json(&list.servers);
     }
@@ -196,34 +147,40 @@ async fn list(context: &Context) -> Result<(), Failure> {
         context.out.note("no MCP servers; add [mcp.NAME] to the config, `lanyard init --print` shows how");
         return Ok(());
     }
-    let cells: Vec<Vec<String>> = list
-        .servers
-        .iter()
-        .map(|server| {
-            vec![
-                one_line(&server.name),
-                server.kind.replace('_', " "),
-                server.share.as_deref().map(|share| share.replace('_', " ")).unwrap_or_default(),
-                server.state.replace('_', " "),
-                server.calls.to_string(),
-                if server.restarts == 0 { String::new() } else { server.restarts.to_string() },
-                server.last_error.as_deref().map(one_line).unwrap_or_default(),
-            ]
-        })
-        .collect();
+    let cells: Vec<Vec<String>> = list.servers.iter().map(cells).collect();
     context.out.data(&table(&COLUMNS, &cells, context.out.columns))
+}
+
+fn cells(server: &McpEntry) -> Vec<String> {
+    let kind = match server.kind {
+        McpKind::Stdio => "stdio",
+        McpKind::Http => "http",
+        McpKind::BuiltIn => "built in",
+    };
+    let state = match server.state {
+        McpState::Up => "up",
+        McpState::Down => "down",
+        McpState::NotStarted => "not started",
+    };
+    vec![
+        one_line(&server.name),
+        server.agent.as_deref().map(one_line).unwrap_or_default(),
+        kind.to_owned(),
+        if server.share { "shared" } else { "per session" }.to_owned(),
+        state.to_owned(),
+        server.calls.to_string(),
+        if server.restarts == 0 { String::new() } else { server.restarts.to_string() },
+        server.last_error.as_deref().map(one_line).unwrap_or_default(),
+    ]
 }
 
 impl Url {
     async fn run(self, context: &Context) -> Result<(), Failure> {
         let here = std::env::current_dir().ok().and_then(|dir| dir.into_os_string().into_string().ok());
-        let mut body = serde_json::Map::new();
         let workspace = if self.session.is_some() { None } else { here };
-        for (key, value) in [("session", self.session), ("agent", self.agent), ("workspace", workspace)] {
-            body.extend(value.map(|value| (key.to_owned(), value.into())));
-        }
+        let body = NewMcpAddress { session: self.session, agent: self.agent, workspace, alias: None };
         let route = Route::to(&["mcp", &self.server, "address"]);
-        let address: Address = context.client().await?.post(&route, &body).await?;
+        let address: McpAddress = context.client().await?.post(&route, &body).await?;
         if context.out.is_json() {
             return context.out.json(&address);
         }
@@ -242,10 +199,10 @@ async fn check(context: &Context, server: Option<String>) -> Result<(), Failure>
     let names = if let Some(server) = server {
         vec![server]
     } else {
-        let list: Servers = client.get(&Route::to(&["mcp"])).await?;
+        let list: McpList = client.get(&Route::to(&["mcp"])).await?;
         list.servers.into_iter().map(|server| server.name).collect()
     };
-    let mut checked: Vec<Checked> = Vec::new();
+    let mut checked: Vec<McpCheck> = Vec::new();
     for name in &names {
         let route = Route::to(&["mcp", name, "check"]);
         checked.push(client.post_part(name, &route, &serde_json::json!({})).await?);
@@ -258,10 +215,10 @@ async fn check(context: &Context, server: Option<String>) -> Result<(), Failure>
     if checked.iter().all(|one| one.ok) { Ok(()) } else { Err(Failure::Shown) }
 }
 
-fn verdict(checked: &Checked) -> String {
+fn verdict(checked: &McpCheck) -> String {
     let name = one_line(&checked.name);
-    if let Some(problem) = checked.problem.as_ref().filter(|_| !checked.ok) {
-        return format!("{name}: {} [{}]\n", one_line(&problem.what), one_line(&problem.code));
+    if let Some(error) = checked.error.as_ref().filter(|_| !checked.ok) {
+        return format!("{name}: {}\n", one_line(error));
     }
     let said = |text: &Option<String>| text.as_deref().map(one_line).unwrap_or_default();
     let who = format!("{} {}", said(&checked.server), said(&checked.version));

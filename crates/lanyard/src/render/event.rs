@@ -211,6 +211,9 @@ fn control(event: &ControlEvent) -> String {
             to.map_or("no ancestor lives".to_owned(), |to| format!("{to} is told"))
         }
         ControlEvent::Introduced { agent, .. } => one_line(agent),
+        ControlEvent::HandedOff { from, to, reason } => {
+            because(&format!("{} to {}", one_line(from), one_line(to)), Some(reason))
+        }
         ControlEvent::StopRaised { to, reason, .. } => because(&stop_level(*to), reason.as_ref()),
         ControlEvent::StopWithdrawn { reason } => because("", reason.as_ref()),
         ControlEvent::GuidanceQueued { text, .. } => quoted(text),

@@ -223,6 +223,7 @@ fn control(event: &ControlEvent) -> Option<String> {
         ControlEvent::StopSettled {}
         | ControlEvent::NoticeSent { .. }
         | ControlEvent::Introduced { .. }
+        | ControlEvent::HandedOff { .. }
         | ControlEvent::GuidanceReturned { .. }
         | ControlEvent::GuidanceSettled { .. }
         | ControlEvent::CommandRefused { .. }

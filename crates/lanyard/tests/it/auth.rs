@@ -40,8 +40,9 @@ impl People {
 
 /// Uses a route on a session; whether it works is another matter, only who gets past the gate counts.
 fn knock(caller: &Caller, route: &Route, session: &str) -> Answer {
-    let path = format!("/api/v1{}", route.path).replace("{id}", session).replace("{note}", "x");
-    let path = path.replace("{token}", "x").replace("{gate}", "x").replace("{name}", "x");
+    let path = format!("{}{}", route.base, route.path).replace("{id}", session).replace("{note}", "x");
+    let path =
+        path.replace("{server}", "x").replace("{token}", "x").replace("{gate}", "x").replace("{name}", "x");
     let body = (route.method != "get").then_some("{}");
     caller.try_request(&route.method.to_uppercase(), &path, &[], body).unwrap()
 }

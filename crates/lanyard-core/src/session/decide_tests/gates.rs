@@ -414,7 +414,7 @@ fn the_end_of_the_session_voids_its_gates() {
             context.checkpoint position=5 reason=turn_end
             gate.withdrawn gate=gate#1 why="the session ended"
             session.ended how=completed
-            do EndRun
+            do EndRun { answered: false }
             executing -> between_turn -> completed, run 1 ready
         "#]],
     );
@@ -430,7 +430,7 @@ fn a_failed_session_voids_its_gates() {
             context.checkpoint position=5 reason=turn_end
             gate.withdrawn gate=gate#1 why="the session ended"
             session.ended how=failed
-            do EndRun
+            do EndRun { answered: false }
             executing -> between_turn -> failed, run 1 ready
         "#]],
     );

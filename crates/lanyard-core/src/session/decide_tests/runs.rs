@@ -177,7 +177,7 @@ fn an_ended_session_records_the_end_of_its_run() {
             turn.finished outcome=completed turn=turn#1
             context.checkpoint position=4 reason=turn_end
             session.ended how=completed
-            do EndRun
+            do EndRun { answered: false }
             executing -> between_turn -> completed, run 1 ready
             > run_ended
             run.ended how={kind=signalled signal=9} reason="it did not heed TERM" receipt={} run=run#1
@@ -213,7 +213,7 @@ fn a_deleted_session_says_nothing_of_its_run() {
         expect![[r#"
             > delete
             session.deleted
-            do EndRun
+            do EndRun { answered: false }
             between_turn, run 1 ready, deleted
             > run_ended
             between_turn, run 1 ready, deleted
@@ -231,7 +231,7 @@ fn a_session_put_away_lets_go_of_its_process() {
         archive(),
         expect![[r#"
             session.archived
-            do EndRun
+            do EndRun { answered: false }
             between_turn, run 1 ready, archived
         "#]],
     );
@@ -244,7 +244,7 @@ fn a_session_that_starts_over_lets_go_of_its_process() {
         reset(),
         expect![[r#"
             session.reset
-            do EndRun
+            do EndRun { answered: false }
             between_turn -> beginning, run 1 ready
         "#]],
     );
@@ -257,7 +257,7 @@ fn another_agent_needs_another_process() {
         migrate_to_agent("reviewer"),
         expect![[r#"
             session.migrated from={owner=ann} reason="better at it" to={agent=reviewer owner=ann}
-            do EndRun
+            do EndRun { answered: false }
             between_turn, run 1 ready
         "#]],
     );

@@ -8,7 +8,7 @@ use lanyard_core::session::{Continuity, Run, RunPhase, Session};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 
-use super::start::{About, driver, past, setting};
+use super::start::{About, driver, past, servers, setting};
 use super::{Mirror, Order, Runner, Stage};
 use crate::agents::driver::{Begin, Opened, Readiness};
 use crate::agents::shared::Shared;
@@ -35,7 +35,8 @@ impl Runner {
             Some(native) => Begin::Resume { native: native.clone() },
             None => Begin::New,
         };
-        let driver = driver(&settings, setting(&settings, &workspace, begin));
+        let mcp = servers(&shared, session, &settings);
+        let driver = driver(&settings, setting(&settings, &workspace, begin, mcp));
         let mut runner = Self::new(shared, session, settings, workspace, held.id, (driver, link), orders);
         runner.has_past = session.turns > u64::from(session.turn.is_some());
         runner.ways.clone_from(&about.ways);

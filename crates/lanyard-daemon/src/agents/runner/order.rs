@@ -38,7 +38,10 @@ impl Runner {
             }
             Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
             Order::Steer { note } => self.steer_ordered(note).await,
-            Order::End => {
+            Order::End { answered } => {
+                if answered {
+                    tokio::time::sleep(ANSWER_GRACE).await;
+                }
                 failpoint::hit("before_end");
                 self.let_go = true;
                 self.end_run("the session needs it no more").await;

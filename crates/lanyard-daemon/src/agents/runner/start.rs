@@ -19,7 +19,7 @@ use crate::agents::acp::Acp;
 use crate::agents::calls::Calls;
 use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver};
-use crate::agents::driver::{Begin, Driver, Setting};
+use crate::agents::driver::{Begin, Driver, McpServer, Setting};
 use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
 use crate::agents::settings::{AgentSettings, DriverKind};
@@ -173,7 +173,8 @@ async fn prepare(
     let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
     let (_, closed) = mpsc::channel(1);
     let orders = std::mem::replace(&mut start.orders, closed);
-    let driver = driver(settings, setting(settings, &workspace, plan.begin));
+    let mcp = servers(&shared, session, settings);
+    let driver = driver(settings, setting(settings, &workspace, plan.begin, mcp));
     let greeting =
         Stage::Greeting { until: Instant::now() + Duration::from_millis(settings.handshake_timeout_ms) };
     let mut runner = Runner::new(shared, session, settings.clone(), workspace, run, (driver, link), orders);
@@ -297,14 +298,29 @@ pub(super) async fn past(shared: &Shared, session: &Session, how: Continuity) ->
     words::past(&events.ok()?, how)
 }
 
-pub(in crate::agents) fn setting(settings: &AgentSettings, workspace: &Path, begin: Begin) -> Setting {
+/// What an agent is told of MCP servers: where the gateway has them for this session.
+pub(in crate::agents) fn servers(
+    shared: &Shared,
+    session: &Session,
+    settings: &AgentSettings,
+) -> Vec<McpServer> {
+    let agent = session.hands.agent.as_deref().unwrap_or_default();
+    shared.addresses.offered(session.id, agent, settings.mcp.keys())
+}
+
+pub(in crate::agents) fn setting(
+    settings: &AgentSettings,
+    workspace: &Path,
+    begin: Begin,
+    mcp: Vec<McpServer>,
+) -> Setting {
     Setting {
         begin,
         workspace: workspace.to_owned(),
         instructions: settings.instructions.clone(),
         mode: settings.mode.clone(),
         model: settings.model.clone(),
-        mcp: settings.mcp.iter().map(|(name, server)| server.offered(name)).collect(),
+        mcp,
     }
 }
 

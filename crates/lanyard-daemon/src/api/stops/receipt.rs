@@ -154,6 +154,7 @@ fn control(envelope: &Envelope, event: &ControlEvent) -> Option<(&'static str, S
         | ControlEvent::GuidanceReturned { .. }
         | ControlEvent::GuidanceSettled { .. }
         | ControlEvent::Introduced { .. }
+        | ControlEvent::HandedOff { .. }
         | ControlEvent::CommandRefused { .. }
         | ControlEvent::SignalUnexpected { .. } => None,
     }

@@ -1,0 +1,54 @@
+//! What agents keep beside the log of their session: plans with steps, pieces of context, the lineage of hand-offs; and
+//! the words they are told with. Pure types and rules; where they are stored is not known here.
+
+pub mod context;
+pub mod instructions;
+pub mod orphan;
+pub mod plan;
+pub mod prompt;
+mod refusal;
+pub mod seat;
+pub mod steps;
+
+pub use context::{NewPiece, Piece, Scope};
+pub use orphan::{Facts, Liveness, judge};
+pub use plan::{Handover, NewPlan, Plan, PlanChange, PlanNote, PlanStatus, Priority};
+pub use prompt::{Bounds, Brief};
+pub use refusal::Refusal;
+pub use seat::Seat;
+pub use steps::{NewStep, Step, StepChange, StepKind, Taken};
+
+use crate::text::cut;
+
+/// Characters of a title, a name, a phase, an agent.
+pub const NAME_CHARS_MAX: usize = 200;
+/// Characters of a goal, a task, a note, an acceptance criterion, a reason.
+pub const TEXT_CHARS_MAX: usize = 4_000;
+
+/// One line that is there and not too long.
+fn name(field: &'static str, text: &str) -> Result<(), Refusal> {
+    if text.chars().any(char::is_control) {
+        return Err(Refusal::BadText { field });
+    }
+    words(field, text, NAME_CHARS_MAX)
+}
+
+/// Text that is there and not too long.
+fn words(field: &'static str, text: &str, max: usize) -> Result<(), Refusal> {
+    if text.trim().is_empty() {
+        return Err(Refusal::Empty { field });
+    }
+    if cut(text, max).1 {
+        return Err(Refusal::TooLong { field, max });
+    }
+    Ok(())
+}
+
+/// One line that is not too long, or nothing.
+pub fn optional(field: &'static str, text: Option<&str>) -> Result<(), Refusal> {
+    text.map_or(Ok(()), |text| name(field, text))
+}
+
+fn few<T>(field: &'static str, items: &[T], max: usize) -> Result<(), Refusal> {
+    if items.len() > max { Err(Refusal::TooMany { field, max }) } else { Ok(()) }
+}

@@ -1,0 +1,165 @@
+//! Whether anybody still works on a session (S0-60, S0-B13). Quiet is not orphaned: a long call, a long thought and a
+//! process that is there are signs of life, and the hub decides what becomes of the rest.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::policy::Staleness;
+use crate::session::{InterruptCause, Session, State};
+
+/// What is known of a session's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct Facts {
+    pub ended: bool,
+    /// What is known of its process.
+    pub process: Process,
+    /// A call has not returned.
+    pub open_call: bool,
+    /// A turn is running, or was cut off by a crash, a lost host or a timeout.
+    pub unfinished: bool,
+    /// Somebody made it for a piece of work.
+    pub has_parent: bool,
+    /// A parent other than the one who asks is there and looks after it.
+    pub looked_after: bool,
+    pub quiet_ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Process {
+    Alive,
+    /// It was seen to end.
+    Gone,
+    /// Lanyard does not run it.
+    Unknown,
+}
+
+/// The verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Liveness {
+    /// Somebody works on it, or it rests as it should.
+    Live,
+    /// Quiet for longer than it should be; nobody knows why.
+    Suspected,
+    /// Nobody works on it any more.
+    Orphaned,
+    /// It has come to its end.
+    Ended,
+}
+
+impl Facts {
+    #[must_use]
+    pub fn of(session: &Session, quiet_ms: u64, looked_after: bool) -> Self {
+        let process = match &session.run {
+            Some(run) if run.is_live() => Process::Alive,
+            Some(_) => Process::Gone,
+            None => Process::Unknown,
+        };
+        let cut_off = match session.state {
+            State::Interrupted { cause } => match cause {
+                InterruptCause::Crash | InterruptCause::HostLost | InterruptCause::Timeout => true,
+                InterruptCause::User | InterruptCause::Limit => false,
+            },
+            State::Beginning
+            | State::Custom
+            | State::Executing
+            | State::BetweenTurn
+            | State::Compacted
+            | State::Idle
+            | State::Stale
+            | State::Completed
+            | State::Failed
+            | State::Stopped => false,
+        };
+        Self {
+            ended: session.state.is_ended() || session.deleted,
+            process,
+            open_call: !session.open_calls.is_empty(),
+            unfinished: session.turn.is_some() || cut_off,
+            has_parent: session.parent.is_some(),
+            looked_after,
+            quiet_ms,
+        }
+    }
+}
+
+/// One table of times decides (S0-B15): after `suspect_after` without a sign of life it is suspected; it is orphaned when
+/// its process is known to be gone, or nothing was heard for `idle_after`. An open call counts as life up to
+/// `stale_after`: whoever made it may have died in it.
+#[must_use]
+pub fn judge(facts: &Facts, staleness: &Staleness) -> Liveness {
+    if facts.ended {
+        return Liveness::Ended;
+    }
+    let resting = !facts.unfinished && !facts.has_parent;
+    let waiting = facts.open_call && facts.quiet_ms < staleness.stale_after_ms;
+    if facts.process == Process::Alive
+        || waiting
+        || resting
+        || facts.looked_after
+        || facts.quiet_ms < staleness.suspect_after_ms
+    {
+        return Liveness::Live;
+    }
+    match facts.process {
+        Process::Gone => Liveness::Orphaned,
+        Process::Alive | Process::Unknown if facts.quiet_ms >= staleness.idle_after_ms => Liveness::Orphaned,
+        Process::Alive | Process::Unknown => Liveness::Suspected,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: u64 = 60_000;
+
+    fn facts(change: impl FnOnce(&mut Facts)) -> Liveness {
+        let mut facts = Facts {
+            ended: false,
+            process: Process::Unknown,
+            open_call: false,
+            unfinished: true,
+            has_parent: true,
+            looked_after: false,
+            quiet_ms: 11 * MINUTE,
+        };
+        change(&mut facts);
+        judge(&facts, &Staleness::default())
+    }
+
+    /// S0-60, S0-B13, S0-B15: what is a sign of life and what is not.
+    #[test]
+    fn the_table_of_life() {
+        type Row = (&'static str, fn(&mut Facts), Liveness);
+        let rows: [Row; 14] = [
+            ("quiet for 11 minutes", |_| {}, Liveness::Suspected),
+            ("quiet for 9 minutes", |f| f.quiet_ms = 9 * MINUTE, Liveness::Live),
+            ("quiet for 10 minutes sharp", |f| f.quiet_ms = 10 * MINUTE, Liveness::Suspected),
+            ("quiet for an hour", |f| f.quiet_ms = 60 * MINUTE, Liveness::Orphaned),
+            ("its process was seen to end", |f| f.process = Process::Gone, Liveness::Orphaned),
+            ("ended a moment ago", |f| (f.process, f.quiet_ms) = (Process::Gone, MINUTE), Liveness::Live),
+            (
+                "a process, however quiet",
+                |f| (f.process, f.quiet_ms) = (Process::Alive, 999 * MINUTE),
+                Liveness::Live,
+            ),
+            ("a long call", |f| (f.open_call, f.quiet_ms) = (true, 600 * MINUTE), Liveness::Live),
+            (
+                "a call of three days",
+                |f| (f.open_call, f.quiet_ms) = (true, 4_320 * MINUTE),
+                Liveness::Orphaned,
+            ),
+            ("another parent looks after it", |f| f.looked_after = true, Liveness::Live),
+            ("a person's session at rest", |f| (f.unfinished, f.has_parent) = (false, false), Liveness::Live),
+            ("a child nobody came back to", |f| f.unfinished = false, Liveness::Suspected),
+            ("a root cut off in its turn", |f| f.has_parent = false, Liveness::Suspected),
+            ("ended, however quiet", |f| (f.ended, f.quiet_ms) = (true, 999 * MINUTE), Liveness::Ended),
+        ];
+        for (what, change, expected) in rows {
+            assert_eq!(facts(change), expected, "{what}");
+        }
+    }
+}

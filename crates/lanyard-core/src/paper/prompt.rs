@@ -1,0 +1,193 @@
+//! The prompt of a spawned agent: what it needs to know first, in a fixed order (S0-29), then the caller's own words.
+
+use std::fmt::Write as _;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::SessionId;
+use crate::paper::{Refusal, TEXT_CHARS_MAX, few, instructions, words};
+use crate::text::BODY_BYTES_MAX;
+
+/// Entries each list of the bounds may have.
+pub const BOUNDS_MAX: usize = 100;
+
+/// Everything the prompt is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brief<'a> {
+    pub workspace: Option<&'a str>,
+    pub plan: Option<&'a str>,
+    pub phase: Option<&'a str>,
+    pub session: SessionId,
+    pub parent: Option<SessionId>,
+    pub nonce: &'a str,
+    pub agent: &'a str,
+    pub bounds: &'a Bounds,
+    /// Whether it may have children of its own.
+    pub may_spawn: bool,
+    pub prompt: &'a str,
+}
+
+/// What the spawned agent is to keep to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Bounds {
+    /// Files and folders it may change; everything in the workspace when empty.
+    pub may_change: Vec<String>,
+    /// Files and folders it must not change.
+    pub must_not_change: Vec<String>,
+    /// What does not belong to its task.
+    pub out_of_scope: Vec<String>,
+}
+
+impl Bounds {
+    pub fn check(&self) -> Result<(), Refusal> {
+        let lists = [
+            ("may_change", &self.may_change),
+            ("must_not_change", &self.must_not_change),
+            ("out_of_scope", &self.out_of_scope),
+        ];
+        for (field, list) in lists {
+            few(field, list, BOUNDS_MAX)?;
+            list.iter().try_for_each(|entry| words(field, entry, TEXT_CHARS_MAX))?;
+        }
+        Ok(())
+    }
+}
+
+impl Brief<'_> {
+    /// The prompt. The caller's words come last and as they are.
+    pub fn text(&self) -> Result<String, Refusal> {
+        words("prompt", self.prompt, BODY_BYTES_MAX)?;
+        self.bounds.check()?;
+        let blocks = [self.context(), self.tracking(), self.boundaries(), self.spawning(), git_guard()];
+        let text = format!("{}\n\n{}", blocks.join("\n\n"), self.prompt);
+        if text.len() > BODY_BYTES_MAX {
+            return Err(Refusal::TooLong { field: "prompt", max: BODY_BYTES_MAX });
+        }
+        Ok(text)
+    }
+
+    fn context(&self) -> String {
+        let mut text = String::from("## CONTEXT\n");
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "Workspace: {}", self.workspace.unwrap_or("(none)"));
+        let _ = writeln!(text, "Plan: {}", self.plan.unwrap_or("(none)"));
+        let _ = writeln!(text, "Session: {}", self.session);
+        if let Some(parent) = self.parent {
+            let _ = writeln!(text, "Parent session: {parent}");
+        }
+        if let Some(phase) = self.phase {
+            let _ = writeln!(text, "Phase: {phase}");
+        }
+        let _ = write!(text, "You are: {}", self.agent);
+        text
+    }
+
+    /// S0-30.
+    fn tracking(&self) -> String {
+        let Self { session, nonce, .. } = self;
+        format!(
+            "## SESSION TRACKING\n\
+             Put \"_session_id\": \"{session}\" into the input of EVERY tool call you make, also where the tool's schema \
+             does not name it. By it the user can see your work, guide you and stop you; a call without it cannot be \
+             told from another agent's. Do not omit it, and do not use another id.\n{}",
+            instructions::short(*session, nonce)
+        )
+    }
+
+    fn boundaries(&self) -> String {
+        let mut text =
+            String::from("## SCOPE BOUNDARIES\nDo what the task below asks, and nothing beyond it.");
+        let Bounds { may_change, must_not_change, out_of_scope } = self.bounds;
+        for (head, list) in [
+            ("You may change only:", may_change),
+            ("You must not change:", must_not_change),
+            ("Not part of your task:", out_of_scope),
+        ] {
+            if !list.is_empty() {
+                let _ = write!(text, "\n{head}\n- {}", list.join("\n- "));
+            }
+        }
+        text.push_str(
+            "\nWhen the task cannot be done within this, stop and hand off with the reason (memory_agent, action \
+             handoff).",
+        );
+        text
+    }
+
+    fn spawning(&self) -> String {
+        let rule = if self.may_spawn {
+            "You may delegate with memory_spawn_agent only, and only what your task needs. Do not start agents in any \
+             other way."
+        } else {
+            "Do not spawn, start or delegate to other agents, in any way. What needs another agent you hand off \
+             (memory_agent, action handoff)."
+        };
+        format!("## NO SPAWNING\n{rule}")
+    }
+}
+
+fn git_guard() -> String {
+    "## GIT STABILITY\n\
+     Others may work in this repository at the same time. Do not commit, push, pull, merge, rebase, reset, stash, clean, \
+     switch branches or discard changes unless the task below tells you to. Leave changes that are not yours as they are."
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn brief<'a>(bounds: &'a Bounds, prompt: &'a str) -> Brief<'a> {
+        Brief {
+            workspace: Some("/w"),
+            plan: Some("plan_x"),
+            phase: None,
+            session: SessionId::from_u128(7),
+            parent: None,
+            nonce: "abc123",
+            agent: "Executor",
+            bounds,
+            may_spawn: false,
+            prompt,
+        }
+    }
+
+    /// S0-29: the order of the parts; S0-30: what the tracking block says.
+    #[test]
+    fn the_parts_come_in_their_order_and_the_callers_words_last() {
+        let bounds = Bounds { may_change: vec!["src/a.rs".to_owned()], ..Bounds::default() };
+        let text = brief(&bounds, "Fix it.\n\n## CONTEXT of mine").text().unwrap();
+        let session = format!("Session: {}", SessionId::from_u128(7));
+        let parts = [
+            "## CONTEXT\n",
+            "Workspace: /w",
+            "Plan: plan_x",
+            &session,
+            "## SESSION TRACKING",
+            "EVERY tool call",
+            "Do not omit it",
+            "abc123",
+            "## SCOPE BOUNDARIES",
+            "- src/a.rs",
+            "## NO SPAWNING",
+            "## GIT STABILITY",
+            "Fix it.",
+        ];
+        let places: Vec<usize> = parts.iter().map(|part| text.find(part).unwrap()).collect();
+        assert!(places.is_sorted(), "{places:?}\n{text}");
+        assert!(text.ends_with("\n\nFix it.\n\n## CONTEXT of mine"));
+    }
+
+    #[test]
+    fn who_may_spawn_is_told_how_and_bad_bounds_are_refused() {
+        let none = Bounds::default();
+        assert!(brief(&none, "x").text().unwrap().contains("Do not spawn"));
+        let free = Brief { may_spawn: true, ..brief(&none, "x") };
+        assert!(free.text().unwrap().contains("memory_spawn_agent only"));
+        assert_eq!(brief(&none, " ").text().unwrap_err().code(), "field_empty");
+        let many = Bounds { out_of_scope: vec!["x".to_owned(); BOUNDS_MAX + 1], ..Bounds::default() };
+        assert_eq!(brief(&many, "x").text().unwrap_err().code(), "field_too_many");
+    }
+}

@@ -1,0 +1,84 @@
+//! MCP servers: which there are, where a session reaches one, and whether it works.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use lanyard_core::session::NewSession;
+use lanyard_core::{Address, SessionId};
+
+use crate::api::App;
+use crate::api::context::{Change, load};
+use crate::api::guard::resolve;
+use crate::api::problem::Problem;
+use crate::api::types::{McpAddress, McpCheck, McpList, NewMcpAddress, Reason};
+use crate::engine::{Ask, Request};
+use crate::mcp;
+
+type Shared = State<Arc<App>>;
+
+/// Where sessions of agents that Lanyard did not start come from.
+const EXTERNAL: &str = "external";
+
+pub(super) async fn list(State(app): Shared) -> Json<McpList> {
+    Json(McpList { servers: app.gateway.list() })
+}
+
+pub(super) async fn address(
+    State(app): Shared,
+    Path(server): Path<String>,
+    change: Change<NewMcpAddress>,
+) -> Result<Json<McpAddress>, Problem> {
+    if !app.gateway.has(&server) {
+        return Err(unknown(&server));
+    }
+    let session = match &change.body.session {
+        Some(named) => {
+            let session = resolve(&app, Address::of(named.clone())).await?;
+            load(&app, session).await?.session.id
+        }
+        None => register(&app, &change).await?,
+    };
+    let headers = [("Authorization".to_owned(), format!("Bearer {}", app.tokens.of_session(session)))];
+    let url = mcp::url(app.address, &session.to_string(), &server);
+    Ok(Json(McpAddress { session, url, headers: BTreeMap::from(headers) }))
+}
+
+/// A session for an agent that somebody else started: it can be watched, guided and stopped like any other.
+async fn register(app: &Arc<App>, change: &Change<NewMcpAddress>) -> Result<SessionId, Problem> {
+    let NewMcpAddress { agent, workspace, alias, .. } = &change.body;
+    let new = NewSession {
+        agent: agent.clone(),
+        source: Some(EXTERNAL.to_owned()),
+        workspace: workspace.clone(),
+        aliases: alias.iter().cloned().collect(),
+        ..NewSession::default()
+    };
+    let id = SessionId::mint(app.clock.now(), app.clock.random());
+    let request = Request {
+        ask: Ask::Create { id, new: Box::new(new), parent: None },
+        actor: change.actor.clone(),
+        cause: change.cause.clone(),
+        keys: change.keys.clone(),
+    };
+    Ok(app.engine.ask(request).await?.outcome.session)
+}
+
+pub(super) async fn check(
+    State(app): Shared,
+    Path(server): Path<String>,
+    _: Change<Reason>,
+) -> Result<Json<McpCheck>, Problem> {
+    app.gateway.check(&app, &server).await.map(Json).ok_or_else(|| unknown(&server))
+}
+
+fn unknown(server: &str) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "mcp_server_not_found",
+        format!("the config has no MCP server `{server}`"),
+        "list them with `lanyard mcp ls`",
+    )
+}

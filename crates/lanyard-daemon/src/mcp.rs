@@ -1,0 +1,298 @@
+//! The MCP gateway: every server of the config at an address per session, `/mcp/SESSION/SERVER`, and Lanyard's own tools
+//! beside them. Tool calls of a session pass the interceptor; all else passes.
+//!
+//! A relay forwards the JSON it received and reads only the envelope, so that fields and methods it does not know
+//! survive. Nothing here owns a session: what the gateway knows of one can be lost and found again.
+
+mod annotate;
+mod book;
+mod check;
+mod client;
+mod door;
+mod envelope;
+mod http;
+mod json;
+pub(crate) mod own;
+mod pass;
+mod rpc;
+mod seat;
+mod server;
+mod stdio;
+mod translate;
+mod up;
+mod work;
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use lanyard_core::SessionId;
+use tokio::sync::watch;
+use tokio::time::Duration;
+
+use crate::agents::driver::McpServer;
+use crate::api::App;
+use crate::api::types::{McpEntry, McpKind, McpState};
+use crate::auth::Tokens;
+use crate::config::Config;
+use crate::engine::Store;
+use crate::runs::process::end_and_wait;
+use book::Book;
+use seat::Seats;
+use server::{Server, Upstream};
+
+pub(crate) use door::{delete, get, post};
+pub(crate) use server::key;
+
+/// The built-in server's name.
+pub(crate) const OWN: &str = "lanyard";
+/// What stands in an address where no session is meant.
+pub(crate) const NOBODY: &str = "-";
+
+/// How often processes without work, and those of ended sessions, are looked for.
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
+/// Grace for processes an earlier daemon left behind.
+const LEFT_GRACE: Duration = Duration::from_secs(2);
+
+/// Every server of the config, and who uses it.
+#[derive(Debug)]
+pub struct Gateway {
+    servers: BTreeMap<String, Arc<Server>>,
+    seats: Seats,
+    book: Book,
+    /// What every process of a server bears in its environment.
+    marker: Arc<str>,
+    closing: watch::Sender<bool>,
+}
+
+impl Gateway {
+    /// The servers of the config. What an earlier daemon left of them is ended first.
+    pub async fn open(config: &Config, data_dir: &Path) -> Self {
+        let gateway = Self::new(config, data_dir);
+        gateway.tidy().await;
+        gateway
+    }
+
+    fn new(config: &Config, data_dir: &Path) -> Self {
+        let own = config.agents.iter().flat_map(|(agent, settings)| {
+            settings.mcp.iter().map(move |(name, server)| Server::new(name, Some(agent), server))
+        });
+        let all = config.mcp.iter().map(|(name, server)| Server::new(name, None, server));
+        let servers = all.chain(own).map(|server| (server.key.clone(), Arc::new(server))).collect();
+        let place = blake3::hash(data_dir.as_os_str().as_encoded_bytes()).to_hex();
+        Self {
+            servers,
+            seats: Seats::default(),
+            book: Book::new(data_dir.join("mcp")),
+            marker: format!("mcp-{}", &place[..32]).into(),
+            closing: watch::Sender::new(false),
+        }
+    }
+
+    fn server(&self, key: &str) -> Option<Arc<Server>> {
+        self.servers.get(key).cloned()
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.servers.keys().map(String::as_str).chain([OWN])
+    }
+
+    /// Whether there is a server of this name.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        key == OWN || self.servers.contains_key(key)
+    }
+
+    fn closing(&self) -> watch::Receiver<bool> {
+        self.closing.subscribe()
+    }
+
+    /// Ends what an earlier daemon left behind: its servers outlive it only if they do not notice its end.
+    async fn tidy(&self) {
+        let (marker, book) = (self.marker.clone(), self.book.clone());
+        let tidied = tokio::task::spawn_blocking(move || {
+            book.sweep();
+            end_and_wait(&marker, None, None, LEFT_GRACE)
+        });
+        match tidied.await {
+            Ok(Ok((ended, _))) if !ended.is_empty() => {
+                tracing::info!(processes = ended.len(), "MCP servers of an earlier daemon were ended");
+            }
+            Ok(Ok(_)) | Err(_) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "MCP servers of an earlier daemon could not be looked for");
+            }
+        }
+    }
+
+    /// Ends processes nobody needs any more. Runs until the daemon ends.
+    pub async fn look_after(&self, store: Arc<dyn Store>) {
+        loop {
+            tokio::time::sleep(SWEEP_EVERY).await;
+            let used: HashSet<SessionId> =
+                self.programs().flat_map(|(_, program)| program.sessions()).collect();
+            let reading = store.clone();
+            let ended = tokio::task::spawn_blocking(move || {
+                let has_ended = |session: &SessionId| match reading.load(*session) {
+                    Ok(Some(loaded)) => loaded.session.deleted || loaded.session.state.is_ended(),
+                    // One that was never there is nobody's business; one that cannot be read may live.
+                    Ok(None) | Err(_) => false,
+                };
+                used.into_iter().filter(has_ended).collect::<Vec<_>>()
+            });
+            let ended = ended.await.unwrap_or_default();
+            for (_, program) in self.programs() {
+                program.sweep(&ended).await;
+            }
+            for session in ended {
+                self.seats.forget(session);
+            }
+        }
+    }
+
+    fn programs(&self) -> impl Iterator<Item = (&Arc<Server>, &stdio::Upstream)> {
+        self.servers.values().filter_map(|server| match &server.upstream {
+            Upstream::Stdio(program) => Some((server, program)),
+            Upstream::Http(_) | Upstream::Unusable(_) => None,
+        })
+    }
+
+    /// Streams end: they would hold up the end of the daemon.
+    pub fn close_streams(&self) {
+        self.closing.send_replace(true);
+    }
+
+    /// Ends every process.
+    pub async fn close(&self) {
+        self.close_streams();
+        for (_, program) in self.programs() {
+            program.close().await;
+        }
+    }
+
+    /// The servers and how they do.
+    pub(crate) fn list(&self) -> Vec<McpEntry> {
+        let mut all = vec![McpEntry {
+            name: OWN.to_owned(),
+            agent: None,
+            kind: McpKind::BuiltIn,
+            share: true,
+            state: McpState::Up,
+            processes: 0,
+            restarts: 0,
+            last_error: None,
+            calls: 0,
+        }];
+        all.extend(self.servers.values().map(|server| entry(server)));
+        all
+    }
+
+    /// Starts or connects to a server and looks at it.
+    pub(crate) async fn check(&self, app: &Arc<App>, key: &str) -> Option<crate::api::types::McpCheck> {
+        if key == OWN {
+            return Some(check::own(app).await);
+        }
+        let server = self.server(key)?;
+        Some(check::check(app, &server).await)
+    }
+}
+
+/// The daemon is ending.
+async fn closed(closing: &mut watch::Receiver<bool>) {
+    let _ = closing.wait_for(|closing| *closing).await;
+}
+
+fn entry(server: &Server) -> McpEntry {
+    let by_answers = match server.has_answered() {
+        None => McpState::NotStarted,
+        Some(true) => McpState::Up,
+        Some(false) => McpState::Down,
+    };
+    let (kind, share, state, processes, restarts) = match &server.upstream {
+        Upstream::Http(_) => (McpKind::Http, true, by_answers, 0, 0),
+        Upstream::Unusable(_) => (McpKind::Http, true, McpState::Down, 0, 0),
+        Upstream::Stdio(program) => {
+            let running = program.running();
+            let state = if running > 0 { McpState::Up } else { by_answers };
+            (McpKind::Stdio, program.is_shared(), state, running as u64, program.restarts())
+        }
+    };
+    let unusable = match &server.upstream {
+        Upstream::Unusable(why) => Some(why.clone()),
+        Upstream::Http(_) | Upstream::Stdio(_) => None,
+    };
+    McpEntry {
+        name: server.name.clone(),
+        agent: server.agent.clone(),
+        kind,
+        share,
+        state,
+        processes,
+        restarts,
+        last_error: unusable.or_else(|| server.last_trouble()),
+        calls: server.calls.load(std::sync::atomic::Ordering::Relaxed),
+    }
+}
+
+/// How agents that Lanyard starts reach the gateway.
+#[derive(Clone)]
+pub struct Addresses {
+    pub address: SocketAddr,
+    pub tokens: Arc<Tokens>,
+    /// Servers that are an agent's own, by their keys.
+    pub own: Arc<HashSet<String>>,
+}
+
+impl std::fmt::Debug for Addresses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Addresses").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Addresses {
+    #[must_use]
+    pub fn new(address: SocketAddr, tokens: Arc<Tokens>, config: &Config) -> Self {
+        let own = config
+            .agents
+            .iter()
+            .flat_map(|(agent, settings)| settings.mcp.keys().map(move |name| key(name, Some(agent))));
+        Self { address, tokens, own: Arc::new(own.collect()) }
+    }
+
+    /// What an agent is told of a session's servers: addresses of the gateway, and never the servers themselves.
+    pub(crate) fn offered<'a>(
+        &self,
+        session: SessionId,
+        agent: &str,
+        names: impl Iterator<Item = &'a String>,
+    ) -> Vec<McpServer> {
+        let bearer = format!("Bearer {}", self.tokens.of_session(session));
+        let offer = |name: &str| {
+            let own = key(name, Some(agent));
+            let key = if self.own.contains(&own) { own } else { name.to_owned() };
+            McpServer::Http {
+                name: name.to_owned(),
+                url: url(self.address, &session.to_string(), &key),
+                headers: vec![("Authorization".to_owned(), bearer.clone())],
+            }
+        };
+        names.map(|name| offer(name)).chain([offer(OWN)]).collect()
+    }
+}
+
+/// The address of a server for a session.
+pub(crate) fn url(address: SocketAddr, session: &str, key: &str) -> String {
+    let mut escaped = String::with_capacity(key.len());
+    for byte in key.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'@' => {
+                escaped.push(char::from(byte));
+            }
+            other => {
+                let _ = write!(escaped, "%{other:02X}");
+            }
+        }
+    }
+    format!("http://{address}/mcp/{session}/{escaped}")
+}

@@ -1,0 +1,66 @@
+//! Clients, known by their own introduction, and what each makes of a result with structured content (measured with
+//! the real ones). A text block in front of a result reaches the model of every one of them, unless the client reads
+//! only the structured part.
+
+/// What is done about structured content, so that words put in front of a result reach the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Taste {
+    /// Reads the text too, and checks the structured part against the tool's schema: it stays.
+    Keeps,
+    /// Reads only the structured part, and does not miss it: it is left out of results that carry words.
+    Drops,
+    /// Nobody knows: tools are listed without the schema of their results, so that nothing is missed where the
+    /// structured part is left out.
+    Unknown,
+    /// Nobody knows, and the tools were listed as they are: nothing may be missing.
+    Unlisted,
+}
+
+impl Taste {
+    pub(super) fn of(client: &str) -> Self {
+        let name = client.to_ascii_lowercase();
+        if name.starts_with("codex") || name.starts_with("claude") {
+            return Self::Drops;
+        }
+        if name.starts_with("opencode") || name.starts_with("gemini") {
+            return Self::Keeps;
+        }
+        Self::Unknown
+    }
+
+    /// Whether the structured part of a result that carries words is left out.
+    pub(super) fn drops(self) -> bool {
+        match self {
+            Self::Drops | Self::Unknown => true,
+            Self::Keeps | Self::Unlisted => false,
+        }
+    }
+
+    /// Whether the client misses the structured part of a tool that has promised one, unless the result is an error.
+    pub(super) fn validates(self) -> bool {
+        match self {
+            Self::Keeps | Self::Unlisted => true,
+            Self::Drops | Self::Unknown => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_known_by_their_names() {
+        for (name, taste) in [
+            ("codex-mcp-client", Taste::Drops),
+            ("claude-code", Taste::Drops),
+            ("Claude Desktop", Taste::Drops),
+            ("opencode", Taste::Keeps),
+            ("gemini-cli-mcp-client", Taste::Keeps),
+            ("somebody", Taste::Unknown),
+            ("", Taste::Unknown),
+        ] {
+            assert_eq!(Taste::of(name), taste, "{name}");
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! `/mcp/SESSION/SERVER`: where clients come in. Who they are was found out by the gate in front.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use lanyard_core::SessionId;
+
+use crate::api::App;
+use crate::api::{Problem, Target};
+use crate::mcp::client::Taste;
+use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
+use crate::mcp::http::Outgoing;
+use crate::mcp::pass::{self, Entry};
+use crate::mcp::seat::Seat;
+use crate::mcp::server::{MESSAGE_BYTES_MAX, Server, Trouble, Upstream};
+use crate::mcp::work::{Aim, Work};
+use crate::mcp::{OWN, http, json, own, rpc, stdio, translate, up};
+
+/// What a client wants of which server, for whom.
+#[derive(Debug, Clone)]
+pub(super) struct Visit {
+    pub(super) app: Arc<App>,
+    pub(super) session: Option<SessionId>,
+    pub(super) seat: Option<Arc<Seat>>,
+    pub(super) headers: HeaderMap,
+}
+
+impl Visit {
+    async fn new(app: Arc<App>, target: Option<Target>, server: &str, headers: HeaderMap) -> Self {
+        let session = target.map(|target| target.0);
+        let mut seat = None;
+        if let Some(session) = session {
+            let (found, is_new) = app.gateway.seats.seat(&app.interceptor, session, server);
+            if is_new && let Some(client) = app.gateway.book.find(Some(session), server, "client").await {
+                found.introduce(&client);
+            }
+            if is_new
+                && let Some(params) = app.gateway.book.find(Some(session), server, "modern").await
+                && let Ok(mut modern) = found.modern.write()
+            {
+                *modern = Some(Arc::new(translate::Modern::of(&params, MODERN)));
+            }
+            seat = Some(found);
+        }
+        Self { app, session, seat, headers }
+    }
+
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// A request of the client, as it is followed to its answer.
+    fn work(&self, envelope: &Envelope<'_>, server: &str) -> Work {
+        let modern = envelope.modern().is_some();
+        // A client without a greeting introduces itself each time.
+        if modern
+            && let (Some(seat), Some(client)) = (&self.seat, envelope.client())
+            && seat.taste() != Some(Taste::of(&client))
+        {
+            self.introduce(&client, server);
+        }
+        let taste = match &self.seat {
+            Some(seat) => seat.taste().unwrap_or(Taste::Unknown),
+            // Without a session tools are listed as they are.
+            None => match envelope.client().map(|client| Taste::of(&client)) {
+                Some(Taste::Drops) => Taste::Drops,
+                Some(Taste::Keeps | Taste::Unknown | Taste::Unlisted) | None => Taste::Unlisted,
+            },
+        };
+        Work {
+            id: envelope.id().to_owned(),
+            aim: Aim::of(envelope.method()),
+            seat: self.seat.clone(),
+            passing: None,
+            taste,
+            modern,
+            completes: false,
+        }
+    }
+
+    /// Remembers who the client said it is.
+    pub(super) fn introduce(&self, client: &str, server: &str) {
+        let Some(seat) = &self.seat else { return };
+        seat.introduce(client);
+        let (book, session) = (self.app.gateway.book.clone(), self.session);
+        let (server, client) = (server.to_owned(), client.to_owned());
+        tokio::spawn(async move { book.keep(session, &server, "client", client).await });
+    }
+}
+
+type Place = Path<(String, String)>;
+
+pub(crate) async fn post(State(app): State<Arc<App>>, Path((_, name)): Place, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let target = parts.extensions.get::<Target>().copied();
+    let body = match read(&parts.headers, body).await {
+        Ok(body) => body,
+        Err(problem) => return problem.into_response(),
+    };
+    let envelope = match Envelope::read(&body) {
+        Ok(envelope) => envelope,
+        Err(error) => return malformed(&body, &error),
+    };
+    if name == OWN {
+        let visit = Visit::new(app, target, &name, parts.headers).await;
+        return own_post(&visit, &envelope, &body).await;
+    }
+    let Some(server) = app.gateway.server(&name) else { return unknown(&app, &name) };
+    let visit = Visit::new(app, target, &server.key, parts.headers).await;
+    take(&visit, &server, &envelope, &body).await
+}
+
+/// A message for a server of the config.
+async fn take(visit: &Visit, server: &Arc<Server>, envelope: &Envelope<'_>, body: &Bytes) -> Response {
+    if envelope.kind() != Kind::Request {
+        return forward_plain(visit, server, envelope, body).await;
+    }
+    let mut work = visit.work(envelope, &server.key);
+    let mut body = body.clone();
+    if work.aim == Aim::Call {
+        server.counted();
+        match pass::enter(&visit.app, &server.name, envelope, &body, None, &mut work).await {
+            Entry::Goes(None) => {}
+            Entry::Goes(Some(changed)) => body = changed,
+            Entry::Answered(result) => {
+                return rpc::json_response(Body::from(rpc::result_text(envelope.id(), &result)));
+            }
+        }
+    }
+    if envelope.method() == "initialize"
+        && let Some(client) = std::str::from_utf8(&body).ok().and_then(introduced)
+    {
+        visit.introduce(&client, &server.key);
+    }
+    match &server.upstream {
+        Upstream::Unusable(why) => {
+            failed(work, &format!("MCP server `{}` cannot be used: {why}.", server.name)).await
+        }
+        Upstream::Stdio(upstream) => stdio::request(visit, server, upstream, envelope, body, work).await,
+        Upstream::Http(upstream) => relay(visit, server, upstream, envelope, body, work).await,
+    }
+}
+
+fn introduced(body: &str) -> Option<String> {
+    name_of(json::member(json::member(body, "params")?, "clientInfo")?)
+}
+
+async fn relay(
+    visit: &Visit,
+    server: &Arc<Server>,
+    upstream: &http::Upstream,
+    envelope: &Envelope<'_>,
+    body: Bytes,
+    mut work: Work,
+) -> Response {
+    let greeting = envelope.method() == "initialize";
+    let headers = http::onward(&visit.headers);
+    let out = match up::dressed(visit, envelope, &body).filter(|_| !greeting) {
+        Some(dressed) => dressed,
+        None => Outgoing { method: Method::POST, headers, body: body.clone() },
+    };
+    let sent = upstream.send(out, server.timeout).await;
+    let answer = match sent {
+        Ok(answer) => answer,
+        Err(trouble) => return failed(work, &server.failed(&trouble)).await,
+    };
+    server.worked();
+    if greeting && up::may_be_refused(&answer) {
+        return up::greet(visit, server, upstream, envelope, &body, answer).await;
+    }
+    match http::returned(answer, work, server, visit.app.gateway.closing()).await {
+        Ok(response) => response,
+        Err((back, trouble)) => {
+            work = back;
+            failed(work, &server.failed(&trouble)).await
+        }
+    }
+}
+
+/// A notification, or an answer to something the server asked.
+async fn forward_plain(
+    visit: &Visit,
+    server: &Arc<Server>,
+    envelope: &Envelope<'_>,
+    body: &Bytes,
+) -> Response {
+    let trouble = match &server.upstream {
+        Upstream::Unusable(why) => Trouble::NotStarted(why.clone()),
+        Upstream::Stdio(upstream) => return stdio::tell(visit, server, upstream, envelope, body).await,
+        Upstream::Http(upstream) => {
+            let out = up::dressed(visit, envelope, body).unwrap_or_else(|| Outgoing {
+                method: Method::POST,
+                headers: http::onward(&visit.headers),
+                body: body.clone(),
+            });
+            match upstream.send(out, server.timeout).await {
+                Ok(answer) => return passed_on(answer),
+                Err(trouble) => trouble,
+            }
+        }
+    };
+    rpc::error(StatusCode::BAD_GATEWAY, "null", rpc::SERVER_FAILED, &server.failed(&trouble))
+}
+
+fn passed_on<B>(answer: Response<B>) -> Response
+where
+    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (parts, body) = answer.into_parts();
+    let mut response = Response::new(Body::new(body));
+    *response.status_mut() = parts.status;
+    for name in [header::CONTENT_TYPE, header::HeaderName::from_static("mcp-session-id")] {
+        if let Some(value) = parts.headers.get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    response
+}
+
+/// The stream for what belongs to no request.
+pub(crate) async fn get(State(app): State<Arc<App>>, Path((_, name)): Place, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let target = parts.extensions.get::<Target>().copied();
+    if name == OWN {
+        return no_such_method();
+    }
+    let Some(server) = app.gateway.server(&name) else { return unknown(&app, &name) };
+    let visit = Visit::new(app, target, &server.key, parts.headers).await;
+    match &server.upstream {
+        Upstream::Unusable(_) => no_such_method(),
+        Upstream::Stdio(upstream) => stdio::listen(&visit, &server, upstream).await,
+        Upstream::Http(upstream) => {
+            let headers = http::onward(&visit.headers);
+            let out = Outgoing { method: Method::GET, headers, body: Bytes::new() };
+            match upstream.send(out, server.timeout).await {
+                Ok(answer) if answer.status().is_success() => {
+                    http::streamed(answer, visit.seat.clone(), visit.app.gateway.closing())
+                }
+                Ok(answer) => passed_on(answer),
+                Err(trouble) => {
+                    rpc::error(StatusCode::BAD_GATEWAY, "null", rpc::SERVER_FAILED, &server.failed(&trouble))
+                }
+            }
+        }
+    }
+}
+
+/// The client is done.
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    Path((_, name)): Place,
+    request: Request,
+) -> Response {
+    let (parts, _) = request.into_parts();
+    let target = parts.extensions.get::<Target>().copied();
+    if name == OWN {
+        return no_such_method();
+    }
+    let Some(server) = app.gateway.server(&name) else { return unknown(&app, &name) };
+    let visit = Visit::new(app, target, &server.key, parts.headers).await;
+    match &server.upstream {
+        Upstream::Unusable(_) => no_such_method(),
+        Upstream::Stdio(upstream) => stdio::bye(&visit, &server, upstream).await,
+        Upstream::Http(upstream) => {
+            let headers = http::onward(&visit.headers);
+            let out = Outgoing { method: Method::DELETE, headers, body: Bytes::new() };
+            match upstream.send(out, server.timeout).await {
+                Ok(answer) => passed_on(answer),
+                Err(trouble) => {
+                    rpc::error(StatusCode::BAD_GATEWAY, "null", rpc::SERVER_FAILED, &server.failed(&trouble))
+                }
+            }
+        }
+    }
+}
+
+/// The built-in server keeps no connections: it is asked, and answers.
+async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Response {
+    if envelope.kind() != Kind::Request {
+        return rpc::accepted();
+    }
+    let text = std::str::from_utf8(body).unwrap_or_default();
+    if envelope.method() == "initialize"
+        && let Some(client) = introduced(text)
+    {
+        visit.introduce(&client, OWN);
+    }
+    let mut work = visit.work(envelope, OWN);
+    work.completes = work.modern;
+    let mut body = body.clone();
+    if work.aim == Aim::Call {
+        let arguments =
+            envelope.arguments().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let compliance = own::compliance(&envelope.tool().unwrap_or_default(), &arguments);
+        match pass::enter(&visit.app, OWN, envelope, &body, compliance, &mut work).await {
+            Entry::Goes(None) => {}
+            Entry::Goes(Some(changed)) => body = changed,
+            Entry::Answered(result) => {
+                return rpc::json_response(Body::from(rpc::result_text(envelope.id(), &result)));
+            }
+        }
+    }
+    let session = work.passing.as_ref().map(|passing| passing.person.bound.session()).or(visit.session);
+    let params = std::str::from_utf8(&body).ok().and_then(|text| json::member(text, "params"));
+    let params = params.and_then(|params| serde_json::from_str(params).ok()).unwrap_or_default();
+    let answer = match own::handle(&visit.app, session, envelope.method(), params).await {
+        Ok(result) => rpc::result_text(envelope.id(), &own_result(envelope, &work, &result.to_string())),
+        Err(error) => rpc::error_text(envelope.id(), error.code, &error.message),
+    };
+    rpc::json_response(work.finish(answer.into()).await.into_body())
+}
+
+/// A client without a greeting asks what the greeting would have said.
+fn own_result(envelope: &Envelope<'_>, work: &Work, result: &str) -> String {
+    if envelope.method() == "server/discover"
+        && work.modern
+        && json::member(result, "supportedVersions").is_none()
+    {
+        return translate::discovered(result);
+    }
+    result.to_owned()
+}
+
+pub(super) async fn failed(mut work: Work, what: &str) -> Response {
+    rpc::json_response(work.failed(what).await.into_body())
+}
+
+async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
+    let is_json = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next())
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
+    if !is_json {
+        return Err(Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "content_type_not_json",
+            "the body is not marked as JSON",
+            "send `Content-Type: application/json`",
+        ));
+    }
+    axum::body::to_bytes(body, MESSAGE_BYTES_MAX).await.map_err(|_| {
+        Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            format!("the message is larger than {MESSAGE_BYTES_MAX} bytes, or broke off"),
+            "send less; put long content into a file the server can read",
+        )
+    })
+}
+
+fn malformed(body: &[u8], error: &serde_json::Error) -> Response {
+    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
+    let code = if is_json { rpc::INVALID_REQUEST } else { rpc::PARSE_ERROR };
+    rpc::error(StatusCode::BAD_REQUEST, "null", code, &format!("this is no JSON-RPC message: {error}"))
+}
+
+fn unknown(app: &App, name: &str) -> Response {
+    let known: Vec<&str> = app.gateway.names().collect();
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "mcp_server_not_found",
+        format!("the config has no MCP server `{name}`"),
+        format!("it has: {}", known.join(", ")),
+    )
+    .into_response()
+}
+
+pub(super) fn no_such_method() -> Response {
+    let mut response = rpc::error(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "null",
+        rpc::METHOD_NOT_FOUND,
+        "this server opens no stream of its own and keeps no connection",
+    );
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+    response
+}
+
+/// Whether the client's request says it is of a revision without a greeting.
+pub(super) fn is_modern(visit: &Visit) -> bool {
+    visit.header("mcp-protocol-version").is_some_and(|version| version >= MODERN)
+}

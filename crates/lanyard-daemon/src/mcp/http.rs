@@ -1,0 +1,283 @@
+//! A server behind an address: requests go on with the bytes they came with, answers come back as they are sent. Nothing
+//! is remembered between two requests, so a restarted daemon relays for whoever comes, whatever its `Mcp-Session-Id`.
+
+mod pool;
+mod sse;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::Response;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::Request;
+use tokio::time::Duration;
+
+use crate::agents::settings::McpHttp;
+use crate::mcp::rpc;
+use crate::mcp::server::{ANSWER_BYTES_MAX, Trouble};
+use crate::mcp::translate;
+use crate::mcp::work::Work;
+pub(super) use pool::Lent;
+use pool::Pool;
+
+/// Headers of a client that are its own affair with Lanyard, or belong to the one connection.
+const KEPT_BACK: [HeaderName; 14] = [
+    header::AUTHORIZATION,
+    header::HOST,
+    header::COOKIE,
+    header::ORIGIN,
+    header::REFERER,
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::TE,
+    header::TRAILER,
+    header::UPGRADE,
+    header::EXPECT,
+    // Answers are looked at, so they must come as they are.
+    header::ACCEPT_ENCODING,
+    header::PROXY_AUTHORIZATION,
+];
+/// Headers of a server that belong to the one connection, or would reach past Lanyard.
+const NOT_RETURNED: [HeaderName; 7] = [
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::TRAILER,
+    header::UPGRADE,
+    header::SET_COOKIE,
+    header::WWW_AUTHENTICATE,
+];
+
+/// Where a server is, and the connections to it.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    target: Uri,
+    host: HeaderValue,
+    headers: HeaderMap,
+    pool: Arc<Pool>,
+}
+
+/// A request as it goes to the server.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl Upstream {
+    /// What the config says, understood; or a sentence of what is wrong with it.
+    pub(crate) fn new(settings: &McpHttp) -> Result<Self, String> {
+        let url: Uri =
+            settings.url.parse().map_err(|error| format!("`{}` is no address: {error}", settings.url))?;
+        match url.scheme_str() {
+            Some("http") => {}
+            Some("https") => {
+                return Err(
+                    "https is not supported; put a local TLS proxy in front of the server, or run it \
+                            on this machine"
+                        .to_owned(),
+                );
+            }
+            _ => return Err(format!("`{}` does not begin with http://", settings.url)),
+        }
+        let authority = url.authority().ok_or_else(|| format!("`{}` names no host", settings.url))?;
+        if authority.as_str().contains('@') {
+            return Err("an address must not hold a password; use `headers`".to_owned());
+        }
+        let place =
+            (authority.host().trim_matches(['[', ']']).to_owned(), authority.port_u16().unwrap_or(80));
+        let host = HeaderValue::from_str(authority.as_str()).map_err(|error| error.to_string())?;
+        let path = url.path_and_query().map_or("/", |path| path.as_str());
+        let target = path.parse().map_err(|_| format!("`{path}` is no path"))?;
+        Ok(Self { target, host, headers: headers(&settings.headers)?, pool: Arc::new(Pool::new(place)) })
+    }
+
+    /// Sends a request. The time is that until the answer begins.
+    pub(super) async fn send(&self, out: Outgoing, patience: Duration) -> Result<Response<Lent>, Trouble> {
+        let mut request = Request::new(Full::new(out.body));
+        *request.method_mut() = out.method;
+        *request.uri_mut() = self.target.clone();
+        *request.headers_mut() = out.headers;
+        let headers = request.headers_mut();
+        headers.insert(header::HOST, self.host.clone());
+        for (name, value) in &self.headers {
+            headers.insert(name, value.clone());
+        }
+        match tokio::time::timeout(patience, self.pool.send(request)).await {
+            Ok(sent) => sent,
+            Err(_) => Err(Trouble::Slow(patience)),
+        }
+    }
+}
+
+fn headers(settings: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in settings {
+        let key: HeaderName = name.parse().map_err(|_| format!("`{name}` is no header"))?;
+        // The value may be a secret: it is not repeated.
+        let mut value: HeaderValue =
+            value.parse().map_err(|_| format!("the value of header `{name}` cannot be sent"))?;
+        value.set_sensitive(true);
+        headers.insert(key, value);
+    }
+    Ok(headers)
+}
+
+/// The client's headers as the server gets them.
+pub(super) fn onward(headers: &HeaderMap) -> HeaderMap {
+    without(headers, &KEPT_BACK)
+}
+
+fn without(headers: &HeaderMap, left_out: &[HeaderName]) -> HeaderMap {
+    let named = headers.get(header::CONNECTION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_named = |name: &HeaderName| {
+        !named.is_empty() && named.split(',').any(|word| word.trim().eq_ignore_ascii_case(name.as_str()))
+    };
+    let mut kept = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        if !left_out.contains(name) && name.as_str() != "keep-alive" && !is_named(name) {
+            kept.append(name, value.clone());
+        }
+    }
+    kept
+}
+
+/// The server's headers as the client gets them.
+pub(super) fn back(headers: &HeaderMap) -> HeaderMap {
+    without(headers, &NOT_RETURNED)
+}
+
+/// The message in an answer, which may be a stream of one event.
+pub(super) fn message_of(answer: &Bytes) -> Option<String> {
+    let text = std::str::from_utf8(answer).ok()?;
+    if text.trim_start().starts_with('{') {
+        return Some(text.to_owned());
+    }
+    sse::last_message(answer)
+}
+
+/// The server's answer as the client gets it.
+pub(super) async fn returned(
+    answer: Response<Lent>,
+    mut work: Work,
+    server: &Arc<crate::mcp::server::Server>,
+    closing: tokio::sync::watch::Receiver<bool>,
+) -> Result<Response, (Work, Trouble)> {
+    let (parts, body) = answer.into_parts();
+    if matches!(
+        parts.status,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::PROXY_AUTHENTICATION_REQUIRED
+    ) {
+        return Err((work, Trouble::Denied(parts.status.as_u16())));
+    }
+    let kind =
+        parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let is = |wanted: &str| {
+        kind.len() >= wanted.len() && kind.as_bytes()[..wanted.len()].eq_ignore_ascii_case(wanted.as_bytes())
+    };
+    let body = if is(rpc::SSE) {
+        let (pieces, stream) = tokio::sync::mpsc::channel(sse::FRAMES_MAX);
+        tokio::spawn(sse::relay(body, work, pieces, server.timeout, closing));
+        rpc::Pieces::body(stream)
+    } else if work.is_idle() || !parts.status.is_success() || !is("application/json") {
+        Body::new(body)
+    } else {
+        match tokio::time::timeout(server.timeout, body.whole(ANSWER_BYTES_MAX)).await {
+            Ok(Ok(answer)) => work.finish(answer).await.into_body(),
+            Ok(Err(trouble)) => return Err((work, trouble)),
+            Err(_) => return Err((work, Trouble::Slow(server.timeout))),
+        }
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = parts.status;
+    *response.headers_mut() = back(&parts.headers);
+    Ok(response)
+}
+
+/// The stream a client opens for what belongs to none of its requests.
+pub(super) fn streamed(
+    answer: Response<Lent>,
+    seat: Option<Arc<crate::mcp::seat::Seat>>,
+    closing: tokio::sync::watch::Receiver<bool>,
+) -> Response {
+    let (parts, body) = answer.into_parts();
+    let (pieces, stream) = tokio::sync::mpsc::channel(sse::FRAMES_MAX);
+    tokio::spawn(sse::listen(body, seat, pieces, closing));
+    let mut response = Response::new(rpc::Pieces::body(stream));
+    *response.status_mut() = parts.status;
+    *response.headers_mut() = back(&parts.headers);
+    response
+}
+
+impl Outgoing {
+    /// A message of Lanyard's own to a server of revision 2026-07-28.
+    pub(super) fn modern(body: String, method: &str, name: Option<&str>, version: &str) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        translate::modern_headers(&mut headers, method, name, version);
+        Self { method: Method::POST, headers, body: body.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_between_the_client_and_lanyard_stays_there() {
+        let mut held = HeaderMap::new();
+        for (name, value) in [
+            ("authorization", "Bearer lys_x"),
+            ("host", "127.0.0.1:1"),
+            ("cookie", "a=b"),
+            ("origin", "http://127.0.0.1:1"),
+            ("connection", "keep-alive, x-hop"),
+            ("x-hop", "1"),
+            ("accept-encoding", "gzip"),
+            ("mcp-session-id", "s"),
+            ("mcp-protocol-version", "2025-11-25"),
+            ("mcp-param-region", "eu"),
+            ("last-event-id", "7"),
+            ("accept", "application/json, text/event-stream"),
+            ("traceparent", "00-1-2-01"),
+        ] {
+            held.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        let onward = onward(&held);
+        let mut names: Vec<&str> = onward.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(
+            names,
+            [
+                "accept",
+                "last-event-id",
+                "mcp-param-region",
+                "mcp-protocol-version",
+                "mcp-session-id",
+                "traceparent"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_reached_is_said_at_once() {
+        let new = |url: &str| {
+            Upstream::new(&McpHttp { url: url.to_owned(), headers: BTreeMap::new(), timeout_ms: None })
+        };
+        assert!(new("http://127.0.0.1:9/mcp?x=1").is_ok());
+        for (url, word) in [
+            ("https://x.test/mcp", "https"),
+            ("ftp://x", "http://"),
+            ("", "address"),
+            ("http://a:b@c/", "password"),
+        ] {
+            assert!(new(url).unwrap_err().contains(word), "{url}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Lanyard's own MCP server, `lanyard`: six tools with which agents take their place, hand off, plan, leave context and
+//! spawn. Answers are text only, never structured content: clients that show their model only the latter would lose
+//! what a stop or guidance puts in front.
+//!
+//! Stops, guidance and the log are the business of whoever calls this, as around any other server.
+
+mod agent;
+mod args;
+mod caller;
+mod context;
+mod orphans;
+mod plan;
+mod refused;
+mod schema;
+mod shelf;
+mod spawn;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod traces;
+mod workspace;
+
+use std::sync::{Arc, LazyLock};
+
+use lanyard_core::SessionId;
+use lanyard_core::paper::instructions;
+use lanyard_core::session::Compliance;
+use lanyard_core::session::directive::defuse;
+use serde_json::{Value, json};
+
+use crate::api::App;
+use caller::Caller;
+use refused::Refused;
+
+/// The name no other server may have.
+pub(crate) const NAME: &str = "lanyard";
+
+/// The newest first. Later ones ask with `server/discover` instead of `initialize`.
+const VERSIONS: [&str; 5] = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// Answered to who asks for a version nobody knows: the newest that still begins with `initialize`.
+const VERSION: &str = "2025-11-25";
+/// How long a client may keep the list of tools.
+const LIST_TTL_MS: u64 = 3_600_000;
+/// Where a request of the newest protocol says which one it speaks.
+const VERSION_META: &str = "io.modelcontextprotocol/protocolVersion";
+
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+
+/// A JSON-RPC error: the call itself makes no sense. What a tool refuses is a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RpcError {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+}
+
+/// What a tool answers: a document, and texts that are shown as they are.
+#[derive(Debug, Default)]
+struct Answer {
+    value: Value,
+    /// Lanyard's own words, which may hold the markers of directives.
+    texts: Vec<String>,
+}
+
+impl From<Value> for Answer {
+    fn from(value: Value) -> Self {
+        Self { value, texts: Vec::new() }
+    }
+}
+
+type Told = Result<Answer, Refused>;
+
+static TOOLS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    vec![workspace::tool(), agent::tool(), plan::tool(), steps::tool(), context::tool(), spawn::tool()]
+});
+
+/// Answers one request of a session's agent, or of an operator without one.
+pub(crate) async fn handle(
+    app: &Arc<App>,
+    session: Option<SessionId>,
+    method: &str,
+    params: Value,
+) -> Result<Value, RpcError> {
+    let newest = params.get("_meta").and_then(|meta| meta.get(VERSION_META)).is_some();
+    match method {
+        "initialize" => Ok(initialize(&params)),
+        "server/discover" => Ok(discover()),
+        "ping" => Ok(json!({})),
+        "tools/list" if newest => Ok(json!({
+            "resultType": "complete", "ttlMs": LIST_TTL_MS, "cacheScope": "public", "tools": *TOOLS,
+        })),
+        "tools/list" => Ok(json!({ "tools": *TOOLS })),
+        "tools/call" => {
+            let mut result = call(app, session, &params).await?;
+            if newest && let Some(fields) = result.as_object_mut() {
+                fields.insert("resultType".to_owned(), "complete".into());
+            }
+            Ok(result)
+        }
+        _ => {
+            let message = format!("this server has no method `{method}`");
+            Err(RpcError { code: METHOD_NOT_FOUND, message })
+        }
+    }
+}
+
+/// How a call does what a stop asks for (S0-B02).
+pub(crate) fn compliance(tool: &str, arguments: &Value) -> Option<Compliance> {
+    if tool != agent::NAME {
+        return None;
+    }
+    match arguments.get("action")?.as_str()? {
+        "handoff" => Some(Compliance::HandOff),
+        "complete" => Some(Compliance::Complete),
+        "ack" => Some(Compliance::Acknowledge),
+        _ => None,
+    }
+}
+
+fn info() -> Value {
+    json!({ "name": NAME, "title": "Lanyard", "version": env!("CARGO_PKG_VERSION") })
+}
+
+fn initialize(params: &Value) -> Value {
+    let asked = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+    let version = VERSIONS.iter().find(|known| **known == asked).copied().unwrap_or(VERSION);
+    json!({
+        "protocolVersion": version,
+        "capabilities": { "tools": {} },
+        "serverInfo": info(),
+        "instructions": instructions::full(),
+    })
+}
+
+fn discover() -> Value {
+    json!({
+        "resultType": "complete",
+        "supportedVersions": VERSIONS,
+        "capabilities": { "tools": {} },
+        "instructions": instructions::full(),
+        "ttlMs": LIST_TTL_MS,
+        "cacheScope": "public",
+        "_meta": { "io.modelcontextprotocol/serverInfo": info() },
+    })
+}
+
+async fn call(app: &Arc<App>, session: Option<SessionId>, params: &Value) -> Result<Value, RpcError> {
+    let invalid = |message: String| RpcError { code: INVALID_PARAMS, message };
+    let name = params.get("name").and_then(Value::as_str);
+    let name = name.ok_or_else(|| invalid("the call names no tool".to_owned()))?;
+    let tool = TOOLS.iter().find(|tool| tool["name"] == name);
+    let tool = tool.ok_or_else(|| invalid(format!("this server has no tool `{name}`")))?;
+    let mut arguments = match params.get("arguments") {
+        None | Some(Value::Null) => json!({}),
+        Some(arguments) if arguments.is_object() => arguments.clone(),
+        Some(_) => return Err(invalid("the arguments are not an object".to_owned())),
+    };
+    // The gateway has looked at it already.
+    if let Some(fields) = arguments.as_object_mut() {
+        fields.remove("_session_id");
+    }
+    let ignored = args::ignored(tool, &arguments);
+    Ok(match run(app, session, name, arguments).await {
+        Ok(answer) => shown(answer, &ignored),
+        Err(refused) => refused.shown(),
+    })
+}
+
+async fn run(app: &Arc<App>, session: Option<SessionId>, name: &str, arguments: Value) -> Told {
+    let caller = Caller::of(app, session).await?;
+    match name {
+        workspace::NAME => workspace::call(&caller, args::parse(arguments)?).await,
+        agent::NAME => agent::call(&caller, args::parse(arguments)?).await,
+        plan::NAME => plan::call(&caller, args::parse(arguments)?).await,
+        steps::NAME => steps::call(&caller, args::parse(arguments)?).await,
+        context::NAME => context::call(&caller, args::parse(arguments)?).await,
+        spawn::NAME => spawn::call(&caller, args::parse(arguments)?).await,
+        other => Err(Refused::new("tool_unknown", format!("there is no tool `{other}`"), "list the tools")),
+    }
+}
+
+/// What others wrote is defused as the output of any tool; Lanyard's own words stand beside it as they are.
+fn shown(mut answer: Answer, ignored: &[String]) -> Value {
+    if let (false, Some(fields)) = (ignored.is_empty(), answer.value.as_object_mut()) {
+        fields.insert("ignored_arguments".to_owned(), ignored.into());
+    }
+    let document = serde_json::to_string_pretty(&answer.value).unwrap_or_default();
+    let document = defuse(&document).unwrap_or(document);
+    let texts = std::iter::once(document).chain(answer.texts);
+    let content: Vec<Value> = texts.map(|text| json!({ "type": "text", "text": text })).collect();
+    json!({ "content": content, "isError": false })
+}

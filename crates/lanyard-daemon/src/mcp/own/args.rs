@@ -1,0 +1,29 @@
+//! Arguments of a call, read into what a tool takes.
+
+use lanyard_core::SessionId;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::mcp::own::refused::Refused;
+
+pub(super) fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T, Refused> {
+    serde_json::from_value(arguments).map_err(|error| {
+        let what = format!("the arguments do not fit: {error}");
+        Refused::new("arguments_invalid", what, "compare them with the tool's schema and call it again")
+    })
+}
+
+/// Arguments the tool does not know. They are told, since a misspelt one would otherwise be missed in silence.
+pub(super) fn ignored(tool: &Value, arguments: &Value) -> Vec<String> {
+    let known = &tool["inputSchema"]["properties"];
+    let names = arguments.as_object().into_iter().flat_map(serde_json::Map::keys);
+    names.filter(|name| known.get(name.as_str()).is_none()).cloned().collect()
+}
+
+pub(super) fn need<T>(field: &'static str, value: Option<T>) -> Result<T, Refused> {
+    value.ok_or_else(|| Refused::missing(field))
+}
+
+pub(super) fn session_id(text: &str) -> Result<SessionId, Refused> {
+    text.parse().map_err(|_| Refused::no_such_session(format!("`{text}`")))
+}

@@ -1,0 +1,166 @@
+//! `memory_spawn_agent`: the child's session is made and linked first, then its prompt, then, if Lanyard is to, its agent
+//! is started (S0-28..S0-31, S0-B18).
+
+use lanyard_core::paper::{Bounds, Brief, NAME_CHARS_MAX};
+use lanyard_core::session::{Command, NewSession};
+use lanyard_core::text::cut;
+use lanyard_core::{SessionId, TurnId};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::engine::Ask;
+use crate::mcp::own::args::need;
+use crate::mcp::own::caller::{Caller, on_disk};
+use crate::mcp::own::refused::Refused;
+use crate::mcp::own::schema::{About, tool as describe};
+use crate::mcp::own::{Answer, Told, shelf};
+
+pub(super) const NAME: &str = "memory_spawn_agent";
+
+/// Where sessions come from that agents make.
+const SOURCE: &str = "spawn";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    /// Make the child's session and answer its id and the prompt. You start the agent, with that prompt as it is.
+    Prepare,
+    /// The same, and Lanyard starts the agent: `agent` must be one of its configured agents.
+    Start,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Args {
+    /// What to do.
+    action: Action,
+    /// Which agent, such as `Executor`, or a configured one such as `opencode` for `start`.
+    agent: Option<String>,
+    /// The task, in your own words.
+    prompt: Option<String>,
+    /// One line for listings.
+    title: Option<String>,
+    /// The plan it works on; yours when left out.
+    plan: Option<String>,
+    /// The phase it works in.
+    phase: Option<String>,
+    /// Where it works; your workspace when left out. Only callers without a session may name another.
+    workspace: Option<String>,
+    /// What it is to keep to.
+    bounds: Option<Bounds>,
+    /// Whether it may spawn agents itself. No when left out.
+    may_spawn: Option<bool>,
+}
+
+pub(super) fn tool() -> Value {
+    describe::<Args>(&About {
+        name: NAME,
+        title: "Spawn an agent",
+        description: "Give part of your work to another agent. Its session is made and linked to yours before it starts, \
+                      so that it can be watched, guided and stopped. The prompt you get back tells it its session, its \
+                      bounds and how to answer a stop; pass it on as it is.",
+        reads_only: false,
+        destructive: false,
+    })
+}
+
+pub(super) async fn call(caller: &Caller, args: Args) -> Told {
+    caller.may_write()?;
+    let agent = need("agent", args.agent.clone())?;
+    let prompt = need("prompt", args.prompt.clone())?;
+    if args.action == Action::Start && caller.app.agents.settings(&agent).is_none() {
+        let known = caller.app.agents.list(false).await.into_iter().filter(|listed| listed.configured);
+        let known: Vec<String> = known.map(|listed| listed.name).collect();
+        return Err(Refused::new(
+            "agent_not_configured",
+            format!("Lanyard runs no agent `{agent}`; it runs {}", known.join(", ")),
+            "name one of those, or use action prepare and start it yourself",
+        ));
+    }
+    let place = caller.workspace(args.workspace.as_deref())?;
+    let plan = plan(caller, &place, args.plan.clone()).await?;
+    let workspace = match &caller.me {
+        Some(me) => me.session.workspace.clone(),
+        None => Some(place).filter(|text| !text.is_empty()),
+    };
+    let id = SessionId::mint(caller.app.clock.now(), caller.app.clock.random());
+    let bounds = args.bounds.clone().unwrap_or_default();
+    let may_spawn = args.may_spawn.unwrap_or(false);
+    let nonce = caller.app.tokens.nonce(id);
+    // Made before the session, so that a prompt that cannot be used leaves no session behind.
+    let text = Brief {
+        workspace: workspace.as_deref(),
+        plan: plan.as_deref(),
+        phase: args.phase.as_deref(),
+        session: id,
+        parent: caller.id(),
+        nonce: &nonce,
+        agent: &agent,
+        bounds: &bounds,
+        may_spawn,
+        prompt: &prompt,
+    }
+    .text()?;
+    let new = NewSession {
+        title: args.title.or_else(|| Some(title(&prompt))),
+        agent: Some(agent.clone()),
+        source: Some(SOURCE.to_owned()),
+        workspace,
+        plan: plan.clone(),
+        phase: args.phase,
+        leaf: !may_spawn,
+        ..NewSession::default()
+    };
+    caller.ask(Ask::Create { id, new: Box::new(new), parent: caller.id() }).await?;
+    let mut value = json!({
+        "session_id": id, "parent_session_id": caller.id(), "agent": agent, "plan": plan, "started": false,
+    });
+    match args.action {
+        Action::Prepare => {
+            value["next"] = "start the agent with the prompt in the next block, word for word".into();
+            Ok(Answer { value, texts: vec![text] })
+        }
+        Action::Start => {
+            let turn = start(caller, id, text).await?;
+            value["started"] = true.into();
+            value["turn_id"] = json!(turn);
+            Ok(value.into())
+        }
+    }
+}
+
+/// The plan of the child, by its id where it is written down. Another than the caller's own must be.
+async fn plan(caller: &Caller, workspace: &str, asked: Option<String>) -> Result<Option<String>, Refused> {
+    let own = caller.me.as_ref().and_then(|me| me.plan.clone());
+    let Some(name) = asked.or_else(|| own.clone()) else { return Ok(None) };
+    let workspace = workspace.to_owned();
+    on_disk(&caller.app, move |store| match shelf::find_plan(store, &workspace, &name)? {
+        Some(_) => Ok(Some(name)),
+        None if own.as_deref() == Some(name.as_str()) => Ok(Some(name)),
+        None => shelf::plan(store, &workspace, &name).map(|plan| Some(plan.id.to_string())),
+    })
+    .await
+}
+
+async fn start(caller: &Caller, id: SessionId, prompt: String) -> Result<TurnId, Refused> {
+    let turn = TurnId::mint(caller.app.clock.now(), caller.app.clock.random());
+    let command = Command::StartTurn { turn, client_turn_id: None, prompt };
+    match caller.ask(Ask::Do { session: id, command }).await {
+        Ok(_) => Ok(turn),
+        Err(refused) => {
+            // A session nobody will ever work in is not left behind as if somebody would.
+            let command = Command::Fail { reason: Some("it could not be started".to_owned()) };
+            if let Err(error) = caller.ask(Ask::Do { session: id, command }).await {
+                tracing::warn!(session = %id, ?error, "a session that was not started could not be ended");
+            }
+            Err(refused)
+        }
+    }
+}
+
+/// The beginning of the task, on one line.
+fn title(prompt: &str) -> String {
+    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("spawned");
+    let line: String = line.chars().filter(|c| !c.is_control()).collect();
+    cut(&line, NAME_CHARS_MAX).0.to_owned()
+}

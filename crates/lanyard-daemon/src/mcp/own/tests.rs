@@ -1,0 +1,169 @@
+//! The tools against a real engine and a real journal, called as the gateway calls them.
+
+mod agents;
+mod orphaned;
+mod papers;
+mod protocol;
+mod spawning;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use lanyard_core::policy::Staleness;
+use lanyard_core::session::{Command, NewSession, Signal};
+use lanyard_core::{Actor, Rules, Session, SessionId};
+use lanyard_store::{SqliteJournal, SqliteOptions};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::agents::roster::Roster;
+use crate::agents::settings::{AgentSettings, DriverKind};
+use crate::agents::{Agents, agents};
+use crate::api::App;
+use crate::auth::Tokens;
+use crate::clock::Clock;
+use crate::engine::{self, Ask, Parts, Request, Store};
+use crate::hub::Hub;
+use crate::intercept::{Interceptor, Record};
+use crate::runs::Runs;
+
+const WORKSPACE: &str = "/w";
+
+/// A daemon without a door: engine and journal as they are, nobody at the desk.
+struct Room {
+    app: Arc<App>,
+    /// Orders for agents end here: nothing is started.
+    _desk: Agents,
+    thread: Option<std::thread::JoinHandle<()>>,
+    /// Gone when the journal is closed.
+    folder: Arc<tempfile::TempDir>,
+}
+
+impl Room {
+    fn new() -> Self {
+        Self::with(Rules::default())
+    }
+
+    /// Quiet for no time at all is quiet for long enough: every session without a sign of life is an orphan.
+    fn impatient() -> Self {
+        let staleness = Staleness { suspect_after_ms: 0, idle_after_ms: 0, ..Staleness::default() };
+        Self::with(Rules { staleness, ..Rules::default() })
+    }
+
+    fn with(rules: Rules) -> Self {
+        Self::open(rules, Arc::new(tempfile::tempdir().unwrap()))
+    }
+
+    fn open(rules: Rules, folder: Arc<tempfile::TempDir>) -> Self {
+        let path = folder.path().join("journal.db");
+        let store: Arc<dyn Store> = Arc::new(SqliteJournal::open(SqliteOptions::at(path)).unwrap());
+        let clock = Arc::new(Clock::from_env().unwrap());
+        let hub = Arc::new(Hub::default());
+        let settings = BTreeMap::from([(
+            "helper".to_owned(),
+            AgentSettings::of(DriverKind::Acp, vec!["/nonexistent/helper".to_owned()]),
+        )]);
+        let (desk, wishes) = agents(settings.clone());
+        let parts = Parts {
+            wishes: wishes.clone(),
+            store: store.clone(),
+            hub: hub.clone(),
+            clock: clock.clone(),
+            rules,
+            runtime: tokio::runtime::Handle::current(),
+        };
+        let (engine, thread) = engine::start(parts).unwrap();
+        let runs = Runs::new(folder.path().join("runs"), "/nonexistent/lanyard".into());
+        let checks = folder.path().join("checks");
+        let tokens = Arc::new(Tokens::new("operator", &[]));
+        let app = Arc::new(App {
+            agents: Roster::new(settings, "helper".to_owned(), runs, clock.clone(), checks),
+            wishes,
+            rollbacks: Mutex::default(),
+            store,
+            hub,
+            interceptor: Interceptor::new(engine.clone(), tokens.clone(), Record::default()),
+            started_at: clock.now(),
+            clock,
+            rules,
+            tokens,
+            engine,
+            address: ([127, 0, 0, 1], 0).into(),
+            data_dir: folder.path().to_owned(),
+            hosts: HashSet::new(),
+            shutdown: Arc::new(Notify::new()),
+        });
+        Self { app, _desk: desk, thread: Some(thread), folder }
+    }
+
+    /// Ends the engine and closes the journal; another room can be opened in the folder.
+    async fn close(mut self) -> Arc<tempfile::TempDir> {
+        self.app.engine.stop().await;
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+        self.folder.clone()
+    }
+
+    async fn ask(&self, ask: Ask) -> lanyard_core::Outcome {
+        let request = Request { ask, actor: Actor::operator("local"), cause: None, keys: Vec::new() };
+        self.app.engine.ask(request).await.unwrap().outcome
+    }
+
+    async fn session(&self, new: NewSession, parent: Option<SessionId>) -> SessionId {
+        let id = SessionId::mint(self.app.clock.now(), self.app.clock.random());
+        let workspace = new.workspace.clone().or_else(|| Some(WORKSPACE.to_owned()));
+        let new = Box::new(NewSession { workspace, ..new });
+        self.ask(Ask::Create { id, new, parent }).await.session
+    }
+
+    async fn hub(&self, plan: Option<&str>) -> SessionId {
+        let agent = Some("Coordinator".to_owned());
+        self.session(NewSession { agent, plan: plan.map(str::to_owned), ..NewSession::default() }, None).await
+    }
+
+    async fn child(&self, parent: SessionId) -> SessionId {
+        let agent = Some("Executor".to_owned());
+        self.session(NewSession { agent, ..NewSession::default() }, Some(parent)).await
+    }
+
+    /// A session without a workspace.
+    async fn anywhere(&self, parent: Option<SessionId>) -> SessionId {
+        let id = SessionId::mint(self.app.clock.now(), self.app.clock.random());
+        self.ask(Ask::Create { id, new: Box::default(), parent }).await.session
+    }
+
+    async fn command(&self, session: SessionId, command: Command) {
+        self.ask(Ask::Do { session, command }).await;
+    }
+
+    async fn tell(&self, session: SessionId, signals: Vec<Signal>) {
+        self.ask(Ask::Tell { session, signals }).await;
+    }
+
+    fn load(&self, session: SessionId) -> Session {
+        self.app.store.load(session).unwrap().unwrap().session
+    }
+
+    /// The whole result of a call.
+    async fn result(&self, session: Option<SessionId>, tool: &str, arguments: Value) -> Value {
+        let params = json!({ "name": tool, "arguments": arguments });
+        super::handle(&self.app, session, "tools/call", params).await.unwrap()
+    }
+
+    /// What a call that must work answers.
+    async fn call(&self, session: impl Into<Option<SessionId>>, tool: &str, arguments: Value) -> Value {
+        let result = self.result(session.into(), tool, arguments.clone()).await;
+        assert_eq!(result["isError"], false, "{tool} {arguments}: {result}");
+        serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap()
+    }
+
+    /// The code with which a call is refused.
+    async fn refused(&self, session: impl Into<Option<SessionId>>, tool: &str, arguments: Value) -> String {
+        let result = self.result(session.into(), tool, arguments.clone()).await;
+        assert_eq!(result["isError"], true, "{tool} {arguments}: {result}");
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with("refused: ") && text.contains("\ntry: "), "{text}");
+        text.split_once('[').unwrap().1.split_once(']').unwrap().0.to_owned()
+    }
+}

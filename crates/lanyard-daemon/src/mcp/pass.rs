@@ -1,0 +1,181 @@
+//! A tool call on its way in: whose it is, whether it is carried out, and what of it the server gets to see.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lanyard_core::session::{Call, Channel, Compliance, Passage};
+use lanyard_core::{Address, SessionId};
+use tokio::time::Instant;
+
+use crate::api::App;
+use crate::engine::AskError;
+use crate::mcp::annotate;
+use crate::mcp::envelope::{Envelope, HINT};
+use crate::mcp::json;
+use crate::mcp::seat::{Known, Seat};
+use crate::mcp::work::{Passing, Work, said};
+
+/// Characters of a tool's name and of a call's id that are kept.
+const NAME_CHARS_MAX: usize = 256;
+
+/// What becomes of a call.
+#[derive(Debug)]
+pub(super) enum Entry {
+    /// It goes on with this body, where it was changed.
+    Goes(Option<Bytes>),
+    /// It is answered with this result and not carried out.
+    Answered(String),
+}
+
+/// Looks at a call before it is carried out. `server` is its name in the config.
+pub(super) async fn enter(
+    app: &Arc<App>,
+    server: &str,
+    envelope: &Envelope<'_>,
+    body: &Bytes,
+    compliance: Option<Compliance>,
+    work: &mut Work,
+) -> Entry {
+    let hint = envelope.hint();
+    let session = match whose(app, work.seat.as_ref(), envelope, hint.as_deref()).await {
+        Ok(Some(session)) => session,
+        // Nobody Lanyard knows: as it came (S0-32, S0-36).
+        Ok(None) => return Entry::Goes(None),
+        Err(Mismatch(named)) => {
+            let what = format!(
+                "session_mismatch: this address belongs to another session than `{named}`. \
+                 Leave `{HINT}` out; the address says who you are."
+            );
+            return Entry::Answered(annotate::failure(&what, work.modern));
+        }
+    };
+    let tool = envelope.tool().unwrap_or_default();
+    let person = app.gateway.seats.person(&app.interceptor, session);
+    let call = Call {
+        id: short(envelope.id().trim_matches('"')),
+        server: Some(server.to_owned()),
+        tool: short(&tool),
+        channel: Channel::Mcp,
+        compliance,
+    };
+    let stop = match person.bound.begins(&call).await {
+        Ok(Passage::Go) => {
+            person.remember(None);
+            let person = person.clone();
+            work.passing = Some(Passing { person, call, began: Instant::now(), has_ended: false });
+            None
+        }
+        Ok(Passage::Refused(stop)) => {
+            person.remember(Some(&stop));
+            Some(stop)
+        }
+        Err(AskError::Unknown(_) | AskError::Deleted(_)) => return Entry::Goes(None),
+        Err(error) => {
+            // A sick journal must not hold up work, and must not let a stopped agent go on either.
+            said(&error, "a tool call goes on without being looked at");
+            person.last_refusal()
+        }
+    };
+    if let Some(stop) = stop {
+        return Entry::Answered(annotate::refusal(&stop, &work.reader(&person, &tool)));
+    }
+    match hint.and_then(|_| stripped(body, envelope)) {
+        Some(body) => Entry::Goes(Some(body)),
+        None => Entry::Goes(None),
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(NAME_CHARS_MAX).collect()
+}
+
+/// The body without the session's name among the arguments; all else keeps its bytes (S0-33).
+fn stripped(body: &Bytes, envelope: &Envelope<'_>) -> Option<Bytes> {
+    let text = std::str::from_utf8(body).ok()?;
+    let arguments = envelope.arguments()?;
+    // The arguments lie inside the body.
+    let start = (arguments.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
+    let without = json::without(arguments, HINT)?;
+    json::replaced(text, start..start + arguments.len(), &without).map(Bytes::from)
+}
+
+/// A session was named that this address does not belong to.
+struct Mismatch(String);
+
+/// The session a call belongs to. The address says it; a name in the call may only narrow it to one of the family below.
+async fn whose(
+    app: &Arc<App>,
+    seat: Option<&Arc<Seat>>,
+    envelope: &Envelope<'_>,
+    hint: Option<&str>,
+) -> Result<Option<SessionId>, Mismatch> {
+    let Some(seat) = seat else {
+        let Some(hint) = hint else { return Ok(None) };
+        return Ok(known(app, hint).await);
+    };
+    let own = seat.session();
+    if let Some(hint) = hint {
+        if hint == own.to_string() {
+            return Ok(Some(own));
+        }
+        return match relative(app, seat, hint).await {
+            Some(session) => Ok(Some(session)),
+            None => Err(Mismatch(hint.to_owned())),
+        };
+    }
+    let Some(thread) = envelope.thread() else { return Ok(Some(own)) };
+    // The agent's own word for a subagent. One that Lanyard has not seen yet counts as its parent.
+    Ok(Some(relative(app, seat, &thread).await.unwrap_or(own)))
+}
+
+/// The session of this name, if it is the seat's own or one of the family below it.
+async fn relative(app: &Arc<App>, seat: &Arc<Seat>, name: &str) -> Option<SessionId> {
+    match seat.hint(name) {
+        Known::As(session) => return Some(session),
+        Known::Nobody => return None,
+        Known::NotYet => {}
+    }
+    let (own, store, wanted) = (seat.session(), app.store.clone(), name.to_owned());
+    let found = tokio::task::spawn_blocking(move || {
+        let id: Option<SessionId> = wanted.parse().ok();
+        let ids = match id {
+            Some(id) => vec![id],
+            None => store
+                .find(&Address::of(wanted))?
+                .iter()
+                .filter(|it| !it.deleted)
+                .map(|it| it.session)
+                .collect(),
+        };
+        let lineages = store.lineages(&ids)?;
+        let below = ids.iter().zip(&lineages);
+        let mut below = below.filter(|(id, line)| **id == own || line.ancestors.contains(&own));
+        Ok::<_, lanyard_store::StoreError>(below.next().map(|(id, _)| *id))
+    });
+    let who = found.await.ok().and_then(Result::ok)?;
+    seat.learn_hint(name, who);
+    who
+}
+
+/// A session that is there, by its id or alias.
+async fn known(app: &Arc<App>, name: &str) -> Option<SessionId> {
+    let id: Option<SessionId> = name.parse().ok();
+    if let Some(id) = id
+        && app.gateway.seats.known(id).is_some()
+    {
+        return Some(id);
+    }
+    let (store, wanted) = (app.store.clone(), name.to_owned());
+    let found = tokio::task::spawn_blocking(move || {
+        if let Some(id) = id {
+            let loaded = store.load(id)?.filter(|loaded| !loaded.session.deleted);
+            return Ok::<_, lanyard_store::StoreError>(loaded.map(|_| id));
+        }
+        let found = store.find(&Address::of(wanted))?;
+        let mut living = found.iter().filter(|found| !found.deleted);
+        // A name that more than one session has names none.
+        let only = living.next().filter(|_| living.next().is_none());
+        Ok(only.map(|found| found.session))
+    });
+    found.await.ok().and_then(Result::ok).flatten()
+}

@@ -1,0 +1,131 @@
+//! One server of the config, whatever kind it is, and how it does.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use tokio::time::Duration;
+
+use crate::agents::settings::McpSettings;
+use crate::mcp::{http, stdio};
+
+/// Largest message a client may send. Tool arguments are small; resources go the other way.
+pub(super) const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Largest message of a server.
+pub(super) const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// How long a call may take when the config does not say.
+const TIMEOUT: Duration = Duration::from_mins(10);
+
+/// Why a server gave no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(super) enum Trouble {
+    #[error("cannot be reached: {0}. Start it, or correct its address in the config")]
+    Unreachable(String),
+    #[error(
+        "broke the connection off: {0}. Whether the call was carried out is not known; look before you repeat it"
+    )]
+    Broken(String),
+    #[error("gave no answer within {} ms. It was told to give the call up; raise `timeout_ms` if it needs longer", .0.as_millis())]
+    Slow(Duration),
+    #[error("answered with more than {0} bytes. Ask for less")]
+    TooLarge(usize),
+    #[error("refused Lanyard's credentials with status {0}. Correct its `headers` in the config")]
+    Denied(u16),
+    #[error("cannot be started: {0}. Correct its command in the config")]
+    NotStarted(String),
+    #[error(
+        "ended while it worked on this{0}. It is started again with the next call; whether this one was carried out is not known"
+    )]
+    Died(String),
+    #[error("says nothing that can be understood: {0}")]
+    Nonsense(String),
+    #[error("has too many clients; end some of them, or wait until idle ones are forgotten")]
+    Crowded,
+    #[error("is being closed, since the daemon is ending or its session has ended")]
+    Closing,
+}
+
+/// How the gateway reaches a server.
+#[derive(Debug)]
+pub(super) enum Upstream {
+    Http(http::Upstream),
+    Stdio(stdio::Upstream),
+    /// What the config says cannot be used, and why.
+    Unusable(String),
+}
+
+/// One server of the config.
+#[derive(Debug)]
+pub(crate) struct Server {
+    /// Its name in addresses: that of the config, and `NAME@AGENT` for an agent's own.
+    pub(super) key: String,
+    pub(super) name: String,
+    pub(super) agent: Option<String>,
+    pub(super) timeout: Duration,
+    pub(super) upstream: Upstream,
+    pub(super) calls: AtomicU64,
+    trouble: Mutex<Option<String>>,
+    /// Whether the last word from it was an answer.
+    answered: Mutex<Option<bool>>,
+}
+
+impl Server {
+    pub(super) fn new(name: &str, agent: Option<&str>, settings: &McpSettings) -> Self {
+        let timeout_ms = match settings {
+            McpSettings::Stdio(settings) => settings.timeout_ms,
+            McpSettings::Http(settings) => settings.timeout_ms,
+        };
+        let upstream = match settings {
+            McpSettings::Stdio(settings) => Upstream::Stdio(stdio::Upstream::new(settings.clone())),
+            McpSettings::Http(settings) => match http::Upstream::new(settings) {
+                Ok(upstream) => Upstream::Http(upstream),
+                Err(why) => {
+                    tracing::warn!(server = name, why, "an MCP server of the config cannot be used");
+                    Upstream::Unusable(why)
+                }
+            },
+        };
+        Self {
+            key: key(name, agent),
+            name: name.to_owned(),
+            agent: agent.map(str::to_owned),
+            timeout: timeout_ms.map_or(TIMEOUT, Duration::from_millis),
+            upstream,
+            calls: AtomicU64::new(0),
+            trouble: Mutex::default(),
+            answered: Mutex::default(),
+        }
+    }
+
+    pub(super) fn counted(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The trouble as a sentence about this server, kept for those who ask how it does.
+    pub(super) fn failed(&self, trouble: &Trouble) -> String {
+        let what = format!("MCP server `{}` {trouble}.", self.name);
+        tracing::warn!(server = self.key, what);
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(what.clone());
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Some(false);
+        what
+    }
+
+    pub(super) fn worked(&self) {
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Some(true);
+    }
+
+    pub(super) fn last_trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn has_answered(&self) -> Option<bool> {
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The name of a server in addresses.
+pub(crate) fn key(name: &str, agent: Option<&str>) -> String {
+    match agent {
+        Some(agent) => format!("{name}@{agent}"),
+        None => name.to_owned(),
+    }
+}

@@ -1,0 +1,186 @@
+//! What is done with the answer to one request on its way back.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lanyard_core::session::{Call, Returned};
+use tokio::time::Instant;
+
+use crate::engine::AskError;
+use crate::mcp::annotate::{self, Reader};
+use crate::mcp::client::Taste;
+use crate::mcp::json;
+use crate::mcp::rpc::{self, Parcel, Piece};
+use crate::mcp::seat::{Person, Seat};
+use crate::mcp::translate;
+
+/// What a request is for, as far as its answer is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aim {
+    Call,
+    ListTools,
+    /// Resources and prompts: text that comes before a model.
+    Read,
+    Other,
+}
+
+impl Aim {
+    pub(super) fn of(method: &str) -> Self {
+        match method {
+            "tools/call" => Self::Call,
+            "tools/list" => Self::ListTools,
+            "resources/read" | "prompts/get" => Self::Read,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A call of a known session, on its way. Dropped before its answer came, nobody waits for it any more.
+#[derive(Debug)]
+pub(super) struct Passing {
+    pub(super) person: Arc<Person>,
+    pub(super) call: Call,
+    pub(super) began: Instant,
+    pub(super) has_ended: bool,
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.person.bound.abandoned();
+        }
+    }
+}
+
+/// One request on its way: who asked, and what becomes of its answer.
+#[derive(Debug)]
+pub(super) struct Work {
+    /// The request's id, as it was written.
+    pub(super) id: String,
+    pub(super) aim: Aim,
+    pub(super) seat: Option<Arc<Seat>>,
+    pub(super) passing: Option<Passing>,
+    pub(super) taste: Taste,
+    /// The client is of revision 2026-07-28.
+    pub(super) modern: bool,
+    /// The server is of an older revision than the client: its results say no type.
+    pub(super) completes: bool,
+}
+
+impl Work {
+    /// Nothing is done with the answer: it may stream by.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.completes && (self.aim == Aim::Other || (self.seat.is_none() && self.passing.is_none()))
+    }
+
+    /// The answer as the client gets it.
+    pub(super) async fn finish(&mut self, answer: Bytes) -> Piece {
+        if self.is_idle() {
+            return answer.into();
+        }
+        let answer = if self.completes { translate::completed(&answer) } else { answer };
+        match self.aim {
+            Aim::Call => self.call_returned(answer).await,
+            Aim::ListTools => self.tools_listed(annotate::defused(answer)).into(),
+            Aim::Read => annotate::defused(answer).into(),
+            Aim::Other => answer.into(),
+        }
+    }
+
+    /// The server failed: a tool's caller reads it as the tool's result, any other as an error.
+    pub(super) async fn failed(&mut self, what: &str) -> Piece {
+        if self.aim == Aim::Call {
+            let answer = rpc::result_text(&self.id, &annotate::failure(what, self.modern));
+            return self.call_returned(answer.into()).await;
+        }
+        Bytes::from(rpc::error_text(&self.id, rpc::SERVER_FAILED, what)).into()
+    }
+
+    pub(super) fn reader<'a>(&self, person: &'a Person, tool: &str) -> Reader<'a> {
+        Reader {
+            session: person.bound.session(),
+            nonce: person.bound.nonce(),
+            taste: self.taste,
+            promised: self.seat.as_ref().is_none_or(|seat| seat.promises(tool)),
+            modern: self.modern,
+        }
+    }
+
+    async fn call_returned(&mut self, answer: Bytes) -> Piece {
+        let answer = annotate::defused(answer);
+        let Some(mut passing) = self.passing.take() else { return answer.into() };
+        passing.has_ended = true;
+        let (person, call, began) = (&passing.person, &passing.call, passing.began);
+        let returned = Returned {
+            is_error: is_error(&answer),
+            took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            bytes: answer.len() as u64,
+        };
+        let lead = match person.bound.ends(call, returned).await {
+            Ok(lead) => lead,
+            Err(error) => {
+                said(&error, "a tool's answer goes out without being looked at");
+                return answer.into();
+            }
+        };
+        if lead.withholds() {
+            person.remember(lead.stop.as_ref());
+        }
+        if lead.is_empty() {
+            return answer.into();
+        }
+        let notes = lead.notes.iter().map(|told| told.note).collect();
+        let parcel = Parcel::new(person.bound.clone(), notes);
+        let reader = self.reader(person, &call.tool);
+        let annotated =
+            std::str::from_utf8(&answer).ok().and_then(|text| annotate::annotate(text, &lead, &reader));
+        match annotated {
+            Some(text) => Piece { bytes: text.into(), parcel },
+            // What it would have carried goes again with the next answer that can.
+            None => answer.into(),
+        }
+    }
+
+    fn tools_listed(&self, answer: Bytes) -> Bytes {
+        let Some(seat) = &self.seat else { return answer };
+        let Ok(text) = std::str::from_utf8(&answer) else { return answer };
+        let promises = memchr::memmem::find(&answer, b"outputSchema").is_some();
+        match self.taste {
+            Taste::Unknown if promises => annotate::without_schemas(text).map_or(answer, Bytes::from),
+            Taste::Unknown | Taste::Drops | Taste::Unlisted => answer,
+            Taste::Keeps => {
+                seat.listed(annotate::promising(text).unwrap_or_default());
+                answer
+            }
+        }
+    }
+}
+
+/// Sessions nobody knows any more are no trouble; everything else is said.
+pub(super) fn said(error: &AskError, what: &str) {
+    match error {
+        AskError::Unknown(_) | AskError::Deleted(_) => {}
+        AskError::Refused(_)
+        | AskError::Damaged { .. }
+        | AskError::AliasTaken(_)
+        | AskError::AliasReserved(_)
+        | AskError::KeyConflict
+        | AskError::Unavailable(_)
+        | AskError::Overloaded
+        | AskError::Closing
+        | AskError::Defect(_) => tracing::warn!(%error, what),
+    }
+}
+
+fn is_error(answer: &[u8]) -> bool {
+    if memchr::memmem::find(answer, b"\"isError\"").is_none()
+        && memchr::memmem::find(answer, b"\"error\"").is_none()
+    {
+        return false;
+    }
+    let Ok(text) = std::str::from_utf8(answer) else { return true };
+    match json::member(text, "result") {
+        Some(result) => json::member(result, "isError") == Some("true"),
+        None => true,
+    }
+}

@@ -1,0 +1,12 @@
+//! The MCP gateway between real clients and real servers: an address in this process, and a program that is this very
+//! test binary in another role.
+
+mod address;
+mod agents;
+mod identity;
+mod kit;
+mod modern;
+mod program;
+mod server;
+mod spoken;
+mod trouble;
