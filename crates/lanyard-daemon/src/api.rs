@@ -1,6 +1,7 @@
 //! The HTTP API: `/api/v1`, nouns of the design, one row of a table per route.
 
 mod agents;
+mod audit;
 mod calls;
 mod context;
 mod directory;

@@ -6,6 +6,7 @@ mod alias;
 mod answer;
 mod archive;
 mod ask;
+mod audit;
 mod cancel;
 mod checkpoint;
 mod checkpoints;
@@ -19,13 +20,16 @@ mod fail;
 mod follow;
 mod fork;
 mod gates;
+mod guidance;
 mod guide;
 mod help;
+mod hook;
 mod init;
 mod instructions;
 mod link;
 mod logs;
 mod ls;
+mod mcp;
 mod migrate;
 mod new;
 mod opencode_bridge;
@@ -38,6 +42,7 @@ mod rollback;
 mod run;
 mod schema;
 mod scripted_agent;
+mod scripted_mcp;
 mod send;
 mod show;
 mod signal;
@@ -46,6 +51,7 @@ mod stop;
 mod target;
 mod token;
 mod tree;
+mod unstop;
 mod up;
 mod watch;
 
@@ -99,6 +105,8 @@ enum Command {
     #[command(flatten)]
     Arrange(Arrange),
     #[command(flatten)]
+    Inside(Inside),
+    #[command(flatten)]
     Daemon(Daemon),
     #[command(flatten)]
     Advanced(Advanced),
@@ -112,6 +120,7 @@ enum Look {
     Show(show::Show),
     Tree(tree::Tree),
     Logs(logs::Logs),
+    Audit(audit::Audit),
 }
 
 #[derive(Debug, Subcommand)]
@@ -122,8 +131,10 @@ enum Steer {
     Gates(gates::Gates),
     Answer(answer::Answer),
     Guide(guide::Guide),
+    Guidance(guidance::Guidance),
     Cancel(cancel::Cancel),
     Stop(stop::Stop),
+    Unstop(unstop::Unstop),
     Compact(compact::Compact),
     Complete(complete::Complete),
     Fail(fail::Fail),
@@ -145,6 +156,12 @@ enum Arrange {
 }
 
 #[derive(Debug, Subcommand)]
+enum Inside {
+    Mcp(mcp::Mcp),
+    Hook(hook::Hook),
+}
+
+#[derive(Debug, Subcommand)]
 enum Daemon {
     Up(up::Up),
     Down(down::Down),
@@ -162,6 +179,8 @@ enum Advanced {
     Signal(signal::Signal),
     ScriptedAgent(scripted_agent::ScriptedAgent),
     Completions(completions::Completions),
+    #[command(hide = true)]
+    ScriptedMcp(scripted_mcp::ScriptedMcp),
     #[command(hide = true)]
     Schema(schema::Schema),
     #[command(hide = true)]
@@ -183,11 +202,29 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
     if let Command::Advanced(Advanced::ScriptedAgent(agent)) = command {
         return agent.run();
     }
-    let context = cli.global.context()?;
+    if let Command::Advanced(Advanced::ScriptedMcp(server)) = command {
+        return server.run();
+    }
+    let context = cli.global.context();
+    // These stand in an agent's way: without a home they do what they can without a daemon.
+    let home = context.as_ref().ok().map(|context| context.home.clone());
+    let command = match command {
+        Command::Inside(command) => match command.without_daemon() {
+            Ok(unhindered) => return block_on(unhindered.run(home)),
+            Err(command) => Command::Inside(command),
+        },
+        Command::Look(_)
+        | Command::Steer(_)
+        | Command::Arrange(_)
+        | Command::Daemon(_)
+        | Command::Advanced(_) => command,
+    };
+    let context = context?;
     match command {
         Command::Look(command) => block_on(command.run(&context)),
         Command::Steer(command) => block_on(command.run(&context)),
         Command::Arrange(command) => block_on(command.run(&context)),
+        Command::Inside(command) => block_on(command.run(&context)),
         Command::Daemon(command) => command.run(&context),
         Command::Advanced(command) => block_on(command.run(&context)),
     }
@@ -202,6 +239,7 @@ impl Look {
             Self::Show(show) => show.run(context).await,
             Self::Tree(tree) => tree.run(context).await,
             Self::Logs(logs) => logs.run(context).await,
+            Self::Audit(audit) => audit.run(context).await,
         }
     }
 }
@@ -215,8 +253,10 @@ impl Steer {
             Self::Gates(gates) => gates.run(context).await,
             Self::Answer(answer) => answer.run(context).await,
             Self::Guide(guide) => guide.run(context).await,
+            Self::Guidance(guidance) => guidance.run(context).await,
             Self::Cancel(cancel) => cancel.run(context).await,
             Self::Stop(stop) => stop.run(context).await,
+            Self::Unstop(unstop) => unstop.run(context).await,
             Self::Compact(compact) => compact.run(context).await,
             Self::Complete(complete) => complete.run(context).await,
             Self::Fail(fail) => fail.run(context).await,
@@ -238,6 +278,44 @@ impl Arrange {
             Self::Archive(archive) => archive.run(context).await,
             Self::Reset(reset) => reset.run(context).await,
             Self::Rm(rm) => rm.run(context).await,
+        }
+    }
+}
+
+/// What stands in an agent's way and must never hold it up.
+enum Unhindered {
+    Wrap(mcp::Wrap),
+    Hook(crate::hook::Harness),
+}
+
+impl Unhindered {
+    async fn run(self, home: Option<Home>) -> Result<(), Failure> {
+        match self {
+            Self::Wrap(wrap) => wrap.run(home).await,
+            Self::Hook(harness) => {
+                crate::hook::run(harness, home).await;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Inside {
+    /// Tells what works without a home or a daemon from what people run.
+    fn without_daemon(self) -> Result<Unhindered, Self> {
+        match self {
+            Self::Mcp(mcp) => mcp.into_wrap().map(Unhindered::Wrap).map_err(Self::Mcp),
+            Self::Hook(hook) => match hook.verb.harness() {
+                Some(harness) => Ok(Unhindered::Hook(harness)),
+                None => Err(Self::Hook(hook)),
+            },
+        }
+    }
+
+    async fn run(self, context: &Context) -> Result<(), Failure> {
+        match self {
+            Self::Mcp(mcp) => mcp.run(context).await,
+            Self::Hook(hook) => hook.run(context),
         }
     }
 }
@@ -265,6 +343,7 @@ impl Advanced {
             Self::Signal(signal) => signal.run(context).await,
             Self::ScriptedAgent(agent) => agent.run(),
             Self::Completions(completions) => completions.run(context),
+            Self::ScriptedMcp(server) => server.run(),
             Self::Schema(schema) => schema.run(context),
             Self::OpencodeBridge(bridge) => bridge.run().await,
         }

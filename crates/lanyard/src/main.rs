@@ -5,10 +5,13 @@ mod cli;
 mod client;
 mod context;
 mod failure;
+mod hook;
 mod launch;
 mod out;
+mod relay;
 mod render;
 mod scripted;
+mod wrap;
 
 use std::process::ExitCode;
 

@@ -10,6 +10,7 @@ mod inbox;
 mod mcp;
 mod misbehave;
 mod script;
+pub(crate) mod server;
 mod state;
 mod steps;
 mod tools;

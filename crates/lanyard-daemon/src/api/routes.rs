@@ -15,13 +15,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use crate::api::guard::guard;
 use crate::api::problem::Problem;
 use crate::api::types::{
-    AgentCheck, AgentList, Anchors, CallAnswer, CallEnded, CallLead, CallUnsent, CheckReport, DaemonStatus,
-    EventsPage, GateAnswer, GateList, GuidanceList, McpAddress, McpCheck, McpList, Migration, NewAlias,
-    NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback, NewStop, NewToken,
-    NewTurn, Reason, Rebuilt, RolledBack, SessionDetail, SessionPage, SnapshotList, StopReceipt, Stopping,
-    TokenInfo, TokenList, TreeNode, WorkspaceDiff,
+    AgentCheck, AgentList, Anchors, AuditPage, CallAnswer, CallEnded, CallLead, CallUnsent, CheckReport,
+    DaemonStatus, EventsPage, GateAnswer, GateList, GuidanceList, McpAddress, McpCheck, McpList, Migration,
+    NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback, NewStop,
+    NewToken, NewTurn, Reason, Rebuilt, RolledBack, SessionDetail, SessionPage, SnapshotList, StopReceipt,
+    Stopping, TokenInfo, TokenList, TreeNode, WorkspaceDiff,
 };
-use crate::api::{App, agents, calls, directory, gates, mcp, sessions, snapshots, stops, system};
+use crate::api::{App, agents, audit, calls, directory, gates, mcp, sessions, snapshots, stops, system};
 use crate::auth::Access;
 use crate::mcp as gateway;
 
@@ -68,6 +68,8 @@ const LIST: &[&str] = &[
     "cursor",
     "limit",
 ];
+
+const AUDIT: &[&str] = &["session", "since", "until", "kind", "limit", "cursor"];
 
 /// A row that changes something: `METHOD path access name summary body status answer handler`.
 macro_rules! change {
@@ -125,6 +127,7 @@ fn about_the_daemon() -> Vec<Route> {
         look!("/openapi.json" LookAll "openapi" "This document." &[] => serde_json::Value, system::openapi),
         change!(post "/rebuild" Operate "rebuild" "Make all projections again from the log." Reason => 200 Rebuilt, system::rebuild),
         Route { answers: (202, None), ..change!(post "/shutdown" Operate "shutdown" "End the daemon; sessions stay." Reason => 202 Reason, system::shutdown) },
+        look!("/audit" LookAll "audit" "Stops, guidance and answers of all sessions, newest first." AUDIT => AuditPage, audit::list),
         look!("/tokens" Operate "list_tokens" "Tokens and what they may do." &[] => TokenList, system::list_tokens),
         change!(post "/tokens" Operate "new_token" "Make a token; it is shown once." NewToken => 201 TokenInfo, system::new_token),
         Route { answers: (204, None), ..change!(delete "/tokens/{token}" Operate "revoke_token" "Revoke a token." Reason => 204 Reason, system::revoke_token) },

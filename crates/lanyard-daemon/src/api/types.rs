@@ -1,6 +1,7 @@
 //! The words of the HTTP API: request and response bodies. Clients use these types too.
 
 mod agents;
+mod audit;
 mod control;
 mod mcp;
 mod snapshots;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use agents::{
     AgentCheck, AgentEntry, AgentList, AgentProblem, GateAnswer, GateEntry, GateList, NewResume,
 };
+pub use audit::{AuditEntry, AuditKind, AuditPage};
 pub use control::{
     CallAnswer, CallEnded, CallLead, CallUnsent, GuidanceList, NewCall, NewStop, StopReceipt, StopStep,
     Stopping,

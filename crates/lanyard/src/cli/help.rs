@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::{CommandFactory, Subcommand};
 
-use super::{Advanced, Arrange, Cli, Daemon, Look, Steer};
+use super::{Advanced, Arrange, Cli, Daemon, Inside, Look, Steer};
 
 pub(super) const OVERVIEW: &str = "\
 Lanyard keeps agent sessions alive, and lets you watch, steer and stop them from anywhere.
@@ -32,6 +32,7 @@ pub(super) fn command() -> clap::Command {
         chapter::<Look>("Sessions"),
         chapter::<Steer>("Steering"),
         chapter::<Arrange>("Keeping order"),
+        chapter::<Inside>("Agents' tools"),
         chapter::<Daemon>("The daemon"),
         chapter::<Advanced>("Advanced"),
     ];

@@ -57,6 +57,9 @@ fn every_command_has_a_page_with_examples() {
     for verb in ["ls", "new", "rm"] {
         expect_file![page(&format!("token-{verb}"))].assert_eq(&help(&["token", verb, "--help"]));
     }
+    for (command, verb) in [("mcp", "url"), ("mcp", "wrap"), ("hook", "install"), ("hook", "uninstall")] {
+        expect_file![page(&format!("{command}-{verb}"))].assert_eq(&help(&[command, verb, "--help"]));
+    }
     expect_file![page("agents-check")].assert_eq(&help(&["agents", "check", "--help"]));
 }
 
@@ -68,6 +71,7 @@ fn there_is_no_page_without_a_command() {
     expected.extend(
         ["overview", "lanyard", "agents-check", "token-ls", "token-new", "token-rm"].map(str::to_owned),
     );
+    expected.extend(["mcp-url", "mcp-wrap", "hook-install", "hook-uninstall"].map(str::to_owned));
     expected.sort();
     let folder = page("x");
     let mut found: Vec<String> = std::fs::read_dir(folder.parent().unwrap())

@@ -7,3 +7,5 @@ mod resuming;
 mod stage;
 mod turns;
 mod workspace;
+
+pub(crate) use stage::Stage;

@@ -46,9 +46,9 @@ fn every_command_speaks_json() {
     let id = made["session"].as_str().unwrap();
     assert!(json(&daemon, &["prompt", id, "go"])["turn"].as_str().unwrap().starts_with("turn_"));
     let note = json(&daemon, &["guide", id, "careful"])["note"].as_str().unwrap().to_owned();
-    assert_eq!(json(&daemon, &["guide", id, "--withdraw", &note])["events"], 1);
-    assert_eq!(json(&daemon, &["stop", id])["stop_level"], 1);
-    assert_eq!(json(&daemon, &["stop", id, "--withdraw"])["state"], "executing");
+    assert_eq!(json(&daemon, &["guidance", id, "--withdraw", &note])["events"], 1);
+    assert_eq!(json(&daemon, &["stop", id, "--no-wait"])["stop_level"], 1);
+    assert_eq!(json(&daemon, &["unstop", id])["state"], "executing");
     assert_eq!(json(&daemon, &["cancel", id])["events"], 1);
     let done = r#"{"type": "work_ended", "channel": "test"}"#;
     assert_eq!(json(&daemon, &["signal", id, done])["state"], "interrupted");
@@ -225,7 +225,7 @@ fn a_log_is_replayed_from_the_daemon_from_a_file_and_from_stdin() {
     let id = ok(&daemon, &["new"]);
     ok(&daemon, &["prompt", &id, "go"]);
     ok(&daemon, &["alias", &id, "x"]);
-    ok(&daemon, &["stop", &id]);
+    ok(&daemon, &["stop", &id, "--no-wait"]);
     let steps = ok(&daemon, &["replay", &id]);
     assert_eq!(
         steps,

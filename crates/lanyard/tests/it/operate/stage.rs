@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Daemon, PATIENCE, Setup, binary};
 
-pub(super) struct Stage {
-    pub(super) daemon: Daemon,
+pub(crate) struct Stage {
+    pub(crate) daemon: Daemon,
     folder: tempfile::TempDir,
 }
 
 impl Stage {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(&[], "")
     }
 
@@ -50,7 +50,7 @@ impl Stage {
         }
     }
 
-    pub(super) fn lanyard(&self, words: &[&str]) -> Output {
+    pub(crate) fn lanyard(&self, words: &[&str]) -> Output {
         self.daemon.lanyard(words)
     }
 
@@ -62,7 +62,7 @@ impl Stage {
     }
 
     /// Sets an agent to work and leaves it; the session's id.
-    pub(super) fn detached(&self, prompt: &str) -> String {
+    pub(crate) fn detached(&self, prompt: &str) -> String {
         let output = self.run(&["--detach", prompt]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout).trim().to_owned()

@@ -1,0 +1,164 @@
+//! `lanyard hook`: what an agent's harness runs before and after its own tools, and putting it there.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::context::Context;
+use crate::failure::{Failure, chain};
+use crate::hook::{self, Harness, Installed, Removed, Scope, Target};
+
+const EXAMPLES: &str = "\
+An agent's own tools (shell, edit, read) never pass an MCP server. With a hook they are asked about
+too: a stop refuses them, guidance stands beside their answer. `install` edits the agent's settings
+and keeps all else in them; `uninstall` gives the file back as it was.
+
+Examples:
+  lanyard hook install claude
+  lanyard hook install opencode --project
+  lanyard hook uninstall claude
+  lanyard hook claude < event.json";
+
+/// Reach an agent's own tools through its hooks
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Hook {
+    #[command(subcommand)]
+    pub(super) verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Put the hook into an agent's settings
+    #[command(after_help = INSTALL_EXAMPLES)]
+    Install(Place),
+    /// Take the hook out of an agent's settings
+    #[command(after_help = UNINSTALL_EXAMPLES)]
+    Uninstall(Place),
+    /// Answer a hook of Claude Code: its JSON on stdin, the answer on stdout
+    Claude,
+    /// Answer a hook of Codex
+    Codex,
+    /// Answer a hook of Gemini CLI
+    Gemini,
+    /// Answer the `OpenCode` plugin
+    Opencode,
+}
+
+const INSTALL_EXAMPLES: &str = "\
+Claude Code: ~/.claude/settings.json, or .claude/settings.local.json with --project.
+Codex: ~/.codex/hooks.json or .codex/hooks.json; it asks once whether the hook is to be trusted.
+Gemini CLI: ~/.gemini/settings.json or .gemini/settings.json.
+OpenCode: ~/.config/opencode/plugin/lanyard.js or .opencode/plugin/lanyard.js. It installs its
+plugin package from npm when it sees a plugin file for the first time.
+
+Examples:
+  lanyard hook install claude
+  lanyard hook install gemini --project";
+
+const UNINSTALL_EXAMPLES: &str = "\
+A file nobody else has touched since is given back byte for byte. From one that was changed only
+what is Lanyard's is taken out.
+
+Examples:
+  lanyard hook uninstall claude
+  lanyard hook uninstall gemini --project";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Place {
+    /// Whose settings
+    agent: Harness,
+    /// For the project in this folder
+    #[arg(long, conflicts_with = "user")]
+    project: bool,
+    /// For all your projects (the default)
+    #[arg(long)]
+    user: bool,
+}
+
+impl Verb {
+    /// The harness whose hook this is; nothing for what people run.
+    pub(super) fn harness(&self) -> Option<Harness> {
+        match self {
+            Self::Install(_) | Self::Uninstall(_) => None,
+            Self::Claude => Some(Harness::Claude),
+            Self::Codex => Some(Harness::Codex),
+            Self::Gemini => Some(Harness::Gemini),
+            Self::Opencode => Some(Harness::Opencode),
+        }
+    }
+}
+
+impl Hook {
+    pub(super) fn run(self, context: &Context) -> Result<(), Failure> {
+        match self.verb {
+            Verb::Install(place) => install(context, &place),
+            Verb::Uninstall(place) => uninstall(context, &place),
+            // Answered before there is a context: they need none.
+            Verb::Claude | Verb::Codex | Verb::Gemini | Verb::Opencode => Ok(()),
+        }
+    }
+}
+
+fn install(context: &Context, place: &Place) -> Result<(), Failure> {
+    let target = target(context, place)?;
+    let path = target.path().display().to_string();
+    let done = hook::install(&target, &context.home.dir).map_err(|error| unusable(&error))?;
+    let changed = done == Installed::Now;
+    if context.out.is_json() {
+        return context
+            .out
+            .json(&json!({ "agent": target.harness.as_str(), "path": path, "changed": changed }));
+    }
+    context.out.note(match done {
+        Installed::Now => "the hook is in; an agent that runs already has to be started again",
+        Installed::Already => "the hook was in already; nothing to change",
+    });
+    context.out.data(&path)
+}
+
+fn uninstall(context: &Context, place: &Place) -> Result<(), Failure> {
+    let target = target(context, place)?;
+    let path = target.path().display().to_string();
+    let done = hook::uninstall(&target, &context.home.dir).map_err(|error| unusable(&error))?;
+    let (how, sentence) = match done {
+        Removed::Restored => ("restored", "the file is what it was before"),
+        Removed::TakenOut => ("taken_out", "the file was changed since; only the hook was taken out"),
+        Removed::Nothing => ("nothing", "there was no hook; nothing to change"),
+    };
+    if context.out.is_json() {
+        return context.out.json(&json!({ "agent": target.harness.as_str(), "path": path, "done": how }));
+    }
+    context.out.note(sentence);
+    context.out.data(&path)
+}
+
+fn target(context: &Context, place: &Place) -> Result<Target, Failure> {
+    let lost = |what: &str, error: std::io::Error| {
+        Failure::local("hook_install_failed", format!("cannot tell {what}: {error}"), "")
+    };
+    let project = std::env::current_dir().map_err(|error| lost("which folder this is", error))?;
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let home = home.ok_or_else(|| {
+        Failure::usage("there is no home folder: HOME is not set", "set HOME, or use --project")
+    })?;
+    let program = std::env::current_exe().map_err(|error| lost("where this program is", error))?;
+    let mut words = vec![word(program)?];
+    // Where the data is has to be said when it is not where everybody looks.
+    if super::user_folder("XDG_DATA_HOME", ".local/share", "--data-dir")? != context.home.dir {
+        words.extend(["--data-dir".to_owned(), word(context.home.dir.clone())?]);
+    }
+    let scope = if place.project { Scope::Project } else { Scope::User };
+    Ok(Target { harness: place.agent, scope, home, project, program: words })
+}
+
+fn word(path: PathBuf) -> Result<String, Failure> {
+    path.into_os_string().into_string().map_err(|path| {
+        let title = format!("the path {} cannot be written into settings", path.display());
+        Failure::local("hook_install_failed", title, "use a path of UTF-8 characters")
+    })
+}
+
+fn unusable(error: &dyn std::error::Error) -> Failure {
+    Failure::local("hook_install_failed", chain(error), "nothing was changed; mend the file and run it again")
+}

@@ -1,0 +1,155 @@
+//! The questions about calls, and finding or making the session they belong to.
+
+use lanyard_core::session::{Call, Directive, NewSession, Returned, StopLevel};
+use lanyard_core::{NoteId, Outcome};
+use lanyard_daemon::api::types::{CallAnswer, CallEnded, CallLead, CallUnsent, StopReceipt};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::EXTERNAL;
+use super::link::{Link, LinkError};
+use crate::client::Route;
+
+/// Generations looked through for an ancestor. Families are far less deep.
+const ANCESTORS_MAX: usize = 8;
+
+#[derive(Debug)]
+pub(crate) struct Desk {
+    link: Link,
+}
+
+/// A session of an agent that Lanyard did not start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Newcomer {
+    pub(crate) agent: String,
+    pub(crate) workspace: Option<String>,
+    /// The agent's own id of the conversation.
+    pub(crate) alias: Option<String>,
+    /// The session it works for.
+    pub(crate) parent: Option<String>,
+}
+
+/// What of a session matters here.
+#[derive(Debug, Deserialize)]
+struct Seen {
+    id: String,
+    parent: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Servers {
+    servers: Vec<Server>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Server {
+    name: String,
+}
+
+impl Desk {
+    pub(crate) fn new(link: Link) -> Self {
+        Self { link }
+    }
+
+    /// Whether somebody is there; a refusal is an answer too.
+    pub(crate) async fn is_up(&self) -> bool {
+        match self.link.get::<Value>(&Route::to(&["status"])).await {
+            Ok(_) => true,
+            Err(error) => !error.is_down(),
+        }
+    }
+
+    pub(crate) async fn begins(&self, session: &str, call: &Call) -> Result<CallAnswer, LinkError> {
+        self.link.post(&Route::to(&["sessions", session, "calls"]), call).await
+    }
+
+    pub(crate) async fn ends(
+        &self,
+        session: &str,
+        call: Call,
+        returned: Returned,
+    ) -> Result<CallLead, LinkError> {
+        let route = Route::to(&["sessions", session, "calls", "end"]);
+        self.link.post(&route, &CallEnded { call, returned }).await
+    }
+
+    pub(crate) async fn unsent(&self, session: &str, notes: Vec<NoteId>) -> Result<(), LinkError> {
+        if notes.is_empty() {
+            return Ok(());
+        }
+        let route = Route::to(&["sessions", session, "calls", "unsent"]);
+        self.link.post::<Value>(&route, &CallUnsent { notes }).await.map(drop)
+    }
+
+    /// What an agent whose session was terminated is told; nothing while it was not. Looks only: no call is counted.
+    pub(crate) async fn over(&self, session: &str) -> Result<Option<String>, LinkError> {
+        let receipt: StopReceipt = match self.link.get(&Route::to(&["sessions", session, "stop"])).await {
+            Ok(receipt) => receipt,
+            Err(error) if error.is_code("no_stop") => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if receipt.withdrawn || receipt.level != StopLevel::Terminated {
+            return Ok(None);
+        }
+        let StopReceipt { level, scope, reason, session, .. } = receipt;
+        Ok(Some(Directive { level, scope, reason }.text(session)))
+    }
+
+    /// The session of this name; nothing when there is none.
+    pub(crate) async fn find(&self, name: &str) -> Result<Option<String>, LinkError> {
+        Ok(self.look(name).await?.map(|seen| seen.id))
+    }
+
+    async fn look(&self, name: &str) -> Result<Option<Seen>, LinkError> {
+        match self.link.get::<Seen>(&Route::to(&["sessions", name])).await {
+            Ok(seen) => Ok(Some(seen)),
+            Err(LinkError::Refused { status: 404 | 410, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether one session works for another, directly or not.
+    pub(crate) async fn is_below(&self, session: &str, ancestor: &str) -> Result<bool, LinkError> {
+        let mut at = session.to_owned();
+        for _ in 0..ANCESTORS_MAX {
+            let Some(parent) = self.look(&at).await?.and_then(|seen| seen.parent) else { return Ok(false) };
+            if parent == ancestor {
+                return Ok(true);
+            }
+            at = parent;
+        }
+        Ok(false)
+    }
+
+    /// The newcomer's session: the one it has already, or a new one.
+    pub(crate) async fn enlist(&self, newcomer: &Newcomer) -> Result<String, LinkError> {
+        if let Some(alias) = &newcomer.alias
+            && let Some(found) = self.find(alias).await?
+        {
+            return Ok(found);
+        }
+        let new = NewSession {
+            agent: Some(newcomer.agent.clone()),
+            source: Some(EXTERNAL.to_owned()),
+            workspace: newcomer.workspace.clone(),
+            parent: newcomer.parent.clone(),
+            aliases: newcomer.alias.clone().into_iter().collect(),
+            ..NewSession::default()
+        };
+        match self.link.post::<Outcome>(&Route::to(&["sessions"]), &new).await {
+            Ok(made) => Ok(made.session.to_string()),
+            // Another process of the same agent was quicker.
+            Err(error) if error.is_code("alias_taken") => match &newcomer.alias {
+                Some(alias) => self.find(alias).await?.ok_or(error),
+                None => Err(error),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The MCP servers whose calls pass the daemon itself.
+    pub(crate) async fn gateway_servers(&self) -> Result<Vec<String>, LinkError> {
+        let servers: Servers = self.link.get(&Route::to(&["mcp"])).await?;
+        Ok(servers.servers.into_iter().map(|server| server.name).collect())
+    }
+}

@@ -1,0 +1,290 @@
+//! Knows whom the calls belong to and whether there is a daemon to ask. A daemon that is away is waited for in the
+//! background; until it is back, calls pass as if Lanyard were not there.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use lanyard_daemon::home::Home;
+use tokio::sync::Mutex;
+
+use crate::relay::{Desk, Given, Link, LinkError, Mark, Newcomer};
+
+/// Looking for a daemon that is away starts quick and gets patient.
+const WAIT_MIN: Duration = Duration::from_millis(100);
+const WAIT_MAX: Duration = Duration::from_secs(5);
+/// Hints and conversations remembered; when there are more, all are found again.
+const REMEMBERED_MAX: usize = 256;
+/// An agent that has not said its name.
+const NAMELESS: &str = "mcp-client";
+
+/// What is known from the start.
+#[derive(Debug)]
+pub(super) struct Setting {
+    pub(super) home: Option<Home>,
+    pub(super) given: Option<Given>,
+    /// The session named on the command line.
+    pub(super) session: Option<String>,
+    pub(super) server: String,
+    pub(super) workspace: Option<String>,
+    /// The agent's own id of its conversation, where its environment tells.
+    pub(super) alias: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct Minder {
+    setting: Setting,
+    up: AtomicBool,
+    told: AtomicBool,
+    /// What the client calls itself.
+    client: OnceLock<String>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    desk: Option<Arc<Desk>>,
+    /// By the agent's own id of the conversation; empty for the one the process belongs to.
+    sessions: HashMap<String, String>,
+    hints: HashMap<String, Hint>,
+    marks: Vec<Mark>,
+}
+
+#[derive(Debug, Clone)]
+enum Hint {
+    /// Nothing new, or nobody knows it.
+    Same,
+    /// A session that works for this one.
+    Below(String),
+    Foreign,
+}
+
+/// A session and where to ask about it.
+#[derive(Debug, Clone)]
+pub(super) struct Bound {
+    pub(super) desk: Arc<Desk>,
+    pub(super) session: String,
+}
+
+/// Whom a call belongs to.
+#[derive(Debug)]
+pub(super) enum Owner {
+    /// Nobody Lanyard knows: it passes as it is.
+    Nobody,
+    Session(Bound),
+    /// The call names a session that is none of this connection's business.
+    Foreign,
+}
+
+/// What a call says about where it comes from.
+#[derive(Debug, Default)]
+pub(super) struct Origin {
+    /// Codex: the conversation, and the one it works for.
+    pub(super) thread: Option<String>,
+    pub(super) root: Option<String>,
+    pub(super) hint: Option<String>,
+}
+
+impl Minder {
+    pub(super) fn new(setting: Setting) -> Arc<Self> {
+        Arc::new(Self {
+            setting,
+            up: AtomicBool::new(true),
+            told: AtomicBool::new(false),
+            client: OnceLock::new(),
+            known: Mutex::default(),
+        })
+    }
+
+    /// The client has said its name: from now on there is a session. In the background, since nobody waits for it.
+    pub(super) fn meet(self: &Arc<Self>, client: &str) {
+        if self.client.set(client.to_owned()).is_ok() && self.is_known_early() {
+            let minder = self.clone();
+            tokio::spawn(async move { minder.owner(&Origin::default()).await });
+        }
+    }
+
+    /// Whether there can be a session before the first call. Codex names its conversation in each call, and only there.
+    fn is_known_early(&self) -> bool {
+        self.client.get().is_some_and(|client| !client.to_ascii_lowercase().starts_with("codex"))
+    }
+
+    /// Whom a call belongs to.
+    pub(super) async fn owner(self: &Arc<Self>, origin: &Origin) -> Owner {
+        if !self.up.load(Ordering::Relaxed) {
+            return Owner::Nobody;
+        }
+        let mut known = self.known.lock().await;
+        match self.find(&mut known, origin).await {
+            Ok(Some(owner)) => owner,
+            Ok(None) => Owner::Nobody,
+            Err(_) => {
+                self.lost();
+                Owner::Nobody
+            }
+        }
+    }
+
+    async fn find(&self, known: &mut Known, origin: &Origin) -> Result<Option<Owner>, LinkError> {
+        let Some(desk) = self.desk(known).await else { return Ok(None) };
+        let Some(session) = self.session(known, &desk, origin).await? else { return Ok(None) };
+        let bound = Bound { desk, session };
+        let Some(hint) = &origin.hint else { return Ok(Some(Owner::Session(bound))) };
+        Ok(Some(match self.hinted(known, &bound, hint).await? {
+            Hint::Same => Owner::Session(bound),
+            Hint::Below(session) => Owner::Session(Bound { desk: self.elder(&bound), session }),
+            Hint::Foreign => Owner::Foreign,
+        }))
+    }
+
+    async fn desk(&self, known: &mut Known) -> Option<Arc<Desk>> {
+        if let Some(desk) = &known.desk {
+            return Some(desk.clone());
+        }
+        let home = self.setting.home.as_ref();
+        let desk = match &self.setting.given {
+            Some(given) => given.desk(home).await,
+            None => home.map(local),
+        };
+        known.desk = desk.map(Arc::new);
+        known.desk.clone()
+    }
+
+    /// The operator's desk where there is one: a session's own token says nothing of other sessions.
+    fn elder(&self, bound: &Bound) -> Arc<Desk> {
+        match (&self.setting.given, &self.setting.home) {
+            (Some(_), Some(home)) => Arc::new(local(home)),
+            _ => bound.desk.clone(),
+        }
+    }
+
+    async fn session(
+        &self,
+        known: &mut Known,
+        desk: &Desk,
+        origin: &Origin,
+    ) -> Result<Option<String>, LinkError> {
+        if let Some(given) = &self.setting.given {
+            return Ok(Some(self.marked(known, String::new(), given.session.clone())));
+        }
+        let thread = origin.thread.as_deref().unwrap_or_default();
+        let key = if self.setting.session.is_some() { "" } else { thread };
+        if let Some(session) = known.sessions.get(key) {
+            return Ok(Some(session.clone()));
+        }
+        if let Some(named) = &self.setting.session {
+            let Some(found) = desk.find(named).await? else {
+                self.say(&format!("there is no session {named}; calls pass as they are"));
+                return Ok(None);
+            };
+            return Ok(Some(self.marked(known, String::new(), found)));
+        }
+        let agent = self.client.get().cloned().unwrap_or_else(|| NAMELESS.to_owned());
+        let workspace = self.setting.workspace.clone();
+        let mut newcomer = Newcomer { agent, workspace, alias: None, parent: None };
+        newcomer.alias = if thread.is_empty() { self.setting.alias.clone() } else { Some(thread.to_owned()) };
+        if let Some(root) = origin.root.as_deref().filter(|root| !thread.is_empty() && *root != thread) {
+            let above = Newcomer { alias: Some(root.to_owned()), ..newcomer.clone() };
+            newcomer.parent = Some(desk.enlist(&above).await?);
+        }
+        let session = desk.enlist(&newcomer).await?;
+        Ok(Some(self.marked(known, thread.to_owned(), session)))
+    }
+
+    /// Remembers a session and marks that its calls come by here.
+    fn marked(&self, known: &mut Known, key: String, session: String) -> String {
+        if known.sessions.len() >= REMEMBERED_MAX {
+            known.sessions.clear();
+            known.marks.clear();
+        }
+        if known.sessions.insert(key, session.clone()).is_none()
+            && let Some(home) = &self.setting.home
+        {
+            known.marks.extend(Mark::set(&home.dir, &session, &self.setting.server));
+        }
+        session
+    }
+
+    async fn hinted(&self, known: &mut Known, bound: &Bound, hint: &str) -> Result<Hint, LinkError> {
+        if hint == bound.session {
+            return Ok(Hint::Same);
+        }
+        let key = format!("{}\0{hint}", bound.session);
+        if let Some(seen) = known.hints.get(&key) {
+            return Ok(seen.clone());
+        }
+        let desk = self.elder(bound);
+        let seen = match desk.find(hint).await {
+            Ok(Some(found)) if found == bound.session => Hint::Same,
+            Ok(Some(found)) if desk.is_below(&found, &bound.session).await? => Hint::Below(found),
+            Ok(Some(_)) | Err(LinkError::Refused { status: 403 | 409, .. }) => Hint::Foreign,
+            // Unknown here: not ours to judge (S0-36). Not remembered, it may be made yet.
+            Ok(None) => return Ok(Hint::Same),
+            Err(error) => return Err(error),
+        };
+        if known.hints.len() >= REMEMBERED_MAX {
+            known.hints.clear();
+        }
+        known.hints.insert(key, seen.clone());
+        Ok(seen)
+    }
+
+    /// A question about a call came to nothing.
+    pub(super) async fn failed(self: &Arc<Self>, bound: &Bound, error: &LinkError) {
+        if matches!(error, LinkError::Refused { status: 404 | 410, .. }) {
+            // The session was deleted: the next call makes a new one.
+            self.known.lock().await.sessions.retain(|_, session| *session != bound.session);
+            return;
+        }
+        self.lost();
+    }
+
+    /// There is nobody to ask: calls pass until somebody is there again.
+    fn lost(self: &Arc<Self>) {
+        if !self.up.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        self.say("no daemon answers; calls pass as they are until one does");
+        let minder = self.clone();
+        tokio::spawn(async move { minder.come_back().await });
+    }
+
+    async fn come_back(self: Arc<Self>) {
+        let mut wait = WAIT_MIN;
+        loop {
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(WAIT_MAX);
+            let mut known = self.known.lock().await;
+            // Its address may be another one now.
+            known.desk = None;
+            let Some(desk) = self.desk(&mut known).await else { return };
+            if !desk.is_up().await {
+                continue;
+            }
+            // A session that cannot be had now may be had later.
+            if !self.is_known_early() || self.session(&mut known, &desk, &Origin::default()).await.is_ok() {
+                self.up.store(true, Ordering::Relaxed);
+                return;
+            }
+        }
+    }
+
+    /// Once: stderr is the server's.
+    fn say(&self, text: &str) {
+        if !self.told.swap(true, Ordering::Relaxed) {
+            super::say(&format!("lanyard mcp wrap ({}): {text}", self.setting.server));
+        }
+    }
+}
+
+fn local(home: &Home) -> Desk {
+    Desk::new(Link::local(home.socket(), home.token()))
+}
+
+/// The folder this process works in, as a workspace.
+pub(super) fn workspace() -> Option<String> {
+    let here = std::env::current_dir().ok()?;
+    Path::to_str(&here).map(str::to_owned)
+}

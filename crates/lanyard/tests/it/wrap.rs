@@ -1,0 +1,5 @@
+//! `lanyard mcp wrap` around a real server: what passes, what is asked about, and what becomes of it without a daemon.
+
+mod bare;
+mod calls;
+mod kit;
