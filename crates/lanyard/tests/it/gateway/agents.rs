@@ -41,4 +41,6 @@ fn an_agent_gets_the_gateways_addresses_and_no_secret_of_a_server() {
         .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
         .collect();
     assert!(!kept.contains("secret"));
+    stage.post(&format!("/sessions/{session}/complete"), &json!({}));
+    until("the agent's end", || log().iter().any(|event| event["type"] == "run.ended"));
 }
