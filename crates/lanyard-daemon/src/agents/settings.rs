@@ -1,6 +1,7 @@
 //! Agents as configuration: `[agents.<name>]`.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use lanyard_core::session::ResumeWay;
 use schemars::JsonSchema;
@@ -96,6 +97,9 @@ pub struct McpHttp {
     /// How long a call may go without a word from the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// PEM of CAs that are trusted besides the system's own, for an `https://` address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

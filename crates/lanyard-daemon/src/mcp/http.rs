@@ -3,6 +3,7 @@
 
 mod pool;
 mod sse;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::mcp::translate;
 use crate::mcp::work::Work;
 pub(super) use pool::Lent;
 use pool::Pool;
+use tls::Tls;
 
 /// Headers of a client that are its own affair with Lanyard, or belong to the one connection.
 const KEPT_BACK: [HeaderName; 14] = [
@@ -76,27 +78,27 @@ impl Upstream {
     pub(crate) fn new(settings: &McpHttp) -> Result<Self, String> {
         let url: Uri =
             settings.url.parse().map_err(|error| format!("`{}` is no address: {error}", settings.url))?;
-        match url.scheme_str() {
-            Some("http") => {}
-            Some("https") => {
-                return Err(
-                    "https is not supported; put a local TLS proxy in front of the server, or run it \
-                            on this machine"
-                        .to_owned(),
-                );
-            }
-            _ => return Err(format!("`{}` does not begin with http://", settings.url)),
-        }
+        let (is_safe, port) = match url.scheme_str() {
+            Some("http") => (false, 80),
+            Some("https") => (true, 443),
+            _ => return Err(format!("`{}` begins with neither http:// nor https://", settings.url)),
+        };
         let authority = url.authority().ok_or_else(|| format!("`{}` names no host", settings.url))?;
         if authority.as_str().contains('@') {
             return Err("an address must not hold a password; use `headers`".to_owned());
         }
-        let place =
-            (authority.host().trim_matches(['[', ']']).to_owned(), authority.port_u16().unwrap_or(80));
+        let name = authority.host().trim_matches(['[', ']']).to_owned();
+        let tls = match (is_safe, &settings.ca_file) {
+            (true, ca_file) => Some(Tls::new(&name, ca_file.as_deref())?),
+            (false, None) => None,
+            (false, Some(_)) => return Err("`ca_file` is for an https:// address".to_owned()),
+        };
+        let place = (name, authority.port_u16().unwrap_or(port));
         let host = HeaderValue::from_str(authority.as_str()).map_err(|error| error.to_string())?;
         let path = url.path_and_query().map_or("/", |path| path.as_str());
         let target = path.parse().map_err(|_| format!("`{path}` is no path"))?;
-        Ok(Self { target, host, headers: headers(&settings.headers)?, pool: Arc::new(Pool::new(place)) })
+        let pool = Arc::new(Pool::new(place, tls));
+        Ok(Self { target, host, headers: headers(&settings.headers)?, pool })
     }
 
     /// Sends a request. The time is that until the answer begins.
@@ -265,12 +267,21 @@ mod tests {
 
     #[test]
     fn an_address_that_cannot_be_reached_is_said_at_once() {
-        let new = |url: &str| {
-            Upstream::new(&McpHttp { url: url.to_owned(), headers: BTreeMap::new(), timeout_ms: None })
+        let with = |url: &str, ca_file: Option<&str>| {
+            let (url, headers) = (url.to_owned(), BTreeMap::new());
+            Upstream::new(&McpHttp { url, headers, timeout_ms: None, ca_file: ca_file.map(Into::into) })
         };
+        let new = |url: &str| with(url, None);
+        for (url, file, word) in [
+            ("https://x.test/", "relative.pem", "absolute"),
+            ("https://x.test/", "/no/such.pem", "/no/such.pem cannot be read"),
+            ("https://x.test/", "/dev/null", "holds no certificate"),
+            ("http://x.test/", "/dev/null", "https://"),
+        ] {
+            assert!(with(url, Some(file)).unwrap_err().contains(word), "{url} {file}");
+        }
         assert!(new("http://127.0.0.1:9/mcp?x=1").is_ok());
         for (url, word) in [
-            ("https://x.test/mcp", "https"),
             ("ftp://x", "http://"),
             ("", "address"),
             ("http://a:b@c/", "password"),

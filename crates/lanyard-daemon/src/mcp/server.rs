@@ -22,6 +22,10 @@ pub(super) enum Trouble {
     #[error("cannot be reached: {0}. Start it, or correct its address in the config")]
     Unreachable(String),
     #[error(
+        "shows a certificate that is not trusted: {0}. Correct it, or name its CA with `ca_file` in the config"
+    )]
+    Untrusted(String),
+    #[error(
         "broke the connection off: {0}. Whether the call was carried out is not known; look before you repeat it"
     )]
     Broken(String),

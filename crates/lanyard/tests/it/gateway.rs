@@ -9,5 +9,6 @@ mod modern;
 mod program;
 mod server;
 mod spoken;
+mod tls;
 mod trouble;
 mod words;

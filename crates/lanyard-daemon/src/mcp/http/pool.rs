@@ -11,9 +11,11 @@ use hyper::Request;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{Duration, Instant};
 
+use super::tls::Tls;
 use crate::mcp::server::Trouble;
 
 /// Idle connections that are kept.
@@ -30,12 +32,13 @@ type Sender = SendRequest<Full<Bytes>>;
 pub(super) struct Pool {
     host: String,
     port: u16,
+    tls: Option<Tls>,
     idle: Mutex<Vec<(Sender, Instant)>>,
 }
 
 impl Pool {
-    pub(super) fn new((host, port): (String, u16)) -> Self {
-        Self { host, port, idle: Mutex::default() }
+    pub(super) fn new((host, port): (String, u16), tls: Option<Tls>) -> Self {
+        Self { host, port, tls, idle: Mutex::default() }
     }
 
     pub(super) async fn send(
@@ -65,21 +68,21 @@ impl Pool {
                 return Ok(sender);
             }
         }
-        let connect = TcpStream::connect((self.host.as_str(), self.port));
-        let stream = match tokio::time::timeout(CONNECT_PATIENCE, connect).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return Err(Trouble::Unreachable(error.to_string())),
-            Err(_) => return Err(Trouble::Unreachable("it does not take the connection".to_owned())),
-        };
+        match tokio::time::timeout(CONNECT_PATIENCE, self.connect()).await {
+            Ok(connected) => connected,
+            Err(_) => Err(Trouble::Unreachable("it does not take the connection".to_owned())),
+        }
+    }
+
+    async fn connect(&self) -> Result<Sender, Trouble> {
+        let stream = TcpStream::connect((self.host.as_str(), self.port))
+            .await
+            .map_err(|error| Trouble::Unreachable(error.to_string()))?;
         let _ = stream.set_nodelay(true);
-        let shaken = http1::handshake(TokioIo::new(stream)).await;
-        let (sender, connection) = shaken.map_err(|error| Trouble::Unreachable(error.to_string()))?;
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection to an MCP server ended early");
-            }
-        });
-        Ok(sender)
+        match &self.tls {
+            None => shake(stream).await,
+            Some(tls) => shake(tls.wrap(stream).await?).await,
+        }
     }
 
     fn take(&self) -> Option<Sender> {
@@ -102,6 +105,20 @@ impl Pool {
             idle.push((sender, Instant::now()));
         }
     }
+}
+
+async fn shake<S>(stream: S) -> Result<Sender, Trouble>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let shaken = http1::handshake(TokioIo::new(stream)).await;
+    let (sender, connection) = shaken.map_err(|error| Trouble::Unreachable(error.to_string()))?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to an MCP server ended early");
+        }
+    });
+    Ok(sender)
 }
 
 /// The body of an answer. Read to its end, its connection is used again; dropped before, it is closed.

@@ -106,7 +106,7 @@ fn tools_are_listed_without_schemas_of_results_to_clients_nobody_knows() {
 #[test]
 fn servers_are_listed_and_checked() {
     let server = Server::start();
-    let mut config = server.config("h", "") + "[mcp.far]\nurl = \"https://example.test/mcp\"\n";
+    let mut config = server.config("h", "") + "[mcp.far]\nurl = \"ftp://127.0.0.1/mcp\"\n";
     config.push_str("[mcp.gone]\ncommand = [\"/no/such/program\"]\n");
     let stage = Stage::new(&config);
     assert_eq!(stage.entry("h")["state"], "not_started");

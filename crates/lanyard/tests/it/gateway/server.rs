@@ -2,9 +2,12 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use serde_json::{Value, json};
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::support::PATIENCE;
 
@@ -14,29 +17,45 @@ pub(super) type Got = (String, String);
 pub(super) struct Server {
     pub(super) url: String,
     got: Receiver<Got>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl Server {
     pub(super) fn start() -> Self {
-        Self::with(false)
+        Self::with(false, None)
     }
 
     /// One that knows only revision 2026-07-28.
     pub(super) fn modern() -> Self {
-        Self::with(true)
+        Self::with(true, None)
     }
 
-    fn with(is_modern: bool) -> Self {
+    /// One that speaks TLS.
+    pub(super) fn safe(tls: Arc<ServerConfig>) -> Self {
+        Self::with(false, Some(tls))
+    }
+
+    fn with(is_modern: bool, tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/mcp?x=1", listener.local_addr().unwrap());
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}/mcp?x=1", listener.local_addr().unwrap());
         let (sender, got) = channel();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = connections.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let (stream, sender) = (stream.unwrap(), sender.clone());
-                std::thread::spawn(move || serve(stream, &sender, is_modern));
+                let (stream, sender, tls) = (stream.unwrap(), sender.clone(), tls.clone());
+                count.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || match tls {
+                    None => serve(stream, &sender, is_modern),
+                    Some(tls) => {
+                        let tls = ServerConnection::new(tls).unwrap();
+                        serve(StreamOwned::<_, TcpStream>::new(tls, stream), &sender, is_modern);
+                    }
+                });
             }
         });
-        Self { url, got }
+        Self { url, got, connections }
     }
 
     pub(super) fn config(&self, name: &str, more: &str) -> String {
@@ -47,15 +66,19 @@ impl Server {
         self.got.recv_timeout(PATIENCE).unwrap()
     }
 
+    /// How many connections were made to it.
+    pub(super) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+
     pub(super) fn got_nothing(&self) -> bool {
         self.got.try_recv().is_err()
     }
 }
 
 /// Requests of one connection, until it is closed.
-fn serve(stream: TcpStream, sender: &Sender<Got>, is_modern: bool) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut stream = stream;
+fn serve(stream: impl Read + Write, sender: &Sender<Got>, is_modern: bool) {
+    let mut reader = BufReader::new(stream);
     loop {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -84,7 +107,9 @@ fn serve(stream: TcpStream, sender: &Sender<Got>, is_modern: bool) {
              content-length: {}\r\n\r\n",
             answer.len()
         );
+        let stream = reader.get_mut();
         stream.write_all((head + &answer).as_bytes()).unwrap();
+        stream.flush().unwrap();
     }
 }
 

@@ -57,11 +57,11 @@ fn a_server_that_cannot_be_reached_is_a_tool_error() {
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let config = server.config("h", "timeout_ms = 300")
         + &format!("[mcp.gone]\nurl = \"http://{}/\"\n", gone.local_addr().unwrap())
-        + "[mcp.far]\nurl = \"https://example.test/\"\n[mcp.none]\ncommand = [\"/no/such/program\"]\n";
+        + "[mcp.far]\nurl = \"https://127.0.0.1/\"\nca_file = \"/no/such.pem\"\n[mcp.none]\ncommand = [\"/no/such/program\"]\n";
     drop(gone);
     let stage = Stage::new(&config);
     let session = stage.session(&json!({}));
-    for (name, word) in [("gone", "cannot be reached"), ("far", "https is not supported")] {
+    for (name, word) in [("gone", "cannot be reached"), ("far", "/no/such.pem cannot be read")] {
         let client = stage.client(&session, name);
         let text = failed(&client.call("echo", &json!({})));
         assert!(text.contains(&format!("`{name}`")) && text.contains(word), "{text}");
