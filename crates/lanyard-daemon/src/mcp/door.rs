@@ -18,7 +18,7 @@ use crate::mcp::pass::{self, Entry};
 use crate::mcp::seat::Seat;
 use crate::mcp::server::{MESSAGE_BYTES_MAX, Server, Trouble, Upstream};
 use crate::mcp::work::{Aim, Work};
-use crate::mcp::{OWN, http, json, own, rpc, stdio, translate, up};
+use crate::mcp::{OWN, http, inquiry, json, old, own, rpc, stdio, translate, up};
 
 /// What a client wants of which server, for whom.
 #[derive(Debug, Clone)]
@@ -159,9 +159,21 @@ async fn relay(
     mut work: Work,
 ) -> Response {
     let greeting = envelope.method() == "initialize";
+    if work.modern
+        && let Some(known) = old::known(visit).await
+    {
+        return old::request(visit, server, upstream, envelope, &body, work, known).await;
+    }
     let headers = http::onward(&visit.headers);
+    let mut asker = None;
     let out = match up::dressed(visit, envelope, &body).filter(|_| !greeting) {
-        Some(dressed) => dressed,
+        Some(dressed) => {
+            if inquiry::may_ask(envelope) {
+                asker =
+                    visit.seat.clone().map(|seat| (seat, (dressed.headers.clone(), dressed.body.clone())));
+            }
+            dressed
+        }
         None => Outgoing { method: Method::POST, headers, body: body.clone() },
     };
     let sent = upstream.send(out, server.timeout).await;
@@ -172,6 +184,12 @@ async fn relay(
     server.worked();
     if greeting && up::may_be_refused(&answer) {
         return up::greet(visit, server, upstream, envelope, &body, answer).await;
+    }
+    if work.modern && visit.seat.is_some() && old::may_be_refused(envelope, &answer) {
+        return old::meet(visit, server, upstream, envelope, &body, answer, work).await;
+    }
+    if let Some((seat, sent)) = asker.filter(|_| answer.status().is_success()) {
+        return inquiry::follow(visit, server, &seat, sent, answer, work).await;
     }
     match http::returned(answer, work, server, &visit.app.gateway).await {
         Ok(response) => response,
@@ -193,7 +211,18 @@ async fn forward_plain(
         Upstream::Unusable(why) => Trouble::NotStarted(why.clone()),
         Upstream::Stdio(upstream) => return stdio::tell(visit, server, upstream, envelope, body).await,
         Upstream::Http(upstream) => {
-            let out = up::dressed(visit, envelope, body).unwrap_or_else(|| Outgoing {
+            if let Some(seat) = visit.seat.as_ref().filter(|_| envelope.kind() == Kind::Answer)
+                && let Some(asker) = seat.answer_to(envelope.id())
+            {
+                let _ = asker.send(body.clone());
+                return rpc::accepted();
+            }
+            let old = if is_modern(visit) { old::known(visit).await } else { None };
+            let translated = match &old {
+                Some((_, old)) => old::told(old, visit, body),
+                None => up::dressed(visit, envelope, body),
+            };
+            let out = translated.unwrap_or_else(|| Outgoing {
                 method: Method::POST,
                 headers: http::onward(&visit.headers),
                 body: body.clone(),

@@ -3,6 +3,7 @@
 
 mod pool;
 mod sse;
+mod talk;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ use crate::mcp::translate;
 use crate::mcp::work::Work;
 pub(super) use pool::Lent;
 use pool::Pool;
+pub(super) use talk::Talk;
 use tls::Tls;
 
 /// Headers of a client that are its own affair with Lanyard, or belong to the one connection.
@@ -281,11 +283,7 @@ mod tests {
             assert!(with(url, Some(file)).unwrap_err().contains(word), "{url} {file}");
         }
         assert!(new("http://127.0.0.1:9/mcp?x=1").is_ok());
-        for (url, word) in [
-            ("ftp://x", "http://"),
-            ("", "address"),
-            ("http://a:b@c/", "password"),
-        ] {
+        for (url, word) in [("ftp://x", "http://"), ("", "address"), ("http://a:b@c/", "password")] {
             assert!(new(url).unwrap_err().contains(word), "{url}");
         }
     }

@@ -5,12 +5,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use bytes::Bytes;
 use lanyard_core::SessionId;
 use lanyard_core::session::Directive;
+use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant};
 
 use crate::intercept::{Bound, Interceptor};
 use crate::mcp::client::Taste;
+use crate::mcp::envelope::id_key;
+use crate::mcp::old::Old;
 use crate::mcp::translate::Modern;
 use crate::mcp::work::Work;
 
@@ -22,6 +26,8 @@ const HINTS_MAX: usize = 256;
 const NOBODY_FOR: Duration = Duration::from_secs(2);
 /// Calls whose answer comes on another stream than they were made on.
 const PARKED_MAX: usize = 64;
+/// Questions to a client that wait for its answer.
+const ASKED_MAX: usize = 64;
 
 /// A session as the gateway knows it.
 #[derive(Debug)]
@@ -67,6 +73,9 @@ pub(super) struct Seat {
     has_parked: AtomicBool,
     /// Set when its client initializes and the server has no such thing.
     pub(super) modern: RwLock<Option<Arc<Modern>>>,
+    /// Set when its client has no greeting and the server wants one.
+    pub(super) old: tokio::sync::Mutex<Option<Arc<Old>>>,
+    asked: Mutex<HashMap<String, oneshot::Sender<Bytes>>>,
 }
 
 impl Seat {
@@ -111,6 +120,22 @@ impl Seat {
             hints.clear();
         }
         hints.insert(name.to_owned(), (who, Instant::now()));
+    }
+
+    /// Its client is asked something under this id. Nothing when too much waits already.
+    pub(super) fn ask(&self, id: &str) -> Option<oneshot::Receiver<Bytes>> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.len() >= ASKED_MAX {
+            return None;
+        }
+        let (sender, answer) = oneshot::channel();
+        asked.insert(id.to_owned(), sender);
+        Some(answer)
+    }
+
+    /// Whoever waits for the answer to this question.
+    pub(super) fn answer_to(&self, id: &str) -> Option<oneshot::Sender<Bytes>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&id_key(id))
     }
 
     /// A stream ended before the answer came: the server will give it on another one.
@@ -187,6 +212,8 @@ impl Seats {
             parked: Mutex::default(),
             has_parked: AtomicBool::new(false),
             modern: RwLock::new(None),
+            old: tokio::sync::Mutex::new(None),
+            asked: Mutex::default(),
         });
         (seats.entry(session).or_default().entry(server.to_owned()).or_insert(seat).clone(), true)
     }

@@ -103,6 +103,14 @@ impl Server {
         }
     }
 
+    /// Where it is, if it is behind an address.
+    pub(super) fn address(&self) -> Option<&http::Upstream> {
+        match &self.upstream {
+            Upstream::Http(upstream) => Some(upstream),
+            Upstream::Stdio(_) | Upstream::Unusable(_) => None,
+        }
+    }
+
     pub(super) fn counted(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }

@@ -131,7 +131,7 @@ fn lines(frame: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// What the `data` lines of a frame add up to.
-fn data_of(frame: &Bytes) -> Option<Bytes> {
+pub(super) fn data_of(frame: &Bytes) -> Option<Bytes> {
     let values = lines(frame).filter_map(|line| {
         let value = line.strip_prefix(b"data:")?;
         Some(value.strip_prefix(b" ").unwrap_or(value))
@@ -158,7 +158,7 @@ pub(super) fn last_message(stream: &Bytes) -> Option<String> {
 
 /// Cuts a body into frames.
 #[derive(Debug, Default)]
-struct Frames {
+pub(super) struct Frames {
     held: BytesMut,
     /// Bytes of `held` in which no end was found.
     searched: usize,
@@ -167,7 +167,7 @@ struct Frames {
 
 impl Frames {
     /// The next frame with the blank line that ends it; what is left when the body ends is a frame too.
-    async fn next(&mut self, body: &mut Lent) -> Option<Bytes> {
+    pub(super) async fn next(&mut self, body: &mut Lent) -> Option<Bytes> {
         loop {
             if let Some(end) = self.end() {
                 self.searched = 0;

@@ -45,8 +45,9 @@ impl Tls {
             }
         }
         if roots.is_empty() {
-            return Err("this system has no root certificates; install them, or name a CA with `ca_file`"
-                .to_owned());
+            return Err(
+                "this system has no root certificates; install them, or name a CA with `ca_file`".to_owned()
+            );
         }
         let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use tokio::time::{Duration, Instant};
+use tokio::time::Instant;
 
 use super::link::Link;
 use super::process::{InFlight, Process};
@@ -16,13 +16,7 @@ use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::Said;
 use crate::mcp::server::{Server, Trouble};
 use crate::mcp::work::Work;
-use crate::mcp::{json, rpc};
-
-/// Calls of one client that may wait for its answer, and for how long.
-const ASKED_MAX: usize = 64;
-const ASKED_FOR: Duration = Duration::from_mins(10);
-/// What the name of such a call begins with; a server's own begins otherwise.
-const STATE: &str = "lya_";
+use crate::mcp::{input, rpc};
 
 /// A call that waits for its client to answer a question.
 #[derive(Debug)]
@@ -43,28 +37,17 @@ pub(super) async fn first(
     mut work: Work,
     question: Bytes,
 ) -> Response {
-    let read = || {
-        let text = std::str::from_utf8(&question).ok()?;
-        let (method, params) = (json::member(text, "method")?, json::member(text, "params").unwrap_or("{}"));
-        let id = Said::read(&question)?.id?.get().to_owned();
-        Some((id, format!(r#"{{"method":{method},"params":{params}}}"#)))
+    let Some(state) = input::state() else {
+        return failed(work, "the system gives no random bits").await;
     };
-    let Some((id, asked)) = read() else {
+    let Some((id, result)) = input::required(&question, &state) else {
         return failed(work, &server.failed(&Trouble::Nonsense("a question without a method".to_owned())))
             .await;
     };
-    let mut bits = [0; 16];
-    if getrandom::fill(&mut bits).is_err() {
-        return failed(work, "the system gives no random bits").await;
-    }
-    let state = format!("{STATE}{:032x}", u128::from_be_bytes(bits));
     let held = Asked { process: process.clone(), waiting, question: id, since: Instant::now() };
     if !keep(link, &state, held) {
         return failed(work, &server.failed(&Trouble::Crowded)).await;
     }
-    let result = format!(
-        r#"{{"resultType":"input_required","inputRequests":{{"input":{asked}}},"requestState":"{state}"}}"#
-    );
     let answer = rpc::result_text(&work.id, &result);
     work.completes = false;
     rpc::json_response(work.finish(answer.into()).await.into_body())
@@ -73,26 +56,12 @@ pub(super) async fn first(
 /// False when too many wait already; the call is then given up.
 fn keep(link: &Link, state: &str, asked: Asked) -> bool {
     let mut held = link.questions.lock().unwrap_or_else(PoisonError::into_inner);
-    held.retain(|_, asked| asked.since.elapsed() < ASKED_FOR);
-    if held.len() >= ASKED_MAX {
+    held.retain(|_, asked| asked.since.elapsed() < input::ASKED_FOR);
+    if held.len() >= input::ASKED_MAX {
         return false;
     }
     held.insert(state.to_owned(), asked);
     true
-}
-
-/// The answer to a question, in a request made again.
-struct Again {
-    state: String,
-    result: String,
-}
-
-fn again(body: &Bytes) -> Option<Again> {
-    let params = json::member(std::str::from_utf8(body).ok()?, "params")?;
-    let state: String = serde_json::from_str(json::member(params, "requestState")?).ok()?;
-    let responses = json::member(params, "inputResponses")?;
-    let result = json::member(responses, "input").unwrap_or("{}").replace(['\n', '\r'], " ");
-    Some(Again { state, result }).filter(|again| again.state.starts_with(STATE))
 }
 
 /// The request made again with the client's answer: the call goes on. The work comes back when it is a new request.
@@ -103,12 +72,12 @@ pub(super) async fn answered(
     body: &Bytes,
     work: Work,
 ) -> Result<Response, Work> {
-    let Some(again) = again(body) else { return Err(work) };
+    let Some(again) = input::again(body) else { return Err(work) };
     // Another client's question is as unknown as one that was never asked.
     let asked = link.questions.lock().unwrap_or_else(PoisonError::into_inner).remove(&again.state);
     let Some(asked) = asked else {
-        let what = "nobody waits for this answer any more; make the call anew, without requestState";
-        return Ok(rpc::json_response(Body::from(rpc::error_text(&work.id, rpc::INVALID_PARAMS, what))));
+        let late = rpc::error_text(&work.id, rpc::INVALID_PARAMS, input::NOBODY_WAITS);
+        return Ok(rpc::json_response(Body::from(late)));
     };
     let answer = rpc::result_text(&asked.question, &again.result);
     Ok(go_on(visit, server, link, asked, answer.into(), work).await)

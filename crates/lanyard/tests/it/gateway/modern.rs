@@ -2,23 +2,26 @@
 
 use serde_json::{Value, json};
 
-use super::kit::{Client, Stage};
+use super::kit::{Client, Said, Stage};
 use super::program;
 use super::server::Server;
 
-const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+pub(super) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(super) const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A request of revision 2026-07-28.
-fn ask(client: &Client, method: &str, params: &Value) -> Value {
+pub(super) fn asked(client: &Client, method: &str, params: &Value) -> Said {
     let mut params = params.clone();
     params["_meta"] = json!({VERSION: "2026-07-28", CLIENT: {"name": "new", "version": "1"}, CAPABILITIES: {"elicitation": {}}});
     let body = json!({"jsonrpc": "2.0", "id": "m1", "method": method, "params": params}).to_string();
     client
         .open("POST", &[("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)], Some(&body))
         .whole()
-        .json()
+}
+
+fn ask(client: &Client, method: &str, params: &Value) -> Value {
+    asked(client, method, params).json()
 }
 
 #[test]

@@ -76,21 +76,26 @@ impl Server {
     }
 }
 
+/// The next request of a connection.
+pub(super) fn request(reader: &mut impl BufRead) -> Option<Got> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        match reader.read_line(&mut head) {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return None,
+        }
+    }
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+    reader.read_exact(&mut body).unwrap();
+    Some((head, String::from_utf8(body).unwrap()))
+}
+
 /// Requests of one connection, until it is closed.
 fn serve(stream: impl Read + Write, sender: &Sender<Got>, is_modern: bool) {
     let mut reader = BufReader::new(stream);
     loop {
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            match reader.read_line(&mut head) {
-                Ok(1..) => {}
-                Ok(0) | Err(_) => return,
-            }
-        }
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-        let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
-        reader.read_exact(&mut body).unwrap();
-        let body = String::from_utf8(body).unwrap();
+        let Some((head, body)) = request(&mut reader) else { return };
         let message: Value = serde_json::from_str(&body).unwrap_or_default();
         if sender.send((head, body)).is_err() {
             return;
@@ -168,6 +173,8 @@ fn answer(message: &Value, is_modern: bool) -> (&'static str, &'static str, Stri
                     format!(": hello\n\nid: 1\nevent: message\ndata: {progress}\n\nid: 2\ndata: {last}\n\n"),
                 )
             }
+            "ask" | "ask-streaming" => asking(message),
+            "nag" => result(json!({"resultType": "input_required", "requestState": "more"})),
             "denied" => ("401 Unauthorized", json, "{}".to_owned()),
             other => text(&format!("there is no tool {other}")),
         },
@@ -176,4 +183,25 @@ fn answer(message: &Value, is_modern: bool) -> (&'static str, &'static str, Stri
             ("200 OK", json, json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string())
         }
     }
+}
+
+/// Asks two things before it answers, in the way of revision 2026-07-28.
+fn asking(message: &Value) -> (&'static str, &'static str, String) {
+    let (id, params) = (&message["id"], &message["params"]);
+    let answered = &params["inputResponses"];
+    let result = if answered.is_null() {
+        json!({"resultType": "input_required", "requestState": "s-1", "inputRequests": {
+            "who": {"method": "elicitation/create", "params": {"message": "who?", "requestedSchema": {"type": "object"}}},
+            "where": {"method": "roots/list"},
+        }})
+    } else {
+        let text = json!({"answers": answered, "state": params["requestState"], "id": id}).to_string();
+        json!({"resultType": "complete", "content": [{"type": "text", "text": text}]})
+    };
+    let last = json!({"jsonrpc": "2.0", "id": id, "result": result});
+    if params["name"] == "ask" {
+        return ("200 OK", "application/json", last.to_string());
+    }
+    let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}}"#;
+    ("200 OK", "text/event-stream", format!("data: {progress}\n\ndata: {last}\n\n"))
 }
