@@ -71,7 +71,7 @@ fn asks(answer: &Bytes) -> Option<Asked> {
         let wanted = requests.get(member.value.clone())?;
         let method = json::member(wanted, "method")?.to_owned();
         let params = json::member(wanted, "params").unwrap_or("{}").to_owned();
-        Some((member.key.to_string(), method, params))
+        Some((member.key.clone(), method, params))
     });
     Some(Asked { inputs: inputs.collect(), state: json::member(result, "requestState").map(str::to_owned) })
 }
@@ -81,11 +81,11 @@ pub(super) async fn follow(
     visit: &Visit,
     server: &Arc<Server>,
     seat: &Arc<Seat>,
-    sent: (HeaderMap, Bytes),
+    request: (HeaderMap, Bytes),
     answer: Response<Lent>,
     work: Work,
 ) -> Response {
-    let (headers, message) = (sent.0, String::from_utf8_lossy(&sent.1).into_owned());
+    let (headers, message) = (request.0, String::from_utf8_lossy(&request.1).into_owned());
     let id = work.id.clone();
     let mut call = Call { server: server.clone(), seat: seat.clone(), headers, message, id, work };
     let mut talk = Talk::of(answer);

@@ -219,10 +219,11 @@ pub(super) async fn request(
         return failed(work, &server.failed(&Trouble::Nonsense("the request has no parts".to_owned()))).await;
     };
     let headers = http::onward(&visit.headers);
-    let mut sent = upstream.send(old.outgoing(headers.clone(), message.clone()), server.timeout).await;
-    if old.session.is_some() && sent.as_ref().is_ok_and(|sent| sent.status() == StatusCode::NOT_FOUND) {
+    let mut outcome = upstream.send(old.outgoing(headers.clone(), message.clone()), server.timeout).await;
+    if old.session.is_some() && outcome.as_ref().is_ok_and(|answer| answer.status() == StatusCode::NOT_FOUND)
+    {
         // It has forgotten the connection.
-        sent = match greeted(server, upstream, envelope, &seat, Some(&old)).await {
+        outcome = match greeted(server, upstream, envelope, &seat, Some(&old)).await {
             Ok(newer) => {
                 old = newer;
                 upstream.send(old.outgoing(headers, message), server.timeout).await
@@ -230,7 +231,7 @@ pub(super) async fn request(
             Err(trouble) => Err(trouble),
         };
     }
-    let answer = match sent {
+    let answer = match outcome {
         Ok(answer) => answer,
         Err(trouble) => return failed(work, &server.failed(&trouble)).await,
     };

@@ -88,8 +88,8 @@ fn the_answer_to_a_question_goes_on_with_the_call() {
     assert_eq!(first["result"]["resultType"], "complete", "{first}");
     let required = ask(&client, "tools/call", &json!({"name": "elicit"}));
     let answer = json!({"action": "accept", "content": {"name": "Ada"}});
-    let state = &required["result"]["requestState"];
-    let again = json!({"name": "elicit", "requestState": state, "inputResponses": {"input": answer}});
+    let waiting = &required["result"]["requestState"];
+    let again = json!({"name": "elicit", "requestState": waiting, "inputResponses": {"input": answer}});
     let done = ask(&client, "tools/call", &again);
     assert_eq!(
         (&done["id"], &done["result"]["resultType"]),

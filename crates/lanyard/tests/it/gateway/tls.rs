@@ -74,7 +74,8 @@ fn a_certificate_that_is_not_trusted_is_said_so() {
     config.push_str(&elsewhere.config("misnamed", &file("elsewhere.test.pem")));
     let ca_file = format!("ca_file = \"{}\"", trusted.display());
     let speechless = plain.url.replace("http://", "https://");
-    config.push_str(&format!("[mcp.plain]\nurl = \"{speechless}\"\n{ca_file}\n"));
+    let speechless = format!("[mcp.plain]\nurl = \"{speechless}\"\n{ca_file}\n");
+    config.push_str(&speechless);
     let stage = Stage::new(&config);
     let session = stage.session(&json!({}));
     for (name, word) in [
