@@ -262,6 +262,27 @@ impl Addresses {
         [("LANYARD_URL".to_owned(), url), ("LANYARD_TOKEN".to_owned(), self.tokens.of_session(session))]
     }
 
+    /// Where the gateway has a session's servers.
+    pub(crate) fn base(&self, session: SessionId) -> String {
+        format!("http://{}/mcp/{session}", self.address)
+    }
+
+    /// Servers as clients write them into `mcp.json`. The token stands there by the name of its variable.
+    #[expect(clippy::unused_self, reason = "what is offered comes from here")]
+    pub(crate) fn config(&self, servers: &[McpServer]) -> String {
+        let mut all = serde_json::Map::new();
+        for server in servers {
+            if let McpServer::Http { name, url, .. } = server {
+                let headers = serde_json::json!({ "Authorization": "Bearer ${LANYARD_TOKEN}" });
+                all.insert(
+                    name.clone(),
+                    serde_json::json!({ "type": "http", "url": url, "headers": headers }),
+                );
+            }
+        }
+        serde_json::json!({ "mcpServers": all }).to_string()
+    }
+
     /// What an agent is told of a session's servers: addresses of the gateway, and never the servers themselves.
     pub(crate) fn offered<'a>(
         &self,
