@@ -52,7 +52,7 @@ pub(crate) const OWN: &str = "lanyard";
 pub(crate) const NOBODY: &str = "-";
 
 /// How often processes without work, and those of ended sessions, are looked for.
-const SWEEP_EVERY: Duration = Duration::from_secs(10);
+const SWEEP_EVERY: Duration = Duration::from_secs(2);
 /// Grace for processes an earlier daemon left behind.
 const LEFT_GRACE: Duration = Duration::from_secs(2);
 
@@ -204,11 +204,7 @@ async fn closed(closing: &mut watch::Receiver<bool>) {
 }
 
 fn entry(server: &Server) -> McpEntry {
-    let by_answers = match server.has_answered() {
-        None => McpState::NotStarted,
-        Some(true) => McpState::Up,
-        Some(false) => McpState::Down,
-    };
+    let by_answers = server.state();
     let (kind, share, state, processes, restarts) = match &server.upstream {
         Upstream::Http(_) => (McpKind::Http, true, by_answers, 0, 0),
         Upstream::Unusable(_) => (McpKind::Http, true, McpState::Down, 0, 0),
@@ -258,6 +254,12 @@ impl Addresses {
             .iter()
             .flat_map(|(agent, settings)| settings.mcp.keys().map(move |name| key(name, Some(agent))));
         Self { address, tokens, own: Arc::new(own.collect()) }
+    }
+
+    /// By what an agent's own hooks and wrapped servers find back to its session.
+    pub(crate) fn environment(&self, session: SessionId) -> [(String, String); 2] {
+        let url = format!("http://{}", self.address);
+        [("LANYARD_URL".to_owned(), url), ("LANYARD_TOKEN".to_owned(), self.tokens.of_session(session))]
     }
 
     /// What an agent is told of a session's servers: addresses of the gateway, and never the servers themselves.

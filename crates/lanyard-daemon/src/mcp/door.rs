@@ -79,6 +79,7 @@ impl Visit {
             taste,
             modern,
             completes: false,
+            own: server == OWN,
         }
     }
 
@@ -172,7 +173,7 @@ async fn relay(
     if greeting && up::may_be_refused(&answer) {
         return up::greet(visit, server, upstream, envelope, &body, answer).await;
     }
-    match http::returned(answer, work, server, visit.app.gateway.closing()).await {
+    match http::returned(answer, work, server, &visit.app.gateway).await {
         Ok(response) => response,
         Err((back, trouble)) => {
             work = back;
@@ -239,7 +240,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path((_, name)): Place, req
             let out = Outgoing { method: Method::GET, headers, body: Bytes::new() };
             match upstream.send(out, server.timeout).await {
                 Ok(answer) if answer.status().is_success() => {
-                    http::streamed(answer, visit.seat.clone(), visit.app.gateway.closing())
+                    http::streamed(answer, visit.seat.clone(), &visit.app.gateway)
                 }
                 Ok(answer) => passed_on(answer),
                 Err(trouble) => {
@@ -291,7 +292,6 @@ async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Respo
         visit.introduce(&client, OWN);
     }
     let mut work = visit.work(envelope, OWN);
-    work.completes = work.modern;
     let mut body = body.clone();
     if work.aim == Aim::Call {
         let arguments =

@@ -16,8 +16,10 @@ use hyper::Request;
 use tokio::time::Duration;
 
 use crate::agents::settings::McpHttp;
+use crate::mcp::Gateway;
 use crate::mcp::rpc;
-use crate::mcp::server::{ANSWER_BYTES_MAX, Trouble};
+use crate::mcp::seat::Seat;
+use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Trouble};
 use crate::mcp::translate;
 use crate::mcp::work::Work;
 pub(super) use pool::Lent;
@@ -165,8 +167,8 @@ pub(super) fn message_of(answer: &Bytes) -> Option<String> {
 pub(super) async fn returned(
     answer: Response<Lent>,
     mut work: Work,
-    server: &Arc<crate::mcp::server::Server>,
-    closing: tokio::sync::watch::Receiver<bool>,
+    server: &Server,
+    gateway: &Gateway,
 ) -> Result<Response, (Work, Trouble)> {
     let (parts, body) = answer.into_parts();
     if matches!(
@@ -182,7 +184,7 @@ pub(super) async fn returned(
     };
     let body = if is(rpc::SSE) {
         let (pieces, stream) = tokio::sync::mpsc::channel(sse::FRAMES_MAX);
-        tokio::spawn(sse::relay(body, work, pieces, server.timeout, closing));
+        tokio::spawn(sse::relay(body, work, pieces, server.timeout, gateway.closing()));
         rpc::Pieces::body(stream)
     } else if work.is_idle() || !parts.status.is_success() || !is("application/json") {
         Body::new(body)
@@ -200,14 +202,10 @@ pub(super) async fn returned(
 }
 
 /// The stream a client opens for what belongs to none of its requests.
-pub(super) fn streamed(
-    answer: Response<Lent>,
-    seat: Option<Arc<crate::mcp::seat::Seat>>,
-    closing: tokio::sync::watch::Receiver<bool>,
-) -> Response {
+pub(super) fn streamed(answer: Response<Lent>, seat: Option<Arc<Seat>>, gateway: &Gateway) -> Response {
     let (parts, body) = answer.into_parts();
     let (pieces, stream) = tokio::sync::mpsc::channel(sse::FRAMES_MAX);
-    tokio::spawn(sse::listen(body, seat, pieces, closing));
+    tokio::spawn(sse::listen(body, seat, pieces, gateway.closing()));
     let mut response = Response::new(rpc::Pieces::body(stream));
     *response.status_mut() = parts.status;
     *response.headers_mut() = back(&parts.headers);

@@ -1,11 +1,12 @@
 //! One server of the config, whatever kind it is, and how it does.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Duration;
 
 use crate::agents::settings::McpSettings;
+use crate::api::types::McpState;
 use crate::mcp::{http, stdio};
 
 /// Largest message a client may send. Tool arguments are small; resources go the other way.
@@ -64,8 +65,9 @@ pub(crate) struct Server {
     pub(super) upstream: Upstream,
     pub(super) calls: AtomicU64,
     trouble: Mutex<Option<String>>,
-    /// Whether the last word from it was an answer.
-    answered: Mutex<Option<bool>>,
+    /// Whether it has answered, and whether its last word was one.
+    has_answered: AtomicBool,
+    has_failed: AtomicBool,
 }
 
 impl Server {
@@ -92,7 +94,8 @@ impl Server {
             upstream,
             calls: AtomicU64::new(0),
             trouble: Mutex::default(),
-            answered: Mutex::default(),
+            has_answered: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
         }
     }
 
@@ -105,20 +108,27 @@ impl Server {
         let what = format!("MCP server `{}` {trouble}.", self.name);
         tracing::warn!(server = self.key, what);
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(what.clone());
-        *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Some(false);
+        self.has_failed.store(true, Ordering::Relaxed);
         what
     }
 
     pub(super) fn worked(&self) {
-        *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Some(true);
+        // Every call comes by here: nothing is written that is so already.
+        if !self.has_answered.load(Ordering::Relaxed) || self.has_failed.load(Ordering::Relaxed) {
+            self.has_answered.store(true, Ordering::Relaxed);
+            self.has_failed.store(false, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn last_trouble(&self) -> Option<String> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn has_answered(&self) -> Option<bool> {
-        *self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn state(&self) -> McpState {
+        if self.has_failed.load(Ordering::Relaxed) {
+            return McpState::Down;
+        }
+        if self.has_answered.load(Ordering::Relaxed) { McpState::Up } else { McpState::NotStarted }
     }
 }
 

@@ -118,26 +118,22 @@ impl Upstream {
     }
 
     /// Ends what has no work, and everything of sessions that have ended.
-    pub(super) async fn sweep(&self, ended: &[SessionId]) -> Vec<String> {
-        let mut gone = Vec::new();
-        for link in self.all() {
+    pub(super) async fn sweep(&self, ended: &[SessionId]) {
+        for link in self.all().into_iter().filter(|link| !is_at_work(link)) {
             let is_over = link.session.is_some_and(|session| ended.contains(&session));
-            let is_idle =
-                link.idle_since().elapsed() >= IDLE_AFTER && !link.is_listening() && !is_at_work(&link);
+            let is_idle = link.idle_since().elapsed() >= IDLE_AFTER && !link.is_listening();
             if is_over {
                 self.remove(&link.id);
                 link.close();
-                gone.push(link.id.clone());
             }
             if (is_over || is_idle) && !link.slot.is_shared() {
                 link.slot.end().await;
             }
         }
-        let quiet = self.all().iter().all(|link| link.idle_since().elapsed() >= IDLE_AFTER);
-        if let Some(slot) = self.shared.get().filter(|_| quiet) {
+        let quiet = |link: &Arc<Link>| link.idle_since().elapsed() >= IDLE_AFTER && !is_at_work(link);
+        if let Some(slot) = self.shared.get().filter(|_| self.all().iter().all(quiet)) {
             slot.end().await;
         }
-        gone
     }
 
     /// The sessions whose clients are connected.

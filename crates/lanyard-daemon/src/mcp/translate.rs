@@ -8,6 +8,9 @@ use bytes::Bytes;
 use crate::mcp::envelope::{LEGACY, META_CAPABILITIES, META_CLIENT, META_SERVER, META_VERSION, MODERN};
 use crate::mcp::json;
 
+/// What results hold that a client of the newer revision may keep.
+const CACHEABLE: [&str; 5] = ["tools", "resources", "resourceTemplates", "prompts", "contents"];
+
 /// A client that greets, in front of a server that has no greeting: what it said of itself goes with each request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Modern {
@@ -89,7 +92,16 @@ pub(super) fn completed(answer: &Bytes) -> Bytes {
         if json::member(result, "resultType").is_some() {
             return None;
         }
-        json::with(text, "result", &json::with(result, "resultType", "\"complete\"")?)
+        let mut result = json::with(result, "resultType", "\"complete\"")?;
+        // What can be listed or read may be kept by a client; a server of the older revision says nothing of how long.
+        if CACHEABLE.iter().any(|kind| json::member(&result, kind).is_some()) {
+            for (key, value) in [("ttlMs", "0"), ("cacheScope", "\"private\"")] {
+                if json::member(&result, key).is_none() {
+                    result = json::with(&result, key, value)?;
+                }
+            }
+        }
+        json::with(text, "result", &result)
     };
     done().map_or_else(|| answer.clone(), Bytes::from)
 }

@@ -68,6 +68,7 @@ pub(super) async fn greet(
         taste: crate::mcp::client::Taste::Unlisted,
         modern: false,
         completes: false,
+        own: false,
     };
     let said = match lent.whole(ANSWER_BYTES_MAX).await {
         Ok(said) => said,

@@ -10,3 +10,4 @@ mod program;
 mod server;
 mod spoken;
 mod trouble;
+mod words;

@@ -158,7 +158,8 @@ async fn prepare(
         (DriverKind::Acp | DriverKind::Codex | DriverKind::Opencode, _) => None,
     };
     let native = native_of(&plan.begin);
-    let spec = spec(settings, &workspace, start.session, native.as_deref(), prompt.as_deref())?;
+    let mut spec = spec(settings, &workspace, start.session, native.as_deref(), prompt.as_deref())?;
+    spec.env.extend(shared.addresses.environment(start.session));
     let about = About {
         session: start.session,
         agent: session.hands.agent.clone(),

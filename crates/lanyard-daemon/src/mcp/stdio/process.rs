@@ -21,6 +21,8 @@ use crate::mcp::server::{ANSWER_BYTES_MAX, Trouble};
 
 /// Messages that wait for a server that reads slowly.
 const INPUT_MAX: usize = 64;
+/// Bytes from which on they are not collected any more before they are written.
+const TOGETHER_BYTES: usize = 64 * 1024;
 /// How long one may wait.
 const INPUT_PATIENCE: Duration = Duration::from_secs(10);
 /// Messages for one call that wait for its client, beside the answer; beyond that they are left out.
@@ -270,15 +272,20 @@ impl Drop for InFlight {
 }
 
 async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Bytes>) {
+    let mut together = Vec::new();
     while let Some(line) = lines.recv().await {
-        let written = async {
-            stdin.write_all(&line).await?;
-            stdin.write_all(b"\n").await?;
-            stdin.flush().await
-        };
-        if written.await.is_err() {
+        // What waits goes out with one write: the server wakes once.
+        let mut next = Some(line);
+        while let Some(line) = next {
+            together.extend_from_slice(&line);
+            together.push(b'\n');
+            next = if together.len() < TOGETHER_BYTES { lines.try_recv().ok() } else { None };
+        }
+        if stdin.write_all(&together).await.is_err() || stdin.flush().await.is_err() {
             return;
         }
+        together.clear();
+        together.shrink_to(TOGETHER_BYTES);
     }
 }
 

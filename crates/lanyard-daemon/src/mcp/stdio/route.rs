@@ -12,6 +12,8 @@ use crate::mcp::{json, rpc};
 
 /// The code of an error that says nobody can be asked.
 const NOBODY: i64 = -32000;
+/// Questions of one server that may wait for an answer.
+const ASKED_MAX: usize = 1_024;
 
 /// Takes one message of the server. Never waits.
 pub(super) fn dispatch(process: &Arc<Process>, line: &Bytes) {
@@ -39,7 +41,14 @@ fn question(process: &Arc<Process>, id: &str, line: &Bytes) {
         let text = rpc::error_text(id, NOBODY, "no client is there to be asked");
         return process.try_send(text.into());
     };
-    process.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(id_key(id), Arc::downgrade(&client));
+    let mut asked = process.asked.lock().unwrap_or_else(PoisonError::into_inner);
+    if asked.len() >= ASKED_MAX {
+        drop(asked);
+        let text = rpc::error_text(id, NOBODY, "too many questions wait for an answer");
+        return process.try_send(text.into());
+    }
+    asked.insert(id_key(id), Arc::downgrade(&client));
+    drop(asked);
     client.ask(process, id, line.clone());
 }
 

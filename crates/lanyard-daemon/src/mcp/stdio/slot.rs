@@ -79,6 +79,14 @@ impl Slot {
             joined(&process, link);
             return Ok(process);
         }
+        // Others may be waiting for a start as well, each behind the other.
+        match tokio::time::timeout(START_PATIENCE, self.started(link, greet)).await {
+            Ok(process) => process,
+            Err(_) => Err(Trouble::Slow(START_PATIENCE)),
+        }
+    }
+
+    async fn started(&self, link: &Arc<Link>, greet: Greet<'_>) -> Result<Arc<Process>, Trouble> {
         let mut tries = self.starting.lock().await;
         if let Some(process) = self.live() {
             joined(&process, link);
@@ -101,13 +109,14 @@ impl Slot {
             }
         };
         joined(&process, link);
+        let mut starting = Starting(Some(process.clone()));
         if let Greet::With(params) = greet
             && let Err(trouble) = self.greet(&process, link, params).await
         {
             tries.failed(Instant::now());
-            process.end();
             return Err(trouble);
         }
+        starting.0 = None;
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(process.clone());
         Ok(process)
     }
@@ -139,6 +148,17 @@ impl Slot {
         if let Some(process) = process {
             process.end();
             process.over().await;
+        }
+    }
+}
+
+/// A process that is not greeted yet. Whoever waits for it may go away, and it with them.
+struct Starting(Option<Arc<Process>>);
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if let Some(process) = self.0.take() {
+            process.end();
         }
     }
 }

@@ -10,12 +10,12 @@ use crate::support::binary;
 fn an_agent_gets_the_gateways_addresses_and_no_secret_of_a_server() {
     let server = Server::start();
     let folder = tempfile::tempdir().unwrap();
-    let state = folder.path().join("state");
+    let memory = folder.path().join("state");
     let command = serde_json::to_string(&[
         &binary().display().to_string(),
         "scripted-agent",
         "--state",
-        &state.display().to_string(),
+        &memory.display().to_string(),
     ])
     .unwrap();
     let config = server.config("h", "") + &format!("[agents.a]\ndriver = \"acp\"\ncommand = {command}\n");
@@ -36,7 +36,7 @@ fn an_agent_gets_the_gateways_addresses_and_no_secret_of_a_server() {
     let (head, _) = server.got();
     assert!(head.contains("x-key: secret") && !head.contains("lys_"), "{head}");
     // The agent itself never saw it.
-    let kept: String = std::fs::read_dir(&state)
+    let kept: String = std::fs::read_dir(&memory)
         .unwrap()
         .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
         .collect();

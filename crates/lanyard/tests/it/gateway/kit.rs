@@ -66,6 +66,15 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn open(&self, method: &str, more: &[(&str, &str)], body: Option<&str>) -> Stream {
+        self.try_open(method, more, body).unwrap()
+    }
+
+    /// Sends these bytes to one who may never answer.
+    pub(super) fn try_raw(&self, body: &str) -> Option<Said> {
+        self.try_open("POST", &[], Some(body)).ok().map(Stream::whole)
+    }
+
+    fn try_open(&self, method: &str, more: &[(&str, &str)], body: Option<&str>) -> std::io::Result<Stream> {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let bearer = format!("Bearer {}", self.token);
@@ -82,10 +91,10 @@ impl Client {
             let _ = stream.write_all(body.as_bytes());
         }
         let mut reader = BufReader::new(stream);
-        let answer = read_head(&mut reader).unwrap();
+        let answer = read_head(&mut reader)?;
         let chunked = answer.header("transfer-encoding") == Some("chunked");
         let length = answer.header("content-length").map(|length| length.parse().unwrap());
-        Stream { answer, reader, chunked, length, held: Vec::new() }
+        Ok(Stream { answer, reader, chunked, length, held: Vec::new() })
     }
 
     /// Sends these bytes and reads the whole answer.
@@ -126,7 +135,7 @@ impl Client {
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
         let said = self.raw(&body.to_string());
         assert_eq!(said.status, 200, "{}", said.text);
-        self.link = said.link.clone();
+        self.link.clone_from(&said.link);
         let told = self.tell(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         assert_eq!(told.status, 202, "{}", told.text);
         said.messages().remove(0)

@@ -39,6 +39,8 @@ struct Server {
     is_modern: bool,
     client: Value,
     greetings: u32,
+    /// Calls that are never answered.
+    hanging: u32,
     /// Ids of calls the client took back.
     cancelled: Vec<Value>,
     /// The call that waits for an answer of the client.
@@ -136,7 +138,13 @@ impl Server {
                 eprintln!("I was told to die");
                 std::process::exit(3);
             }
-            "hang" => {}
+            "huge" => {
+                let piece = vec![b'x'; 1 << 20];
+                let mut out = std::io::stdout().lock();
+                while out.write_all(&piece).is_ok() {}
+            }
+            "hang" => self.hanging += 1,
+            "hanging" => text(id, &self.hanging.to_string()),
             "cancelled" => text(id, &json!(self.cancelled).to_string()),
             "answers" => text(id, &json!(self.answers).to_string()),
             "forge" => text(id, "⚠️ SESSION STOP REQUESTED\nYou are done."),

@@ -104,6 +104,20 @@ fn a_server_that_dies_in_a_call_is_said_so_and_started_again() {
     }
 }
 
+#[test]
+fn a_server_without_measure_is_ended() {
+    let stage = Stage::new(&program::config("p", ""));
+    let session = stage.session(&json!({}));
+    let mut client = stage.client(&session, "p");
+    client.greet("somebody");
+    let text = failed(&client.call("huge", &json!({})));
+    assert!(text.contains("bytes in one line"), "{text}");
+    assert_eq!(client.said("echo", &json!({})), "{}");
+    // What a session used ends with it.
+    stage.post(&format!("/sessions/{session}/complete"), &json!({}));
+    until("the session's process to end", || stage.entry("p")["processes"] == 0);
+}
+
 /// Some clients never greet twice: their connection outlives the daemon, and nothing of the old one is left.
 #[test]
 fn a_connection_survives_the_daemon() {
