@@ -72,7 +72,7 @@ impl Gateway {
         gateway
     }
 
-    fn new(config: &Config, data_dir: &Path) -> Self {
+    pub(crate) fn new(config: &Config, data_dir: &Path) -> Self {
         let own = config.agents.iter().flat_map(|(agent, settings)| {
             settings.mcp.iter().map(move |(name, server)| Server::new(name, Some(agent), server))
         });
