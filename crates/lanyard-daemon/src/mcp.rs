@@ -4,14 +4,11 @@
 //! A relay forwards the JSON it received and reads only the envelope, so that fields and methods it does not know
 //! survive. Nothing here owns a session: what the gateway knows of one can be lost and found again.
 
-mod annotate;
 mod book;
 mod check;
-mod client;
 mod door;
 mod envelope;
 mod http;
-mod json;
 pub(crate) mod own;
 mod pass;
 mod rpc;

@@ -9,8 +9,8 @@ use lanyard_core::SessionId;
 use lanyard_core::session::Directive;
 use tokio::time::{Duration, Instant};
 
+use crate::annotate::Taste;
 use crate::intercept::{Bound, Interceptor};
-use crate::mcp::client::Taste;
 use crate::mcp::translate::Modern;
 use crate::mcp::work::Work;
 

@@ -12,11 +12,12 @@ use tokio::time::{Duration, Instant};
 use super::link::Link;
 use super::process::{InFlight, Process};
 use super::wait;
+use crate::annotate::json;
 use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::Said;
+use crate::mcp::rpc;
 use crate::mcp::server::{Server, Trouble};
 use crate::mcp::work::Work;
-use crate::mcp::{json, rpc};
 
 /// Calls of one client that may wait for its answer, and for how long.
 const ASKED_MAX: usize = 64;
