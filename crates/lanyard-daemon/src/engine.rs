@@ -51,6 +51,8 @@ pub struct Stats {
     pub commits: AtomicU64,
     pub events: AtomicU64,
     pub residents: AtomicU64,
+    /// Tool calls that passed and could not be written down: a lost record is itself visible (S0-B20).
+    pub unrecorded: AtomicU64,
     /// Why nothing is acknowledged at the moment.
     pub storage_error: Mutex<Option<String>>,
 }
@@ -252,6 +254,14 @@ impl Engine {
 
     fn loaded(&self, session: SessionId, result: LoadResult) {
         let _ = self.inbox.blocking_send(Input::Loaded { session, result });
+    }
+
+    /// Tool calls passed that the log does not know of.
+    pub(crate) fn unrecorded(&self, calls: u64) {
+        if calls > 0 {
+            self.stats.unrecorded.fetch_add(calls, Ordering::Relaxed);
+            tracing::error!(calls, "tool calls passed and could not be written down");
+        }
     }
 
     fn counted(&self, events: usize, residents: usize) {

@@ -139,11 +139,19 @@ impl Bound {
         let _ = self.flag.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 
-    /// Before its answer goes out.
+    /// Before its answer goes out. A relay lets the answer pass when this fails; that nobody could write it down is
+    /// counted.
     pub async fn ends(&self, call: &Call, returned: Returned) -> Result<Lead, AskError> {
         let ask = Ask::CallEnds { session: self.session, call: Box::new(call.clone()), returned };
-        let request = self.request(ask, call);
         self.abandoned();
+        let lead = self.written(self.request(ask, call)).await;
+        if lead.as_ref().is_err_and(|error| !matches!(error, AskError::Unknown(_) | AskError::Deleted(_))) {
+            self.engine.unrecorded(1);
+        }
+        lead
+    }
+
+    async fn written(&self, request: Request) -> Result<Lead, AskError> {
         if self.record == Record::After && !self.flag.up.load(Ordering::Acquire) {
             self.engine.ask_later(request).await?;
             return Ok(Lead::default());

@@ -1,6 +1,7 @@
 //! Lanyard's daemon: the engine that owns live sessions, the hub that feeds readers, and the HTTP API.
 
 pub mod agents;
+pub mod annotate;
 pub mod api;
 pub mod auth;
 mod boot;

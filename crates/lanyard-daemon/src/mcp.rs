@@ -4,16 +4,13 @@
 //! A relay forwards the JSON it received and reads only the envelope, so that fields and methods it does not know
 //! survive. Nothing here owns a session: what the gateway knows of one can be lost and found again.
 
-mod annotate;
 mod book;
 mod check;
-mod client;
 mod door;
 mod envelope;
 mod http;
 mod input;
 mod inquiry;
-mod json;
 mod old;
 pub(crate) mod own;
 mod pass;
@@ -78,7 +75,7 @@ impl Gateway {
         gateway
     }
 
-    fn new(config: &Config, data_dir: &Path) -> Self {
+    pub(crate) fn new(config: &Config, data_dir: &Path) -> Self {
         let own = config.agents.iter().flat_map(|(agent, settings)| {
             settings.mcp.iter().map(move |(name, server)| Server::new(name, Some(agent), server))
         });
@@ -263,6 +260,27 @@ impl Addresses {
     pub(crate) fn environment(&self, session: SessionId) -> [(String, String); 2] {
         let url = format!("http://{}", self.address);
         [("LANYARD_URL".to_owned(), url), ("LANYARD_TOKEN".to_owned(), self.tokens.of_session(session))]
+    }
+
+    /// Where the gateway has a session's servers.
+    pub(crate) fn base(&self, session: SessionId) -> String {
+        format!("http://{}/mcp/{session}", self.address)
+    }
+
+    /// Servers as clients write them into `mcp.json`. The token stands there by the name of its variable.
+    #[expect(clippy::unused_self, reason = "what is offered comes from here")]
+    pub(crate) fn config(&self, servers: &[McpServer]) -> String {
+        let mut all = serde_json::Map::new();
+        for server in servers {
+            if let McpServer::Http { name, url, .. } = server {
+                let headers = serde_json::json!({ "Authorization": "Bearer ${LANYARD_TOKEN}" });
+                all.insert(
+                    name.clone(),
+                    serde_json::json!({ "type": "http", "url": url, "headers": headers }),
+                );
+            }
+        }
+        serde_json::json!({ "mcpServers": all }).to_string()
     }
 
     /// What an agent is told of a session's servers: addresses of the gateway, and never the servers themselves.

@@ -6,13 +6,11 @@
 mod desk;
 mod link;
 mod mark;
-mod pairs;
 mod who;
 
 pub(crate) use desk::{Desk, Newcomer};
 pub(crate) use link::{Link, LinkError};
 pub(crate) use mark::{Mark, is_marked};
-pub(crate) use pairs::Pairs;
 pub(crate) use who::Given;
 
 /// Where sessions come from that Lanyard did not start.

@@ -3,7 +3,6 @@
 //!
 //! Without a daemon it is the bare command (S0-27). It knows nothing of what the tools do.
 
-mod annotate;
 mod envelope;
 mod lines;
 mod minder;
@@ -17,19 +16,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use bytes::Bytes;
 use lanyard_core::NoteId;
 use lanyard_core::session::{Call, Channel, Returned, StopLevel};
+use lanyard_daemon::annotate::{self, Reader, Taste, Words, json};
 use lanyard_daemon::home::Home;
 use serde_json::value::RawValue;
 
-use self::annotate::{Annotated, Manner};
 use self::envelope::{Envelope, Params, hint};
 use self::minder::{Bound, Minder, Origin, Owner, Setting};
 use crate::failure::Failure;
-use crate::relay::{Given, Pairs, call_id};
+use crate::relay::{Given, call_id};
 
 /// Requests under way that are kept in mind. Further ones pass without being asked about.
 const PENDING_MAX: usize = 4_096;
+/// Tools kept in mind that promise a structured result. With more than that, any tool may have promised one.
+const PROMISING_MAX: usize = 10_000;
 /// What an agent tells its MCP servers about its conversation.
 const ALIAS_VARIABLES: [&str; 1] = ["CLAUDE_CODE_SESSION_ID"];
 
@@ -76,10 +78,10 @@ struct Wrap {
     calls: Mutex<HashMap<String, Pending>>,
     /// Questions for the list of tools.
     lists: Mutex<HashSet<String>>,
-    manner: Mutex<Manner>,
+    taste: Mutex<Taste>,
     met: AtomicBool,
-    /// The promise of structured content was taken out of the list of tools.
-    unpromised: AtomicBool,
+    /// Tools the client was told to promise a structured result; nothing while it has seen no list.
+    promising: Mutex<Option<HashSet<String>>>,
 }
 
 #[derive(Debug)]
@@ -87,6 +89,8 @@ struct Pending {
     bound: Bound,
     call: Call,
     began: Instant,
+    /// The client is of a revision whose results say of what type they are.
+    modern: bool,
 }
 
 /// Where a line of the client goes.
@@ -119,9 +123,9 @@ impl Wrap {
             minder: Minder::new(setting),
             calls: Mutex::default(),
             lists: Mutex::default(),
-            manner: Mutex::new(Manner::Unpromise),
+            taste: Mutex::new(Taste::Unknown),
             met: AtomicBool::new(false),
-            unpromised: AtomicBool::new(false),
+            promising: Mutex::default(),
         }
     }
 
@@ -151,7 +155,7 @@ impl Wrap {
         if let Some(name) = params.client()
             && !self.met.swap(true, Ordering::Relaxed)
         {
-            *held(&self.manner) = Manner::of(name);
+            *held(&self.taste) = Taste::of(name);
             self.minder.meet(name);
         }
     }
@@ -163,7 +167,9 @@ impl Wrap {
             Origin { thread: params.meta.thread.clone(), root: params.meta.root.clone(), hint: hint.clone() };
         let bound = match self.minder.owner(&origin).await {
             Owner::Nobody => return Onward::AsItIs,
-            Owner::Foreign => return Onward::Client(annotate::refusal(id, FOREIGN, true)),
+            Owner::Foreign => {
+                return Onward::Client(whole(id, &annotate::failure(FOREIGN, params.meta.is_modern())));
+            }
             Owner::Session(bound) => bound,
         };
         let call = Call {
@@ -176,7 +182,9 @@ impl Wrap {
         match bound.desk.begins(&bound.session, &call).await {
             Ok(answer) if !answer.go => {
                 let is_error = answer.level == Some(StopLevel::Terminated);
-                return Onward::Client(annotate::refusal(id, &answer.text.unwrap_or_default(), is_error));
+                let reader = self.reader(tool, params.meta.is_modern());
+                let text = answer.text.unwrap_or_default();
+                return Onward::Client(whole(id, &annotate::refusal(&text, is_error, reader)));
             }
             Ok(_) => {}
             Err(error) => {
@@ -186,7 +194,10 @@ impl Wrap {
         }
         let mut calls = held(&self.calls);
         if calls.len() < PENDING_MAX {
-            calls.insert(id.get().to_owned(), Pending { bound, call, began: now() });
+            calls.insert(
+                id.get().to_owned(),
+                Pending { bound, call, began: now(), modern: params.meta.is_modern() },
+            );
         }
         match hint.and_then(|_| without_hint(line)) {
             Some(line) => Onward::Server(line),
@@ -205,28 +216,49 @@ impl Wrap {
         self.answer(text, pending).await
     }
 
-    /// For clients nobody knows, while there is a session whose answers may be annotated.
+    /// For clients nobody knows the promises are taken out, while there is a session whose answers may carry words.
     async fn list(&self, line: &str) -> Outgoing {
-        if *held(&self.manner) != Manner::Unpromise {
+        let promising = annotate::promising(line).unwrap_or_default();
+        let known = *held(&self.taste) != Taste::Unknown;
+        if known
+            || promising.is_empty()
+            || !matches!(self.minder.owner(&Origin::default()).await, Owner::Session(_))
+        {
+            self.promised(promising);
             return Outgoing::AS_IT_IS;
         }
-        if !matches!(self.minder.owner(&Origin::default()).await, Owner::Session(_)) {
-            return Outgoing::AS_IT_IS;
+        self.promised(Vec::new());
+        Outgoing { line: annotate::without_schemas(line), carries: None }
+    }
+
+    fn promised(&self, tools: Vec<String>) {
+        let mut promising = held(&self.promising);
+        let known = promising.get_or_insert_with(HashSet::new);
+        if known.len() + tools.len() <= PROMISING_MAX {
+            known.extend(tools);
+        } else {
+            *promising = None;
         }
-        let line = annotate::unpromised(line);
-        if line.is_some() {
-            self.unpromised.store(true, Ordering::Relaxed);
-        }
-        Outgoing { line, carries: None }
+    }
+
+    fn reader(&self, tool: &str, modern: bool) -> Reader {
+        let promised = held(&self.promising).as_ref().is_none_or(|tools| tools.contains(tool));
+        // A promise that stands must be kept, or a client nobody knows may refuse the whole answer.
+        let taste = match *held(&self.taste) {
+            Taste::Unknown if promised => Taste::Unlisted,
+            taste @ (Taste::Keeps | Taste::Drops | Taste::Unknown | Taste::Unlisted) => taste,
+        };
+        Reader { taste, promised, modern }
     }
 
     async fn answer(&self, line: &str, pending: Pending) -> Outgoing {
-        let Pending { bound, call, began } = pending;
+        let Pending { bound, call, began, modern } = pending;
         let returned = Returned {
             is_error: is_error(line),
             took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             bytes: u64::try_from(line.len()).unwrap_or(u64::MAX),
         };
+        let reader = self.reader(&call.tool, modern);
         let lead = match bound.desk.ends(&bound.session, call, returned).await {
             Ok(lead) => lead,
             Err(error) => {
@@ -234,20 +266,18 @@ impl Wrap {
                 return Outgoing::AS_IT_IS;
             }
         };
-        if lead.blocks.is_empty() && !lead.withhold && !annotate::is_suspect(line) {
-            return Outgoing::AS_IT_IS;
+        let words = Words { blocks: lead.blocks, withhold: lead.withhold, is_error: lead.is_error };
+        let defused = annotate::defused(Bytes::copy_from_slice(line.as_bytes()));
+        let text = std::str::from_utf8(&defused).unwrap_or(line);
+        let changed = (text != line).then(|| text.trim_end().to_owned());
+        if words.is_empty() {
+            return Outgoing { line: changed, carries: None };
         }
-        // A promise that stands must be kept, or the client refuses the whole answer.
-        let drop_structured = match *held(&self.manner) {
-            Manner::Drop => true,
-            Manner::Keep => false,
-            Manner::Unpromise => self.unpromised.load(Ordering::Relaxed),
-        };
-        match annotate::answer(line, &lead, drop_structured) {
-            Annotated::Changed(line) => Outgoing { line: Some(line), carries: Some((bound, lead.notes)) },
-            Annotated::Untouched | Annotated::NoPlace => {
+        match annotate::annotate(text.trim_end(), &words, reader) {
+            Some(line) => Outgoing { line: Some(line), carries: Some((bound, lead.notes)) },
+            None => {
                 let _ = bound.desk.unsent(&bound.session, lead.notes).await;
-                Outgoing::AS_IT_IS
+                Outgoing { line: changed, carries: None }
             }
         }
     }
@@ -256,29 +286,25 @@ impl Wrap {
 const FOREIGN: &str = "This call was not carried out: its argument `_session_id` names a session that does not \
                        belong to this connection. Leave the argument out.";
 
-/// The line without the hint, which is not meant for the server.
+/// An answer with this result. Assembled as text, so that the id stays as it was written.
+fn whole(id: &RawValue, result: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id.get())
+}
+
+/// The line without the hint, which is not meant for the server; all else keeps its bytes.
 fn without_hint(line: &[u8]) -> Option<String> {
-    let mut message = Pairs::read(std::str::from_utf8(line).ok()?)?;
-    let mut params = Pairs::read(message.get("params")?.get())?;
-    let mut arguments = Pairs::read(params.get("arguments")?.get())?;
-    arguments.remove(envelope::HINT)?;
-    params.set("arguments", arguments.raw()?);
-    message.set("params", params.raw()?);
-    Some(message.raw()?.get().to_owned())
+    let message = std::str::from_utf8(line).ok()?.trim_end();
+    let params = json::member(message, "params")?;
+    let arguments = json::without(json::member(params, "arguments")?, envelope::HINT)?;
+    let params = json::with(params, "arguments", &arguments)?;
+    json::with(message, "params", &params)
 }
 
 fn is_error(line: &str) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Answer {
-        result: Option<Result>,
+    match json::member(line, "result") {
+        Some(result) => json::member(result, "isError") == Some("true"),
+        None => true,
     }
-    #[derive(serde::Deserialize)]
-    struct Result {
-        #[serde(rename = "isError", default)]
-        is_error: bool,
-    }
-    let answer: Option<Answer> = serde_json::from_str(line).ok();
-    answer.and_then(|answer| answer.result).is_none_or(|result| result.is_error)
 }
 
 fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -67,7 +67,7 @@ impl Roster {
         folder: &Path,
     ) -> Result<(AgentInfo, Capabilities), Failure> {
         let nobody = SessionId::mint(self.clock.now(), self.clock.random());
-        let mut spec = spec(settings, folder, nobody, None, None)?;
+        let mut spec = spec(settings, folder, nobody, None)?;
         spec.env.remove("LANYARD_SESSION");
         let about = json!({ "check": name });
         let link = self.runs.start(&run.to_string(), &about, &spec).await;

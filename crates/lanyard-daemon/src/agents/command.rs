@@ -221,30 +221,45 @@ impl Driver for CommandDriver {
     }
 }
 
-/// The arguments of one turn: `{prompt}` and `{native}` are replaced, in one pass, so that neither is looked for inside
-/// the other. A prompt that has no place, neither there nor on standard input, comes last.
-pub(crate) fn arguments(per_turn: &PerTurn, native: Option<&str>, prompt: &str) -> Vec<String> {
-    let form = match native {
+/// What an argument's places stand for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Places<'a> {
+    pub(crate) prompt: &'a str,
+    pub(crate) native: Option<&'a str>,
+    /// The session's MCP servers as clients write them into `mcp.json`. The token is named, not told: no secret stands
+    /// in an argument.
+    pub(crate) mcp_config: &'a str,
+    /// Where the gateway has the session's servers: a server's own address is this, `/` and its name.
+    pub(crate) mcp: &'a str,
+}
+
+/// The arguments of one turn: the places are filled in one pass, so that none is looked for inside another. A prompt
+/// that has no place, neither there nor on standard input, comes last.
+pub(crate) fn arguments(per_turn: &PerTurn, places: Places<'_>) -> Vec<String> {
+    let form = match places.native {
         Some(_) if !per_turn.next.is_empty() => &per_turn.next,
         Some(_) | None => &per_turn.first,
     };
-    let mut arguments: Vec<String> =
-        form.iter().map(|argument| filled(argument, native.unwrap_or_default(), prompt)).collect();
+    let mut arguments: Vec<String> = form.iter().map(|argument| filled(argument, places)).collect();
     if !per_turn.prompt_on_stdin && !form.iter().any(|argument| argument.contains("{prompt}")) {
-        arguments.push(prompt.to_owned());
+        arguments.push(places.prompt.to_owned());
     }
     arguments
 }
 
-fn filled(argument: &str, native: &str, prompt: &str) -> String {
+fn filled(argument: &str, places: Places<'_>) -> String {
     let mut text = String::new();
     let mut rest = argument;
     while let Some(at) = rest.find('{') {
         let (before, from) = rest.split_at(at);
         text.push_str(before);
-        let value = [("{prompt}", prompt), ("{native}", native)]
-            .into_iter()
-            .find_map(|(name, value)| Some((value, from.strip_prefix(name)?)));
+        let values = [
+            ("{prompt}", places.prompt),
+            ("{native}", places.native.unwrap_or_default()),
+            ("{mcp_config}", places.mcp_config),
+            ("{mcp}", places.mcp),
+        ];
+        let value = values.into_iter().find_map(|(name, value)| Some((value, from.strip_prefix(name)?)));
         let (value, after) = value.unwrap_or_else(|| from.split_at(1));
         text.push_str(value);
         rest = after;

@@ -14,9 +14,20 @@ pub struct Known {
     per_turn: Option<(&'static [&'static str], &'static [&'static str], OutputForm)>,
 }
 
-const CLAUDE_FIRST: &[&str] = &["-p", "--output-format", "stream-json", "--verbose", "{prompt}"];
-const CLAUDE_NEXT: &[&str] =
-    &["-p", "--output-format", "stream-json", "--verbose", "--resume", "{native}", "{prompt}"];
+// A list of configs ends at the next flag, so they must not stand before the prompt.
+const CLAUDE_FIRST: &[&str] =
+    &["-p", "--mcp-config", "{mcp_config}", "--output-format", "stream-json", "--verbose", "{prompt}"];
+const CLAUDE_NEXT: &[&str] = &[
+    "-p",
+    "--mcp-config",
+    "{mcp_config}",
+    "--output-format",
+    "stream-json",
+    "--verbose",
+    "--resume",
+    "{native}",
+    "{prompt}",
+];
 
 /// In the order they are shown.
 pub const KNOWN: [Known; 6] = [

@@ -163,7 +163,9 @@ pub struct Budget {
     pub tokens: u64,
 }
 
-/// A command that is run once per turn. `{prompt}` and `{native}` stand for the words and the conversation's id.
+/// A command that is run once per turn. In its arguments `{prompt}` and `{native}` stand for the words and the
+/// conversation's id, `{mcp_config}` for the session's MCP servers as in an `mcp.json`, and `{mcp}` for the address
+/// under which the gateway has them; the token for it is in `LANYARD_TOKEN`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PerTurn {

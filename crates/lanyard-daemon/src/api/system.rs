@@ -40,6 +40,7 @@ pub(super) async fn status(State(app): Shared) -> Result<Json<DaemonStatus>, Pro
         readers: app.hub.readers() as u64,
         commits: app.engine.stats.commits.load(Ordering::Relaxed),
         events: app.engine.stats.events.load(Ordering::Relaxed),
+        calls_unrecorded: app.engine.stats.unrecorded.load(Ordering::Relaxed),
         states: states.into_iter().map(|(state, sessions)| StateCount { state, sessions }).collect(),
     }))
 }

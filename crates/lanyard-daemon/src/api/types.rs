@@ -191,6 +191,9 @@ pub struct DaemonStatus {
     /// Commits since the start, and the events in them.
     pub commits: u64,
     pub events: u64,
+    /// Tool calls that passed and could not be written down.
+    #[serde(default)]
+    pub calls_unrecorded: u64,
     /// Sessions by state.
     pub states: Vec<StateCount>,
 }

@@ -80,6 +80,7 @@ impl Worker {
             self.with_rows(&mut draft);
             failpoint::hit("before_append");
             if let Err(error) = self.append(&draft) {
+                self.engine.unrecorded(draft.behind);
                 self.undo(&draft);
                 for (_, result) in &mut draft.answers {
                     *result = Err(error.clone());

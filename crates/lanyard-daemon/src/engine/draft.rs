@@ -28,6 +28,8 @@ pub(super) struct Draft {
     pub(super) keys: HashMap<KeyHash, usize>,
     pub(super) aliases: HashSet<AliasPlace>,
     pub(super) answers: Vec<Answer>,
+    /// Tool calls in this round whose answer went out already.
+    pub(super) behind: u64,
     /// An event did not apply: a defect. Nothing of the round may be written.
     pub(super) poison: Option<String>,
 }
@@ -43,6 +45,7 @@ impl Draft {
             keys: HashMap::new(),
             aliases: HashSet::new(),
             answers: Vec::new(),
+            behind: 0,
             poison: None,
         }
     }

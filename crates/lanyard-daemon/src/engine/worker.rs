@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::engine::calls::Deadlines;
 use crate::engine::draft::Draft;
 use crate::engine::residents::Residents;
-use crate::engine::{AskError, Engine, Input, LoadResult, Parts, Reply, Store, Work};
+use crate::engine::{Ask, AskError, Engine, Input, LoadResult, Parts, Reply, Store, Work};
 use crate::hub::Hub;
 
 /// Inputs of one round. Bounds how long the first of them waits for the others.
@@ -124,8 +124,13 @@ impl Worker {
 
     /// Everyone is answered after the commit, in the order they were staged.
     pub(super) fn answer(&mut self, work: Work, result: Result<Reply, AskError>) {
-        if let Some(answer) = work.answer {
-            self.draft.answers.push((answer, result));
+        let call = matches!(work.request.ask, Ask::CallEnds { .. });
+        match (work.answer, result) {
+            (Some(answer), result) => self.draft.answers.push((answer, result)),
+            (None, Ok(_)) => self.draft.behind += u64::from(call),
+            // Who is gone has nothing to be written about.
+            (None, Err(AskError::Unknown(_) | AskError::Deleted(_))) => {}
+            (None, Err(_)) => self.engine.unrecorded(u64::from(call)),
         }
     }
 

@@ -7,13 +7,14 @@ use axum::response::Response;
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::annotate::json;
 use crate::api::App;
 use crate::api::types::McpCheck;
 use crate::mcp::envelope::LEGACY;
 use crate::mcp::http::{self, Lent, Outgoing};
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Trouble, Upstream};
 use crate::mcp::translate::{self, Modern};
-use crate::mcp::{OWN, json, own, stdio};
+use crate::mcp::{OWN, own, stdio};
 
 fn params() -> String {
     let version = env!("CARGO_PKG_VERSION");

@@ -9,16 +9,17 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use lanyard_core::SessionId;
 
+use crate::annotate::Taste;
+use crate::annotate::json;
 use crate::api::App;
 use crate::api::{Problem, Target};
-use crate::mcp::client::Taste;
 use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
 use crate::mcp::http::Outgoing;
 use crate::mcp::pass::{self, Entry};
 use crate::mcp::seat::Seat;
 use crate::mcp::server::{MESSAGE_BYTES_MAX, Server, Trouble, Upstream};
 use crate::mcp::work::{Aim, Work};
-use crate::mcp::{OWN, http, inquiry, json, old, own, rpc, stdio, translate, up};
+use crate::mcp::{OWN, http, inquiry, old, own, rpc, stdio, translate, up};
 
 /// What a client wants of which server, for whom.
 #[derive(Debug, Clone)]

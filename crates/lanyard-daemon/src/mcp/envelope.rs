@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::mcp::json;
+use crate::annotate::json;
 
 /// The newest revision with an `initialize`, and the one after, without.
 pub(super) const LEGACY: &str = "2025-11-25";

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use tokio::time::Duration;
 
+use crate::annotate::json;
 use crate::mcp::envelope::Said;
-use crate::mcp::json;
 
 /// Calls of one client that may wait for its answer, and for how long.
 pub(super) const ASKED_MAX: usize = 64;

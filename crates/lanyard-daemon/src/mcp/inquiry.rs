@@ -10,14 +10,15 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Duration;
 
+use crate::annotate::json;
 use crate::mcp::door::Visit;
 use crate::mcp::envelope::{Envelope, Said};
 use crate::mcp::http::{Lent, Outgoing, Talk};
+use crate::mcp::input;
 use crate::mcp::rpc::{self, Piece};
 use crate::mcp::seat::Seat;
 use crate::mcp::server::{Server, Trouble};
 use crate::mcp::work::Work;
-use crate::mcp::{input, json};
 
 /// How often a server may ask again before it answers.
 const ROUNDS_MAX: usize = 16;

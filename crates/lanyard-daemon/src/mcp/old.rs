@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::response::Response;
 use bytes::Bytes;
 
+use crate::annotate::json;
 use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::{Envelope, LEGACY, META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN, Said};
 use crate::mcp::http::{self, Lent, Outgoing, Talk, Upstream};
@@ -20,7 +21,7 @@ use crate::mcp::seat::Seat;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Trouble};
 use crate::mcp::translate::{self, Modern};
 use crate::mcp::work::Work;
-use crate::mcp::{input, json, rpc};
+use crate::mcp::{input, rpc};
 use call::{Call, Parked};
 
 /// Its own ids of the greeting and of the question before it.

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lanyard_core::session::{Call, Channel, Compliance, Passage};
+use lanyard_core::session::{Call, Channel, Compliance, Passage, StopLevel};
 use lanyard_core::{Address, SessionId};
 use tokio::time::Instant;
 
+use crate::annotate::{self, json};
 use crate::api::App;
 use crate::engine::AskError;
-use crate::mcp::annotate;
 use crate::mcp::envelope::{Envelope, HINT};
-use crate::mcp::json;
 use crate::mcp::seat::{Known, Seat};
 use crate::mcp::work::{Passing, Work, said};
 
@@ -77,7 +76,8 @@ pub(super) async fn enter(
         }
     };
     if let Some(stop) = stop {
-        return Entry::Answered(annotate::refusal(&stop, &work.reader(&person, &tool)));
+        let is_error = stop.level == StopLevel::Terminated;
+        return Entry::Answered(annotate::refusal(&stop.text(session), is_error, work.reader(&tool)));
     }
     match hint.and_then(|_| stripped(body, envelope)) {
         Some(body) => Entry::Goes(Some(body)),

@@ -11,8 +11,8 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use lanyard_core::NoteId;
 use tokio::sync::mpsc;
 
+use crate::annotate::json;
 use crate::intercept::Bound;
-use crate::mcp::json;
 
 pub(super) const PARSE_ERROR: i64 = -32700;
 pub(super) const INVALID_REQUEST: i64 = -32600;

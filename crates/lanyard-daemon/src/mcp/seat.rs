@@ -11,8 +11,8 @@ use lanyard_core::session::Directive;
 use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant};
 
+use crate::annotate::Taste;
 use crate::intercept::{Bound, Interceptor};
-use crate::mcp::client::Taste;
 use crate::mcp::envelope::id_key;
 use crate::mcp::old::Old;
 use crate::mcp::translate::Modern;

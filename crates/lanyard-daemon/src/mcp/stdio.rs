@@ -22,13 +22,14 @@ use tokio::sync::mpsc;
 use tokio::time::Duration;
 
 use crate::agents::settings::McpStdio;
+use crate::annotate::json;
 use crate::api::App;
 use crate::mcp::door::{Visit, failed, is_modern, no_such_method};
 use crate::mcp::envelope::{Envelope, Kind, id_key};
 use crate::mcp::rpc::{self, Piece};
 use crate::mcp::server::{Server, Trouble};
+use crate::mcp::translate;
 use crate::mcp::work::Work;
-use crate::mcp::{json, translate};
 use link::Link;
 use process::Process;
 use slot::{Greet, Recipe, Slot};

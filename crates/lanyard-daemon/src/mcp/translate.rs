@@ -5,8 +5,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use base64::Engine as _;
 use bytes::Bytes;
 
+use crate::annotate::json;
 use crate::mcp::envelope::{LEGACY, META_CAPABILITIES, META_CLIENT, META_SERVER, META_VERSION, MODERN};
-use crate::mcp::json;
 
 /// What results hold that a client of the newer revision may keep.
 const CACHEABLE: [&str; 5] = ["tools", "resources", "resourceTemplates", "prompts", "contents"];

@@ -10,10 +10,11 @@ use bytes::Bytes;
 use super::door::{Visit, failed};
 use super::http::{self, Lent, Outgoing, Upstream};
 use super::translate::{self, Modern};
+use crate::annotate::json;
 use crate::mcp::envelope::{Envelope, MODERN};
+use crate::mcp::rpc;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Trouble};
 use crate::mcp::work::{Aim, Work};
-use crate::mcp::{json, rpc};
 
 /// Its own id of the question.
 const DISCOVER: &str = r#""lanyard-discover""#;
@@ -65,7 +66,7 @@ pub(super) async fn greet(
         aim: Aim::Other,
         seat: visit.seat.clone(),
         passing: None,
-        taste: crate::mcp::client::Taste::Unlisted,
+        taste: crate::annotate::Taste::Unlisted,
         modern: false,
         completes: false,
         own: false,

@@ -6,10 +6,8 @@ use bytes::Bytes;
 use lanyard_core::session::{Call, Returned};
 use tokio::time::Instant;
 
+use crate::annotate::{self, Reader, Taste, Words, json};
 use crate::engine::AskError;
-use crate::mcp::annotate::{self, Reader};
-use crate::mcp::client::Taste;
-use crate::mcp::json;
 use crate::mcp::rpc::{self, Parcel, Piece};
 use crate::mcp::seat::{Person, Seat};
 use crate::mcp::translate;
@@ -98,10 +96,8 @@ impl Work {
         Bytes::from(rpc::error_text(&self.id, rpc::SERVER_FAILED, what)).into()
     }
 
-    pub(super) fn reader<'a>(&self, person: &'a Person, tool: &str) -> Reader<'a> {
+    pub(super) fn reader(&self, tool: &str) -> Reader {
         Reader {
-            session: person.bound.session(),
-            nonce: person.bound.nonce(),
             taste: self.taste,
             promised: self.seat.as_ref().is_none_or(|seat| seat.promises(tool)),
             modern: self.modern,
@@ -133,9 +129,14 @@ impl Work {
         }
         let notes = lead.notes.iter().map(|told| told.note).collect();
         let parcel = Parcel::new(person.bound.clone(), notes);
-        let reader = self.reader(person, &call.tool);
+        let words = Words {
+            blocks: lead.blocks(person.bound.session(), person.bound.nonce()),
+            withhold: lead.withholds(),
+            is_error: lead.is_error(),
+        };
+        let reader = self.reader(&call.tool);
         let annotated =
-            std::str::from_utf8(&answer).ok().and_then(|text| annotate::annotate(text, &lead, &reader));
+            std::str::from_utf8(&answer).ok().and_then(|text| annotate::annotate(text, &words, reader));
         match annotated {
             Some(text) => Piece { bytes: text.into(), parcel },
             // What it would have carried goes again with the next answer that can.

@@ -60,7 +60,7 @@ fn card(status: &DaemonStatus) -> String {
         0 => "none".to_owned(),
         _ => format!("{total}: {}", by_state.join(", ")),
     };
-    let lines = [
+    let mut lines = vec![
         ("address", format!("http://{}", status.address)),
         ("pid", status.pid.to_string()),
         ("version", status.version.clone()),
@@ -72,5 +72,9 @@ fn card(status: &DaemonStatus) -> String {
         ("readers", status.readers.to_string()),
         ("written", format!("{} events in {} commits since the start", status.events, status.commits)),
     ];
+    if status.calls_unrecorded > 0 {
+        let lost = format!("{} tool calls passed while storage was unavailable", status.calls_unrecorded);
+        lines.push(("not written", lost));
+    }
     lines.into_iter().fold(String::new(), |text, (name, value)| text + &pad(name, 11) + &value + "\n")
 }

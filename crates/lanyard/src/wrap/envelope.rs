@@ -19,8 +19,11 @@ pub(super) struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Nothing for what is not one message: such a line passes as it is.
+    /// Nothing for what is not one message: such a line passes as it is. A list would be taken as the fields in order.
     pub(super) fn read(line: &'a [u8]) -> Option<Self> {
+        if line.trim_ascii_start().first() == Some(&b'[') {
+            return None;
+        }
         serde_json::from_slice(line).ok()
     }
 
@@ -57,6 +60,8 @@ impl Params<'_> {
 pub(super) struct Meta {
     #[serde(rename = "io.modelcontextprotocol/clientInfo")]
     client: Option<Named>,
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<String>,
     /// Codex: the conversation, and the one it works for.
     #[serde(rename = "threadId")]
     pub(super) thread: Option<String>,
@@ -69,6 +74,11 @@ pub(super) struct Meta {
 }
 
 impl Meta {
+    /// A revision without an `initialize`: only there does each request say which it is of.
+    pub(super) fn is_modern(&self) -> bool {
+        self.version.is_some()
+    }
+
     /// The agent's own id of the call, by which its hook knows it too.
     pub(super) fn call(&self) -> Option<&str> {
         self.claude_call.as_deref().or(self.codex_call.as_deref())
@@ -128,5 +138,6 @@ mod tests {
         assert_eq!(name(meta), Some("c".to_owned()));
         assert_eq!(name(r#"{"_meta":{}}"#), None);
         assert_eq!(name("[1]"), None);
+        assert!(Envelope::read(br#"[1,"tools/call"]"#).is_none());
     }
 }

@@ -1,6 +1,7 @@
 //! Tool calls that come by, at the API that wrapped servers and hooks use: the ladder, guidance, families, and the
 //! daemon killed in between.
 
+mod driven;
 mod family;
 mod guidance;
 mod kills;

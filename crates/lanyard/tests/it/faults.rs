@@ -93,6 +93,35 @@ impl Storm {
     }
 }
 
+/// S0-B20: work is not held up by a sick disk, and what could not be written down about it is counted and shown.
+#[test]
+fn tool_calls_pass_in_a_storm_and_what_is_not_recorded_is_told() {
+    let storm = Storm::new();
+    let call = r#"{"id":"1","tool":"echo","channel":"mcp"}"#;
+    let passes = || {
+        let path = |what: &str| format!("/api/v1/sessions/{}/{what}", storm.session);
+        let ended = format!(r#"{{"call":{call}}}"#);
+        let begun = storm.daemon.request("POST", &path("calls"), &[], Some(call));
+        let ended = storm.daemon.request("POST", &path("calls/end"), &[], Some(&ended));
+        (begun.status, ended.status)
+    };
+    let unrecorded = || {
+        let status = storm.daemon.request("GET", "/api/v1/status", &[], None).json();
+        status["calls_unrecorded"].as_u64().unwrap()
+    };
+    // The first call asks the engine and lets the flag down.
+    assert_eq!(passes(), (200, 200));
+    assert_eq!(passes(), (200, 200));
+    assert_eq!(unrecorded(), 0);
+    storm.set([0, 1]);
+    assert_eq!(storm.say("during").status, 503);
+    let since = Instant::now();
+    while unrecorded() == 0 {
+        assert!(since.elapsed() < PATIENCE, "a call that was not recorded is not told of");
+        let _ = passes();
+    }
+}
+
 fn storm_passes(weather: Weather) {
     let mut storm = Storm::new();
     let mut expected = Vec::new();

@@ -216,3 +216,32 @@ fn the_audit_is_read_in_pages() {
         assert_eq!(daemon.request("GET", &format!("/api/v1/audit?{query}"), &[], None).code(), code);
     }
 }
+
+#[test]
+fn mcp_servers_are_listed_checked_and_addressed() {
+    let command = format!("[\"{}\", \"scripted-mcp\"]", binary().display());
+    let config = format!("[mcp.tools]\ncommand = {command}\n[mcp.broken]\ncommand = [\"/does/not/exist\"]\n");
+    let daemon = Daemon::start(Setup::default().config(&config));
+    let table = text(&daemon.lanyard(&["mcp", "ls"]).stdout);
+    assert!(table.lines().any(|line| line.starts_with("tools") && line.contains("stdio")), "{table}");
+    let names = json_of(&daemon, &["mcp", "ls", "--json"]);
+    assert!(names.as_array().unwrap().iter().any(|server| server["name"] == "lanyard"), "{names}");
+    let output = daemon.lanyard(&["mcp", "check", "tools"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(text(&output.stdout).starts_with("tools: ok, lanyard-scripted-mcp"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("5 tools"), "{}", text(&output.stdout));
+    let output = daemon.lanyard(&["mcp", "check", "broken"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    let session = new(&daemon);
+    let printed = text(&daemon.lanyard(&["mcp", "url", "tools", "--session", &session]).stdout);
+    let mut lines = printed.lines();
+    assert_eq!(lines.next(), Some(format!("http://{}/mcp/{session}/tools", daemon.address()).as_str()));
+    assert!(
+        lines.next().unwrap().to_ascii_lowercase().starts_with("authorization: bearer lys_"),
+        "{printed}"
+    );
+    let external = json_of(&daemon, &["mcp", "url", "tools", "--agent", "cursor", "--json"]);
+    let made = external["session"].as_str().unwrap();
+    let view = daemon.request("GET", &format!("/api/v1/sessions/{made}"), &[], None).json();
+    assert_eq!((&view["source"], &view["agent"]), (&json!("external"), &json!("cursor")));
+}

@@ -20,12 +20,19 @@ pub(crate) struct Setup {
     env: BTreeMap<OsString, OsString>,
     config: Option<String>,
     program: Option<PathBuf>,
+    listen: Option<String>,
 }
 
 impl Setup {
     /// Another program than the one that was built.
     pub(crate) fn program(mut self, path: &Path) -> Self {
         self.program = Some(path.to_owned());
+        self
+    }
+
+    /// An address of its own, for agents that hold the one of the daemon before.
+    pub(crate) fn listen(mut self, address: &str) -> Self {
+        self.listen = Some(address.to_owned());
         self
     }
 
@@ -75,7 +82,7 @@ impl Daemon {
         let log = std::fs::File::options().create(true).append(true).open(self.stderr_path()).unwrap();
         let mut command = Command::new(self.setup.program.as_deref().unwrap_or(binary()));
         command
-            .args(["up", "--listen", "127.0.0.1:0", "--data-dir"])
+            .args(["up", "--listen", self.setup.listen.as_deref().unwrap_or("127.0.0.1:0"), "--data-dir"])
             .arg(self.home())
             .arg("--config")
             .arg(self.config())

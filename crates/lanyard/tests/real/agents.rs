@@ -58,6 +58,14 @@ pub(crate) fn opencode_serve(home: &Path, model: &Model, rights: Rights) -> Agen
     opencode("opencode", "opencode", home, &["serve", "--hostname", "127.0.0.1", "--port", "0"]).bare()
 }
 
+/// OpenCode run for one prompt.
+pub(crate) fn opencode_run(home: &Path, model: &Model, rights: Rights) -> Agent {
+    opencode_config(home, model, rights);
+    // It asks npm for its plugin package when it sees a plugin, and again and again where there is no network.
+    write(home, ".npmrc", "fetch-retries=0\n");
+    opencode("opencode-run", "command", home, &["run", "--format", "json"])
+}
+
 fn opencode(name: &'static str, driver: &'static str, home: &Path, args: &[&str]) -> Agent {
     Agent::new(name, driver, home, &binary("opencode", "opencode"), args).with([
         ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
@@ -199,6 +207,22 @@ fn claude(
 
 /// Gemini CLI over ACP.
 pub(crate) fn gemini_acp(home: &Path, model: &Model, rights: Rights) -> Agent {
+    gemini("gemini", "acp", home, model, rights, &["--acp"])
+}
+
+/// Gemini CLI run for one prompt, which follows.
+pub(crate) fn gemini_print(home: &Path, model: &Model, rights: Rights) -> Agent {
+    gemini("gemini-print", "command", home, model, rights, &["-o", "stream-json"])
+}
+
+fn gemini(
+    name: &'static str,
+    driver: &'static str,
+    home: &Path,
+    model: &Model,
+    rights: Rights,
+    args: &[&str],
+) -> Agent {
     let settings = json!({
         "security": { "auth": { "selectedType": "gemini-api-key" }, "folderTrust": { "enabled": false } },
         "privacy": { "usageStatisticsEnabled": false },
@@ -206,12 +230,12 @@ pub(crate) fn gemini_acp(home: &Path, model: &Model, rights: Rights) -> Agent {
         "general": { "disableAutoUpdate": true, "disableUpdateNag": true },
     });
     write(home, ".gemini/settings.json", &settings.to_string());
-    let mut args = vec!["--acp", "-m", "gemini-2.5-flash"];
+    let mut args = [args, &["-m", "gemini-2.5-flash"]].concat();
     if rights == Rights::All {
         args.push("-y");
     }
     let base_url = model.url("gemini");
-    Agent::new("gemini", "acp", home, &binary("gemini", "gemini"), &args).with([
+    Agent::new(name, driver, home, &binary("gemini", "gemini"), &args).with([
         ("GEMINI_API_KEY", "dummy"),
         ("GOOGLE_GEMINI_BASE_URL", base_url.as_str()),
         ("GEMINI_CLI_TRUST_WORKSPACE", "true"),

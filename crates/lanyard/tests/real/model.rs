@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-pub(crate) use self::conversation::Role;
+pub(crate) use self::conversation::{Conversation, Role};
 pub(crate) use self::log::{Exchange, Outcome};
 pub(crate) use self::script::Step;
 

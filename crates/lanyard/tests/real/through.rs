@@ -14,7 +14,7 @@ mod permission;
 mod processes;
 mod start;
 mod steer;
-mod tally;
+pub(crate) mod tally;
 
 use self::cases::Case;
 

@@ -161,7 +161,7 @@ fn a_stop_that_comes_while_the_tool_runs_is_told_with_its_answer() {
     );
 }
 
-/// Calls that were under way together are not held against the agent.
+/// S0-17, S0-T4: a directive is told once per level. Calls that were under way together are not held against the agent.
 #[test]
 fn calls_side_by_side_are_one_step() {
     story(

@@ -325,16 +325,16 @@ fn a_driver_goes_on_where_another_stopped() {
 #[test]
 fn arguments_are_filled_in_one_pass_and_never_split() {
     let form = per_turn(OutputForm::Text);
-    assert_eq!(arguments(&form, None, "do {native}; rm -rf"), ["-p", "do {native}; rm -rf"]);
-    assert_eq!(arguments(&form, Some("x {prompt}"), "p"), ["--resume=x {prompt}", "p"]);
+    assert_eq!(arguments(&form, of(None, "do {native}; rm -rf")), ["-p", "do {native}; rm -rf"]);
+    assert_eq!(arguments(&form, of(Some("x {prompt}"), "p")), ["--resume=x {prompt}", "p"]);
     let alone = PerTurn { next: Vec::new(), ..form.clone() };
-    assert_eq!(arguments(&alone, Some("x"), "p"), ["-p", "p"]);
+    assert_eq!(arguments(&alone, of(Some("x"), "p")), ["-p", "p"]);
     let braces = PerTurn { first: vec!["{{prompt}} {a} {".to_owned()], ..form.clone() };
-    assert_eq!(arguments(&braces, None, "p"), ["{p} {a} {"]);
+    assert_eq!(arguments(&braces, of(None, "p")), ["{p} {a} {"]);
     let nowhere = PerTurn { first: vec!["-q".to_owned()], ..form.clone() };
-    assert_eq!(arguments(&nowhere, None, "p"), ["-q", "p"]);
+    assert_eq!(arguments(&nowhere, of(None, "p")), ["-q", "p"]);
     let stdin = PerTurn { prompt_on_stdin: true, ..nowhere };
-    assert_eq!(arguments(&stdin, None, "p"), ["-q"]);
+    assert_eq!(arguments(&stdin, of(None, "p")), ["-q"]);
 }
 
 #[test]
@@ -343,4 +343,21 @@ fn nonsense_never_panics() {
     survives_nonsense(claude_parts, &resume("id-1"), &[CLAUDE, CLAUDE_PARTS]);
     survives_nonsense(codex, &Begin::New, &[CODEX, CODEX_ERROR, CODEX_SPAWN]);
     survives_nonsense(text, &Begin::New, &[CODEX]);
+}
+
+fn of<'a>(native: Option<&'a str>, prompt: &'a str) -> super::Places<'a> {
+    super::Places { prompt, native, mcp_config: "{\"mcpServers\":{}}", mcp: "http://127.0.0.1:1/mcp/sess" }
+}
+
+/// Servers have places too; what fills one is not looked through for others.
+#[test]
+fn mcp_servers_have_places() {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let first = words(&["--mcp-config", "{mcp_config}", "-c", "url={mcp}/ev", "{prompt}"]);
+    let (next, output) = (Vec::new(), crate::agents::settings::OutputForm::Text);
+    let form = PerTurn { first, next, prompt_on_stdin: false, output };
+    assert_eq!(
+        arguments(&form, of(None, "{mcp}")),
+        ["--mcp-config", "{\"mcpServers\":{}}", "-c", "url=http://127.0.0.1:1/mcp/sess/ev", "{mcp}"]
+    );
 }

@@ -196,6 +196,8 @@ impl Runner {
         failpoint::hit("before_stop");
         // Whose calls come by is told in the answer to the next one, and has until the deadline to do what it is told.
         if level == StopLevel::Graceful && self.is_told(session).await {
+            // Once its turn is over nothing is left to wait for.
+            self.stopping |= session == self.session && scope != StopScope::Turn;
             return;
         }
         if session != self.session {

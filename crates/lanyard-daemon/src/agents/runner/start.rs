@@ -18,7 +18,7 @@ use super::{Left, Order, Runner, Stage};
 use crate::agents::acp::Acp;
 use crate::agents::calls::Calls;
 use crate::agents::codex::Codex;
-use crate::agents::command::{self, CommandDriver};
+use crate::agents::command::{self, CommandDriver, Places};
 use crate::agents::driver::{Begin, Driver, McpServer, Setting};
 use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
@@ -158,7 +158,15 @@ async fn prepare(
         (DriverKind::Acp | DriverKind::Codex | DriverKind::Opencode, _) => None,
     };
     let native = native_of(&plan.begin);
-    let mut spec = spec(settings, &workspace, start.session, native.as_deref(), prompt.as_deref())?;
+    let mcp = servers(&shared, session, settings);
+    let (config, base) = (shared.addresses.config(&mcp), shared.addresses.base(start.session));
+    let places = prompt.as_deref().map(|prompt| Places {
+        prompt,
+        native: native.as_deref(),
+        mcp_config: &config,
+        mcp: &base,
+    });
+    let mut spec = spec(settings, &workspace, start.session, places)?;
     spec.env.extend(shared.addresses.environment(start.session));
     let about = About {
         session: start.session,
@@ -174,7 +182,6 @@ async fn prepare(
     let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
     let (_, closed) = mpsc::channel(1);
     let orders = std::mem::replace(&mut start.orders, closed);
-    let mcp = servers(&shared, session, settings);
     let driver = driver(settings, setting(settings, &workspace, plan.begin, mcp));
     let greeting =
         Stage::Greeting { until: Instant::now() + Duration::from_millis(settings.handshake_timeout_ms) };
@@ -338,8 +345,7 @@ pub(in crate::agents) fn spec(
     settings: &AgentSettings,
     workspace: &Path,
     session: SessionId,
-    native: Option<&str>,
-    prompt: Option<&str>,
+    places: Option<Places<'_>>,
 ) -> Result<Spec, Failure> {
     let mut argv = settings.command.clone();
     if argv.is_empty() {
@@ -355,8 +361,8 @@ pub(in crate::agents) fn spec(
         DriverKind::Codex => add_missing(&mut argv, "app-server"),
         DriverKind::Acp | DriverKind::Command => {}
     }
-    if let Some(prompt) = prompt {
-        argv.extend(command::arguments(&settings.per_turn(), native, prompt));
+    if let Some(places) = places {
+        argv.extend(command::arguments(&settings.per_turn(), places));
     }
     let mut env: BTreeMap<String, String> = BTreeMap::new();
     if settings.clear_env {

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Duration;
 
 use super::pool::Lent;
-use crate::mcp::annotate;
+use crate::annotate;
 use crate::mcp::envelope::Said;
 use crate::mcp::rpc::Piece;
 use crate::mcp::seat::Seat;

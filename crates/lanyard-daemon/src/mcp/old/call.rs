@@ -9,13 +9,14 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
 
 use super::Old;
+use crate::annotate::json;
 use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::Said;
 use crate::mcp::http::Talk;
+use crate::mcp::input;
 use crate::mcp::rpc::{self, Piece};
 use crate::mcp::server::{Server, Trouble};
 use crate::mcp::work::Work;
-use crate::mcp::{input, json};
 
 /// Pieces that wait for a client that reads slowly.
 const PIECES_MAX: usize = 16;

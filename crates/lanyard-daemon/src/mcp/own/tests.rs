@@ -22,9 +22,11 @@ use crate::agents::{Agents, agents};
 use crate::api::App;
 use crate::auth::Tokens;
 use crate::clock::Clock;
+use crate::config::Config;
 use crate::engine::{self, Ask, Parts, Request, Store};
 use crate::hub::Hub;
 use crate::intercept::{Interceptor, Record};
+use crate::mcp::Gateway;
 use crate::runs::Runs;
 
 const WORKSPACE: &str = "/w";
@@ -83,6 +85,7 @@ impl Room {
             store,
             hub,
             interceptor: Interceptor::new(engine.clone(), tokens.clone(), Record::default()),
+            gateway: Gateway::new(&Config::default(), folder.path()),
             started_at: clock.now(),
             clock,
             rules,

@@ -7,8 +7,9 @@ use bytes::Bytes;
 
 use super::link::Link;
 use super::process::Process;
+use crate::annotate::json;
 use crate::mcp::envelope::{Said, id_key};
-use crate::mcp::{json, rpc};
+use crate::mcp::rpc;
 
 /// The code of an error that says nobody can be asked.
 const NOBODY: i64 = -32000;

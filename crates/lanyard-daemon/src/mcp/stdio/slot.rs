@@ -11,7 +11,7 @@ use tokio::time::{Duration, Instant};
 use super::link::Link;
 use super::process::{InFlight, Process};
 use crate::agents::settings::McpStdio;
-use crate::mcp::json;
+use crate::annotate::json;
 use crate::mcp::server::Trouble;
 use crate::mcp::translate;
 

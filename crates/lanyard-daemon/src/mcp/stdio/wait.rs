@@ -13,12 +13,13 @@ use super::link::Link;
 use super::process::{InFlight, Process};
 use super::slot::{START_PATIENCE, discover};
 use super::{ask, name};
+use crate::annotate::json;
 use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::{Envelope, Said, id_key};
 use crate::mcp::rpc::{self, Piece};
 use crate::mcp::server::{Server, Trouble};
+use crate::mcp::translate;
 use crate::mcp::work::Work;
-use crate::mcp::{json, translate};
 
 /// Pieces that wait for a client that reads slowly.
 const PIECES_MAX: usize = 16;

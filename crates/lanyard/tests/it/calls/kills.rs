@@ -14,7 +14,7 @@ fn dies_at(place: &str, nth: u32) {
     let mut heard: Vec<bool> = Vec::new();
     let mut died = false;
     for id in 0..6 {
-        let Some(block) = try_call(&daemon, &session, &id.to_string()) else {
+        let Ok(block) = try_call(&daemon, &session, &id.to_string()) else {
             assert!(!std::mem::replace(&mut died, true), "{place}: it died twice");
             let _ = daemon.wait();
             daemon.restart_with(patient());
@@ -35,17 +35,17 @@ fn dies_at(place: &str, nth: u32) {
     assert!(delivered <= 2, "{place}: sent {delivered} times");
 }
 
-/// Nothing when the daemon died under it; else the block that came with the answer.
-fn try_call(daemon: &Daemon, session: &str, id: &str) -> Option<Option<String>> {
+/// An error when the daemon died under it; else the block that came with the answer.
+fn try_call(daemon: &Daemon, session: &str, id: &str) -> std::io::Result<Option<String>> {
     let caller = daemon.caller();
     let path = |what: &str| format!("/api/v1/sessions/{session}/{what}");
-    let begun = caller.try_request("POST", &path("calls"), &[], Some(&call(id).to_string())).ok()?;
+    let begun = caller.try_request("POST", &path("calls"), &[], Some(&call(id).to_string()))?;
     assert_eq!(begun.status, 200, "{}", begun.text());
     let body = json!({ "call": call(id) }).to_string();
-    let ended = caller.try_request("POST", &path("calls/end"), &[], Some(&body)).ok()?;
+    let ended = caller.try_request("POST", &path("calls/end"), &[], Some(&body))?;
     assert_eq!(ended.status, 200, "{}", ended.text());
     let lead = ended.json();
-    Some(lead["blocks"].as_array().unwrap().first().map(|block| block.as_str().unwrap().to_owned()))
+    Ok(lead["blocks"].as_array().unwrap().first().map(|block| block.as_str().unwrap().to_owned()))
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_stop_survives_a_kill_at_every_place_of_a_call() {
         daemon.restart_with(patient().env("LANYARD_FAILPOINT", format!("{place}:1")));
         let mut levels: Vec<i64> = Vec::new();
         for id in 0..8 {
-            if try_call(&daemon, &session, &id.to_string()).is_none() {
+            if try_call(&daemon, &session, &id.to_string()).is_err() {
                 let _ = daemon.wait();
                 daemon.restart_with(patient());
             }

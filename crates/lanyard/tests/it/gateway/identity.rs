@@ -50,7 +50,7 @@ fn a_session_cannot_name_another() {
     }
 }
 
-/// S0-36: without a session's address a known name is taken, and one that nobody knows changes nothing.
+/// S0-36, S0-T9, S0-O2: without a session's address a known name is taken, and one that nobody knows changes nothing.
 #[test]
 fn a_name_alone_is_believed_only_where_somebody_has_it() {
     let server = Server::start();

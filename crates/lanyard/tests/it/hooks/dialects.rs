@@ -218,13 +218,16 @@ fn an_agent_that_lanyard_runs_is_known_by_what_it_was_given() {
 
 #[test]
 fn what_passes_mcp_is_left_to_it() {
-    let daemon = Daemon::start(Setup::default());
+    let command = format!("[\"{}\", \"scripted-mcp\"]", binary().display());
+    let daemon = Daemon::start(Setup::default().config(&format!("[mcp.tools]\ncommand = {command}\n")));
     let hook = Hook { daemon: &daemon, agent: "claude", env: Vec::new() };
     let id = "0f6cf1d0-8e4b-4b62-9a43-0d1d8f0c6f11";
     let tool = |name: &str| claude("PreToolUse", &json!({ "tool_name": name }));
     hook.answer(&tool("Bash"));
     post(&daemon, &format!("/sessions/{id}/stop"), &json!({ "now": true }));
-    assert_eq!(hook.answer(&tool("mcp__lanyard__memory_agent")), Value::Null);
+    for passes in ["mcp__lanyard__memory_agent", "mcp__tools__echo"] {
+        assert_eq!(hook.answer(&tool(passes)), Value::Null, "{passes}");
+    }
     // One that nobody stands in front of is asked about here.
     let said = hook.answer(&tool("mcp__files__read"));
     assert_eq!(said["hookSpecificOutput"]["permissionDecision"], "deny", "{said}");

@@ -56,7 +56,7 @@ impl<'a> Kit<'a> {
 
     /// Puts a word into the table that is shown at the end.
     pub(super) fn say(&self, capability: &str, word: &str) {
-        tally::tell(self.case, capability, word);
+        tally::tell(self.case.name, self.case.package, capability, word);
     }
 
     pub(super) fn ok(&self, capability: &str) {

@@ -1,44 +1,61 @@
 //! Putting words in front of a tool's answer, and taking the sting out of answers that look like such words.
 //!
 //! An answer nobody has anything to say about, and in which nothing looks like Lanyard's own words, keeps its bytes.
+//! Pure: text in, text out, for whoever relays MCP: the gateway and a wrapped server.
+
+pub mod json;
+mod taste;
 
 use std::sync::LazyLock;
 
 use bytes::Bytes;
 use lanyard_core::session::directive::{self, LOOKALIKES};
-use lanyard_core::session::{Directive, Lead};
-use lanyard_core::{SessionId, session::StopLevel};
 use memchr::memmem::Finder;
 
-use crate::mcp::client::Taste;
-use crate::mcp::json;
+pub use taste::Taste;
+
+/// What there is to say with an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Words {
+    /// Whole content blocks, in order.
+    pub blocks: Vec<String>,
+    /// The original answer is held back.
+    pub withhold: bool,
+    /// The answer is an error.
+    pub is_error: bool,
+}
+
+impl Words {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty() && !self.withhold
+    }
+}
 
 /// What is known of the one who gets the answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reader<'a> {
-    pub(super) session: SessionId,
-    pub(super) nonce: &'a str,
-    pub(super) taste: Taste,
+pub struct Reader {
+    pub taste: Taste,
     /// Whether the tool may have promised a structured result.
-    pub(super) promised: bool,
+    pub promised: bool,
     /// A client of revision 2026-07-28: results say of what type they are.
-    pub(super) modern: bool,
+    pub modern: bool,
 }
 
 /// The answer with the words in front, or with nothing but them. Nothing when the answer cannot carry words: the tool
 /// is not done, it asks for input first.
-pub(super) fn annotate(answer: &str, lead: &Lead, reader: &Reader<'_>) -> Option<String> {
-    if lead.is_empty() {
+#[must_use]
+pub fn annotate(answer: &str, words: &Words, reader: Reader) -> Option<String> {
+    if words.is_empty() {
         return Some(answer.to_owned());
     }
-    let blocks: Vec<String> =
-        lead.blocks(reader.session, reader.nonce).iter().map(|text| block(text)).collect();
-    if lead.withholds() {
-        let result = instead(&blocks, lead.is_error(), reader);
+    let blocks: Vec<String> = words.blocks.iter().map(|text| block(text)).collect();
+    if words.withhold {
+        let result = instead(&blocks, words.is_error, reader);
         return with_result(answer, &result);
     }
     let result = if let Some(result) = json::member(answer, "result") {
-        in_front(result, &blocks, lead.is_error(), reader)?
+        in_front(result, &blocks, words.is_error, reader)?
     } else {
         // The model reads a result; what a client makes of an error is its own affair.
         let mut blocks = blocks;
@@ -48,14 +65,15 @@ pub(super) fn annotate(answer: &str, lead: &Lead, reader: &Reader<'_>) -> Option
     with_result(answer, &result)
 }
 
-/// The answer to a call that was not carried out.
-pub(super) fn refusal(stop: &Directive, reader: &Reader<'_>) -> String {
-    let blocks = [block(&stop.text(reader.session))];
-    instead(&blocks, stop.level == StopLevel::Terminated, reader)
+/// The result of a call that was not carried out.
+#[must_use]
+pub fn refusal(text: &str, is_error: bool, reader: Reader) -> String {
+    instead(&[block(text)], is_error, reader)
 }
 
 /// A result of nothing but these words, as an error the model reads.
-pub(super) fn failure(text: &str, modern: bool) -> String {
+#[must_use]
+pub fn failure(text: &str, modern: bool) -> String {
     let kind = if modern { r#""resultType":"complete","# } else { "" };
     format!(r#"{{{kind}"content":[{}],"isError":true}}"#, block(text))
 }
@@ -65,13 +83,13 @@ fn block(text: &str) -> String {
 }
 
 /// A result without the original. A client that misses what the tool promised takes it only as an error.
-fn instead(blocks: &[String], is_error: bool, reader: &Reader<'_>) -> String {
+fn instead(blocks: &[String], is_error: bool, reader: Reader) -> String {
     let is_error = is_error || (reader.promised && reader.taste.validates());
     let kind = if reader.modern { r#""resultType":"complete","# } else { "" };
     format!(r#"{{{kind}"content":[{}],"isError":{is_error}}}"#, blocks.join(","))
 }
 
-fn in_front(result: &str, blocks: &[String], is_error: bool, reader: &Reader<'_>) -> Option<String> {
+fn in_front(result: &str, blocks: &[String], is_error: bool, reader: Reader) -> Option<String> {
     if json::member(result, "resultType").is_some_and(|kind| kind != "\"complete\"") {
         return None;
     }
@@ -119,7 +137,7 @@ static FINDERS: LazyLock<Vec<Finder<'static>>> =
 static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\u00"));
 
 /// Whether anything in the text could be taken for Lanyard's own words, or hides letters that could.
-pub(super) fn is_suspicious(text: &[u8]) -> bool {
+fn is_suspicious(text: &[u8]) -> bool {
     FINDERS.iter().any(|finder| finder.find(text).is_some()) || hides_letters(text)
 }
 
@@ -133,7 +151,8 @@ fn hides_letters(text: &[u8]) -> bool {
 }
 
 /// The answer with lookalikes of Lanyard's words defused, whoever wrote them. Untouched when there are none.
-pub(super) fn defused(answer: Bytes) -> Bytes {
+#[must_use]
+pub fn defused(answer: Bytes) -> Bytes {
     if !is_suspicious(&answer) {
         return answer;
     }
@@ -163,7 +182,8 @@ fn defuse(answer: &str) -> Option<String> {
 }
 
 /// A list of tools without the schemas of their results.
-pub(super) fn without_schemas(answer: &str) -> Option<String> {
+#[must_use]
+pub fn without_schemas(answer: &str) -> Option<String> {
     let result = json::member(answer, "result")?;
     let tools = json::member(result, "tools")?;
     let all: Option<Vec<String>> = json::elements(tools)?
@@ -175,7 +195,8 @@ pub(super) fn without_schemas(answer: &str) -> Option<String> {
 }
 
 /// The tools of a list that promise a structured result.
-pub(super) fn promising(answer: &str) -> Option<Vec<String>> {
+#[must_use]
+pub fn promising(answer: &str) -> Option<Vec<String>> {
     let tools = json::member(json::member(answer, "result")?, "tools")?;
     let mut names = Vec::new();
     for place in json::elements(tools)? {
@@ -188,5 +209,4 @@ pub(super) fn promising(answer: &str) -> Option<Vec<String>> {
 }
 
 #[cfg(test)]
-#[path = "annotate_tests.rs"]
 mod tests;

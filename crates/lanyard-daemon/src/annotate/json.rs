@@ -7,16 +7,17 @@ use std::ops::Range;
 
 /// A member of an object: where it stands in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Member {
+pub struct Member {
     /// The key, unescaped.
-    pub(super) key: String,
+    pub key: String,
     /// From the key's opening quote to the value's end.
-    pub(super) whole: Range<usize>,
-    pub(super) value: Range<usize>,
+    pub whole: Range<usize>,
+    pub value: Range<usize>,
 }
 
 /// The members of an object, in their order.
-pub(super) fn members(text: &str) -> Option<Vec<Member>> {
+#[must_use]
+pub fn members(text: &str) -> Option<Vec<Member>> {
     let bytes = text.as_bytes();
     let mut at = open(bytes, b'{')?;
     let mut members = Vec::new();
@@ -44,7 +45,8 @@ pub(super) fn members(text: &str) -> Option<Vec<Member>> {
 }
 
 /// The elements of an array, in their order.
-pub(super) fn elements(text: &str) -> Option<Vec<Range<usize>>> {
+#[must_use]
+pub fn elements(text: &str) -> Option<Vec<Range<usize>>> {
     let bytes = text.as_bytes();
     let mut at = open(bytes, b'[')?;
     let mut elements = Vec::new();
@@ -64,13 +66,15 @@ pub(super) fn elements(text: &str) -> Option<Vec<Range<usize>>> {
 }
 
 /// The value of one member, as it stands.
-pub(super) fn member<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+#[must_use]
+pub fn member<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let found = members(text)?.into_iter().find(|member| member.key == key)?;
     text.get(found.value)
 }
 
 /// The object without the members of this name; everything else keeps its bytes.
-pub(super) fn without(text: &str, key: &str) -> Option<String> {
+#[must_use]
+pub fn without(text: &str, key: &str) -> Option<String> {
     let members = members(text)?;
     let mut out = String::with_capacity(text.len());
     let (mut from, mut place) = (0, 0);
@@ -96,7 +100,8 @@ pub(super) fn without(text: &str, key: &str) -> Option<String> {
 }
 
 /// The text with one place in it replaced.
-pub(super) fn replaced(text: &str, place: Range<usize>, with: &str) -> Option<String> {
+#[must_use]
+pub fn replaced(text: &str, place: Range<usize>, with: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len() + with.len());
     out.push_str(text.get(..place.start)?);
     out.push_str(with);
@@ -105,7 +110,8 @@ pub(super) fn replaced(text: &str, place: Range<usize>, with: &str) -> Option<St
 }
 
 /// The object with a member set, in its place where it has one and in front where it has none.
-pub(super) fn with(text: &str, key: &str, value: &str) -> Option<String> {
+#[must_use]
+pub fn with(text: &str, key: &str, value: &str) -> Option<String> {
     let members = members(text)?;
     if let Some(member) = members.iter().find(|member| member.key == key) {
         return replaced(text, member.value.clone(), value);
@@ -116,12 +122,14 @@ pub(super) fn with(text: &str, key: &str, value: &str) -> Option<String> {
 }
 
 /// A text as a JSON string.
-pub(super) fn quoted(text: &str) -> String {
+#[must_use]
+pub fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
 /// Every string that is a value and not a key, anywhere in the text: its place, quotes included.
-pub(super) fn strings(text: &str) -> Vec<Range<usize>> {
+#[must_use]
+pub fn strings(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let (mut at, mut found) = (0, Vec::new());
     while let Some(quote) = memchr::memchr(b'"', bytes.get(at..).unwrap_or_default()) {
@@ -243,7 +251,7 @@ mod tests {
         {
             assert_eq!(members(text), None, "{text}");
             assert_eq!(without(text, "a"), None, "{text}");
-            strings(text);
+            let _ = strings(text);
         }
         assert_eq!(elements("[1,"), None);
     }

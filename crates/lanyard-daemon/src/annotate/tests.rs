@@ -1,10 +1,11 @@
 //! What becomes of an answer, as tables: by what there is to say, and by who reads it.
 
+use bytes::Bytes;
 use lanyard_core::session::{Directive, Lead, NoteKind, StopLevel, StopScope, Told};
 use lanyard_core::{Actor, NoteId, SessionId, Timestamp};
 use serde_json::{Value, json};
 
-use super::*;
+use super::{LOOKALIKES, Reader, Taste, Words, defused, promising, refusal, without_schemas};
 
 const NONCE: &str = "0123456789abcdef";
 const PLAIN: &str =
@@ -30,12 +31,18 @@ fn guidance() -> Lead {
     Lead { stop: None, notes: vec![told(1, "left"), told(2, "then right")] }
 }
 
-fn reader(taste: Taste) -> Reader<'static> {
-    Reader { session: SessionId::from_u128(1), nonce: NONCE, taste, promised: true, modern: false }
+fn reader(taste: Taste) -> Reader {
+    Reader { taste, promised: true, modern: false }
+}
+
+fn annotate(answer: &str, lead: &Lead, reader: Reader) -> Option<String> {
+    let blocks = lead.blocks(SessionId::from_u128(1), NONCE);
+    let words = Words { blocks, withhold: lead.withholds(), is_error: lead.is_error() };
+    super::annotate(answer, &words, reader)
 }
 
 fn said(answer: &str, lead: &Lead, taste: Taste) -> Value {
-    let text = annotate(answer, lead, &reader(taste)).unwrap();
+    let text = annotate(answer, lead, reader(taste)).unwrap();
     let said: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&said["jsonrpc"], &said["id"]), (&json!("2.0"), &json!(1)), "{text}");
     said["result"].clone()
@@ -51,7 +58,7 @@ const TASTES: [Taste; 4] = [Taste::Keeps, Taste::Drops, Taste::Unknown, Taste::U
 fn with_nothing_to_say_the_answer_keeps_its_bytes() {
     for answer in [PLAIN, STRUCTURED, BARE, FAILED] {
         for taste in TASTES {
-            assert_eq!(annotate(answer, &Lead::default(), &reader(taste)).as_deref(), Some(answer));
+            assert_eq!(annotate(answer, &Lead::default(), reader(taste)).as_deref(), Some(answer));
         }
     }
 }
@@ -74,7 +81,7 @@ fn words_stand_in_front_and_the_answer_stays() {
         assert!(all[0].ends_with("\n--- TOOL RESPONSE ---") && all[0].contains(NONCE), "{}", all[0]);
         assert_eq!(all[1..], ["it worked"]);
     }
-    let text = annotate(PLAIN, &guidance(), &reader(Taste::Keeps)).unwrap();
+    let text = annotate(PLAIN, &guidance(), reader(Taste::Keeps)).unwrap();
     assert!(text.contains(r#"],"x":[1 , 2]}}"#), "the rest keeps its bytes: {text}");
 }
 
@@ -113,7 +120,8 @@ fn a_withheld_answer_is_the_directive_alone() {
         }
         let directive = stop(level).stop.unwrap();
         let free = Reader { promised: false, modern: true, ..reader(Taste::Keeps) };
-        let refused: Value = serde_json::from_str(&refusal(&directive, &free)).unwrap();
+        let refused: Value =
+            serde_json::from_str(&refusal(&directive.text(SessionId::from_u128(1)), is_error, free)).unwrap();
         assert_eq!((&refused["isError"], &refused["resultType"]), (&json!(is_error), &json!("complete")));
         assert!(texts(&refused)[0].starts_with(first));
     }
@@ -132,11 +140,11 @@ fn an_error_that_carries_words_becomes_a_result() {
 #[test]
 fn an_answer_that_is_none_yet_carries_nothing() {
     let asks = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"s"}}"#;
-    assert_eq!(annotate(asks, &guidance(), &reader(Taste::Keeps)), None);
-    let withheld = annotate(asks, &stop(StopLevel::Terminated), &reader(Taste::Keeps)).unwrap();
+    assert_eq!(annotate(asks, &guidance(), reader(Taste::Keeps)), None);
+    let withheld = annotate(asks, &stop(StopLevel::Terminated), reader(Taste::Keeps)).unwrap();
     assert!(withheld.contains("SESSION TERMINATED"));
     for nonsense in ["", "{", "[]", r#"{"id":1,"result":5}"#, r#"{"id":1,"result":{"content":5}}"#] {
-        assert_eq!(annotate(nonsense, &guidance(), &reader(Taste::Keeps)), None, "{nonsense}");
+        assert_eq!(annotate(nonsense, &guidance(), reader(Taste::Keeps)), None, "{nonsense}");
     }
 }
 
@@ -177,4 +185,24 @@ fn tools_lose_the_schema_of_their_results_and_nothing_else() {
     assert_eq!(without_schemas(listed).as_deref(), Some(without));
     assert_eq!(promising(listed), Some(vec!["a".to_owned()]));
     assert_eq!(without_schemas(r#"{"id":1,"error":{}}"#), None);
+}
+
+/// What nobody touches stays as the server wrote it, also where it is written in an unusual way.
+#[test]
+fn ids_numbers_and_escapes_stay_as_they_were_written() {
+    let answer = r#"{"jsonrpc":"2.0","id":"a\u0062","result":{"x":1.50,"content":[{"type":"text", "text":"b"}],"structuredContent":{"n":1},"_meta":{"k":2}}}"#;
+    let words = |blocks: &[&str]| Words {
+        blocks: blocks.iter().map(|&text| text.to_owned()).collect(),
+        ..Words::default()
+    };
+    let dropped = super::annotate(answer, &words(&["one"]), reader(Taste::Drops)).unwrap();
+    assert_eq!(
+        dropped,
+        r#"{"jsonrpc":"2.0","id":"a\u0062","result":{"x":1.50,"content":[{"type":"text","text":"one"},{"type":"text", "text":"b"}],"_meta":{"k":2}}}"#
+    );
+    let kept = super::annotate(answer, &words(&["one", "two"]), reader(Taste::Keeps)).unwrap();
+    assert_eq!(
+        kept,
+        r#"{"jsonrpc":"2.0","id":"a\u0062","result":{"x":1.50,"content":[{"type":"text","text":"one"},{"type":"text","text":"two"},{"type":"text", "text":"b"}],"structuredContent":{"n":1},"_meta":{"k":2}}}"#
+    );
 }

@@ -4,7 +4,7 @@
 
 /// What is done about structured content, so that words put in front of a result reach the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Taste {
+pub enum Taste {
     /// Reads the text too, and checks the structured part against the tool's schema: it stays.
     Keeps,
     /// Reads only the structured part, and does not miss it: it is left out of results that carry words.
@@ -17,7 +17,8 @@ pub(super) enum Taste {
 }
 
 impl Taste {
-    pub(super) fn of(client: &str) -> Self {
+    #[must_use]
+    pub fn of(client: &str) -> Self {
         let name = client.to_ascii_lowercase();
         if name.starts_with("codex") || name.starts_with("claude") {
             return Self::Drops;
@@ -29,7 +30,8 @@ impl Taste {
     }
 
     /// Whether the structured part of a result that carries words is left out.
-    pub(super) fn drops(self) -> bool {
+    #[must_use]
+    pub fn drops(self) -> bool {
         match self {
             Self::Drops | Self::Unknown => true,
             Self::Keeps | Self::Unlisted => false,
@@ -37,7 +39,8 @@ impl Taste {
     }
 
     /// Whether the client misses the structured part of a tool that has promised one, unless the result is an error.
-    pub(super) fn validates(self) -> bool {
+    #[must_use]
+    pub fn validates(self) -> bool {
         match self {
             Self::Keeps | Self::Unlisted => true,
             Self::Drops | Self::Unknown => false,

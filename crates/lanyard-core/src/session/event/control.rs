@@ -1,0 +1,125 @@
+//! What people and policy do to a session: stops, guidance, notices, and what was refused.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{NoteId, SessionId};
+use crate::session::calls::{Channel, Compliance};
+use crate::session::guidance::NoteKind;
+use crate::session::record::is_default;
+use crate::session::state::StateName;
+use crate::session::stop::{StopLevel, StopScope};
+
+/// People and policy acting on the session, and what was refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "data")]
+pub enum ControlEvent {
+    #[serde(rename = "stop.requested")]
+    StopRequested {
+        level: StopLevel,
+        #[serde(default, skip_serializing_if = "is_default")]
+        scope: StopScope,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// The session it was born under, whose stop it inherits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        inherited: Option<SessionId>,
+    },
+    /// The directive was given to the agent: in front of an answer, or instead of one (S0-56, S0-59).
+    #[serde(rename = "stop.applied")]
+    StopApplied {
+        level: StopLevel,
+        channel: Channel,
+        call: String,
+        tool: String,
+        /// The call was not carried out.
+        refused: bool,
+    },
+    /// The agent does what was asked: it handed off, completes, or says that it heard.
+    #[serde(rename = "stop.complied")]
+    StopComplied { how: Compliance },
+    /// A stop of the turn alone has nothing left to end.
+    #[serde(rename = "stop.settled")]
+    StopSettled {},
+    #[serde(rename = "stop.raised")]
+    StopRaised {
+        from: StopLevel,
+        to: StopLevel,
+        /// What it ends from now on, where that grew.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<StopScope>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    #[serde(rename = "stop.withdrawn")]
+    StopWithdrawn {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    #[serde(rename = "guidance.queued")]
+    GuidanceQueued {
+        note: NoteId,
+        #[serde(default, skip_serializing_if = "is_default")]
+        kind: NoteKind,
+        text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
+        /// The child a notice tells of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        about: Option<SessionId>,
+    },
+    #[serde(rename = "guidance.delivered")]
+    GuidanceDelivered {
+        notes: Vec<NoteId>,
+        channel: String,
+        /// The call in whose answer they went.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        /// The daemon that sent the answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// The beginning of what was said (S0-57).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        preview: Option<String>,
+    },
+    /// The answer that carried them may not have arrived: they go again, marked as a repeat.
+    #[serde(rename = "guidance.returned")]
+    GuidanceReturned { notes: Vec<NoteId> },
+    #[serde(rename = "guidance.settled")]
+    GuidanceSettled { notes: Vec<NoteId>, how: Settled },
+    /// The end of this session under a stop was told to an ancestor; without one, to nobody yet (S0-B18).
+    #[serde(rename = "notice.sent")]
+    NoticeSent {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<SessionId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<NoteId>,
+    },
+    /// An agent told who it is, and by which id it knows the session (S0-37).
+    #[serde(rename = "agent.introduced")]
+    Introduced {
+        agent: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        extension_session_id: Option<String>,
+    },
+    /// An agent handed its work to another (S0-63).
+    #[serde(rename = "agent.handed_off")]
+    HandedOff { from: String, to: String, reason: String },
+    /// A command that did not fit the state; nothing else changed (S1-17).
+    #[serde(rename = "command.refused")]
+    CommandRefused { command: String, code: String, state: StateName },
+    /// Something that was seen although the state did not allow for it; nothing else changed.
+    #[serde(rename = "signal.unexpected")]
+    SignalUnexpected { signal: String, state: StateName },
+}
+
+/// What became of a piece of guidance in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Settled {
+    /// A later call came: the agent went on with the words before it.
+    Acknowledged,
+    Withdrawn,
+    /// Nobody could be told in time.
+    Expired,
+}
