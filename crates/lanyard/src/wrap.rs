@@ -273,13 +273,11 @@ impl Wrap {
         if words.is_empty() {
             return Outgoing { line: changed, carries: None };
         }
-        match annotate::annotate(text.trim_end(), &words, reader) {
-            Some(line) => Outgoing { line: Some(line), carries: Some((bound, lead.notes)) },
-            None => {
-                let _ = bound.desk.unsent(&bound.session, lead.notes).await;
-                Outgoing { line: changed, carries: None }
-            }
-        }
+        let Some(line) = annotate::annotate(text.trim_end(), &words, reader) else {
+            let _ = bound.desk.unsent(&bound.session, lead.notes).await;
+            return Outgoing { line: changed, carries: None };
+        };
+        Outgoing { line: Some(line), carries: Some((bound, lead.notes)) }
     }
 }
 

@@ -5,6 +5,7 @@
 //! table that `cargo xtask test real --only hooks` prints at the end; docs/hooks.md says what is shown here.
 
 mod cases;
+mod edges;
 mod family;
 mod guidance;
 mod kit;
@@ -39,6 +40,11 @@ macro_rules! chapters {
             #[test]
             fn shows_its_subagents_or_not() {
                 super::family::shows(&$case());
+            }
+
+            #[test]
+            fn works_on_without_a_daemon() {
+                super::edges::without_a_daemon(&$case());
             }
 
             #[test]

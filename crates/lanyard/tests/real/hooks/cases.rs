@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::agents::{self, Agent, Rights};
-use crate::model::{Model, Step, marker};
+use crate::model::{Model, Role, Step, marker};
 
 /// One agent as it goes through the chapters.
 pub(super) struct Case {
@@ -24,6 +24,8 @@ pub(super) struct Case {
     pub(super) flag: Option<&'static str>,
     /// The member of its output that has its own id of the conversation.
     pub(super) id_key: &'static str,
+    /// What its hooks call the shell.
+    pub(super) tool: &'static str,
     pub(super) shell: fn(&str) -> Step,
     pub(super) words: Words,
     /// Words go with a prompt.
@@ -31,16 +33,22 @@ pub(super) struct Case {
     /// The answer of a tool that works when a stop at level 2 comes is held back.
     pub(super) withholds: bool,
     pub(super) third: Third,
+    /// It prints why it was ended.
+    pub(super) says_why: bool,
+    /// It writes its settings anew by itself.
+    pub(super) rewrites: bool,
     pub(super) family: Family,
 }
 
 /// Where an agent's model finds what stands beside a tool's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Words {
-    /// In the tool's result.
-    InResult,
-    /// Somewhere after it.
-    AfterResult,
+    /// In the tool's result, before its own.
+    InFront,
+    /// In the tool's result, after its own.
+    Behind,
+    /// In a message of its own.
+    Message(Role),
 }
 
 /// What comes of level 3.
@@ -56,8 +64,6 @@ pub(super) enum Third {
 pub(super) enum Family {
     /// Each is a session below its parent's.
     Below(Vec<Step>),
-    /// Each is a session, and nothing says whose.
-    Beside(Vec<Step>),
     /// Their tools count as their parent's.
     Hidden(Vec<Step>),
 }
@@ -74,11 +80,14 @@ impl Case {
             go_on: |id| vec!["--resume".to_owned(), id.to_owned()],
             flag: None,
             id_key: "session_id",
+            tool: "Bash",
             shell: |command| Step::tool("Bash", json!({ "command": command, "description": "x" })),
-            words: Words::AfterResult,
+            words: Words::Message(Role::User),
             with_prompt: true,
             withholds: false,
             third: Third::Ends,
+            says_why: true,
+            rewrites: false,
             family: Family::Below(vec![Step::tool(
                 "Agent",
                 json!({ "description": "sub work", "prompt": child(), "subagent_type": "general-purpose", "run_in_background": false }),
@@ -97,11 +106,14 @@ impl Case {
             go_on: |_| vec!["--resume".to_owned(), "latest".to_owned()],
             flag: Some("-p"),
             id_key: "session_id",
+            tool: "run_shell_command",
             shell: |command| Step::tool("run_shell_command", json!({ "command": command })),
-            words: Words::AfterResult,
+            words: Words::Behind,
             with_prompt: true,
             withholds: true,
             third: Third::Ends,
+            says_why: true,
+            rewrites: true,
             family: Family::Hidden(vec![Step::tool(
                 "invoke_agent",
                 json!({ "agent_name": "generalist", "prompt": child() }),
@@ -120,12 +132,15 @@ impl Case {
             go_on: |id| vec!["resume".to_owned(), id.to_owned()],
             flag: None,
             id_key: "thread_id",
+            tool: "Bash",
             shell: |command| Step::tool("exec_command", json!({ "cmd": command })),
-            words: Words::AfterResult,
+            words: Words::Message(Role::System),
             with_prompt: true,
             withholds: false,
             third: Third::Refuses,
-            family: Family::Beside(vec![
+            says_why: false,
+            rewrites: false,
+            family: Family::Below(vec![
                 Step::tool("multi_agent_v1::spawn_agent", json!({ "message": child() })),
                 Step::tool(
                     "multi_agent_v1::wait_agent",
@@ -146,11 +161,14 @@ impl Case {
             go_on: |id| vec!["--session".to_owned(), id.to_owned()],
             flag: None,
             id_key: "sessionID",
+            tool: "bash",
             shell: |command| Step::tool("bash", json!({ "command": command, "description": "x" })),
-            words: Words::InResult,
+            words: Words::InFront,
             with_prompt: false,
             withholds: true,
             third: Third::Ends,
+            says_why: false,
+            rewrites: false,
             family: Family::Below(vec![Step::tool(
                 "task",
                 json!({ "description": "sub work", "prompt": child(), "subagent_type": "general" }),

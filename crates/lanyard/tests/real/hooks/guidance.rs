@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::cases::{Case, Words};
 use super::kit::{Kit, latest};
-use crate::model::Step;
+use crate::model::{Role, Step};
 
 /// What the first line of Lanyard's words says.
 const GUIDANCE: &str = "📝 USER GUIDANCE (injected by user):";
@@ -13,7 +13,7 @@ const WORDS: &str = "Mind the gap, please.";
 /// Words that come while a tool works stand beside its answer, once.
 pub(super) fn beside_a_tool(case: &Case) {
     let kit = Kit::new(case);
-    kit.model.script("work", [kit.held("one"), kit.plain("two"), Step::text("Work done.")]);
+    kit.model.script("work", [kit.held("one"), kit.plain("two"), Step::text("Work-done.")]);
     let mut running = kit.start("work", None);
     kit.is_held("one", &running);
 
@@ -27,15 +27,19 @@ pub(super) fn beside_a_tool(case: &Case) {
     kit.guide(&session, WORDS);
     kit.release("one");
     let said = running.ended();
-    assert!(said.contains("Work done."), "{}", running.shown());
+    assert!(said.contains("Work-done."), "{}", running.shown());
     let asked = kit.asked("work", 1);
     let told = latest(&asked);
     assert!(told.contains(GUIDANCE) && told.contains(WORDS) && told.contains("DONE-one"), "{told}");
-    let result = asked.last_tool_result().unwrap_or_default();
+    let carrying: Vec<_> = asked.messages.iter().filter(|message| message.text.contains(WORDS)).collect();
+    let [carrier] = &carrying[..] else { panic!("once is enough: {carrying:#?}") };
+    let [words, own] = [WORDS, "DONE-one"].map(|part| carrier.text.find(part));
     match case.words {
-        Words::InResult => assert!(result.find(WORDS) < result.find("DONE-one"), "{result}"),
-        Words::AfterResult => assert!(!result.starts_with(GUIDANCE), "{result}"),
+        Words::InFront => assert!(carrier.role == Role::Tool && words < own, "{carrier:#?}"),
+        Words::Behind => assert!(carrier.role == Role::Tool && own.is_some() && own < words, "{carrier:#?}"),
+        Words::Message(role) => assert_eq!((carrier.role, own), (role, None), "{carrier:#?}"),
     }
+    assert!(kit.relayed(&session).contains(&case.tool.to_owned()), "{:?}", kit.relayed(&session));
     let told = latest(&kit.asked("work", 2));
     assert!(told.contains("DONE-two") && !told.contains(WORDS), "once is enough: {told}");
     let settled = kit.get(&format!("/sessions/{session}/guidance"))["settled"].clone();
@@ -47,8 +51,8 @@ pub(super) fn beside_a_tool(case: &Case) {
 /// Words that come between two prompts go with the second, or with the first tool after it.
 pub(super) fn with_a_prompt(case: &Case) {
     let kit = Kit::new(case);
-    kit.model.script("first", [kit.plain("one"), Step::text("First done.")]);
-    kit.model.script("second", [kit.plain("two"), Step::text("Second done.")]);
+    kit.model.script("first", [kit.plain("one"), Step::text("First-done.")]);
+    kit.model.script("second", [kit.plain("two"), Step::text("Second-done.")]);
     let mut running = kit.start("first", None);
     running.ended();
     let native = running.native(case.id_key);
@@ -56,7 +60,7 @@ pub(super) fn with_a_prompt(case: &Case) {
     kit.guide(&session, WORDS);
     let mut running = kit.start("second", Some(&native));
     let said = running.ended();
-    assert!(said.contains("Second done."), "{}", running.shown());
+    assert!(said.contains("Second-done."), "{}", running.shown());
     assert_eq!(kit.sessions().len(), 1, "it is the same session: {:#?}", kit.sessions());
     let first = latest(&kit.asked("second", 0)).contains(WORDS);
     let second = latest(&kit.asked("second", 1)).contains(WORDS);

@@ -132,6 +132,13 @@ impl<'a> Kit<'a> {
         wait("a session", found, || running.shown())
     }
 
+    /// The tools that Lanyard was asked about in a session.
+    pub(super) fn relayed(&self, session: &str) -> Vec<String> {
+        let log = self.daemon.log_after(session, 0);
+        let relayed = log.iter().filter(|event| event["type"] == "tool.relayed");
+        relayed.filter_map(|event| event["data"]["tool"].as_str().map(str::to_owned)).collect()
+    }
+
     pub(super) fn guide(&self, session: &str, words: &str) {
         self.post(&format!("/sessions/{session}/guidance"), &json!({ "text": words }));
     }

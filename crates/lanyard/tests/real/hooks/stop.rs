@@ -15,7 +15,7 @@ const TERMINATED: &str = "❌ SESSION TERMINATED";
 pub(super) fn ladder(case: &Case) {
     let kit = Kit::new(case);
     let rest = ["two", "three", "four"].map(|name| kit.plain(name));
-    let steps = [kit.held("one")].into_iter().chain(rest).chain([Step::text("Work done.")]);
+    let steps = [kit.held("one")].into_iter().chain(rest).chain([Step::text("Work-done.")]);
     kit.model.script("stop", steps.collect::<Vec<_>>());
     let mut running = kit.start("stop", None);
     kit.is_held("one", &running);
@@ -35,17 +35,18 @@ pub(super) fn ladder(case: &Case) {
     }
     let ended = kit.get(&format!("/sessions/{session}"));
     assert_eq!(ended["state"], "stopped", "{ended:#}");
+    assert_eq!(said.contains(TERMINATED), case.says_why, "{said}");
     match case.third {
         Third::Ends => {
             assert!(!kit.was_asked("stop", 3), "its model is not asked again\n{}", running.shown());
-            assert!(!said.contains("Work done."), "{said}");
+            assert!(!said.contains("Work-done."), "{said}");
         }
         Third::Refuses => {
             for step in [3, 4] {
                 let denied = latest(&kit.asked("stop", step));
                 assert!(denied.contains(TERMINATED), "{denied}");
             }
-            assert!(said.contains("Work done."), "{said}");
+            assert!(said.contains("Work-done."), "{said}");
         }
     }
     kit.say("level 3 ends it", case.third == Third::Ends);
@@ -55,7 +56,7 @@ pub(super) fn ladder(case: &Case) {
 /// A stop at level 2 that comes while a tool works.
 pub(super) fn at_once(case: &Case) {
     let kit = Kit::new(case);
-    kit.model.script("now", [kit.held("one"), kit.plain("two"), Step::text("Work done.")]);
+    kit.model.script("now", [kit.held("one"), kit.plain("two"), Step::text("Work-done.")]);
     let mut running = kit.start("now", None);
     kit.is_held("one", &running);
     let session = kit.session(&running);
