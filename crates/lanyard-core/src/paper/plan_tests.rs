@@ -25,7 +25,8 @@ fn the_table_of_statuses() {
             let mut plan = Plan { status: from, ..plan() };
             if from != next && plan.update(to(next)).is_ok() {
                 assert_eq!(plan.status, next);
-                row += &format!(" {next}");
+                row.push(' ');
+                row.push_str(&next.to_string());
             }
         }
         table += &(row + "\n");
