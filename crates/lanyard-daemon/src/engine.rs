@@ -4,6 +4,7 @@
 //! The engine's thread is the journal's one writer: what piled up during one commit is the next commit's batch.
 
 mod ask;
+mod behind;
 mod calls;
 mod commit;
 mod draft;
@@ -24,6 +25,7 @@ use crate::clock::Clock;
 use crate::hub::Hub;
 use crate::intercept::Flags;
 
+use behind::Behind;
 pub(crate) use worker::error_chain;
 
 /// Inputs that may wait. Beyond that a caller waits to get in, and is told when it took too long.
@@ -40,6 +42,7 @@ impl<T: Journal + Directory + Families + Upkeep + Tokens + Papers> Store for T {
 #[derive(Debug, Clone)]
 pub struct Engine {
     inbox: mpsc::Sender<Input>,
+    behind: Behind,
     pub stats: Arc<Stats>,
     /// Which sessions' tool calls have to ask before they go.
     pub flags: Flags,
@@ -177,6 +180,8 @@ type LoadResult = Result<Option<Box<lanyard_store::Loaded>>, String>;
 #[derive(Debug)]
 enum Input {
     Ask(Box<Work>),
+    /// Requests nobody waits for.
+    Behind(Vec<Request>),
     Loaded {
         session: SessionId,
         result: LoadResult,
@@ -213,7 +218,8 @@ impl std::fmt::Debug for Parts {
 /// Starts the engine's thread. It ends after `Engine::stop`, and with it the last write to the journal.
 pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<()>)> {
     let (inbox, outlet) = mpsc::channel(INBOX_MAX);
-    let engine = Engine { inbox, stats: Arc::default(), flags: Flags::default() };
+    let behind = Behind::start(inbox.clone(), &parts.runtime);
+    let engine = Engine { inbox, behind, stats: Arc::default(), flags: Flags::default() };
     let worker = worker::Worker::new(parts, engine.clone());
     let thread =
         std::thread::Builder::new().name("lanyard-engine".to_owned()).spawn(move || worker.run(outlet))?;
@@ -232,14 +238,9 @@ impl Engine {
         answered.await.map_err(|_| AskError::Closing)?
     }
 
-    /// Asks and does not wait for the answer, only for a place in the inbox: nothing is dropped, a flood is slowed.
+    /// Asks and does not wait for the answer, only for a place: nothing is dropped, a flood is slowed.
     pub async fn ask_later(&self, request: Request) -> Result<(), AskError> {
-        let place = tokio::time::timeout(INBOX_WAIT, self.inbox.reserve())
-            .await
-            .map_err(|_| AskError::Overloaded)?
-            .map_err(|_| AskError::Closing)?;
-        place.send(Input::Ask(Box::new(Work { request, answer: None })));
-        Ok(())
+        self.behind.put(request).await
     }
 
     /// Says that time has passed. Lost when the engine is busy, which is as good: it then looks by itself.
@@ -249,6 +250,7 @@ impl Engine {
 
     /// Lets the engine finish what is in front of this, and end.
     pub async fn stop(&self) {
+        self.behind.flush().await;
         let _ = self.inbox.send(Input::Stop).await;
     }
 

@@ -96,6 +96,11 @@ impl Worker {
     fn stage(&mut self, input: Input) -> bool {
         match input {
             Input::Ask(work) => self.take(*work),
+            Input::Behind(requests) => {
+                for request in requests {
+                    self.take(Work { request, answer: None });
+                }
+            }
             Input::Loaded { session, result } => self.arrived(session, result),
             Input::Tick => {
                 self.try_recover();
