@@ -216,6 +216,7 @@ fn each_filter_finds_what_it_names(store: &dyn Store) {
     check(Filter { memory_mode: Some(MemoryMode::Full), ..any() }, &[busy, child, crashed]);
     check(Filter { archived: Some(true), ..any() }, &[archived]);
     check(Filter { archived: Some(false), ..any() }, &[busy, stopping, child, done, crashed]);
+    // S0-21, S0-22, S0-T8, S0-B12: only what has ended leaves, by the time of its end and never by that of its start.
     let ended = teller.sessions[&done].since.as_millis();
     check(Filter { live_since: Some(at(ended)), ..any() }, &all);
     check(Filter { live_since: Some(at(ended + 1)), ..any() }, &[busy, stopping, child, crashed, archived]);
