@@ -8,6 +8,7 @@ use crate::agents::{self, Agent, Rights};
 use crate::model::{Model, Role, Step, marker};
 
 /// One agent as it goes through the chapters.
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(super) struct Case {
     /// As in packages.txt.
     pub(super) package: &'static str,
