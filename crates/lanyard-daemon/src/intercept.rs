@@ -63,6 +63,11 @@ impl Flags {
         }
     }
 
+    /// Whether anybody has come by for this session since the daemon started. Its calls may not be in the log yet.
+    pub(crate) fn knows(&self, session: SessionId) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).contains_key(&session)
+    }
+
     /// Whether a call of the session is being carried out, whose answer can carry what is to be said.
     pub(crate) fn answer_is_due(&self, session: SessionId) -> bool {
         let flags = self.0.read().unwrap_or_else(PoisonError::into_inner);

@@ -172,7 +172,8 @@ impl Worker {
             }
             let driven = self.residents.get(session).is_some_and(|held| self.wishes.drives(&held.session));
             // An agent whose calls come by can be told there, and has its time for it.
-            let hears = self.residents.get(session).is_some_and(|held| held.session.hears);
+            let hears = self.residents.get(session).is_some_and(|held| held.session.hears)
+                || self.engine.flags.knows(session);
             let channel = match effect {
                 _ if driven && self.wishes.put(session, &effect) => continue,
                 _ if driven => "too much waits for the agents",
