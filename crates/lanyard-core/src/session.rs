@@ -52,7 +52,7 @@ pub use event::{
 pub use family::{Lineage, LinkEvents, NewSession, create, fork, inherited, link};
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
 pub use guidance::{Checked, Delivery, Note, NoteKind, NoteStatus, check};
-pub use intercept::{call_begins, call_ends, next_due};
+pub use intercept::{call_begins, call_ends, call_passed, next_due};
 pub use observe::observe;
 pub use record::{
     ActiveTurn, Checkpoint, Compaction, EXTERNAL, Handoff, LastToolCall, Policy, Session, StateChange, Usage,

@@ -108,6 +108,12 @@ pub enum Ask {
         call: Box<Call>,
         returned: Returned,
     },
+    /// Its answer has gone out; nothing was pending.
+    CallPassed {
+        session: SessionId,
+        call: Box<Call>,
+        returned: Returned,
+    },
     /// Nothing may have happened for a while: look, and answer in `seq` after how many milliseconds to look again.
     Nudge {
         session: SessionId,

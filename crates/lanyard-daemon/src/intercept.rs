@@ -147,20 +147,22 @@ impl Bound {
     /// Before its answer goes out. A relay lets the answer pass when this fails; that nobody could write it down is
     /// counted.
     pub async fn ends(&self, call: &Call, returned: Returned) -> Result<Lead, AskError> {
-        let ask = Ask::CallEnds { session: self.session, call: Box::new(call.clone()), returned };
         self.abandoned();
-        let lead = self.written(self.request(ask, call)).await;
+        let (session, about) = (self.session, Box::new(call.clone()));
+        let behind = self.record == Record::After && !self.flag.up.load(Ordering::Acquire);
+        let lead = if behind {
+            let ask = Ask::CallPassed { session, call: about, returned };
+            self.engine.ask_later(self.request(ask, call)).await.map(|()| Lead::default())
+        } else {
+            self.decided(self.request(Ask::CallEnds { session, call: about, returned }, call)).await
+        };
         if lead.as_ref().is_err_and(|error| !matches!(error, AskError::Unknown(_) | AskError::Deleted(_))) {
             self.engine.unrecorded(1);
         }
         lead
     }
 
-    async fn written(&self, request: Request) -> Result<Lead, AskError> {
-        if self.record == Record::After && !self.flag.up.load(Ordering::Acquire) {
-            self.engine.ask_later(request).await?;
-            return Ok(Lead::default());
-        }
+    async fn decided(&self, request: Request) -> Result<Lead, AskError> {
         failpoint::hit("before_lead");
         let lead = self.engine.ask(request).await?.lead;
         failpoint::hit("after_lead");

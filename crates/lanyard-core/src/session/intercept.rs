@@ -85,6 +85,14 @@ pub fn call_ends(
     }
 }
 
+/// A call whose answer went out already, since nothing was pending then. It is written down, and carries nothing: what
+/// came meanwhile waits for an answer that is still to go.
+#[must_use]
+pub fn call_passed(session: &Session, call: &Call, returned: &Returned) -> Vec<Event> {
+    let over = session.deleted || session.state.is_ended();
+    if over { Vec::new() } else { vec![relayed(call, returned)] }
+}
+
 /// Level 3 is durable: every later call gets the same error (S0-B06). So does a call after a session ended in answer to
 /// a stop; one that ended by itself is nobody's business.
 fn after_the_end(session: &Session, call: &Call) -> (Vec<Event>, Passage) {

@@ -24,6 +24,7 @@ impl Worker {
             | Ask::Tell { session, .. }
             | Ask::CallBegins { session, .. }
             | Ask::CallEnds { session, .. }
+            | Ask::CallPassed { session, .. }
             | Ask::Nudge { session } => Some(*session).filter(absent),
         }
     }
@@ -41,6 +42,11 @@ impl Worker {
             Ask::CallBegins { session, call } => return self.call_begins(request, *session, call),
             Ask::CallEnds { session, call, returned } => {
                 return self.call_ends(request, *session, call, *returned);
+            }
+            Ask::CallPassed { session, call, returned } => {
+                let events = session::call_passed(self.resident(*session)?, call, returned);
+                let written = self.write_all(*session, &events, request);
+                self.outcome(*session, written)?
             }
             Ask::Nudge { session } => return self.nudge(request, *session),
         };

@@ -129,7 +129,7 @@ impl Worker {
 
     /// Everyone is answered after the commit, in the order they were staged.
     pub(super) fn answer(&mut self, work: Work, result: Result<Reply, AskError>) {
-        let call = matches!(work.request.ask, Ask::CallEnds { .. });
+        let call = matches!(work.request.ask, Ask::CallPassed { .. });
         match (work.answer, result) {
             (Some(answer), result) => self.draft.answers.push((answer, result)),
             (None, Ok(_)) => self.draft.behind += u64::from(call),

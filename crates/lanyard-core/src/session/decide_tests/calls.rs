@@ -641,3 +641,16 @@ fn when_to_look_again_is_the_sooner_of_both() {
     let stopped = guided.after(stop());
     assert_eq!(next(&stopped), Some(stopped.session.stop.as_ref().unwrap().level_at.as_millis() + 30_000));
 }
+
+/// An answer that went out while nothing was pending carries nothing, whatever has come since.
+#[test]
+fn a_call_that_passed_delivers_nothing() {
+    let given = external().after(guide(1, "left")).after(stop());
+    let passed = crate::session::call_passed(
+        &given.session,
+        &crate::session::testing::call(1),
+        &crate::session::Returned::default(),
+    );
+    assert_eq!(passed.len(), 1);
+    assert!(event_line(&passed[0]).starts_with("tool.relayed "), "{passed:?}");
+}
