@@ -37,7 +37,7 @@ use crate::mcp::Gateway;
 pub use openapi::document;
 pub use routes::{Route, router, table};
 
-pub(crate) use context::Target;
+pub(crate) use context::{Target, marked_as_json};
 pub(crate) use problem::Problem;
 
 /// What handlers work with.

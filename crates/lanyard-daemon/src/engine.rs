@@ -136,6 +136,16 @@ pub struct Key {
     pub request: [u8; 16],
 }
 
+impl Key {
+    /// For something that happens once, whoever asks again after a crash.
+    pub(crate) fn once(what: &str) -> Self {
+        let hash = blake3::hash(what.as_bytes());
+        let mut key = [0; 16];
+        key.copy_from_slice(&hash.as_bytes()[..16]);
+        Self { key, request: key }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub outcome: Outcome,

@@ -124,30 +124,26 @@ impl Bound {
     /// ([`AskError::Unknown`], [`AskError::Deleted`]).
     pub async fn begins(&self, call: &Call) -> Result<Passage, AskError> {
         if !self.flag.up.load(Ordering::Acquire) {
-            self.flag.open.fetch_add(1, Ordering::AcqRel);
             return Ok(Passage::Go);
         }
         let ask = Ask::CallBegins { session: self.session, call: Box::new(call.clone()) };
         failpoint::hit("before_passage");
         let reply = self.engine.ask(self.request(ask, call)).await?;
         failpoint::hit("after_passage");
-        let passage = reply.passage.unwrap_or(Passage::Go);
-        if passage == Passage::Go {
-            self.flag.open.fetch_add(1, Ordering::AcqRel);
-        }
-        Ok(passage)
+        Ok(reply.passage.unwrap_or(Passage::Go))
     }
 
-    /// The call was carried out and nobody waits for its answer any more.
-    pub fn abandoned(&self) {
-        let less = |open: usize| Some(open.saturating_sub(1));
-        let _ = self.flag.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+    /// The call is being carried out, as long as this is held. For relays in here, which cannot forget a call: a hook
+    /// may never tell how one ended.
+    #[must_use]
+    pub fn under_way(&self) -> UnderWay {
+        self.flag.open.fetch_add(1, Ordering::AcqRel);
+        UnderWay(self.flag.clone())
     }
 
     /// Before its answer goes out. A relay lets the answer pass when this fails; that nobody could write it down is
     /// counted.
     pub async fn ends(&self, call: &Call, returned: Returned) -> Result<Lead, AskError> {
-        self.abandoned();
         let (session, about) = (self.session, Box::new(call.clone()));
         let behind = self.record == Record::After && !self.flag.up.load(Ordering::Acquire);
         let lead = if behind {
@@ -186,5 +182,15 @@ impl Bound {
     fn request(&self, ask: Ask, call: &Call) -> Request {
         let actor = Actor { kind: ActorKind::Agent, name: self.session.to_string() };
         Request { ask, actor, cause: Some(Cause::Signal(call.channel.as_str().to_owned())), keys: Vec::new() }
+    }
+}
+
+/// A call that is being carried out: its answer can carry what is to be said.
+#[derive(Debug)]
+pub struct UnderWay(Arc<Flag>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::AcqRel);
     }
 }

@@ -12,6 +12,7 @@ use lanyard_store::StoreError;
 
 use crate::clock::Clock;
 use crate::engine::{Ask, AskError, Engine, Key, Request, Store};
+use crate::failpoint;
 
 /// Events of the child's log that are looked at for what it left.
 const TAIL: u64 = 400;
@@ -30,13 +31,14 @@ pub(crate) async fn send(engine: &Engine, store: &Arc<dyn Store>, clock: &Clock,
         Ok(Err(error)) => return tracing::error!(%child, %error, "what a child left could not be read"),
         Err(error) => return tracing::error!(%child, %error, "what a child left could not be read"),
     };
+    failpoint::hit("before_notice");
     let note = NoteId::mint(clock.now(), clock.random());
     let mut told = None;
     for ancestor in lineage.ancestors {
         let command = Command::Notify { note, about: session.id, text: text.clone() };
         let cause = Some(Cause::Signal(command.name().to_owned()));
         let ask = Ask::Do { session: ancestor, command };
-        let keys = vec![key(session.id, ancestor)];
+        let keys = vec![Key::once(&format!("notice\0{child}\0{ancestor}"))];
         match engine.ask(Request { ask, actor: Actor::system("families"), cause, keys }).await {
             Ok(reply) => {
                 told = Some((ancestor, reply.outcome.note.unwrap_or(note)));
@@ -58,13 +60,6 @@ pub(crate) async fn send(engine: &Engine, store: &Arc<dyn Store>, clock: &Clock,
     if let Err(error) = engine.ask(request).await {
         tracing::error!(%child, %error, "it could not be recorded that a child's end was told");
     }
-}
-
-fn key(child: SessionId, ancestor: SessionId) -> Key {
-    let hash = blake3::hash(format!("notice\0{child}\0{ancestor}").as_bytes());
-    let mut key = [0; 16];
-    key.copy_from_slice(&hash.as_bytes()[..16]);
-    Key { key, request: key }
 }
 
 type Known = (Session, Lineage, String);

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::Staleness;
-use crate::session::{InterruptCause, Session, State};
+use crate::session::{InterruptCause, Session};
 
 /// What is known of a session's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,22 +57,10 @@ impl Facts {
             Some(_) => Process::Gone,
             None => Process::Unknown,
         };
-        let cut_off = match session.state {
-            State::Interrupted { cause } => match cause {
-                InterruptCause::Crash | InterruptCause::HostLost | InterruptCause::Timeout => true,
-                InterruptCause::User | InterruptCause::Limit => false,
-            },
-            State::Beginning
-            | State::Custom
-            | State::Executing
-            | State::BetweenTurn
-            | State::Compacted
-            | State::Idle
-            | State::Stale
-            | State::Completed
-            | State::Failed
-            | State::Stopped => false,
-        };
+        let cut_off = session.state.cause().is_some_and(|cause| match cause {
+            InterruptCause::Crash | InterruptCause::HostLost | InterruptCause::Timeout => true,
+            InterruptCause::User | InterruptCause::Limit => false,
+        });
         Self {
             ended: session.state.is_ended() || session.deleted,
             process,

@@ -195,8 +195,5 @@ impl Shared {
 
 /// A key for something that happens once in a run, whoever asks again after a crash.
 pub(super) fn once(run: RunId, what: &str) -> Key {
-    let hash = blake3::hash(format!("{run}\0{what}").as_bytes());
-    let mut key = [0; 16];
-    key.copy_from_slice(&hash.as_bytes()[..16]);
-    Key { key, request: key }
+    Key::once(&format!("{run}\0{what}"))
 }

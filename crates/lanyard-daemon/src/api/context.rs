@@ -81,6 +81,12 @@ fn parse<T: DeserializeOwned>(headers: &HeaderMap, bytes: &[u8]) -> Result<T, Pr
     if bytes.is_empty() {
         return read_json(b"{}");
     }
+    marked_as_json(headers)?;
+    read_json(bytes)
+}
+
+/// A body must say that it is JSON: a page of another site cannot send that unasked.
+pub(crate) fn marked_as_json(headers: &HeaderMap) -> Result<(), Problem> {
     let is_json = headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
@@ -94,7 +100,7 @@ fn parse<T: DeserializeOwned>(headers: &HeaderMap, bytes: &[u8]) -> Result<T, Pr
             "send `Content-Type: application/json`",
         ));
     }
-    read_json(bytes)
+    Ok(())
 }
 
 fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use lanyard_core::session::{Command, Session, StateName, StopScope};
+use lanyard_core::session::{Command, Session, StopScope};
 use lanyard_core::{Outcome, SessionId};
 use lanyard_store::Filter;
 
@@ -23,8 +23,8 @@ mod receipt;
 type Answer = Result<Response, Problem>;
 type Shared = State<Arc<App>>;
 
-/// Sessions of one family that a stop reaches.
-const FAMILY_MAX: usize = 10_000;
+/// Sessions of a family that are reached at a time.
+const AT_ONCE: usize = 256;
 /// Children read at a time.
 const CHILDREN_PAGE: usize = 500;
 
@@ -81,14 +81,23 @@ async fn over<T>(
     let family = below(app, target.0).await?;
     let mut reached: Vec<Outcome> = Vec::new();
     let untouched = if subtree { 0 } else { family.len() as u64 };
-    for session in family.into_iter().filter(|_| subtree) {
-        let ask = Ask::Do { session, command: command.clone() };
-        let request = Request { ask, actor: actor.clone(), cause: cause.clone(), keys: Vec::new() };
-        match app.engine.ask(request).await {
-            Ok(reply) => reached.push(reply.outcome),
-            // It ended meanwhile, or has nothing to take back.
-            Err(AskError::Refused(_) | AskError::Deleted(_) | AskError::Unknown(_)) => {}
-            Err(error) => return Err(error.into()),
+    for some in family.chunks(AT_ONCE).filter(|_| subtree) {
+        let asks: Vec<_> = some
+            .iter()
+            .map(|session| {
+                let ask = Ask::Do { session: *session, command: command.clone() };
+                let request = Request { ask, actor: actor.clone(), cause: cause.clone(), keys: Vec::new() };
+                let engine = app.engine.clone();
+                tokio::spawn(async move { engine.ask(request).await })
+            })
+            .collect();
+        for ask in asks {
+            match ask.await.map_err(|_| AskError::Closing).flatten() {
+                Ok(reply) => reached.push(reply.outcome),
+                // It ended meanwhile, or has nothing to take back.
+                Err(AskError::Refused(_) | AskError::Deleted(_) | AskError::Unknown(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
     let answer = Stopping { outcome: reply.outcome, below: reached, untouched };
@@ -108,12 +117,12 @@ async fn below(app: &Arc<App>, root: SessionId) -> Result<Vec<SessionId>, Proble
                 for row in &page.rows {
                     // Below one that has ended there may still be some that live.
                     parents.push_back(row.id);
-                    if !is_over(row.state) {
+                    if !row.state.is_ended() {
                         found.push(row.id);
                     }
                 }
                 cursor = page.next;
-                if cursor.is_none() || found.len() >= FAMILY_MAX {
+                if cursor.is_none() {
                     break;
                 }
             }
@@ -121,8 +130,4 @@ async fn below(app: &Arc<App>, root: SessionId) -> Result<Vec<SessionId>, Proble
         Ok(found)
     })
     .await
-}
-
-fn is_over(state: StateName) -> bool {
-    state.is_ended()
 }

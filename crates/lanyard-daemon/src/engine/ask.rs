@@ -169,11 +169,11 @@ impl Worker {
                 outcome.note = Some(*note);
                 outcome.warnings = guidance_warnings(&events);
             }
+            Command::Notify { note, .. } => outcome.note = Some(*note),
             Command::Complete { .. }
             | Command::Fail { .. }
             | Command::Stop { .. }
             | Command::WithdrawStop { .. }
-            | Command::Notify { .. }
             | Command::WithdrawGuidance { .. }
             | Command::AnswerGate { .. }
             | Command::Resume { .. }

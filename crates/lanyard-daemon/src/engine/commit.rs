@@ -155,8 +155,9 @@ impl Worker {
         }
         for id in draft.touched.keys().chain(&draft.flagged) {
             self.residents.forget(*id);
-            // Whoever calls has to ask until it is known again.
+            // Whoever calls has to ask until it is known again, and what may have been due is looked at again.
             self.engine.flags.set(*id, true);
+            self.deadlines.set(*id, Some(draft.now));
         }
         self.own.clear();
     }

@@ -104,7 +104,10 @@ impl Worker {
             Input::Loaded { session, result } => self.arrived(session, result),
             Input::Tick => {
                 self.try_recover();
-                self.look_at_deadlines();
+                // What is due stays due until it can be written.
+                if self.failed.is_none() {
+                    self.look_at_deadlines();
+                }
             }
             Input::Stop => return false,
         }

@@ -12,7 +12,7 @@ use lanyard_core::SessionId;
 use crate::annotate::Taste;
 use crate::annotate::json;
 use crate::api::App;
-use crate::api::{Problem, Target};
+use crate::api::{Problem, Target, marked_as_json};
 use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
 use crate::mcp::http::Outgoing;
 use crate::mcp::pass::{self, Entry};
@@ -255,29 +255,20 @@ where
 
 /// The stream for what belongs to no request.
 pub(crate) async fn get(State(app): State<Arc<App>>, Path((_, name)): Place, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    let target = parts.extensions.get::<Target>().copied();
-    if name == OWN {
-        return no_such_method();
-    }
-    let Some(server) = app.gateway.server(&name) else { return unknown(&app, &name) };
-    let visit = Visit::new(app, target, &server.key, parts.headers).await;
+    let (visit, server) = match connection(app, &name, request).await {
+        Ok(found) => found,
+        Err(response) => return response,
+    };
     match &server.upstream {
         Upstream::Unusable(_) => no_such_method(),
         Upstream::Stdio(upstream) => stdio::listen(&visit, &server, upstream).await,
-        Upstream::Http(upstream) => {
-            let headers = http::onward(&visit.headers);
-            let out = Outgoing { method: Method::GET, headers, body: Bytes::new() };
-            match upstream.send(out, server.timeout).await {
-                Ok(answer) if answer.status().is_success() => {
-                    http::streamed(answer, visit.seat.clone(), &visit.app.gateway)
-                }
-                Ok(answer) => passed_on(answer),
-                Err(trouble) => {
-                    rpc::error(StatusCode::BAD_GATEWAY, "null", rpc::SERVER_FAILED, &server.failed(&trouble))
-                }
+        Upstream::Http(upstream) => match bare(&visit, &server, upstream, Method::GET).await {
+            Ok(answer) if answer.status().is_success() => {
+                http::streamed(answer, visit.seat.clone(), &visit.app.gateway)
             }
-        }
+            Ok(answer) => passed_on(answer),
+            Err(response) => response,
+        },
     }
 }
 
@@ -287,27 +278,42 @@ pub(crate) async fn delete(
     Path((_, name)): Place,
     request: Request,
 ) -> Response {
-    let (parts, _) = request.into_parts();
-    let target = parts.extensions.get::<Target>().copied();
-    if name == OWN {
-        return no_such_method();
-    }
-    let Some(server) = app.gateway.server(&name) else { return unknown(&app, &name) };
-    let visit = Visit::new(app, target, &server.key, parts.headers).await;
+    let (visit, server) = match connection(app, &name, request).await {
+        Ok(found) => found,
+        Err(response) => return response,
+    };
     match &server.upstream {
         Upstream::Unusable(_) => no_such_method(),
         Upstream::Stdio(upstream) => stdio::bye(&visit, &server, upstream).await,
-        Upstream::Http(upstream) => {
-            let headers = http::onward(&visit.headers);
-            let out = Outgoing { method: Method::DELETE, headers, body: Bytes::new() };
-            match upstream.send(out, server.timeout).await {
-                Ok(answer) => passed_on(answer),
-                Err(trouble) => {
-                    rpc::error(StatusCode::BAD_GATEWAY, "null", rpc::SERVER_FAILED, &server.failed(&trouble))
-                }
-            }
-        }
+        Upstream::Http(upstream) => match bare(&visit, &server, upstream, Method::DELETE).await {
+            Ok(answer) => passed_on(answer),
+            Err(response) => response,
+        },
     }
+}
+
+/// A server that keeps connections, and who comes about one.
+async fn connection(app: Arc<App>, name: &str, request: Request) -> Result<(Visit, Arc<Server>), Response> {
+    if name == OWN {
+        return Err(no_such_method());
+    }
+    let server = app.gateway.server(name).ok_or_else(|| unknown(&app, name))?;
+    let (parts, _) = request.into_parts();
+    let target = parts.extensions.get::<Target>().copied();
+    Ok((Visit::new(app, target, &server.key, parts.headers).await, server))
+}
+
+/// Passes a request without a body on.
+async fn bare(
+    visit: &Visit,
+    server: &Server,
+    upstream: &http::Upstream,
+    method: Method,
+) -> Result<Response<http::Lent>, Response> {
+    let out = Outgoing { method, headers: http::onward(&visit.headers), body: Bytes::new() };
+    upstream.send(out, server.timeout).await.map_err(|trouble| {
+        rpc::error(StatusCode::BAD_GATEWAY, "null", rpc::SERVER_FAILED, &server.failed(&trouble))
+    })
 }
 
 /// The built-in server keeps no connections: it is asked, and answers.
@@ -361,19 +367,7 @@ pub(super) async fn failed(mut work: Work, what: &str) -> Response {
 }
 
 async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
-    let is_json = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
-    if !is_json {
-        return Err(Problem::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "content_type_not_json",
-            "the body is not marked as JSON",
-            "send `Content-Type: application/json`",
-        ));
-    }
+    marked_as_json(headers)?;
     axum::body::to_bytes(body, MESSAGE_BYTES_MAX).await.map_err(|_| {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,

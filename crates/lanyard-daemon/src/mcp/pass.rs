@@ -60,8 +60,8 @@ pub(super) async fn enter(
     let stop = match person.bound.begins(&call).await {
         Ok(Passage::Go) => {
             person.remember(None);
-            let person = person.clone();
-            work.passing = Some(Passing { person, call, began: Instant::now(), has_ended: false });
+            let (person, under_way) = (person.clone(), person.bound.under_way());
+            work.passing = Some(Passing { person, call, began: Instant::now(), under_way });
             None
         }
         Ok(Passage::Refused(stop)) => {

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::annotate::{self, Reader, Taste, Words, json};
 use crate::engine::AskError;
+use crate::intercept::UnderWay;
 use crate::mcp::rpc::{self, Parcel, Piece};
 use crate::mcp::seat::{Person, Seat};
 use crate::mcp::translate;
@@ -33,21 +34,13 @@ impl Aim {
     }
 }
 
-/// A call of a known session, on its way. Dropped before its answer came, nobody waits for it any more.
+/// A call of a known session, on its way.
 #[derive(Debug)]
 pub(super) struct Passing {
     pub(super) person: Arc<Person>,
     pub(super) call: Call,
     pub(super) began: Instant,
-    pub(super) has_ended: bool,
-}
-
-impl Drop for Passing {
-    fn drop(&mut self) {
-        if !self.has_ended {
-            self.person.bound.abandoned();
-        }
-    }
+    pub(super) under_way: UnderWay,
 }
 
 /// One request on its way: who asked, and what becomes of its answer.
@@ -106,14 +99,17 @@ impl Work {
 
     async fn call_returned(&mut self, answer: Bytes) -> Piece {
         let answer = if self.own { answer } else { annotate::defused(answer) };
-        let Some(mut passing) = self.passing.take() else { return answer.into() };
-        passing.has_ended = true;
-        let (person, call, began) = (&passing.person, &passing.call, passing.began);
+        let Some(Passing { person, call, began, under_way }) = self.passing.take() else {
+            return answer.into();
+        };
+        let (person, call) = (&*person, &call);
         let returned = Returned {
             is_error: is_error(&answer),
             took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             bytes: answer.len() as u64,
         };
+        // From here on its answer is decided: what comes now waits for another.
+        drop(under_way);
         let lead = match person.bound.ends(call, returned).await {
             Ok(lead) => lead,
             Err(error) => {

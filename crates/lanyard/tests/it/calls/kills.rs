@@ -80,3 +80,30 @@ fn a_stop_survives_a_kill_at_every_place_of_a_call() {
         assert_eq!(whole(&daemon, &session, "last"), "not carried out: ❌ SESSION TERMINATED", "{place}");
     }
 }
+
+/// S0-B18, S0-23: the daemon dies between the end of a child and the telling of it; the parent is told after the start,
+/// once.
+#[test]
+fn a_notice_survives_a_kill_before_it_was_told() {
+    let mut daemon = Daemon::start(patient().env("LANYARD_FAILPOINT", "before_notice:1"));
+    let hub = external(&daemon);
+    let child = made(&daemon, &json!({ "source": "external", "agent": "executor", "parent": hub }));
+    let caller = daemon.caller();
+    for _ in 0..3 {
+        let path = format!("/api/v1/sessions/{child}/stop");
+        let _ = caller.try_request("POST", &path, &[], Some("{}"));
+    }
+    let _ = daemon.wait();
+    for _ in 0..2 {
+        daemon.restart_with(patient());
+        let told = || get(&daemon, &hub, "/guidance")["waiting"].as_array().unwrap().len() == 1;
+        assert!(until(told), "{}", get(&daemon, &hub, "/guidance"));
+        assert!(until(|| kinds(&daemon, &child).contains(&"notice.sent".to_owned())));
+        daemon.kill_9();
+    }
+    daemon.restart_with(patient());
+    let log = daemon.log_after(&child, 0);
+    let sent: Vec<&Value> = log.iter().filter(|event| event["type"] == "notice.sent").collect();
+    let waiting = get(&daemon, &hub, "/guidance")["waiting"].clone();
+    assert_eq!((sent.len(), &sent[0]["data"]["note"]), (1, &waiting[0]["id"]), "{waiting}");
+}
