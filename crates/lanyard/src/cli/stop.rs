@@ -28,9 +28,9 @@ const STILL_PENDING: u8 = 4;
 const LEFT: u8 = 130;
 
 const EXAMPLES: &str = "\
-The first stop is graceful (level 1). Each further one raises it: immediate (2), terminated (3). It
-goes out in the answer to the agent's next tool call, to the agent's own cancel and, by deadline, to
-its process. Shows what was tried and what came of it until the work has really ended; Ctrl-C leaves
+The first stop is graceful (level 1). Each further one raises it: immediate (2), terminated (3). An
+agent whose tool calls come by is asked in the answer to its next one, and has time to hand off; any
+other gets its own cancel at once. By deadline its processes are ended. Shows what was tried and what came of it until the work has really ended; Ctrl-C leaves
 the stop standing. `lanyard unstop` takes it back before level 3.
 
 Examples:

@@ -301,7 +301,12 @@ impl Agent {
 
     /// Run once per turn, with these further words when the conversation goes on.
     fn per_turn(self, output: &str, go_on: &[&str]) -> Agent {
-        let first: Vec<String> = self.command[1..].iter().map(|word| quoted(word)).collect();
+        let words = self.command[1..].iter().flat_map(|word| {
+            // What Lanyard offers comes beside the file a test may write.
+            let offered = word.ends_with(MCP_FILE).then(|| "{mcp_config}".to_owned());
+            [Some(word.clone()), offered].into_iter().flatten()
+        });
+        let first: Vec<String> = words.map(|word| quoted(&word)).collect();
         let next: Vec<String> = first.iter().cloned().chain(go_on.iter().map(|word| quoted(word))).collect();
         let (first, next) = (first.join(", "), next.join(", "));
         self.bare()

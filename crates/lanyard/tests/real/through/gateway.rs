@@ -31,7 +31,8 @@ enum Behind {
 
 impl Behind {
     fn of(case: &Case) -> Behind {
-        if case.asks == Asks::Yes {
+        // Claude is run once per turn too, and told of the gateway's servers by an argument.
+        if case.asks == Asks::Yes || case.name == "claude -p" {
             let server = Server::everything();
             return Behind::Offered(Forward::to(&server.target()), server);
         }
