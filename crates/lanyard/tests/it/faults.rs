@@ -45,7 +45,9 @@ impl Storm {
         let folder = tempfile::tempdir().unwrap();
         let sky = folder.path().join("sky");
         std::fs::write(&sky, FINE).unwrap();
-        let setup = Setup::default().env("LD_PRELOAD", library()).env("LANYARD_FAULTS", &sky);
+        // Stops rise fast, for the one test that waits for it.
+        let setup = Setup::default().config("[stop]\ngraceful_ms = 300\nimmediate_ms = 300\n");
+        let setup = setup.env("LD_PRELOAD", library()).env("LANYARD_FAULTS", &sky);
         let daemon = Daemon::start(setup);
         let made = daemon.request("POST", "/api/v1/sessions", &[], Some(r#"{"title":"in the storm"}"#));
         assert_eq!(made.status, 201, "{}", made.text());
@@ -119,6 +121,27 @@ fn tool_calls_pass_in_a_storm_and_what_is_not_recorded_is_told() {
     while unrecorded() == 0 {
         assert!(since.elapsed() < PATIENCE, "a call that was not recorded is not told of");
         let _ = passes();
+    }
+}
+
+/// S0-B03: a deadline that comes while nothing can be written is kept until something can.
+#[test]
+fn a_stop_rises_after_the_storm_when_its_deadline_came_in_it() {
+    let storm = Storm::new();
+    let post = |path: &str, body: &str| storm.daemon.request("POST", path, &[], Some(body));
+    let made = post("/api/v1/sessions", r#"{"source":"external"}"#).json();
+    let path = format!("/api/v1/sessions/{}", made["session"].as_str().unwrap());
+    assert_eq!(post(&format!("{path}/stop"), "{}").status, 202);
+    storm.set([0, 1]);
+    assert_eq!(storm.say("during").status, 503);
+    // sleep: the deadline has to come while nothing can be written; looked for once a second.
+    std::thread::sleep(Duration::from_secs(3));
+    storm.set(FINE);
+    let since = Instant::now();
+    while storm.daemon.request("GET", &path, &[], None).json()["state"] != "stopped" {
+        assert!(since.elapsed() < PATIENCE, "its deadline was forgotten");
+        // sleep: between two looks.
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
