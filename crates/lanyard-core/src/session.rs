@@ -4,6 +4,7 @@
 mod apply;
 mod apply_control;
 mod apply_run;
+mod attention;
 mod calls;
 mod command;
 mod decide;
@@ -42,6 +43,7 @@ mod table_tests;
 mod testing;
 
 pub use apply::{ApplyError, replay};
+pub use attention::{Attention, Pending};
 pub use calls::{Call, Channel, Compliance, Directive, Lead, Passage, Returned, Told};
 pub use command::Command;
 pub use decide::decide;

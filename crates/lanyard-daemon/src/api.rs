@@ -2,6 +2,7 @@
 
 mod agents;
 mod audit;
+mod bulk;
 mod calls;
 mod context;
 mod directory;

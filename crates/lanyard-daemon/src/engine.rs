@@ -143,6 +143,15 @@ pub struct Key {
 }
 
 impl Key {
+    /// The key's share for one of several things it stands for.
+    pub(crate) fn part(&self, of: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.key).update(of.as_bytes());
+        let mut key = [0; 16];
+        key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Self { key, request: self.request }
+    }
+
     /// For something that happens once, whoever asks again after a crash.
     pub(crate) fn once(what: &str) -> Self {
         let hash = blake3::hash(what.as_bytes());

@@ -17,5 +17,5 @@ pub use journal::{
     Loaded, Paper, Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, Upkeep,
 };
 pub use memory::MemoryJournal;
-pub use query::{Cursor, CursorError, Filter, Listing, Row};
+pub use query::{Cursor, CursorError, Filter, Listing, Row, Sort};
 pub use sqlite::{Failpoints, SqliteJournal, SqliteOptions};

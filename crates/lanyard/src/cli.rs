@@ -7,6 +7,7 @@ mod answer;
 mod archive;
 mod ask;
 mod audit;
+mod bulk;
 mod cancel;
 mod checkpoint;
 mod checkpoints;
@@ -137,6 +138,7 @@ enum Steer {
     Stop(stop::Stop),
     Unstop(unstop::Unstop),
     Writer(writer::Writer),
+    Bulk(bulk::BulkArgs),
     Compact(compact::Compact),
     Complete(complete::Complete),
     Fail(fail::Fail),
@@ -260,6 +262,7 @@ impl Steer {
             Self::Stop(stop) => stop.run(context).await,
             Self::Unstop(unstop) => unstop.run(context).await,
             Self::Writer(writer) => writer.run(context).await,
+            Self::Bulk(bulk) => bulk.run(context).await,
             Self::Compact(compact) => compact.run(context).await,
             Self::Complete(complete) => complete.run(context).await,
             Self::Fail(fail) => fail.run(context).await,

@@ -15,15 +15,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use crate::api::guard::guard;
 use crate::api::problem::Problem;
 use crate::api::types::{
-    AgentCheck, AgentList, Anchors, AuditPage, CallAnswer, CallEnded, CallLead, CallUnsent, CheckReport,
-    DaemonStatus, EventsPage, GateAnswer, GateList, GuidanceList, HeldWriter, McpAddress, McpCheck, McpList,
-    Migration, NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback,
-    NewStop, NewToken, NewTurn, NewWriter, Reason, Rebuilt, RolledBack, SessionDetail, SessionPage,
-    SnapshotList, StopReceipt, Stopping, TokenInfo, TokenList, TreeNode, WorkspaceDiff, WriterAnswer,
-    WriterView,
+    AgentCheck, AgentList, Anchors, AuditPage, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead, CallUnsent,
+    CheckReport, DaemonStatus, EventsPage, GateAnswer, GateList, GuidanceList, HeldWriter, McpAddress,
+    McpCheck, McpList, Migration, NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume,
+    NewRollback, NewStop, NewToken, NewTurn, NewWriter, Reason, Rebuilt, RolledBack, SessionDetail,
+    SessionPage, SnapshotList, StopReceipt, Stopping, TokenInfo, TokenList, TreeNode, WorkspaceDiff,
+    WriterAnswer, WriterView,
 };
 use crate::api::{
-    App, agents, audit, calls, directory, gates, mcp, sessions, snapshots, stops, system, writer,
+    App, agents, audit, bulk, calls, directory, gates, mcp, sessions, snapshots, stops, system, writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -68,6 +68,8 @@ const LIST: &[&str] = &[
     "archived",
     "text",
     "live",
+    "attention",
+    "sort",
     "cursor",
     "limit",
 ];
@@ -120,6 +122,7 @@ pub fn table() -> Vec<Route> {
     routes.extend(about_agents());
     routes.extend(about_mcp());
     routes.extend(about_attaching());
+    routes.extend(for_operations());
     routes
 }
 
@@ -143,6 +146,7 @@ fn about_sessions() -> Vec<Route> {
     vec![
         look!("/sessions" LookAll "list_sessions" "A page of sessions, newest first." LIST => SessionPage, directory::list),
         change!(post "/sessions" Operate "create_session" "Create a session." NewSession => 201 Outcome, sessions::create),
+        change!(post "/sessions/bulk" Operate "bulk" "Do one thing to many sessions, each on its own; `dry_run` only tells." Bulk => 200 BulkAnswer, bulk::bulk),
         look!("/sessions/{id}" Look "get_session" "One session." &[] => SessionDetail, directory::get),
         change!(delete "/sessions/{id}" Operate "delete_session" "Delete a session, leaving a tombstone." Reason => 200 Outcome, sessions::delete),
         look!("/sessions/{id}/tree" Look "get_tree" "A session and the family below it." &[] => TreeNode, directory::tree),
@@ -215,6 +219,19 @@ fn about_attaching() -> Vec<Route> {
         change!(post "/sessions/{id}/writer/grant" Operate "grant_writer" "Hand over to who asked." HeldWriter => 200 WriterAnswer, writer::grant),
         change!(post "/sessions/{id}/writer/deny" Operate "deny_writer" "Keep it." HeldWriter => 200 WriterAnswer, writer::deny),
         change!(post "/sessions/{id}/writer/release" Operate "release_writer" "Be done with it." HeldWriter => 200 WriterAnswer, writer::release),
+    ]
+}
+
+/// The same things under the paths operations consoles know (S3-20, S3-22, S3-23, S3-24).
+#[rustfmt::skip]
+fn for_operations() -> Vec<Route> {
+    vec![
+        look!("/ops/sessions" LookAll "ops_list_sessions" "As `list_sessions`." LIST => SessionPage, directory::list),
+        look!("/ops/sessions/{id}" Look "ops_get_session" "As `get_session`." &[] => SessionDetail, directory::get),
+        change!(delete "/ops/sessions/{id}" Operate "ops_delete_session" "As `delete_session`." Reason => 200 Outcome, sessions::delete),
+        change!(post "/ops/sessions/{id}/archive" Operate "ops_archive_session" "As `archive_session`." Reason => 200 Outcome, sessions::archive),
+        change!(post "/ops/sessions/{id}/cancel" Operate "ops_cancel_turn" "As `cancel_turn`." Reason => 202 Outcome, sessions::cancel),
+        change!(post "/ops/sessions/{id}/reset" Operate "ops_reset_session" "As `reset_session`." Reason => 200 Outcome, sessions::reset),
     ]
 }
 

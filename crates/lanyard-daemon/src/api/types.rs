@@ -2,6 +2,7 @@
 
 mod agents;
 mod audit;
+mod bulk;
 mod control;
 mod mcp;
 mod snapshots;
@@ -17,6 +18,7 @@ pub use agents::{
     AgentCheck, AgentEntry, AgentList, AgentProblem, GateAnswer, GateEntry, GateList, NewResume,
 };
 pub use audit::{AuditEntry, AuditKind, AuditPage};
+pub use bulk::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult};
 pub use control::{
     CallAnswer, CallEnded, CallLead, CallUnsent, GuidanceList, NewCall, NewStop, StopReceipt, StopStep,
     Stopping,
