@@ -16,6 +16,7 @@ mod sessions;
 mod snapshots;
 mod stops;
 mod system;
+mod turns;
 pub mod types;
 mod writer;
 

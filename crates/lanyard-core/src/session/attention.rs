@@ -20,6 +20,8 @@ pub enum Attention {
     Uncertain,
     /// It ended as failed, and nobody put it away.
     Failed,
+    /// Turns wait in it until somebody says go.
+    InboxPaused,
     /// Words wait for it although it rests.
     Guidance,
     /// It is being stopped.
@@ -35,6 +37,8 @@ pub struct Pending {
     pub guidance: u8,
     /// Turns that wait for theirs.
     pub inbox: u8,
+    /// They wait until somebody says go.
+    pub paused: bool,
     /// The level of its stop; 0 for none.
     pub stop_level: u8,
     /// Waits for a tool.
@@ -54,7 +58,8 @@ impl Pending {
         Self {
             gates: few(session.open_gates().count()),
             guidance: few(undelivered.count()),
-            inbox: 0,
+            inbox: few(session.inbox.len()),
+            paused: session.inbox_paused.is_some(),
             stop_level: session.stop.as_ref().map_or(0, |stop| stop.level.into()),
             in_call: !session.open_calls.is_empty(),
             running: session.live_run().is_some(),
@@ -72,6 +77,7 @@ impl Pending {
             (Attention::SuspectedOrphan, executing && silent && !self.in_call),
             (Attention::Uncertain, state == StateName::Interrupted && crashed),
             (Attention::Failed, state == StateName::Failed),
+            (Attention::InboxPaused, self.paused && self.inbox > 0 && !state.is_ended()),
             (Attention::Guidance, self.guidance > 0 && !executing && !state.is_ended()),
             (Attention::Stopping, self.stop_level > 0 && !state.is_ended()),
         ];
@@ -87,13 +93,20 @@ mod tests {
     fn the_most_pressing_comes_first() {
         let nothing = Pending::default();
         let asks = Pending { gates: 1, stop_level: 1, ..nothing };
-        let table: [(Pending, StateName, Option<InterruptCause>, bool, &[Attention]); 9] = [
+        let table: [(Pending, StateName, Option<InterruptCause>, bool, &[Attention]); 10] = [
             (nothing, StateName::Executing, None, false, &[]),
             (nothing, StateName::Executing, None, true, &[Attention::SuspectedOrphan]),
             (Pending { in_call: true, ..nothing }, StateName::Executing, None, true, &[]),
             (asks, StateName::Executing, None, false, &[Attention::Gate, Attention::Stopping]),
             (nothing, StateName::Interrupted, Some(InterruptCause::Crash), false, &[Attention::Uncertain]),
             (nothing, StateName::Interrupted, Some(InterruptCause::User), true, &[]),
+            (
+                Pending { inbox: 1, paused: true, ..nothing },
+                StateName::Idle,
+                None,
+                false,
+                &[Attention::InboxPaused],
+            ),
             (nothing, StateName::Failed, None, false, &[Attention::Failed]),
             (Pending { guidance: 2, ..nothing }, StateName::Idle, None, true, &[Attention::Guidance]),
             (Pending { guidance: 2, ..nothing }, StateName::Executing, None, false, &[]),

@@ -60,8 +60,9 @@ fn encode(card: &Card) -> Vec<u8> {
     for text in [&card.title, &card.agent, &card.workspace, &card.plan] {
         put_text(&mut bytes, text.as_deref());
     }
-    let Pending { gates, guidance, inbox, stop_level, in_call, running, turn_at } = card.pending;
-    bytes.extend([gates, guidance, inbox, stop_level, u8::from(in_call), u8::from(running)]);
+    let Pending { gates, guidance, inbox, paused, stop_level, in_call, running, turn_at } = card.pending;
+    bytes.extend([gates, guidance, inbox, stop_level]);
+    bytes.extend([paused, in_call, running].map(u8::from));
     bytes.extend_from_slice(&turn_at.map_or(i64::MIN, Timestamp::as_millis).to_le_bytes());
     bytes
 }
@@ -130,10 +131,11 @@ impl<'a> Rest<'a> {
     }
 
     fn pending(&mut self) -> Result<Pending, Torn> {
-        let [gates, guidance, inbox, stop_level, in_call, running] = self.take()?;
+        let [gates, guidance, inbox, stop_level] = self.take()?;
+        let [paused, in_call, running] = self.take::<3>()?.map(|flag| flag != 0);
         let turn_at = Some(i64::from_le_bytes(self.take()?)).filter(|at| *at != i64::MIN);
-        let (in_call, running, turn_at) = (in_call != 0, running != 0, turn_at.map(Timestamp::from_millis));
-        Ok(Pending { gates, guidance, inbox, stop_level, in_call, running, turn_at })
+        let turn_at = turn_at.map(Timestamp::from_millis);
+        Ok(Pending { gates, guidance, inbox, paused, stop_level, in_call, running, turn_at })
     }
 
     fn text(&mut self) -> Result<Option<&'a str>, Torn> {
@@ -196,7 +198,7 @@ mod tests {
             assert_eq!(decode(&bytes).unwrap().into_owned(), card);
             assert!((0..bytes.len()).all(|end| decode(&bytes[..end]).is_err()));
             // A card of an older daemon is one of which less is known.
-            let mut older = bytes[..bytes.len() - 14].to_vec();
+            let mut older = bytes[..bytes.len() - 15].to_vec();
             older[0] = WITHOUT_PENDING;
             let known = Card { pending: Pending::default(), ..card.clone() };
             assert_eq!(decode(&older).unwrap().into_owned(), known);

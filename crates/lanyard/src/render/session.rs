@@ -31,6 +31,7 @@ fn state_of(row: &Row) -> String {
             Attention::Gate => ", asks",
             Attention::SuspectedOrphan => ", silent",
             Attention::Uncertain => ", uncertain",
+            Attention::InboxPaused => ", paused",
             Attention::Guidance => ", words wait",
             Attention::Failed | Attention::Stopping => "",
         });
