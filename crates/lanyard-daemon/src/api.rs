@@ -15,6 +15,7 @@ mod sessions;
 mod snapshots;
 mod stops;
 mod system;
+mod turns;
 pub mod types;
 
 use std::collections::HashSet;

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use lanyard_core::session::{Envelope, Lineage, StateName, replay};
-use lanyard_core::{Address, Session, SessionId, Timestamp, TokenId};
+use lanyard_core::session::{Envelope, Lineage, StateName, TurnRow, TurnStep, replay};
+use lanyard_core::{Address, Session, SessionId, Timestamp, TokenId, TurnId};
 
 use crate::card::{ANCESTORS_MAX, Card, search_text, words};
 use crate::error::{AppendError, StoreError};
 use crate::journal::{
     Batch, Directory, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash, Loaded, Paper,
-    Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, Upkeep,
+    Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns, Upkeep,
 };
 use crate::query::{Cursor, Filter, Listing, Row};
 
@@ -27,6 +27,7 @@ struct Kept {
     sessions: Vec<Stored>,
     places: HashMap<SessionId, usize>,
     outcomes: BTreeMap<KeyHash, KeptOutcome>,
+    turns: BTreeMap<(SessionId, TurnId), TurnRow>,
     tokens: BTreeMap<TokenId, StoredToken>,
     papers: BTreeMap<Place, Paper>,
     disk: Disk,
@@ -129,7 +130,18 @@ impl Kept {
             stored.session = session.clone();
         }
         self.outcomes.extend(batch.outcomes.iter().map(|kept| (kept.key, kept.clone())));
+        for step in &batch.turns {
+            self.step(step);
+        }
         self.check_aliases()
+    }
+
+    fn step(&mut self, step: &TurnStep) {
+        let place = (step.session, step.turn);
+        let before = self.turns.remove(&place);
+        if let Some(row) = step.onto(before) {
+            self.turns.insert(place, row);
+        }
     }
 
     /// S0-01: within one workspace and plan an alias names one session that is not deleted.
@@ -202,6 +214,25 @@ impl Journal for MemoryJournal {
 
     fn outcome(&self, key: &KeyHash) -> Result<Option<KeptOutcome>, StoreError> {
         Ok(self.kept().outcomes.get(key).cloned())
+    }
+}
+
+impl Turns for MemoryJournal {
+    fn turn(&self, session: SessionId, turn: TurnId) -> Result<Option<TurnRow>, StoreError> {
+        Ok(self.kept().turns.get(&(session, turn)).cloned())
+    }
+
+    fn turns(
+        &self,
+        session: SessionId,
+        before: Option<TurnId>,
+        limit: usize,
+    ) -> Result<TurnPage, StoreError> {
+        let kept = self.kept();
+        let of = kept.turns.iter().rev().filter(|((id, _), _)| *id == session);
+        let mut older = of.filter(|((_, turn), _)| before.is_none_or(|before| *turn < before));
+        let turns = older.by_ref().take(limit).map(|(_, row)| row.clone()).collect();
+        Ok(TurnPage { turns, more: older.next().is_some() })
     }
 }
 
@@ -328,6 +359,13 @@ impl Upkeep for MemoryJournal {
         let mut kept = self.kept();
         for stored in &mut kept.sessions {
             stored.session = stored.replayed()?;
+        }
+        let logs = kept.sessions.iter().flat_map(|stored| &stored.log);
+        let log = logs.filter_map(|(_, body)| serde_json::from_slice::<Envelope>(body).ok());
+        let steps: Vec<TurnStep> = log.filter_map(|envelope| TurnStep::of(&envelope)).collect();
+        kept.turns.clear();
+        for step in &steps {
+            kept.step(step);
         }
         Ok(kept.sessions.len() as u64)
     }

@@ -31,6 +31,26 @@ impl<S: Sync> FromRequestParts<S> for Target {
     }
 }
 
+/// The epoch of the lease somebody writes under, from the header `Lanyard-Writer`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WriterEpoch(pub(super) Option<u64>);
+
+impl<S: Sync> FromRequestParts<S> for WriterEpoch {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let Some(value) = parts.headers.get("lanyard-writer") else { return Ok(Self(None)) };
+        let epoch = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+        epoch.map(|epoch| Self(Some(epoch))).ok_or_else(|| {
+            Problem::bad_request(
+                "writer_epoch_bad",
+                "the header Lanyard-Writer holds no epoch",
+                "send the number the lease was granted with",
+            )
+        })
+    }
+}
+
 /// A request to change something.
 #[derive(Debug)]
 pub(super) struct Change<T> {

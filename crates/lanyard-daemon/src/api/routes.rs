@@ -7,21 +7,24 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, delete, get, patch, post};
 use lanyard_core::Outcome;
-use lanyard_core::session::{NewSession, Signal};
+use lanyard_core::session::{NewSession, Signal, TurnRow};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::api::guard::guard;
 use crate::api::problem::Problem;
 use crate::api::types::{
-    AgentCheck, AgentList, Anchors, AuditPage, CallAnswer, CallEnded, CallLead, CallUnsent, CheckReport,
-    DaemonStatus, EventsPage, GateAnswer, GateList, GuidanceList, McpAddress, McpCheck, McpList, Migration,
-    NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback, NewStop,
-    NewToken, NewTurn, Reason, Rebuilt, RolledBack, SessionDetail, SessionPage, SnapshotList, StopReceipt,
-    Stopping, TokenInfo, TokenList, TreeNode, WorkspaceDiff,
+    AgentCheck, AgentList, Anchors, AuditPage, CallAnswer, CallEnded, CallLead, CallUnsent, CancelReceipt,
+    CheckReport, DaemonStatus, EventsPage, GateAnswer, GateList, GuidanceList, InboxEdit, InboxOrder,
+    InboxPromotion, InboxView, McpAddress, McpCheck, McpList, Migration, NewAlias, NewCall, NewFork,
+    NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback, NewStop, NewToken, NewTurn, Reason, Rebuilt,
+    RolledBack, SessionDetail, SessionPage, SnapshotList, StopReceipt, Stopping, TokenInfo, TokenList,
+    TreeNode, TurnList, TurnReceipt, WorkspaceDiff,
 };
-use crate::api::{App, agents, audit, calls, directory, gates, mcp, sessions, snapshots, stops, system};
+use crate::api::{
+    App, agents, audit, calls, directory, gates, mcp, sessions, snapshots, stops, system, turns,
+};
 use crate::auth::Access;
 use crate::mcp as gateway;
 
@@ -113,6 +116,7 @@ macro_rules! look {
 pub fn table() -> Vec<Route> {
     let mut routes = about_the_daemon();
     routes.extend(about_sessions());
+    routes.extend(about_turns());
     routes.extend(about_control());
     routes.extend(about_agents());
     routes.extend(about_mcp());
@@ -155,10 +159,25 @@ fn about_sessions() -> Vec<Route> {
 }
 
 #[rustfmt::skip]
+fn about_turns() -> Vec<Route> {
+    vec![
+        change!(post "/sessions/{id}/turns" Operate "start_turn" "Send a message: it starts a turn, waits, steers or interrupts." NewTurn => 201 TurnReceipt, turns::send),
+        look!("/sessions/{id}/turns" Look "list_turns" "Its turns and what became of them, newest first." &["cursor", "limit"] => TurnList, turns::list),
+        look!("/sessions/{id}/turns/{turn}" Look "get_turn" "One turn." &[] => TurnRow, turns::get),
+        look!("/sessions/{id}/inbox" Look "get_inbox" "Messages that wait for their turn, the next one first." &[] => InboxView, turns::inbox),
+        change!(post "/sessions/{id}/inbox/order" Operate "order_inbox" "Put the messages that wait in another order." InboxOrder => 200 Outcome, turns::order),
+        change!(post "/sessions/{id}/inbox/pause" Operate "pause_inbox" "Start nothing of the inbox until somebody says go." Reason => 200 Outcome, turns::pause),
+        change!(post "/sessions/{id}/inbox/go" Operate "resume_inbox" "Let the inbox go on." Reason => 200 Outcome, turns::go),
+        change!(patch "/sessions/{id}/inbox/{turn}" Operate "edit_turn" "Change a message that waits." InboxEdit => 200 Outcome, turns::edit),
+        change!(delete "/sessions/{id}/inbox/{turn}" Operate "withdraw_turn" "Take a message back that waits." Reason => 200 Outcome, turns::withdraw),
+        change!(post "/sessions/{id}/inbox/{turn}/promote" Operate "promote_turn" "Move a message that waits to the front, into the running turn, or in its place." InboxPromotion => 200 Outcome, turns::promote),
+    ]
+}
+
+#[rustfmt::skip]
 fn about_control() -> Vec<Route> {
     vec![
-        change!(post "/sessions/{id}/turns" Operate "start_turn" "Start a turn." NewTurn => 201 Outcome, sessions::turn),
-        change!(post "/sessions/{id}/cancel" Operate "cancel_turn" "End the running turn; asked twice, without waiting." Reason => 202 Outcome, sessions::cancel),
+        change!(post "/sessions/{id}/cancel" Operate "cancel_turn" "End the running turn; asked twice, without waiting." Reason => 202 CancelReceipt, turns::cancel),
         change!(post "/sessions/{id}/stop" Operate "stop_session" "Ask it to stop, or raise the stop that is pending." NewStop => 202 Stopping, stops::stop),
         look!("/sessions/{id}/stop" Look "stop_receipt" "What its stop has reached so far, and by which channel." &[] => StopReceipt, stops::receipt),
         change!(post "/sessions/{id}/stop/withdraw" Operate "withdraw_stop" "Take a stop back before level 3." Reason => 200 Stopping, stops::withdraw),

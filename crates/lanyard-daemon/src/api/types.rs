@@ -5,6 +5,7 @@ mod audit;
 mod control;
 mod mcp;
 mod snapshots;
+mod turns;
 
 use lanyard_core::session::{SessionView, StateName};
 use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
@@ -23,6 +24,10 @@ pub use control::{
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,
+};
+pub use turns::{
+    CancelReceipt, CancelRequested, InboxEdit, InboxOrder, InboxPromotion, InboxView, LogRange, NewTurn,
+    TurnList, TurnReceipt,
 };
 
 /// `application/problem+json` with a stable code, one sentence of what happened and one of what to do.
@@ -45,15 +50,6 @@ pub struct Problem {
 #[serde(default, deny_unknown_fields)]
 pub struct Reason {
     pub reason: Option<String>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewTurn {
-    pub prompt: String,
-    /// The client's own name for this turn: the same id and prompt again is the same turn.
-    #[serde(default)]
-    pub client_turn_id: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -7,7 +7,7 @@ use lanyard_core::{Cause, Outcome, SessionId};
 use lanyard_store::KeptOutcome;
 
 use crate::engine::worker::{Worker, error_chain};
-use crate::engine::{Ask, AskError, Reply, Request};
+use crate::engine::{Ask, AskError, Key, Reply, Request};
 
 impl Worker {
     /// A session the request needs and that is not in memory.
@@ -21,6 +21,7 @@ impl Worker {
                 [Some(*child), Some(*parent), previous].into_iter().flatten().find(absent)
             }
             Ask::Do { session, .. }
+            | Ask::Send { session, .. }
             | Ask::Tell { session, .. }
             | Ask::CallBegins { session, .. }
             | Ask::CallEnds { session, .. }
@@ -38,6 +39,7 @@ impl Worker {
             Ask::Fork { id, source, at, title } => self.fork(request, *id, *source, *at, title.as_ref())?,
             Ask::Link { child, parent } => self.link(request, *child, *parent)?,
             Ask::Do { session, command } => self.command(request, *session, command)?,
+            Ask::Send { session, sending } => return self.send(request, *session, sending),
             Ask::Tell { session, signals } => self.signals(request, *session, signals)?,
             Ask::CallBegins { session, call } => return self.call_begins(request, *session, call),
             Ask::CallEnds { session, call, returned } => {
@@ -51,26 +53,31 @@ impl Worker {
             Ask::Nudge { session } => return self.nudge(request, *session),
         };
         for key in &request.keys {
-            let kept = KeptOutcome {
-                key: key.key,
-                request: key.request,
-                at: self.draft.now,
-                outcome: outcome.clone(),
-            };
-            self.draft.keys.insert(key.key, self.draft.batch.outcomes.len());
-            self.draft.batch.outcomes.push(kept);
+            self.keep(*key, &outcome);
         }
         Ok(outcome.into())
+    }
+
+    /// Keeps an outcome for repeats of its key.
+    pub(super) fn keep(&mut self, key: Key, outcome: &Outcome) {
+        let Key { key, request } = key;
+        let kept = KeptOutcome { key, request, at: self.draft.now, outcome: outcome.clone() };
+        self.draft.keys.insert(key, self.draft.batch.outcomes.len());
+        self.draft.batch.outcomes.push(kept);
+    }
+
+    /// What is kept under a key, on disk or in this round.
+    pub(super) fn kept_under(&self, key: Key) -> Result<Option<KeptOutcome>, AskError> {
+        match self.draft.keys.get(&key.key) {
+            Some(at) => Ok(self.draft.batch.outcomes.get(*at).cloned()),
+            None => self.store.outcome(&key.key).map_err(|error| unavailable(&error)),
+        }
     }
 
     /// The outcome one of the request's keys was given before.
     fn kept(&self, request: &Request) -> Result<Option<Outcome>, AskError> {
         for key in &request.keys {
-            let kept = match self.draft.keys.get(&key.key) {
-                Some(at) => self.draft.batch.outcomes.get(*at).cloned(),
-                None => self.store.outcome(&key.key).map_err(|error| unavailable(&error))?,
-            };
-            match kept {
+            match self.kept_under(*key)? {
                 Some(kept) if kept.request != key.request => return Err(AskError::KeyConflict),
                 Some(kept) => return Ok(Some(kept.outcome)),
                 None => {}
@@ -170,6 +177,7 @@ impl Worker {
                 outcome.warnings = guidance_warnings(&events);
             }
             Command::Notify { note, .. } => outcome.note = Some(*note),
+            Command::Inbox(command) => outcome.turn = command.change.turn(),
             Command::Complete { .. }
             | Command::Fail { .. }
             | Command::Stop { .. }
@@ -235,7 +243,7 @@ impl Worker {
     }
 
     /// Records the refusal where the log should tell of it, and passes it on.
-    fn refused(
+    pub(super) fn refused(
         &mut self,
         request: &Request,
         session: Option<SessionId>,
@@ -297,7 +305,7 @@ impl Worker {
     }
 }
 
-fn unavailable(error: &lanyard_store::StoreError) -> AskError {
+pub(super) fn unavailable(error: &lanyard_store::StoreError) -> AskError {
     AskError::Unavailable(error_chain(error))
 }
 
@@ -308,6 +316,7 @@ fn guidance_warnings(events: &[Event]) -> Vec<String> {
             Event::Control(session::ControlEvent::GuidanceQueued { warnings, .. }) => Some(warnings.clone()),
             Event::Change(_)
             | Event::Turn(_)
+            | Event::Inbox(_)
             | Event::Context(_)
             | Event::Control(_)
             | Event::Transcript(_)
