@@ -2,7 +2,9 @@
 
 #![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes snapshots with them")]
 
-use crate::session::{Channel, Compliance, NoteKind, StopScope};
+use crate::session::{
+    Channel, Compliance, Delivery, InboxEvent, NoteKind, PauseReason, Promotion, StopScope,
+};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -1274,6 +1276,7 @@ mod the_wire {
 fn samples() -> Vec<Event> {
     let mut events = change_samples();
     events.extend(work_samples());
+    events.extend(inbox_samples());
     events.extend(control_samples());
     events.extend(run_samples());
     events.extend(gate_samples());
@@ -1283,7 +1286,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 56;
+const EVENTS: usize = 65;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1308,6 +1311,17 @@ fn number(event: &Event) -> usize {
             TurnEvent::CancelRequested { .. } => 14,
             TurnEvent::Finished { .. } => 15,
             TurnEvent::Interrupted { .. } => 16,
+        },
+        Event::Inbox(event) => match event {
+            InboxEvent::Queued { .. } => 56,
+            InboxEvent::Edited { .. } => 57,
+            InboxEvent::Withdrawn { .. } => 58,
+            InboxEvent::Promoted { .. } => 59,
+            InboxEvent::Delivered { .. } => 60,
+            InboxEvent::Steered { .. } => 61,
+            InboxEvent::Reordered { .. } => 62,
+            InboxEvent::Paused { .. } => 63,
+            InboxEvent::Resumed {} => 64,
         },
         Event::Context(event) => match event {
             ContextEvent::AnchorsSet { .. } => 17,
@@ -1400,6 +1414,36 @@ fn change_samples() -> Vec<Event> {
     ]
 }
 
+fn inbox_samples() -> Vec<Event> {
+    let (turn, note) = (turn_id(1), Some(note_id(1)));
+    vec![
+        InboxEvent::Queued {
+            turn,
+            client_turn_id: Some("mine".into()),
+            prompt: "go".into(),
+            prompt_hash: "00".into(),
+            delivery: Delivery::Steer,
+            note,
+        }
+        .into(),
+        InboxEvent::Edited {
+            turn,
+            prompt: Some("stay".into()),
+            prompt_hash: Some("01".into()),
+            delivery: Some(Delivery::Queue),
+            note,
+        }
+        .into(),
+        InboxEvent::Withdrawn { turn, reason: Some("r".into()) }.into(),
+        InboxEvent::Promoted { turn, to: Promotion::Steer, note }.into(),
+        InboxEvent::Delivered { turn }.into(),
+        InboxEvent::Steered { turn, into: turn_id(2), channel: "mcp".into() }.into(),
+        InboxEvent::Reordered { turns: vec![turn_id(2), turn] }.into(),
+        InboxEvent::Paused { reason: PauseReason::Asked }.into(),
+        InboxEvent::Resumed {}.into(),
+    ]
+}
+
 fn work_samples() -> Vec<Event> {
     let started = TurnEvent::Started {
         turn: turn_id(1),
@@ -1408,6 +1452,9 @@ fn work_samples() -> Vec<Event> {
         prompt_hash: "00".into(),
         opening: Opening::Returned { after_ms: 5 },
         anchors: vec!["a".into()],
+        delivery: Delivery::Interrupt,
+        queued: true,
+        by: Some(ann()),
     };
     let cause = InterruptCause::HostLost;
     vec![
@@ -1419,7 +1466,7 @@ fn work_samples() -> Vec<Event> {
             reason: Some("not allowed to".into()),
         }
         .into(),
-        TurnEvent::Interrupted { turn: turn_id(1), cause, reason: Some("r".into()) }.into(),
+        TurnEvent::Interrupted { turn: turn_id(1), cause, reason: Some("r".into()), uncertain: true }.into(),
         ContextEvent::AnchorsSet { anchors: vec!["a".into()] }.into(),
         compacted(9, 1),
         ContextEvent::Checkpoint { position: 1, reason: CheckpointReason::RiskyTool }.into(),
