@@ -38,6 +38,8 @@ mod decide_tests;
 #[cfg(test)]
 mod directive_tests;
 #[cfg(test)]
+mod inbox_tests;
+#[cfg(test)]
 mod ladder_tests;
 #[cfg(test)]
 mod properties_tests;

@@ -25,6 +25,7 @@ mod guidance;
 mod guide;
 mod help;
 mod hook;
+mod inbox;
 mod init;
 mod instructions;
 mod link;
@@ -52,6 +53,7 @@ mod stop;
 mod target;
 mod token;
 mod tree;
+mod turns;
 mod unstop;
 mod up;
 mod watch;
@@ -122,6 +124,7 @@ enum Look {
     Show(show::Show),
     Tree(tree::Tree),
     Logs(logs::Logs),
+    Turns(turns::Turns),
     Audit(audit::Audit),
 }
 
@@ -129,6 +132,7 @@ enum Look {
 enum Steer {
     Send(send::Send),
     Prompt(prompt::Prompt),
+    Inbox(inbox::Inbox),
     Resume(resume::Resume),
     Gates(gates::Gates),
     Answer(answer::Answer),
@@ -243,6 +247,7 @@ impl Look {
             Self::Show(show) => show.run(context).await,
             Self::Tree(tree) => tree.run(context).await,
             Self::Logs(logs) => logs.run(context).await,
+            Self::Turns(turns) => turns.run(context).await,
             Self::Audit(audit) => audit.run(context).await,
         }
     }
@@ -253,6 +258,7 @@ impl Steer {
         match self {
             Self::Send(send) => send.run(context).await,
             Self::Prompt(prompt) => prompt.run(context).await,
+            Self::Inbox(inbox) => inbox.run(context).await,
             Self::Resume(resume) => resume.run(context).await,
             Self::Gates(gates) => gates.run(context).await,
             Self::Answer(answer) => answer.run(context).await,

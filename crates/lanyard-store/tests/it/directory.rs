@@ -178,7 +178,10 @@ fn menagerie(teller: &mut Teller) -> [SessionId; 6] {
     teller.end(done, Ending::Completed);
     teller.start_turn(crashed);
     let turn = teller.sessions[&crashed].turn.as_ref().unwrap().id;
-    teller.push(crashed, TurnEvent::Interrupted { turn, cause: InterruptCause::Crash, reason: None });
+    teller.push(
+        crashed,
+        TurnEvent::Interrupted { turn, cause: InterruptCause::Crash, reason: None, uncertain: false },
+    );
     teller.push(archived, ChangeEvent::Archived {});
     teller.delete(gone);
     [busy, stopping, child, done, crashed, archived]
