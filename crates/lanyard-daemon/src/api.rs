@@ -5,6 +5,7 @@ mod audit;
 mod calls;
 mod context;
 mod directory;
+mod front;
 mod gates;
 mod guard;
 mod mcp;
@@ -34,6 +35,7 @@ use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
 
+pub use front::Front;
 pub use openapi::document;
 pub use routes::{Route, router, table};
 

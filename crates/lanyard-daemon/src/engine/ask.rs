@@ -4,7 +4,7 @@ use lanyard_core::session::{
     self, Command, Event, Lineage, Refusal, Signal, create, decide, fork, link, observe,
 };
 use lanyard_core::{Cause, Outcome, SessionId};
-use lanyard_store::KeptOutcome;
+use lanyard_store::{Durability, KeptOutcome};
 
 use crate::engine::worker::{Worker, error_chain};
 use crate::engine::{Ask, AskError, Reply, Request};
@@ -40,17 +40,18 @@ impl Worker {
             Ask::Do { session, command } => self.command(request, *session, command)?,
             Ask::Tell { session, signals } => self.signals(request, *session, signals)?,
             Ask::CallBegins { session, call } => return self.call_begins(request, *session, call),
-            Ask::CallEnds { session, call, returned } => {
+            Ask::CallEnds { session, call, returned, .. } => {
                 return self.call_ends(request, *session, call, *returned);
             }
             Ask::CallPassed { session, call, returned } => {
                 let events = session::call_passed(self.resident(*session)?, call, returned);
-                let written = self.write_all(*session, &events, request);
+                let written = self.write_all(*session, events, request);
                 self.outcome(*session, written)?
             }
             Ask::Nudge { session } => return self.nudge(request, *session),
         };
         for key in &request.keys {
+            self.draft.batch.durability = Durability::Synced;
             let kept = KeptOutcome {
                 key: key.key,
                 request: key.request,
@@ -158,7 +159,8 @@ impl Worker {
             let (workspace, plan) = (session.workspace.clone(), session.plan.clone());
             self.claim_alias(alias, workspace.as_ref(), plan.as_ref())?;
         }
-        let written = self.write_all(id, &events, request);
+        let warnings = guidance_warnings(&events);
+        let written = self.write_all(id, events, request);
         let mut outcome = self.outcome(id, written)?;
         match &command {
             Command::StartTurn { turn, .. } => outcome.turn = Some(*turn),
@@ -167,7 +169,7 @@ impl Worker {
             }
             Command::Guide { note, .. } => {
                 outcome.note = Some(*note);
-                outcome.warnings = guidance_warnings(&events);
+                outcome.warnings = warnings;
             }
             Command::Notify { note, .. } => outcome.note = Some(*note),
             Command::Complete { .. }
@@ -204,7 +206,7 @@ impl Worker {
         let mut written = 0;
         for signal in signals {
             let events = observe(self.resident(id)?, signal, &self.rules);
-            written += self.write_all(id, &events, request);
+            written += self.write_all(id, events, request);
         }
         self.outcome(id, written)
     }
@@ -221,17 +223,18 @@ impl Worker {
             .filter(|limit| *limit > quiet_ms)
             .min()
             .map_or(staleness.stale_after_ms, |limit| limit - quiet_ms);
-        let written = self.write_all(id, &events, request);
+        let written = self.write_all(id, events, request);
         let mut outcome = self.outcome(id, written)?;
         outcome.seq = next;
         Ok(outcome.into())
     }
 
-    pub(super) fn write_all(&mut self, id: SessionId, events: &[Event], request: &Request) -> u32 {
+    pub(super) fn write_all(&mut self, id: SessionId, events: Vec<Event>, request: &Request) -> u32 {
+        let count = u32::try_from(events.len()).unwrap_or(u32::MAX);
         for event in events {
-            self.write(id, event.clone(), request);
+            self.write(id, event, request);
         }
-        u32::try_from(events.len()).unwrap_or(u32::MAX)
+        count
     }
 
     /// Records the refusal where the log should tell of it, and passes it on.

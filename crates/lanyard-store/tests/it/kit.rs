@@ -192,7 +192,7 @@ impl Teller {
     /// Everything that happened since the last batch.
     pub(crate) fn batch(&mut self) -> Batch {
         let sessions = std::mem::take(&mut self.changed).iter().map(|id| self.sessions[id].clone()).collect();
-        Batch { entries: std::mem::take(&mut self.entries), sessions, outcomes: Vec::new() }
+        Batch { entries: std::mem::take(&mut self.entries), sessions, ..Batch::default() }
     }
 
     pub(crate) fn append(&mut self, store: &dyn Store) {
