@@ -6,6 +6,7 @@ mod bulk;
 mod calls;
 mod context;
 mod directory;
+mod front;
 mod gates;
 mod guard;
 mod mcp;
@@ -37,6 +38,7 @@ use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
 
+pub use front::Front;
 pub use openapi::document;
 pub use routes::{Route, router, table};
 

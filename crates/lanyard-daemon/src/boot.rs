@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::agents;
 use crate::agents::roster::Roster;
-use crate::api::{App, router};
+use crate::api::{App, Front};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -196,7 +196,7 @@ impl AtWork {
         let (close, closing) = oneshot::channel();
         Self {
             close,
-            serving: tokio::spawn(serve(tcp, socket, router(app), closing)),
+            serving: tokio::spawn(serve(tcp, socket, Arc::new(Front::new(app)), closing)),
             waking: tokio::spawn(app.hub.clone().run()),
             ticking: tokio::spawn(timers.run()),
             sweeping: tokio::spawn({

@@ -1,18 +1,16 @@
-//! Connections: TCP on loopback and a Unix socket in the data folder, both speaking HTTP/1.1 to the same router.
+//! Connections: TCP on loopback and a Unix socket in the data folder, both speaking HTTP/1.1 to the same front.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, oneshot};
-use tower::ServiceExt;
 
-use crate::api::Via;
+use crate::api::{Front, Via};
 
 /// Connections at a time. Further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 10_000;
@@ -29,7 +27,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) async fn serve(
     tcp: TcpListener,
     socket: UnixListener,
-    router: Router,
+    front: Arc<Front>,
     mut closing: oneshot::Receiver<()>,
 ) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -41,12 +39,12 @@ pub(crate) async fn serve(
                 Ok((stream, _)) => {
                     // Events are small and must not wait for each other.
                     let _ = stream.set_nodelay(true);
-                    connection(stream, Via::Tcp, &router, &graceful, place);
+                    connection(stream, Via::Tcp, &front, &graceful, place);
                 }
                 Err(error) => pause(&error).await,
             },
             accepted = socket.accept() => match accepted {
-                Ok((stream, _)) => connection(stream, Via::Socket, &router, &graceful, place),
+                Ok((stream, _)) => connection(stream, Via::Socket, &front, &graceful, place),
                 Err(error) => pause(&error).await,
             },
             _ = &mut closing => break,
@@ -66,14 +64,14 @@ async fn pause(error: &std::io::Error) {
 fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     via: Via,
-    router: &Router,
+    front: &Arc<Front>,
     graceful: &GracefulShutdown,
     place: tokio::sync::OwnedSemaphorePermit,
 ) {
-    let router = router.clone();
-    let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(via);
-        router.clone().oneshot(request)
+    let front = front.clone();
+    let service = hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+        let answered = front.clone().answer(via, request);
+        async move { Ok::<_, std::convert::Infallible>(answered.await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

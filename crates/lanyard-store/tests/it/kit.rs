@@ -207,7 +207,7 @@ impl Teller {
     pub(crate) fn batch(&mut self) -> Batch {
         let sessions = std::mem::take(&mut self.changed).iter().map(|id| self.sessions[id].clone()).collect();
         let (entries, turns) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.turns));
-        Batch { entries, sessions, outcomes: Vec::new(), turns }
+        Batch { entries, sessions, turns, ..Batch::default() }
     }
 
     pub(crate) fn append(&mut self, store: &dyn Store) {
