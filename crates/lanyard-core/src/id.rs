@@ -154,6 +154,8 @@ ids! {
     PlanId = "plan";
     /// One daemon.
     NodeId = "node";
+    /// A client attached to a session.
+    ConnectionId = "conn";
     /// A bearer token's handle; the token itself is never stored.
     TokenId = "tok";
 }

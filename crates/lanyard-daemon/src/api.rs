@@ -1,6 +1,7 @@
 //! The HTTP API: `/api/v1`, nouns of the design, one row of a table per route.
 
 mod agents;
+mod attach;
 mod audit;
 mod calls;
 mod context;
@@ -33,7 +34,9 @@ use crate::engine::{Engine, Store};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
+use crate::presence::Presence;
 
+pub use attach::OwnRouter;
 pub use openapi::document;
 pub use routes::{Route, router, table};
 
@@ -50,6 +53,10 @@ pub struct App {
     pub rollbacks: Mutex<HashSet<SessionId>>,
     pub store: Arc<dyn Store>,
     pub hub: Arc<Hub>,
+    /// Who is attached to which session.
+    pub presence: Arc<Presence>,
+    /// The API itself, for requests that come over a WebSocket.
+    pub router: OwnRouter,
     /// Where tool calls pass.
     pub interceptor: Interceptor,
     /// Where MCP clients come in.

@@ -18,10 +18,10 @@ use crate::api::types::{
     AgentCheck, AgentList, Anchors, AuditPage, CallAnswer, CallEnded, CallLead, CallUnsent, CheckReport,
     DaemonStatus, EventsPage, GateAnswer, GateList, GuidanceList, McpAddress, McpCheck, McpList, Migration,
     NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback, NewStop,
-    NewToken, NewTurn, Reason, Rebuilt, RolledBack, SessionDetail, SessionPage, SnapshotList, StopReceipt,
-    Stopping, TokenInfo, TokenList, TreeNode, WorkspaceDiff,
+    NewToken, NewTurn, PresenceList, Reason, Rebuilt, RolledBack, SessionDetail, SessionPage, SnapshotList, StopReceipt,
+    Stopping, StreamFrame, TokenInfo, TokenList, TreeNode, WorkspaceDiff,
 };
-use crate::api::{App, agents, audit, calls, directory, gates, mcp, sessions, snapshots, stops, system};
+use crate::api::{App, agents, attach, audit, calls, directory, gates, mcp, sessions, snapshots, stops, system};
 use crate::auth::Access;
 use crate::mcp as gateway;
 
@@ -42,6 +42,8 @@ pub struct Route {
     pub summary: &'static str,
     /// Query parameters beside those that narrow an address.
     pub query: &'static [&'static str],
+    /// It answers with frames for as long as the client stays.
+    pub streams: bool,
     pub(super) body: Option<SchemaFn>,
     pub(super) answers: (u16, Option<SchemaFn>),
     handler: fn() -> MethodRouter<Arc<App>>,
@@ -71,6 +73,8 @@ const LIST: &[&str] = &[
 
 const AUDIT: &[&str] = &["session", "since", "until", "kind", "limit", "cursor"];
 
+const ATTACH: &[&str] = &["mode", "after", "last", "client", "channel", "connection", "write"];
+
 /// A row that changes something: `METHOD path access name summary body status answer handler`.
 macro_rules! change {
     ($method:ident $path:literal $access:ident $name:literal $summary:literal
@@ -83,6 +87,7 @@ macro_rules! change {
             name: $name,
             summary: $summary,
             query: &[],
+            streams: false,
             body: Some(of::<$body>),
             answers: ($status, Some(of::<$answer>)),
             handler: || $method($handler),
@@ -101,10 +106,18 @@ macro_rules! look {
             name: $name,
             summary: $summary,
             query: $query,
+            streams: false,
             body: None,
             answers: (200, Some(of::<$answer>)),
             handler: || get($handler),
         }
+    };
+}
+
+/// A row that looks for as long as the client stays.
+macro_rules! stream {
+    ($path:literal $access:ident $name:literal $summary:literal $query:expr => $frame:ty, $handler:path) => {
+        Route { streams: true, ..look!($path $access $name $summary $query => $frame, $handler) }
     };
 }
 
@@ -143,6 +156,8 @@ fn about_sessions() -> Vec<Route> {
         change!(delete "/sessions/{id}" Operate "delete_session" "Delete a session, leaving a tombstone." Reason => 200 Outcome, sessions::delete),
         look!("/sessions/{id}/tree" Look "get_tree" "A session and the family below it." &[] => TreeNode, directory::tree),
         look!("/sessions/{id}/events" Look "list_events" "The log: a page, or a live stream as `text/event-stream`." &["after", "tail", "limit"] => EventsPage, directory::events),
+        stream!("/sessions/{id}/attach" Look "attach" "Its log from anywhere on, live: server-sent events, or a WebSocket that also takes requests." ATTACH => StreamFrame, attach::attach),
+        look!("/sessions/{id}/presence" Look "list_presence" "Who is attached to it now." &[] => PresenceList, attach::presence),
         change!(post "/sessions/{id}/link" Operate "link_session" "Make it a child of another session." NewLink => 200 Outcome, sessions::link),
         change!(post "/sessions/{id}/migrate" Operate "migrate_session" "Hand it to another agent, worker or owner." Migration => 200 Outcome, sessions::migrate),
         change!(post "/sessions/{id}/fork" Operate "fork_session" "Go on from its log in a new session." NewFork => 201 Outcome, sessions::fork),
