@@ -152,6 +152,8 @@ ids! {
     GateId = "gate";
     /// Work and its steps.
     PlanId = "plan";
+    /// A client attached to a session.
+    ConnectionId = "conn";
     /// One daemon.
     NodeId = "node";
     /// A client attached to a session.

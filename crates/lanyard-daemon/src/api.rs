@@ -17,6 +17,7 @@ mod snapshots;
 mod stops;
 mod system;
 pub mod types;
+mod writer;
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -30,7 +31,7 @@ use crate::agents::Wishes;
 use crate::agents::roster::Roster;
 use crate::auth::Tokens;
 use crate::clock::Clock;
-use crate::engine::{Engine, Store};
+use crate::engine::{Engine, Seen, Store};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
@@ -57,6 +58,8 @@ pub struct App {
     pub presence: Arc<Presence>,
     /// The API itself, for requests that come over a WebSocket.
     pub router: OwnRouter,
+    /// When a connection was last seen.
+    pub seen: Seen,
     /// Where tool calls pass.
     pub interceptor: Interceptor,
     /// Where MCP clients come in.

@@ -166,8 +166,10 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<Cow<'_, str>> {
     if !headers.contains_key(header::UPGRADE) {
         return None;
     }
-    let offered = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
-    let token = offered.flat_map(|value| value.split(',')).find_map(|one| one.trim().strip_prefix(TOKEN_PROTOCOL))?;
+    let offered =
+        headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
+    let token =
+        offered.flat_map(|value| value.split(',')).find_map(|one| one.trim().strip_prefix(TOKEN_PROTOCOL))?;
     Some(Cow::Owned(format!("Bearer {token}")))
 }
 

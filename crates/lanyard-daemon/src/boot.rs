@@ -95,11 +95,17 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let program = agents::program();
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
+    let presence = Presence::new(clock.clone());
+    let seen: engine::Seen = Arc::new({
+        let presence = presence.clone();
+        move |session, connection| presence.is_present(session, connection)
+    });
     let parts = Parts {
         wishes: wishes.clone(),
         store: store.clone(),
         hub: hub.clone(),
         clock: clock.clone(),
+        seen: seen.clone(),
         rules,
         runtime: tokio::runtime::Handle::current(),
     };
@@ -120,9 +126,10 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         engine: engine.clone(),
         agents: roster,
         wishes,
+        seen,
         rollbacks: Mutex::default(),
         store: store.clone(),
-        presence: Presence::new(clock.clone()),
+        presence,
         router: Mutex::default(),
         hub: hub.clone(),
         interceptor: Interceptor::new(engine.clone(), tokens.clone(), options.config.gateway.record),

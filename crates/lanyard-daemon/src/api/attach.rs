@@ -19,12 +19,12 @@ use axum::{Json, Router};
 use lanyard_core::id::uuid_v7;
 use lanyard_core::{ActorKind, ConnectionId, Session};
 
-use crate::api::App;
 use crate::api::context::{Target, load};
 use crate::api::problem::Problem;
 use crate::api::types::{
     Connected, ConnectedSession, PresenceList, PresenceMode, PresentConnection, StreamFrame,
 };
+use crate::api::{App, writer};
 use crate::auth::{Caller, bearer};
 use crate::hub::{HEARTBEAT, Reader, Want, control};
 use crate::presence::Taken;
@@ -34,7 +34,6 @@ use asks::Desk;
 use query::{Attach, Begin};
 use stream::Attached;
 
-pub(super) use query::no_token;
 pub(super) use socket::{Upgrade, serve, upgrade};
 
 /// The subprotocol a WebSocket client may name; a browser gives its token beside it.
@@ -109,6 +108,7 @@ fn guest(app: &App, caller: &Caller, connection: ConnectionId, ask: &Attach) -> 
 
 fn connected(app: &App, held: &Session, connection: ConnectionId, begin: Begin, after: u64) -> Connected {
     let state = held.state.name();
+    let writer = held.writer.clone().map(|writer| writer::entry(app, held.id, writer));
     Connected {
         session_id: held.id,
         session: ConnectedSession {
@@ -118,7 +118,7 @@ fn connected(app: &App, held: &Session, connection: ConnectionId, begin: Begin, 
             status: held.status(),
             head_seq: held.seq,
             active_turn: held.turn.clone(),
-            writer: None,
+            writer: writer.clone(),
         },
         connection,
         mode: begin.mode(),
@@ -126,7 +126,7 @@ fn connected(app: &App, held: &Session, connection: ConnectionId, begin: Begin, 
         after,
         state,
         active_turn: held.turn.clone(),
-        writer: None,
+        writer,
         client_turn_id: uuid(uuid_v7(app.clock.now(), app.clock.random())),
         heartbeat_ms: u64::try_from(HEARTBEAT.as_millis()).unwrap_or(u64::MAX),
     }
@@ -155,9 +155,6 @@ mod tests {
 
     #[test]
     fn a_uuid_looks_like_one() {
-        assert_eq!(
-            uuid(0x0123_4567_89ab_7def_8123_4567_89ab_cdef),
-            "01234567-89ab-7def-8123-456789abcdef"
-        );
+        assert_eq!(uuid(0x0123_4567_89ab_7def_8123_4567_89ab_cdef), "01234567-89ab-7def-8123-456789abcdef");
     }
 }

@@ -6,6 +6,7 @@ mod audit;
 mod control;
 mod mcp;
 mod snapshots;
+mod writer;
 
 use lanyard_core::session::{SessionView, StateName};
 use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
@@ -17,8 +18,8 @@ pub use agents::{
     AgentCheck, AgentEntry, AgentList, AgentProblem, GateAnswer, GateEntry, GateList, NewResume,
 };
 pub use attach::{
-    AttachMode, Connected, ConnectedSession, PresenceList, PresenceMode, PresentConnection, PreviewKind, Runtime,
-    SessionRow, StreamAsk, StreamFrame,
+    AttachMode, Connected, ConnectedSession, PresenceList, PresenceMode, PresentConnection, PreviewKind,
+    Runtime, SessionRow, StreamAsk, StreamFrame,
 };
 pub use audit::{AuditEntry, AuditKind, AuditPage};
 pub use control::{
@@ -29,6 +30,7 @@ pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcp
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,
 };
+pub use writer::{HeldWriter, NewWriter, WriterAnswer, WriterEntry, WriterResult, WriterView};
 
 /// `application/problem+json` with a stable code, one sentence of what happened and one of what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

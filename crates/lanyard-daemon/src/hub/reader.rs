@@ -148,7 +148,8 @@ impl Reader {
                 match read {
                     Ok(Ok(page)) => {
                         let behind = page.events.last().is_some_and(|event| event.seq < page.head);
-                        let told = self.beside.as_mut().and_then(|beside| resync(beside, self.cursor, page.head));
+                        let told =
+                            self.beside.as_mut().and_then(|beside| resync(beside, self.cursor, page.head));
                         let frames = self.page(&page);
                         if behind {
                             self.read_journal();

@@ -71,17 +71,32 @@ impl Desk {
     pub(super) fn take(&self, ask: StreamAsk, outbox: &mpsc::Sender<Out>) -> Result<(), Fault> {
         let reference = ask.reference.clone();
         if reference.as_ref().is_some_and(|text| text.chars().count() > REF_CHARS_MAX) {
-            return Err(Fault::new(None, "ref_too_long", "the `ref` is too long", "use up to 128 characters"));
+            return Err(Fault::new(
+                None,
+                "ref_too_long",
+                "the `ref` is too long",
+                "use up to 128 characters",
+            ));
         }
         let fault = |what: Fault| Fault { reference: reference.clone(), ..what };
         let request = self.request(ask).map_err(fault)?;
         let place = self.room.clone().try_acquire_owned().map_err(|_| {
             let advice = "wait for an answer before sending the next";
-            Fault::new(reference.clone(), "too_many_in_flight", format!("{DO_MAX} requests are under way"), advice)
+            Fault::new(
+                reference.clone(),
+                "too_many_in_flight",
+                format!("{DO_MAX} requests are under way"),
+                advice,
+            )
         })?;
         let router = self.app.router.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(router) = router else {
-            return Err(Fault::new(reference, "daemon_closing", "the daemon is ending", "repeat it once it runs again"));
+            return Err(Fault::new(
+                reference,
+                "daemon_closing",
+                "the daemon is ending",
+                "repeat it once it runs again",
+            ));
         };
         let outbox = outbox.clone();
         tokio::spawn(async move {
@@ -98,7 +113,12 @@ impl Desk {
                 Some(name) => format!("there is no operation `{name}` on a session"),
                 None => "the frame names no operation".to_owned(),
             };
-            Fault::new(None, "do_unknown", what, "`do` is an operationId of /api/v1/openapi.json with `{id}` in its path")
+            Fault::new(
+                None,
+                "do_unknown",
+                what,
+                "`do` is an operationId of /api/v1/openapi.json with `{id}` in its path",
+            )
         })?;
         let uri = uri(route, self.session, &ask.params)?;
         let body = match (&ask.body, route.body.is_some()) {
@@ -125,7 +145,12 @@ impl Desk {
         }
         // The connection's Host and Origin were looked at when it was made.
         request.extension(Via::Socket).body(Body::from(body)).map_err(|error| {
-            Fault::new(None, "frame_invalid", format!("no request can be made of the frame: {error}"), "use visible ASCII in `key`")
+            Fault::new(
+                None,
+                "frame_invalid",
+                format!("no request can be made of the frame: {error}"),
+                "use visible ASCII in `key`",
+            )
         })
     }
 }
@@ -165,7 +190,9 @@ fn push_encoded(text: &mut String, part: &str) {
     use std::fmt::Write;
     for byte in part.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(byte)),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                text.push(char::from(byte))
+            }
             _ => {
                 let _ = write!(text, "%{byte:02X}");
             }
@@ -188,7 +215,12 @@ async fn reply(reference: Option<String>, response: Response) -> Bytes {
     let replayed = response.headers().contains_key(REPLAYED);
     let too_large = |reference| {
         let advice = "ask for less, or over HTTP; what it changed is changed";
-        Fault::new(reference, "reply_too_large", format!("the answer ({status}) does not fit into a frame"), advice)
+        Fault::new(
+            reference,
+            "reply_too_large",
+            format!("the answer ({status}) does not fit into a frame"),
+            advice,
+        )
     };
     let Ok(body) = axum::body::to_bytes(response.into_body(), REPLY_BYTES_MAX).await else {
         return too_large(reference).frame();
@@ -223,11 +255,21 @@ impl Fault {
     }
 
     pub(super) fn unknown_type(reference: Option<String>) -> Self {
-        Self::new(reference, "type_unknown", "the only `type` of a client's frame is `ping`", "use `do` for requests")
+        Self::new(
+            reference,
+            "type_unknown",
+            "the only `type` of a client's frame is `ping`",
+            "use `do` for requests",
+        )
     }
 
     pub(super) fn nothing_to_do(reference: Option<String>) -> Self {
-        Self::new(reference, "do_unknown", "this stream takes no requests", "attach to a session, or use HTTP")
+        Self::new(
+            reference,
+            "do_unknown",
+            "this stream takes no requests",
+            "attach to a session, or use HTTP",
+        )
     }
 
     pub(super) fn frame(self) -> Bytes {
@@ -249,8 +291,14 @@ mod tests {
     fn a_request_stays_on_its_session_whatever_it_is_given() {
         let at = format!("/api/v1/sessions/{}", SessionId::from_u128(1));
         assert_eq!(path("start_turn", &[]), Ok(format!("{at}/turns")));
-        assert_eq!(path("answer_gate", &[("gate", "../../x?y#z")]), Ok(format!("{at}/gates/..%2F..%2Fx%3Fy%23z")));
-        assert_eq!(path("list_events", &[("after", "3"), ("limit", "2")]), Ok(format!("{at}/events?after=3&limit=2")));
+        assert_eq!(
+            path("answer_gate", &[("gate", "../../x?y#z")]),
+            Ok(format!("{at}/gates/..%2F..%2Fx%3Fy%23z"))
+        );
+        assert_eq!(
+            path("list_events", &[("after", "3"), ("limit", "2")]),
+            Ok(format!("{at}/events?after=3&limit=2"))
+        );
         assert_eq!(path("answer_gate", &[]), Err("param_missing"));
         assert_eq!(path("start_turn", &[("id", "sess_2")]), Err("param_unknown"));
         assert_eq!(path("start_turn", &[("workspace", "/x")]), Err("param_unknown"));

@@ -59,7 +59,10 @@ impl Attach {
             (None, Some(after), None) => Begin::After(after),
             (None, None, Some(last)) if last <= LAST_MAX => Begin::Last(last),
             (None, None, Some(last)) => {
-                return Err(invalid(format!("`last` is {last}"), &format!("use 0 to {LAST_MAX}, or `mode=full`")));
+                return Err(invalid(
+                    format!("`last` is {last}"),
+                    &format!("use 0 to {LAST_MAX}, or `mode=full`"),
+                ));
             }
             (Some(AttachMode::After | AttachMode::Last), ..) => {
                 return Err(invalid("`mode` is `tail` or `full`", "send `after=SEQ` or `last=N` alone"));
@@ -124,7 +127,10 @@ fn name(what: &str, given: Option<String>) -> Result<Option<String>, Problem> {
     if fits {
         return Ok(Some(given));
     }
-    Err(invalid(format!("`{what}` cannot be used"), &format!("use 1 to {NAME_CHARS_MAX} characters in one line")))
+    Err(invalid(
+        format!("`{what}` cannot be used"),
+        &format!("use 1 to {NAME_CHARS_MAX} characters in one line"),
+    ))
 }
 
 fn invalid(what: impl Into<String>, advice: &str) -> Problem {

@@ -39,7 +39,8 @@ impl Attached {
         authorization: String,
         first: Bytes,
     ) -> Self {
-        let attached = Self { app, reader, seat, guest, mode, authorization, first: Some(first), over: false };
+        let attached =
+            Self { app, reader, seat, guest, mode, authorization, first: Some(first), over: false };
         let Shown { session, connection, client, channel, actor, mode } = attached.shown();
         tracing::info!(%session, %connection, client, channel, actor, mode, "attached");
         attached

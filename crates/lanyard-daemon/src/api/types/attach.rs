@@ -9,6 +9,8 @@ use lanyard_store::Row;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::types::WriterEntry;
+
 /// Frames that are no events of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -102,7 +104,7 @@ pub struct Connected {
     pub after: u64,
     pub state: StateName,
     pub active_turn: Option<ActiveTurn>,
-    pub writer: Option<serde_json::Value>,
+    pub writer: Option<WriterEntry>,
     /// One the client may use for its next turn.
     pub client_turn_id: String,
     /// How often a quiet stream carries a heartbeat.
@@ -117,7 +119,7 @@ pub struct ConnectedSession {
     pub status: Status,
     pub head_seq: u64,
     pub active_turn: Option<ActiveTurn>,
-    pub writer: Option<serde_json::Value>,
+    pub writer: Option<WriterEntry>,
 }
 
 /// Who is attached to a session now.
