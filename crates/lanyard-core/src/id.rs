@@ -156,8 +156,6 @@ ids! {
     ConnectionId = "conn";
     /// One daemon.
     NodeId = "node";
-    /// A client attached to a session.
-    ConnectionId = "conn";
     /// A bearer token's handle; the token itself is never stored.
     TokenId = "tok";
 }

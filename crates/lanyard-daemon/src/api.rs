@@ -15,6 +15,7 @@ mod routes;
 mod sessions;
 mod snapshots;
 mod stops;
+mod streams;
 mod system;
 pub mod types;
 mod writer;

@@ -3,6 +3,7 @@
 //! never slows the writer and never loses an event. A session nobody watches has no ring at all.
 
 mod beside;
+mod changes;
 mod reader;
 mod ring;
 
@@ -18,6 +19,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 pub(crate) use beside::{BEAT, control};
+pub(crate) use changes::{Changes, Over};
 pub use reader::Reader;
 use ring::{Chunk, Ring};
 
@@ -33,6 +35,8 @@ pub struct Hub {
     fresh: Mutex<Vec<Arc<Topic>>>,
     wake: Notify,
     closing: AtomicBool,
+    /// Which sessions changed, for those who watch all of them.
+    changes: changes::Board,
 }
 
 /// One observed session.
@@ -54,6 +58,7 @@ impl Topic {
 impl Hub {
     /// Passes committed events on. Called by the engine; never waits for a reader.
     pub fn publish(&self, entries: &[Entry]) {
+        self.touch(entries.iter().map(|entry| entry.session));
         if self.observed.load(Ordering::Acquire) == 0 {
             return;
         }
@@ -92,6 +97,7 @@ impl Hub {
                         topic.listed.store(false, Ordering::Release);
                         wake_all(&topic, Ring::take_waiting);
                     }
+                    self.changes.pass_on();
                 }
                 _ = heartbeat.tick() => {
                     for topic in self.all() {
@@ -103,6 +109,7 @@ impl Hub {
                 for topic in self.all() {
                     wake_all(&topic, Ring::close);
                 }
+                self.changes.close();
                 return;
             }
         }

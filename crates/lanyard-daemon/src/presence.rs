@@ -134,19 +134,22 @@ impl Presence {
         loop {
             self.wake.notified().await;
             tokio::time::sleep(GATHER).await;
-            for (session, frame) in self.news() {
+            let (changed, news) = self.news();
+            hub.touch(changed.into_iter());
+            for (session, frame) in news {
                 hub.presence(session, frame);
             }
         }
     }
 
-    /// What has changed, as frames. Crowds are told less often: each change of theirs goes to each of them.
-    fn news(&self) -> Vec<(SessionId, Bytes)> {
+    /// Where something changed, and what as frames. Crowds are told less often: each change of theirs goes to each of
+    /// them.
+    fn news(&self) -> (Vec<SessionId>, Vec<(SessionId, Bytes)>) {
         let now = Instant::now();
         let mut rooms = self.rooms();
         let changed = std::mem::take(&mut rooms.changed);
         let mut news = Vec::with_capacity(changed.len());
-        for session in changed {
+        for &session in &changed {
             let Some(room) = rooms.rooms.get_mut(&session) else { continue };
             let pause = GATHER * u32::try_from(room.guests.len() / LIST_MAX).unwrap_or(u32::MAX);
             if room.told_at.is_some_and(|told| now.duration_since(told) < pause) {
@@ -159,7 +162,7 @@ impl Presence {
         if !rooms.changed.is_empty() {
             self.wake.notify_one();
         }
-        news
+        (changed.into_iter().collect(), news)
     }
 
     fn rooms(&self) -> MutexGuard<'_, Rooms> {

@@ -1,5 +1,7 @@
 //! Connections: TCP on loopback and a Unix socket in the data folder, both speaking HTTP/1.1 to the same router.
 
+mod stalled;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tower::ServiceExt;
 
 use crate::api::Via;
+use stalled::{Patient, patience};
 
 /// Connections at a time. Further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 10_000;
@@ -34,6 +37,7 @@ pub(crate) async fn serve(
 ) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let (ending, _) = watch::channel(());
+    let patience = patience();
     loop {
         let Ok(permit) = room.clone().acquire_owned().await else { break };
         tokio::select! {
@@ -41,12 +45,12 @@ pub(crate) async fn serve(
                 Ok((stream, _)) => {
                     // Events are small and must not wait for each other.
                     let _ = stream.set_nodelay(true);
-                    connection(stream, Via::Tcp, &router, Place::new(permit, &ending));
+                    connection(stream, Via::Tcp, &router, Place::new(permit, &ending, patience));
                 }
                 Err(error) => pause(&error).await,
             },
             accepted = socket.accept() => match accepted {
-                Ok((stream, _)) => connection(stream, Via::Socket, &router, Place::new(permit, &ending)),
+                Ok((stream, _)) => connection(stream, Via::Socket, &router, Place::new(permit, &ending, patience)),
                 Err(error) => pause(&error).await,
             },
             _ = &mut closing => break,
@@ -64,11 +68,13 @@ pub(crate) async fn serve(
 pub(crate) struct Place {
     _permit: Arc<OwnedSemaphorePermit>,
     ending: watch::Receiver<()>,
+    /// How long its socket may take nothing.
+    patience: Duration,
 }
 
 impl Place {
-    fn new(permit: OwnedSemaphorePermit, ending: &watch::Sender<()>) -> Self {
-        Self { _permit: Arc::new(permit), ending: ending.subscribe() }
+    fn new(permit: OwnedSemaphorePermit, ending: &watch::Sender<()>, patience: Duration) -> Self {
+        Self { _permit: Arc::new(permit), ending: ending.subscribe(), patience }
     }
 }
 
@@ -84,7 +90,7 @@ fn connection(
     place: Place,
 ) {
     let router = router.clone();
-    let mut ending = place.ending.clone();
+    let (mut ending, patience) = (place.ending.clone(), place.patience);
     let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(via);
         if request.headers().contains_key(UPGRADE) {
@@ -96,7 +102,7 @@ fn connection(
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(BUFFER_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(Patient::new(stream, patience)), service)
         .with_upgrades();
     tokio::spawn(async move {
         let mut connection = std::pin::pin!(connection);

@@ -36,7 +36,7 @@ type Shared = State<Arc<App>>;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct ListQuery {
+pub(super) struct ListQuery {
     status: Option<Status>,
     lifecycle: Option<Lifecycle>,
     state: Option<StateName>,
@@ -50,8 +50,8 @@ struct ListQuery {
     archived: Option<bool>,
     text: Option<String>,
     live: Option<bool>,
-    cursor: Option<String>,
-    limit: Option<usize>,
+    pub(super) cursor: Option<String>,
+    pub(super) limit: Option<usize>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -82,7 +82,7 @@ pub(super) fn with_runtime(app: &App, rows: Vec<Row>) -> Vec<SessionRow> {
         .collect()
 }
 
-async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, Problem> {
+pub(super) async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, Problem> {
     let parent = match query.parent {
         Some(parent) => Some(resolve(app, Address::of(parent)).await?),
         None => None,
@@ -264,7 +264,12 @@ pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem>
     })
 }
 
-fn bounded(name: &str, asked: Option<usize>, default: usize, max: usize) -> Result<usize, Problem> {
+pub(super) fn bounded(
+    name: &str,
+    asked: Option<usize>,
+    default: usize,
+    max: usize,
+) -> Result<usize, Problem> {
     match asked {
         None => Ok(default),
         Some(asked) if (1..=max).contains(&asked) => Ok(asked),

@@ -16,14 +16,15 @@ use crate::api::guard::guard;
 use crate::api::problem::Problem;
 use crate::api::types::{
     AgentCheck, AgentList, Anchors, AuditPage, CallAnswer, CallEnded, CallLead, CallUnsent, CheckReport,
-    DaemonStatus, EventsPage, GateAnswer, GateList, GuidanceList, HeldWriter, McpAddress, McpCheck, McpList,
-    Migration, NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback,
-    NewStop, NewToken, NewTurn, NewWriter, PresenceList, Reason, Rebuilt, RolledBack, SessionDetail,
-    SessionPage, SnapshotList, StopReceipt, Stopping, StreamFrame, TokenInfo, TokenList, TreeNode,
-    WorkspaceDiff, WriterAnswer, WriterView,
+    DaemonStatus, DirectoryFrame, EventsPage, GateAnswer, GateList, GuidanceList, HeldWriter, McpAddress,
+    McpCheck, McpList, Migration, NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume,
+    NewRollback, NewStop, NewToken, NewTurn, NewWriter, PresenceList, Reason, Rebuilt, RolledBack,
+    SessionDetail, SessionPage, SnapshotList, StopReceipt, Stopping, StreamFrame, TokenInfo, TokenList,
+    TreeNode, WorkspaceDiff, WriterAnswer, WriterView,
 };
 use crate::api::{
-    App, agents, attach, audit, calls, directory, gates, mcp, sessions, snapshots, stops, system, writer,
+    App, agents, attach, audit, calls, directory, gates, mcp, sessions, snapshots, stops, streams, system,
+    writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -155,6 +156,7 @@ fn about_the_daemon() -> Vec<Route> {
 fn about_sessions() -> Vec<Route> {
     vec![
         look!("/sessions" LookAll "list_sessions" "A page of sessions, newest first." LIST => SessionPage, directory::list),
+        stream!("/directory/stream" LookAll "directory_stream" "Sessions as they are and as they change: server-sent events or a WebSocket." LIST => DirectoryFrame, streams::directory),
         change!(post "/sessions" Operate "create_session" "Create a session." NewSession => 201 Outcome, sessions::create),
         look!("/sessions/{id}" Look "get_session" "One session." &[] => SessionDetail, directory::get),
         change!(delete "/sessions/{id}" Operate "delete_session" "Delete a session, leaving a tombstone." Reason => 200 Outcome, sessions::delete),

@@ -18,8 +18,8 @@ pub use agents::{
     AgentCheck, AgentEntry, AgentList, AgentProblem, GateAnswer, GateEntry, GateList, NewResume,
 };
 pub use attach::{
-    AttachMode, Connected, ConnectedSession, PresenceList, PresenceMode, PresentConnection, PreviewKind,
-    Runtime, SessionRow, StreamAsk, StreamFrame,
+    AttachMode, Connected, ConnectedSession, DirectoryFrame, PresenceList, PresenceMode, PresentConnection,
+    PreviewKind, Runtime, SessionRow, StreamAsk, StreamFrame,
 };
 pub use audit::{AuditEntry, AuditKind, AuditPage};
 pub use control::{

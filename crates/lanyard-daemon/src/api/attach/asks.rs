@@ -27,6 +27,7 @@ const REPLY_BYTES_MAX: usize = 8 << 20;
 /// Longest name a client may give its request.
 const REF_CHARS_MAX: usize = 128;
 
+const TOO_MANY: &str = "too_many_in_flight";
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const WRITER: HeaderName = HeaderName::from_static("lanyard-writer");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -84,7 +85,7 @@ impl Desk {
             let advice = "wait for an answer before sending the next";
             Fault::new(
                 reference.clone(),
-                "too_many_in_flight",
+                TOO_MANY,
                 format!("{DO_MAX} requests are under way"),
                 advice,
             )
@@ -270,6 +271,11 @@ impl Fault {
             "this stream takes no requests",
             "attach to a session, or use HTTP",
         )
+    }
+
+    /// Whether it came only too soon.
+    pub(super) fn is_haste(&self) -> bool {
+        self.code == TOO_MANY
     }
 
     pub(super) fn frame(self) -> Bytes {

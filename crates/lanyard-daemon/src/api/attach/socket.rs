@@ -159,6 +159,13 @@ async fn read(
             },
             Some(Err(error)) => return broken(error, &outbox),
         };
+        if fault.is_haste() {
+            // It was understood. One that asks faster than it takes answers waits here.
+            if outbox.send(Out::Frame(fault.frame())).await.is_err() {
+                return (close_code::NORMAL, "");
+            }
+            continue;
+        }
         errors += 1;
         // One that does not even take what it is told is not waited for.
         if outbox.try_send(Out::Frame(fault.frame())).is_err() || errors >= ERRORS_MAX {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::types::WriterEntry;
 
 /// Frames that are no events of the log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StreamFrame {
     /// The first frame.
@@ -91,7 +91,7 @@ impl AttachMode {
 
 /// What a client knows once it is attached. The session's id and the rest are there twice, nested and not, since
 /// clients look for either (S3-04).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Connected {
     pub session_id: SessionId,
     pub session: ConnectedSession,
@@ -111,7 +111,7 @@ pub struct Connected {
     pub heartbeat_ms: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectedSession {
     pub id: SessionId,
     pub state: StateName,
@@ -204,4 +204,38 @@ pub struct SessionRow {
     pub row: Row,
     #[serde(flatten)]
     pub runtime: Runtime,
+}
+
+/// Frames of the directory's stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum DirectoryFrame {
+    /// The first frame. Up to `limit` rows follow, the newest first.
+    Connected {
+        limit: usize,
+        heartbeat_ms: u64,
+    },
+    /// A session that matches, as it is now.
+    Row {
+        row: Box<SessionRow>,
+    },
+    /// A session that was shown does not match any more, or was deleted.
+    Gone {
+        session: SessionId,
+    },
+    /// What matched at the beginning has been sent; from here on changes follow.
+    Ready {
+        rows: usize,
+    },
+    /// A frame of the client was not understood; nothing was done.
+    Error {
+        code: String,
+        what: String,
+        advice: String,
+    },
+    Heartbeat,
+    /// The last frame: `closing`, `token_revoked`, `storage_unavailable`, or `behind` (more changed than is remembered).
+    Goodbye {
+        why: String,
+    },
 }
