@@ -1,6 +1,7 @@
 //! The HTTP API: `/api/v1`, nouns of the design, one row of a table per route.
 
 mod agents;
+mod attach;
 mod audit;
 mod bulk;
 mod calls;
@@ -16,6 +17,7 @@ mod routes;
 mod sessions;
 mod snapshots;
 mod stops;
+mod streams;
 mod system;
 mod turns;
 pub mod types;
@@ -37,7 +39,9 @@ use crate::engine::{Engine, Seen, Store};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
+use crate::presence::Presence;
 
+pub use attach::OwnRouter;
 pub use front::Front;
 pub use openapi::document;
 pub use routes::{Route, router, table};
@@ -55,6 +59,10 @@ pub struct App {
     pub rollbacks: Mutex<HashSet<SessionId>>,
     pub store: Arc<dyn Store>,
     pub hub: Arc<Hub>,
+    /// Who is attached to which session.
+    pub presence: Arc<Presence>,
+    /// The API itself, for requests that come over a WebSocket.
+    pub router: OwnRouter,
     /// When a connection was last seen.
     pub seen: Seen,
     /// Where tool calls pass.

@@ -8,7 +8,7 @@ use lanyard_core::{Actor, Address, Outcome, Session, SessionId, Timestamp, Token
 use serde::{Deserialize, Serialize};
 
 use crate::error::{AppendError, StoreError};
-use crate::query::{Cursor, Filter, Listing};
+use crate::query::{Cursor, Filter, Listing, Row};
 
 /// The durable log.
 pub trait Journal: Send + Sync {
@@ -66,6 +66,9 @@ pub trait Directory: Send + Sync {
 
     /// A page of sessions, newest first, that match all of the filter. Deleted ones are never listed.
     fn list(&self, filter: &Filter, after: Option<&Cursor>, limit: usize) -> Result<Listing, StoreError>;
+
+    /// Those of `sessions` that match all of the filter, in no order. Deleted ones are never among them.
+    fn rows(&self, sessions: &[SessionId], filter: &Filter) -> Result<Vec<Row>, StoreError>;
 
     /// Sessions in `state` since `before` or earlier, longest first: candidates for timers and for recovery at boot.
     fn in_state_since(

@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use tower::ServiceExt;
 
 use crate::api::guard::{admit, in_address};
-use crate::api::routes::{self, table};
+use crate::api::routes::table;
 use crate::api::{App, Target, Via};
 use crate::auth::Access;
 use crate::mcp;
@@ -31,10 +31,10 @@ pub struct Front {
 
 impl Front {
     #[must_use]
-    pub fn new(app: &Arc<App>) -> Self {
+    pub fn new(app: &Arc<App>, router: Router) -> Self {
         let row = table().into_iter().find(|row| row.name == ROW);
         let access = row.filter(|row| row.method == "post").map(|row| row.access);
-        Self { app: app.clone(), router: routes::router(app), access }
+        Self { app: app.clone(), router, access }
     }
 
     pub(crate) async fn answer(self: Arc<Self>, via: Via, mut request: Request<Incoming>) -> Response {

@@ -13,7 +13,7 @@ use crate::api::context::{Target, on_disk, query};
 use crate::api::problem::Problem;
 use crate::api::routes::API;
 use crate::api::{App, Via};
-use crate::auth::{Access, permit};
+use crate::auth::{Access, bearer, permit};
 use crate::mcp::NOBODY;
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -56,7 +56,7 @@ pub(super) async fn admit(
     via: Via,
 ) -> Result<(crate::auth::Caller, Option<SessionId>), Problem> {
     check_host(app, headers, via)?;
-    let caller = app.tokens.caller(text(headers, header::AUTHORIZATION))?;
+    let caller = app.tokens.caller(bearer(headers).as_deref())?;
     let target = match named {
         Some(named) => Some(match (uri.query(), named.parse()) {
             // A Lanyard id alone says it all.

@@ -262,6 +262,12 @@ pub(crate) fn list_all(store: &dyn Store, filter: &Filter, page: usize) -> Vec<R
     }
 }
 
+/// What a listing finds. Asked by name, the same sessions match.
 pub(crate) fn listed(store: &dyn Store, filter: &Filter) -> Vec<SessionId> {
-    list_all(store, filter, 3).into_iter().map(|row| row.id).collect()
+    let found = list_all(store, filter, 3);
+    let all: Vec<SessionId> = list_all(store, &Filter::default(), 100).iter().map(|row| row.id).collect();
+    let mut named = store.rows(&all, filter).unwrap();
+    named.sort_by_key(|row| found.iter().position(|other| other.id == row.id));
+    assert_eq!(named, found, "{filter:?}");
+    found.into_iter().map(|row| row.id).collect()
 }

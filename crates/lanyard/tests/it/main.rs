@@ -5,6 +5,7 @@
 
 mod agents;
 mod api;
+mod attach;
 mod auth;
 mod bridge;
 mod calls;
