@@ -137,7 +137,14 @@ fn the_codes_of_refusals() {
         gate_not_found                              the session has no gate gate#1
         gate_option_unknown             bad request the gate has no option `maybe`; it has yes, no
         gate_already_answered                       gate gate#1 was answered with `no`
-        gate_void                                   gate gate#1 is void: the turn ended"#]]
+        gate_void                                   gate gate#1 is void: the turn ended
+        inbox_full                                  32 messages already wait in the inbox, or would
+        inbox_turn_unknown                          no message turn#1 waits in the inbox
+        inbox_order_wrong                           the order does not name each of the 2 messages that wait once
+        delivery_waits                  bad request a message that waits cannot have the delivery `reject`
+        client_turn_conflict                        client_turn_id stands for turn turn#1, which had other content
+        turn_uncertain                              turn turn#1 was handed to the agent and lost: it may have been carried out, or part of it
+        turn_not_repeatable                         turn turn#1 is completed, and is not run again"#]]
     .assert_eq(&short_ids(&lines.join("\n")));
 }
 
@@ -172,6 +179,13 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::NoSuchOption { option: "maybe".into(), known: texts(&["yes", "no"]) },
         Refusal::GateAnswered { gate: gate_id(1), option: "no".into() },
         Refusal::GateVoid { gate: gate_id(1), why: "the turn ended".into() },
+        Refusal::InboxFull { max: 32, unit: "messages" },
+        Refusal::InboxTurnUnknown { turn: turn_id(1) },
+        Refusal::InboxOrderWrong { waiting: 2 },
+        Refusal::DeliveryWaits,
+        Refusal::ClientTurnConflict { turn: turn_id(1) },
+        Refusal::TurnUncertain { turn: turn_id(1) },
+        Refusal::TurnNotRepeatable { turn: turn_id(1), status: crate::session::TurnStatus::Completed },
     ];
     for refusal in &all {
         // A new refusal does not compile before it stands here, and above.
@@ -203,7 +217,14 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::NoSuchGate { .. }
             | Refusal::NoSuchOption { .. }
             | Refusal::GateAnswered { .. }
-            | Refusal::GateVoid { .. } => {}
+            | Refusal::GateVoid { .. }
+            | Refusal::InboxFull { .. }
+            | Refusal::InboxTurnUnknown { .. }
+            | Refusal::InboxOrderWrong { .. }
+            | Refusal::DeliveryWaits
+            | Refusal::ClientTurnConflict { .. }
+            | Refusal::TurnUncertain { .. }
+            | Refusal::TurnNotRepeatable { .. } => {}
         }
     }
     all
