@@ -58,13 +58,14 @@ impl Model {
             "message" | "thought" | "tool.called" | "tool.returned" | "tool.relayed" | "plan.updated"
             | "file.changed" => Vec::new(),
             "writer.denied" => {
-                if self.asked_until.take().is_some() {
+                let own = raw["data"]["connection"].as_str() == self.connection.as_deref();
+                if own && self.asked_until.take().is_some() {
                     self.say("denied: the writer keeps writing");
                 }
                 self.refresh()
             }
             "writer.granted" => {
-                let own = raw["data"]["connection"].as_str() == self.connection.as_deref();
+                let own = raw["data"]["pen"]["connection"].as_str() == self.connection.as_deref();
                 if own && self.connection.is_some() {
                     self.asked_until = None;
                     self.say("you write now");

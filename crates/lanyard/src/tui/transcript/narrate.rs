@@ -10,6 +10,7 @@ use super::Kind;
 use crate::render::text::{fit, harmless, one_line, quoted};
 use crate::render::time::span;
 use crate::render::turn::{Narrator, Piece, answer, called};
+use crate::tui::face::who as who_at;
 
 /// Columns for what a tool answered when it failed.
 const ANSWER_COLUMNS: usize = 120;
@@ -29,8 +30,8 @@ pub(super) struct Narration {
 
 impl Narration {
     pub(super) fn tell(&mut self, raw: &Value) -> Vec<Told> {
-        if let Some(told) = around_turns(raw) {
-            return told.map(|text| Told::Entry(Kind::Line, text)).into_iter().collect();
+        if let Some(text) = around_turns(raw) {
+            return if text.is_empty() { Vec::new() } else { vec![Told::Entry(Kind::Line, text)] };
         }
         if let Some(told) = self.turn(raw) {
             return vec![told];
@@ -124,12 +125,10 @@ fn gate(event: &GateEvent, envelope: &Envelope) -> Told {
     }
 }
 
-/// What surrounds turns: the queue and the writer. `None`: not one of these; `Some(None)`: nothing to say.
-fn around_turns(raw: &Value) -> Option<Option<String>> {
+/// What surrounds turns: the queue and the writer; an empty text for what needs no words.
+fn around_turns(raw: &Value) -> Option<String> {
     let who = one_line(raw["actor"]["name"].as_str().unwrap_or("somebody"));
     let data = &raw["data"];
-    let client =
-        || data["client"].as_str().map(|client| format!(" ({})", one_line(client))).unwrap_or_default();
     let text = match raw["type"].as_str()? {
         "turn.queued" => {
             let prompt = fit(&quoted(data["prompt"].as_str().unwrap_or("")), ANSWER_COLUMNS);
@@ -144,16 +143,16 @@ fn around_turns(raw: &Value) -> Option<Option<String>> {
         "turn.steered" => "a message went into the running turn".to_owned(),
         "inbox.paused" => "the queue waits until somebody says go".to_owned(),
         "inbox.resumed" => format!("{who} let the queue go on"),
-        "writer.granted" => format!("{who}{} writes", client()),
-        "writer.asked" => format!("{who}{} asks to write", client()),
+        "writer.granted" => format!("{} writes", who_at(&data["pen"])),
+        "writer.asked" => format!("{} asks to write", who_at(&data["pen"])),
         "writer.denied" => format!("{who} keeps writing"),
         "writer.released" => match data["why"].as_str() {
-            Some("taken") => return Some(None),
+            Some("taken") => String::new(),
             Some("lapsed") => "the writer was away for too long; anybody may write".to_owned(),
             _ => format!("{who} no longer writes; anybody may"),
         },
-        "turn.delivered" | "inbox.reordered" => return Some(None),
+        "turn.delivered" | "inbox.reordered" => String::new(),
         _ => return None,
     };
-    Some(Some(text))
+    Some(text)
 }

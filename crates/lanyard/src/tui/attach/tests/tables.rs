@@ -152,7 +152,7 @@ fn the_right_to_write_is_asked_for_given_and_kept() {
     let until = json!({"result": "asked", "until": "2026-11-15T08:00:20Z"});
     model.update(Message::Reply(Asked::Claim, Ok(until)));
     assert_eq!(model.writer_words(), "writer: operator (web), asked (8s left)");
-    let denied = event(8, "writer.denied", &json!({}));
+    let denied = event(8, "writer.denied", &json!({"connection": OWN}));
     model.update(Message::Frame(denied));
     assert_eq!(model.writer_words(), "writer: operator (web)");
 
