@@ -20,6 +20,9 @@ use crate::tui::paint::Paint;
 use crate::tui::pick;
 use crate::tui::stage::{Clock, part, show};
 
+/// Events a stream can begin with; what is older is read when one scrolls up to it.
+const LAST_MAX: u64 = 10_000;
+
 const EXAMPLES: &str = "\
 Shows what was said and done, follows what happens, and lets you type: a turn, guidance, answers.
 Leaving (Ctrl-D) detaches: the session goes on. `?` shows all keys. Without a session you choose
@@ -139,7 +142,7 @@ fn address(id: SessionId, how: How, cursor: &Cursor) -> Route {
         .with("connection", cursor.connection.as_ref());
     match (cursor.seq, how.last) {
         (Some(seq), _) => route.with("after", Some(seq)),
-        (None, Some(last)) => route.with("last", Some(last)),
+        (None, Some(last)) => route.with("last", Some(last.min(LAST_MAX))),
         (None, None) => route.with("mode", Some("full")),
     }
 }

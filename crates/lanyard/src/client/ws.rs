@@ -27,6 +27,8 @@ const WAIT_MIN: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(2);
 /// The daemon says something at least every fifteen seconds; one that is silent for longer is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
+/// Refusals that are about this moment: request timeout, too early, too many.
+const AGAIN: [u16; 3] = [408, 425, 429];
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a feed gives.
@@ -178,7 +180,9 @@ async fn dial(context: &Context, route: &Route) -> Result<Option<WebSocketStream
     request.headers_mut().insert(AUTHORIZATION, bearer);
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, client_async(request, stream)).await {
         Ok(Ok((socket, _))) => Ok(Some(socket)),
-        Ok(Err(Error::Http(response))) if response.status().is_client_error() => {
+        Ok(Err(Error::Http(response)))
+            if response.status().is_client_error() && !AGAIN.contains(&response.status().as_u16()) =>
+        {
             let (parts, body) = response.into_parts();
             let body = body.unwrap_or_default().into();
             Err(Answer { status: parts.status, body }.refusal())

@@ -33,7 +33,7 @@ pub(crate) enum Need {
 #[derive(Debug)]
 struct Item {
     row: Face,
-    /// What a row does not tell: its questions, guidance, stop, writer and last tool call.
+    /// What a row does not tell: who writes, and the last tool call.
     detail: Option<Face>,
     /// The position of the log the details were asked at.
     asked_at: Option<u64>,
@@ -263,14 +263,9 @@ impl Item {
     fn face(&self) -> Face {
         let mut face = self.row.clone();
         let Some(detail) = &self.detail else { return face };
-        face.turn.clone_from(&detail.turn);
-        face.stop_level = face.stop_level.or(detail.stop_level);
-        face.notes = detail.notes;
-        face.gates = detail.gates;
-        face.last_tool = face.last_tool.take().or_else(|| detail.last_tool.clone());
-        face.queued = face.queued.max(detail.queued);
-        face.paused |= detail.paused;
-        face.writer = face.writer.take().or_else(|| detail.writer.clone());
+        // A row says what waits, and says it sooner; the rest only the session itself tells.
+        face.last_tool.clone_from(&detail.last_tool);
+        face.writer.clone_from(&detail.writer);
         face
     }
 }
@@ -367,5 +362,5 @@ fn matches(face: &Face, words: &[String]) -> bool {
 
 /// How long it has been so: the turn when one runs, else the state.
 pub(crate) fn since(face: &Face) -> Option<Timestamp> {
-    face.turn.as_ref().and_then(|turn| turn.started_at).or(face.since)
+    face.turn.as_ref().and_then(|turn| turn.started_at).or(face.turn_at).or(face.since)
 }

@@ -22,6 +22,8 @@ pub(crate) struct Face {
     pub(crate) active_at: Option<Timestamp>,
     pub(crate) last_seq: u64,
     pub(crate) turn: Option<Turn>,
+    /// When the turn that runs began, where only that is told.
+    pub(crate) turn_at: Option<Timestamp>,
     pub(crate) stop_level: Option<u64>,
     /// Guidance that waits.
     pub(crate) notes: u64,
@@ -77,7 +79,8 @@ impl Face {
             .filter_map(|gate| Gate::deserialize(gate).ok())
             .filter(|gate| gate.status == GateStatus::Open)
             .collect();
-        let gates = number(value, &["gates_open", "pending_gates", "gates"]).unwrap_or(0);
+        // A listing tells in numbers what the whole session tells in full.
+        let pending = &value["pending"];
         Some(Self {
             id,
             parent: value["parent"].as_str().and_then(|parent| parent.parse().ok()),
@@ -91,15 +94,20 @@ impl Face {
             active_at: time(&value["last_activity_at"]),
             last_seq: value["last_seq"].as_u64().unwrap_or(0),
             turn: Turn::read(&value["active_turn"]),
-            stop_level: value["stop"]["level"].as_u64().or_else(|| value["stop_level"].as_u64()),
+            turn_at: time(&pending["turn_at"]),
+            stop_level: value["stop"]["level"]
+                .as_u64()
+                .or_else(|| pending["stop_level"].as_u64().filter(|level| *level > 0)),
             notes: notes(value),
-            gates: gates.max(u64::try_from(questions.len()).unwrap_or(u64::MAX)),
+            gates: pending["gates"].as_u64().unwrap_or_else(|| length(&questions)),
             questions,
             last_tool: Tool::read(&value["last_tool_call"]),
-            queued: number(value, &["queued", "inbox"]).unwrap_or(0),
-            paused: value["inbox_paused"].is_string(),
+            queued: pending["inbox"]
+                .as_u64()
+                .unwrap_or_else(|| value["inbox"].as_array().map_or(0, |inbox| length(inbox))),
+            paused: value["inbox_paused"].is_string() || pending["paused"].as_bool() == Some(true),
             writer: Writer::read(&value["writer"]),
-            watchers: number(value, &["active_connections"]).unwrap_or(0),
+            watchers: value["active_connections"].as_u64().unwrap_or(0),
             attention: list(&value["attention"]).filter_map(words).collect(),
         })
     }
@@ -190,30 +198,17 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// A count, or the length of a list, under the first of these names that is there.
-fn number(value: &Value, names: &[&str]) -> Option<u64> {
-    names.iter().find_map(|name| match &value[*name] {
-        Value::Number(number) => number.as_u64(),
-        Value::Array(items) => u64::try_from(items.len()).ok(),
-        Value::Null | Value::Bool(_) | Value::String(_) | Value::Object(_) => None,
-    })
+fn length<T>(items: &[T]) -> u64 {
+    u64::try_from(items.len()).unwrap_or(u64::MAX)
 }
 
 /// Guidance that has not been delivered.
 fn notes(value: &Value) -> u64 {
-    match &value["guidance"] {
-        Value::Array(notes) => {
-            let waits = |note: &&Value| {
-                let status = note["status"]["name"].as_str().or_else(|| note["status"].as_str());
-                status.is_none_or(|status| status == "pending")
-            };
-            u64::try_from(notes.iter().filter(waits).count()).unwrap_or(u64::MAX)
-        }
-        Value::Number(number) => number.as_u64().unwrap_or(0),
-        Value::Null | Value::Bool(_) | Value::String(_) | Value::Object(_) => {
-            number(value, &["guidance_pending", "pending_guidance"]).unwrap_or(0)
-        }
-    }
+    let Some(notes) = value["guidance"].as_array() else {
+        return value["pending"]["guidance"].as_u64().unwrap_or(0);
+    };
+    let waits = |note: &&Value| note["status"].as_str().is_none_or(|status| status == "pending");
+    u64::try_from(notes.iter().filter(waits).count()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -45,11 +45,12 @@ fn notes(face: &Face) -> String {
     if let Some(level) = face.stop_level {
         parts.push(format!("stop {level}"));
     }
-    let said = |reason: &str| {
-        (face.gates > 0 && (reason.contains("gate") || reason.contains("question")))
-            || (face.stop_level.is_some() && reason.contains("stop"))
-    };
-    parts.extend(face.attention.iter().filter(|reason| !said(reason)).map(|reason| reason.replace('_', " ")));
+    parts.extend(face.attention.iter().filter_map(|reason| match reason.as_str() {
+        "suspected_orphan" => Some("silent".to_owned()),
+        // Told by numbers beside this, or by the state.
+        "gate" | "inbox_paused" | "guidance" | "stopping" | "failed" => None,
+        other => Some(other.replace('_', " ")),
+    }));
     if face.notes > 0 {
         parts.push(count(face.notes, "note"));
     }

@@ -40,13 +40,24 @@ fn read(model: &mut Model, rows: &[Value]) {
 }
 
 fn family() -> Vec<Value> {
-    let running = json!({"state": "executing", "since": "2026-11-15T08:00:00Z", "last_activity_at": "2026-11-15T08:00:10Z", "active_connections": 2});
+    let running = json!({"state": "executing", "since": "2026-11-15T08:00:00Z", "last_activity_at": "2026-11-15T08:00:10Z", "active_connections": 2,
+        "pending": {"gates": 0, "guidance": 1, "inbox": 2, "paused": false, "stop_level": 1, "turn_at": "2026-11-15T08:00:02Z"}});
     vec![
         row(1, None, "hub: tidy the docs", &running),
         row(2, Some(1), "scout", &running),
-        row(3, Some(1), "checker", &json!({"state": "executing", "attention": ["gate_open"]})),
+        row(
+            3,
+            Some(1),
+            "checker",
+            &json!({"state": "executing", "attention": ["gate"], "pending": {"gates": 1}}),
+        ),
         row(4, Some(3), "checker's helper", &json!({})),
-        row(5, None, "nightly build", &json!({"state": "interrupted", "cause": "crash"})),
+        row(
+            5,
+            None,
+            "nightly build",
+            &json!({"state": "interrupted", "cause": "crash", "attention": ["uncertain"]}),
+        ),
         row(
             6,
             None,
@@ -68,10 +79,9 @@ fn full() -> Model {
         &mut model,
         1,
         &json!({
-            "last_tool_call": {"tool": "search", "at": "2026-11-15T08:00:10Z"}, "guidance": [{"status": "pending"}],
-            "active_turn": {"id": "turn_1", "started_at": "2026-11-15T08:00:02Z"},
-            "writer": {"connection": "conn_1", "actor": {"name": "ann"}, "client": "web", "epoch": 1},
-            "inbox": [{}, {}], "stop": {"level": 1},
+        "last_tool_call": {"tool": "search", "at": "2026-11-15T08:00:10Z"}, "guidance": [{"status": "pending"}],
+        "active_turn": {"id": "turn_1", "started_at": "2026-11-15T08:00:02Z"},
+        "writer": {"connection": "conn_1", "actor": {"name": "ann"}, "client": "web", "epoch": 1},
         }),
     );
     detail(&mut model, 3, &json!({"last_tool_call": {"tool": "ask"}, "gates": []}));
