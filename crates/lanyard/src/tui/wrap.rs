@@ -29,7 +29,7 @@ fn wrap_line(line: &str, width: usize, first: &str, rest: &str, rows: &mut Vec<S
     for piece in pieces(line) {
         let blank = piece.starts_with(' ');
         let mut piece = piece;
-        while used + columns(piece) > width {
+        while !piece.is_empty() && used + columns(piece) > width {
             if blank {
                 // A break stands for the blanks.
                 piece = "";

@@ -55,7 +55,7 @@ impl Model {
         parts
     }
 
-    fn writer_words(&self) -> String {
+    pub(super) fn writer_words(&self) -> String {
         match self.writer() {
             None if self.mode == Mode::ReadOnly => "read-only".to_owned(),
             None => "writer: free".to_owned(),

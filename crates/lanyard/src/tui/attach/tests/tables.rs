@@ -17,10 +17,10 @@ fn a_message_goes_out_with_an_id_of_its_own_and_the_chosen_delivery() {
         &mut model,
         r#""hello world" newline "more" enter tab "now" enter tab "stop that" enter tab "if free" enter"#,
         &expect![[r#"
-            Turn(1): Post /sessions/S/turns {"client_turn_id":"00000000-0000-4000-8000-000000000008","delivery":"queue","prompt":"hello world\nmore"}
-            Turn(2): Post /sessions/S/turns {"client_turn_id":"00000000-0000-4000-8000-000000000009","delivery":"steer","prompt":"now"}
-            Turn(3): Post /sessions/S/turns {"client_turn_id":"00000000-0000-4000-8000-00000000000a","delivery":"interrupt","prompt":"stop that"}
-            Turn(4): Post /sessions/S/turns {"client_turn_id":"00000000-0000-4000-8000-00000000000b","delivery":"reject","prompt":"if free"}
+            Turn(1): Post /sessions/S/turns {"prompt":"hello world\nmore","client_turn_id":"00000000-0000-4000-8000-000000000008","delivery":"queue"}
+            Turn(2): Post /sessions/S/turns {"prompt":"now","client_turn_id":"00000000-0000-4000-8000-000000000009","delivery":"steer"}
+            Turn(3): Post /sessions/S/turns {"prompt":"stop that","client_turn_id":"00000000-0000-4000-8000-00000000000a","delivery":"interrupt"}
+            Turn(4): Post /sessions/S/turns {"prompt":"if free","client_turn_id":"00000000-0000-4000-8000-00000000000b","delivery":"reject"}
         "#]],
     );
 }
@@ -36,7 +36,7 @@ fn a_message_nobody_answered_for_is_sent_again_as_the_same_turn() {
     model.update(Message::Link(Link::Down));
     let again = model.update(Message::Frame(connected(7)));
     expect![[r#"
-        Turn(2): Post /sessions/S/turns {"client_turn_id":"00000000-0000-4000-8000-000000000009","delivery":"queue","prompt":"two"}
+        Turn(2): Post /sessions/S/turns {"prompt":"two","client_turn_id":"00000000-0000-4000-8000-000000000009","delivery":"queue"}
     "#]]
     .assert_eq(&done(&again[again.len() - 1..]));
     let once = model.update(Message::Frame(connected(7)));
@@ -69,7 +69,7 @@ fn an_uncertain_turn_is_run_again_only_by_word() {
         &mut model,
         "y",
         &expect![[r#"
-            Turn(1): Post /sessions/S/turns {"again":true,"client_turn_id":"00000000-0000-4000-8000-000000000008","delivery":"queue","prompt":"deploy"}
+            Turn(1): Post /sessions/S/turns {"prompt":"deploy","client_turn_id":"00000000-0000-4000-8000-000000000008","delivery":"queue","again":true}
         "#]],
     );
     model.update(Message::Reply(Asked::Turn(1), Err(refusal("turn_uncertain", false))));
@@ -103,8 +103,8 @@ fn q_and_the_question_mark_are_letters_once_something_is_typed() {
         &mut model,
         r#""a" q ? enter"#,
         &expect![[r#"
-        Turn(1): Post /sessions/S/turns {"client_turn_id":"00000000-0000-4000-8000-000000000008","delivery":"queue","prompt":"aq?"}
-    "#]],
+            Turn(1): Post /sessions/S/turns {"prompt":"aq?","client_turn_id":"00000000-0000-4000-8000-000000000008","delivery":"queue"}
+        "#]],
     );
     check(
         &mut model,
@@ -146,8 +146,8 @@ fn the_right_to_write_is_asked_for_given_and_kept() {
         &mut model,
         "ctrl-w",
         &expect![[r#"
-        Claim: Post /sessions/S/writer {"client":"cli","connection":"conn_01m7n5djg0fayvh8t5cxyjkdna","take":true}
-    "#]],
+            Claim: Post /sessions/S/writer {"connection":"conn_01m7n5djg0fayvh8t5cxyjkdna","client":"cli","take":true}
+        "#]],
     );
     let until = json!({"result": "asked", "until": "2026-11-15T08:00:20Z"});
     model.update(Message::Reply(Asked::Claim, Ok(until)));
