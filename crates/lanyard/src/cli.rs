@@ -6,6 +6,7 @@ mod alias;
 mod answer;
 mod archive;
 mod ask;
+mod attach;
 mod audit;
 mod bulk;
 mod cancel;
@@ -52,6 +53,7 @@ mod status;
 mod stop;
 mod target;
 mod token;
+mod top;
 mod tree;
 mod turns;
 mod unstop;
@@ -119,6 +121,8 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum Look {
     Run(run::Run),
+    Attach(attach::Attach),
+    Top(top::Top),
     New(new::New),
     Ls(ls::Ls),
     Show(show::Show),
@@ -242,6 +246,8 @@ impl Look {
     async fn run(self, context: &Context) -> Result<(), Failure> {
         match self {
             Self::Run(run) => run.run(context).await,
+            Self::Attach(attach) => attach.run(context).await,
+            Self::Top(top) => top.run(context).await,
             Self::New(new) => new.run(context).await,
             Self::Ls(ls) => ls.run(context).await,
             Self::Show(show) => show.run(context).await,

@@ -26,5 +26,6 @@ mod stream;
 mod support;
 mod surface;
 mod survival;
+mod tui;
 mod wrap;
 mod writer;
