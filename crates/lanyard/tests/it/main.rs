@@ -24,4 +24,5 @@ mod stream;
 mod support;
 mod surface;
 mod survival;
+mod turns;
 mod wrap;
