@@ -138,7 +138,7 @@ fn the_codes_of_refusals() {
         gate_option_unknown             bad request the gate has no option `maybe`; it has yes, no
         gate_already_answered                       gate gate#1 was answered with `no`
         gate_void                                   gate gate#1 is void: the turn ended
-        inbox_full                                  32 messages already wait in the inbox, or would
+        inbox_full                                  the inbox holds at most 32 messages
         inbox_turn_unknown                          no message turn#1 waits in the inbox
         inbox_order_wrong                           the order does not name each of the 2 messages that wait once
         delivery_waits                  bad request a message that waits cannot have the delivery `reject`
