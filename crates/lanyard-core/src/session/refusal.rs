@@ -144,7 +144,7 @@ impl Refusal {
     pub fn advice(&self) -> String {
         match self {
             Self::Busy { .. } => {
-                "wait for the turn to end, send it with `--delivery queue`, or end the turn with `lanyard cancel`"
+                "wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`"
                     .into()
             }
             Self::Ended { .. } => "fork it with `lanyard fork` to go on from its log".into(),

@@ -27,5 +27,6 @@ mod support;
 mod surface;
 mod survival;
 mod tui;
+mod turns;
 mod wrap;
 mod writer;
