@@ -24,6 +24,7 @@ mod stall;
 mod state;
 mod stop;
 mod view;
+mod writer;
 
 #[cfg(test)]
 mod apply_tests;
@@ -67,3 +68,4 @@ pub use stall::{Stall, StallKind};
 pub use state::{InterruptCause, Lifecycle, State, StateName, Status};
 pub use stop::{Stop, StopLevel, StopScope};
 pub use view::{SessionView, view};
+pub use writer::{Pen, ReleaseReason, Takeover, Writer, WriterCommand, WriterEvent, may_write};

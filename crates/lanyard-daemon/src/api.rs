@@ -16,6 +16,7 @@ mod snapshots;
 mod stops;
 mod system;
 pub mod types;
+mod writer;
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -29,7 +30,7 @@ use crate::agents::Wishes;
 use crate::agents::roster::Roster;
 use crate::auth::Tokens;
 use crate::clock::Clock;
-use crate::engine::{Engine, Store};
+use crate::engine::{Engine, Seen, Store};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
@@ -50,6 +51,8 @@ pub struct App {
     pub rollbacks: Mutex<HashSet<SessionId>>,
     pub store: Arc<dyn Store>,
     pub hub: Arc<Hub>,
+    /// When a connection was last seen.
+    pub seen: Seen,
     /// Where tool calls pass.
     pub interceptor: Interceptor,
     /// Where MCP clients come in.

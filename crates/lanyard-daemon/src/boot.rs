@@ -94,11 +94,13 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let program = agents::program();
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
+    let seen: engine::Seen = Arc::new(|_, _| None);
     let parts = Parts {
         wishes: wishes.clone(),
         store: store.clone(),
         hub: hub.clone(),
         clock: clock.clone(),
+        seen: seen.clone(),
         rules,
         runtime: tokio::runtime::Handle::current(),
     };
@@ -119,6 +121,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         engine: engine.clone(),
         agents: roster,
         wishes,
+        seen,
         rollbacks: Mutex::default(),
         store: store.clone(),
         hub: hub.clone(),

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lanyard_core::session::{Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal};
-use lanyard_core::{Actor, Cause, Outcome, Rules, SessionId};
+use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
 use lanyard_store::{Damage, Directory, Families, Journal, KeyHash, Papers, Tokens, Upkeep};
 use tokio::sync::{mpsc, oneshot};
 
@@ -92,6 +92,12 @@ pub enum Ask {
     Do {
         session: SessionId,
         command: Command,
+    },
+    /// Words for the conversation: only the writer's, while there is one.
+    Write {
+        session: SessionId,
+        command: Command,
+        epoch: Option<u64>,
     },
     Tell {
         session: SessionId,
@@ -213,6 +219,9 @@ struct Work {
     answer: Option<oneshot::Sender<Result<Reply, AskError>>>,
 }
 
+/// When a session's connection was last seen, if ever.
+pub type Seen = Arc<dyn Fn(SessionId, ConnectionId) -> Option<Timestamp> + Send + Sync>;
+
 /// What the engine works with.
 pub struct Parts {
     pub store: Arc<dyn Store>,
@@ -221,6 +230,8 @@ pub struct Parts {
     pub rules: Rules,
     /// Where what follows for the agents is left.
     pub wishes: Wishes,
+    /// When a connection was last seen.
+    pub seen: Seen,
     /// For loading sessions aside, so that no session waits for another's disk.
     pub runtime: tokio::runtime::Handle,
 }

@@ -55,6 +55,7 @@ mod tree;
 mod unstop;
 mod up;
 mod watch;
+mod writer;
 
 use std::path::{Path, PathBuf};
 
@@ -136,6 +137,7 @@ enum Steer {
     Cancel(cancel::Cancel),
     Stop(stop::Stop),
     Unstop(unstop::Unstop),
+    Writer(writer::Writer),
     Compact(compact::Compact),
     Complete(complete::Complete),
     Fail(fail::Fail),
@@ -259,6 +261,7 @@ impl Steer {
             Self::Cancel(cancel) => cancel.run(context).await,
             Self::Stop(stop) => stop.run(context).await,
             Self::Unstop(unstop) => unstop.run(context).await,
+            Self::Writer(writer) => writer.run(context).await,
             Self::Compact(compact) => compact.run(context).await,
             Self::Complete(complete) => complete.run(context).await,
             Self::Fail(fail) => fail.run(context).await,

@@ -16,6 +16,7 @@ use crate::session::record::Policy;
 use crate::session::run::RunEvent;
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, StateName};
+use crate::session::writer::WriterEvent;
 use crate::time::Timestamp;
 
 pub use control::{ControlEvent, Settled};
@@ -45,6 +46,7 @@ pub enum Event {
     Transcript(TranscriptEvent),
     Run(RunEvent),
     Gate(GateEvent),
+    Writer(WriterEvent),
 }
 
 /// The session itself changed: born, linked, handed over, put away, ended.
@@ -394,4 +396,5 @@ into_event! {
     Transcript(TranscriptEvent),
     Run(RunEvent),
     Gate(GateEvent),
+    Writer(WriterEvent),
 }

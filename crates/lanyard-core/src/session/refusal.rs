@@ -1,6 +1,6 @@
 //! Why a command was refused: a stable code, one sentence of what happened, one of what to do.
 
-use crate::id::{GateId, NoteId, SessionId, TurnId};
+use crate::id::{ConnectionId, GateId, NoteId, SessionId, TurnId};
 use crate::session::event::{ControlEvent, Event};
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
 use crate::session::state::StateName;
@@ -64,6 +64,16 @@ pub enum Refusal {
     GateAnswered { gate: GateId, option: String },
     #[error("gate {gate} is void: {why}")]
     GateVoid { gate: GateId, why: String },
+    #[error("{by} writes in this session, from connection {connection}{}", from(client.as_deref()))]
+    WriterHeld { by: String, client: Option<String>, connection: ConnectionId },
+    #[error("the writer has changed; the epoch is {epoch}")]
+    WriterSuperseded { epoch: u64 },
+    #[error("connection {by} has already asked to take over")]
+    TakeoverPending { by: ConnectionId },
+    #[error("connection {by} has just denied to hand over")]
+    TakeoverDenied { by: ConnectionId },
+    #[error("nobody has asked to take over")]
+    NobodyAsked,
 }
 
 impl Refusal {
@@ -99,6 +109,11 @@ impl Refusal {
             Self::NoSuchOption { .. } => "gate_option_unknown",
             Self::GateAnswered { .. } => "gate_already_answered",
             Self::GateVoid { .. } => "gate_void",
+            Self::WriterHeld { .. } => "writer_held",
+            Self::WriterSuperseded { .. } => "writer_superseded",
+            Self::TakeoverPending { .. } => "takeover_pending",
+            Self::TakeoverDenied { .. } => "takeover_denied",
+            Self::NobodyAsked => "takeover_not_asked",
         }
     }
 
@@ -139,6 +154,15 @@ impl Refusal {
             Self::NoSuchOption { .. } => "choose one of those, or say `allow` or `deny`".into(),
             Self::GateAnswered { .. } => "the first answer stands; nothing was changed".into(),
             Self::GateVoid { .. } => "nobody waits for it any more; look at `lanyard show`".into(),
+            Self::WriterHeld { .. } => {
+                "ask to take over with `lanyard writer SESSION --take`, or guide it instead".into()
+            }
+            Self::WriterSuperseded { .. } => {
+                "look who writes with `lanyard writer`, and claim it again".into()
+            }
+            Self::TakeoverPending { .. } => "wait until that is decided, then ask again".into(),
+            Self::TakeoverDenied { .. } => "talk to them, or ask again a little later".into(),
+            Self::NobodyAsked => "there is nothing to decide".into(),
             Self::ForkAhead { .. } => "fork at a position that exists, or leave the position out".into(),
         }
     }
@@ -183,6 +207,11 @@ impl Refusal {
             | Self::NoSuchOption { .. }
             | Self::GateAnswered { .. }
             | Self::GateVoid { .. }
+            | Self::WriterHeld { .. }
+            | Self::WriterSuperseded { .. }
+            | Self::TakeoverPending { .. }
+            | Self::TakeoverDenied { .. }
+            | Self::NobodyAsked
             | Self::ForkAhead { .. } => false,
         }
     }
@@ -200,4 +229,8 @@ impl Refusal {
                 | Self::NoSuchOption { .. }
         )
     }
+}
+
+fn from(client: Option<&str>) -> String {
+    client.map_or_else(String::new, |client| format!(" ({client})"))
 }

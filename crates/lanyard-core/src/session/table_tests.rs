@@ -2,7 +2,7 @@
 //! of behaviour is a diff of that file. Beside it, DESIGN's table of legal transitions, checked against each cell.
 
 use crate::session::Compliance;
-use crate::session::testing::{START_MS, begins, complies, ends, note_id, notify};
+use crate::session::testing::{START_MS, begins, claim, complies, ends, note_id, notify, release};
 use crate::time::Timestamp;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -249,6 +249,7 @@ fn run_tables() -> Vec<(&'static str, Columns)> {
 
 fn other_tables() -> Vec<(&'static str, Columns)> {
     vec![
+        ("THE WRITER", vec![("claim_writer", claim(1)), ("release_writer", release(1, 1))]),
         (
             "TIME AND PLACE",
             vec![
@@ -364,7 +365,7 @@ fn the_table_leaves_no_input_and_no_state_out() {
     let numbers = |number: fn(&Input) -> Option<usize>| -> BTreeSet<usize> {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
-    assert_eq!(numbers(command_number), (0..19).collect());
+    assert_eq!(numbers(command_number), (0..20).collect());
     assert_eq!(numbers(signal_number), (0..29).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
@@ -393,6 +394,7 @@ fn command_number(input: &Input) -> Option<usize> {
         Command::AnswerGate { .. } => 16,
         Command::Resume { .. } => 17,
         Command::Notify { .. } => 18,
+        Command::Writer(_) => 19,
     })
 }
 

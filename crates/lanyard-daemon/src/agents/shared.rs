@@ -127,7 +127,8 @@ impl Shared {
             | Event::Control(_)
             | Event::Transcript(_)
             | Event::Run(_)
-            | Event::Gate(_) => None,
+            | Event::Gate(_)
+            | Event::Writer(_) => None,
         }
     }
 

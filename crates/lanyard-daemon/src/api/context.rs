@@ -19,6 +19,9 @@ pub(super) const BODY_BYTES_MAX: usize = 2 << 20;
 /// Longest Idempotency-Key.
 const KEY_CHARS_MAX: usize = 200;
 
+/// Carries the epoch of the writer's lease.
+const WRITER: &str = "lanyard-writer";
+
 /// The session in the path, found by the guard.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target(pub(crate) SessionId);
@@ -37,6 +40,8 @@ pub(super) struct Change<T> {
     pub(super) actor: Actor,
     pub(super) cause: Option<Cause>,
     pub(super) keys: Vec<Key>,
+    /// The epoch of the writer's lease it was sent under.
+    pub(super) epoch: Option<u64>,
     pub(super) body: T,
 }
 
@@ -60,12 +65,25 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Change<T> {
             None => format!("req_{:032x}", app.clock.random()),
         };
         Ok(Self {
+            epoch: epoch(&parts.headers)?,
             body: parse(&parts.headers, &bytes)?,
             actor: caller.actor,
             cause: Some(Cause::Request(cause)),
             keys: key.map(|(_, key)| key).into_iter().collect(),
         })
     }
+}
+
+fn epoch(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    let Some(value) = headers.get(WRITER) else { return Ok(None) };
+    let epoch = value.to_str().ok().and_then(|text| text.parse().ok());
+    epoch.map(Some).ok_or_else(|| {
+        Problem::bad_request(
+            "writer_epoch_bad",
+            "the Lanyard-Writer header is not a number",
+            "send the epoch that `POST …/writer` answered",
+        )
+    })
 }
 
 pub(super) fn missing(what: &str) -> Problem {

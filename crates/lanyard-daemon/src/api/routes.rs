@@ -16,12 +16,15 @@ use crate::api::guard::guard;
 use crate::api::problem::Problem;
 use crate::api::types::{
     AgentCheck, AgentList, Anchors, AuditPage, CallAnswer, CallEnded, CallLead, CallUnsent, CheckReport,
-    DaemonStatus, EventsPage, GateAnswer, GateList, GuidanceList, McpAddress, McpCheck, McpList, Migration,
-    NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback, NewStop,
-    NewToken, NewTurn, Reason, Rebuilt, RolledBack, SessionDetail, SessionPage, SnapshotList, StopReceipt,
-    Stopping, TokenInfo, TokenList, TreeNode, WorkspaceDiff,
+    DaemonStatus, EventsPage, GateAnswer, GateList, GuidanceList, HeldWriter, McpAddress, McpCheck, McpList,
+    Migration, NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback,
+    NewStop, NewToken, NewTurn, NewWriter, Reason, Rebuilt, RolledBack, SessionDetail, SessionPage,
+    SnapshotList, StopReceipt, Stopping, TokenInfo, TokenList, TreeNode, WorkspaceDiff, WriterAnswer,
+    WriterView,
 };
-use crate::api::{App, agents, audit, calls, directory, gates, mcp, sessions, snapshots, stops, system};
+use crate::api::{
+    App, agents, audit, calls, directory, gates, mcp, sessions, snapshots, stops, system, writer,
+};
 use crate::auth::Access;
 use crate::mcp as gateway;
 
@@ -116,6 +119,7 @@ pub fn table() -> Vec<Route> {
     routes.extend(about_control());
     routes.extend(about_agents());
     routes.extend(about_mcp());
+    routes.extend(about_attaching());
     routes
 }
 
@@ -200,6 +204,17 @@ fn about_mcp() -> Vec<Route> {
         Route { base: "", ..change!(post "/mcp/{id}/{server}" Own "mcp_message" "A message of an MCP client (streamable HTTP); `-` for no session." serde_json::Value => 200 serde_json::Value, gateway::post) },
         Route { base: "", ..look!("/mcp/{id}/{server}" Own "mcp_listen" "The stream of an MCP client for what belongs to no request." &[] => serde_json::Value, gateway::get) },
         Route { base: "", body: None, answers: (204, None), ..change!(delete "/mcp/{id}/{server}" Own "mcp_close" "An MCP client is done." Reason => 204 Reason, gateway::delete) },
+    ]
+}
+
+#[rustfmt::skip]
+fn about_attaching() -> Vec<Route> {
+    vec![
+        look!("/sessions/{id}/writer" Look "get_writer" "Who writes, of all that are attached." &[] => WriterView, writer::get),
+        change!(post "/sessions/{id}/writer" Operate "claim_writer" "Become the writer, or ask whoever is to hand over." NewWriter => 200 WriterAnswer, writer::claim),
+        change!(post "/sessions/{id}/writer/grant" Operate "grant_writer" "Hand over to who asked." HeldWriter => 200 WriterAnswer, writer::grant),
+        change!(post "/sessions/{id}/writer/deny" Operate "deny_writer" "Keep it." HeldWriter => 200 WriterAnswer, writer::deny),
+        change!(post "/sessions/{id}/writer/release" Operate "release_writer" "Be done with it." HeldWriter => 200 WriterAnswer, writer::release),
     ]
 }
 

@@ -55,7 +55,8 @@ pub(super) async fn turn(State(app): Shared, target: Target, mut change: Change<
         change.keys.push(key_of(&change.actor, &name, &[], prompt.as_bytes()));
     }
     let command = Command::StartTurn { turn, client_turn_id, prompt };
-    command_on(&app, target, change, command, StatusCode::CREATED).await
+    let ask = Ask::Write { session: target.0, command, epoch: change.epoch };
+    carry_out(&app, change, ask, StatusCode::CREATED).await
 }
 
 pub(super) async fn cancel(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {

@@ -5,6 +5,7 @@ mod audit;
 mod control;
 mod mcp;
 mod snapshots;
+mod writer;
 
 use lanyard_core::session::{SessionView, StateName};
 use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
@@ -24,6 +25,7 @@ pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcp
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,
 };
+pub use writer::{HeldWriter, NewWriter, WriterAnswer, WriterEntry, WriterResult, WriterView};
 
 /// `application/problem+json` with a stable code, one sentence of what happened and one of what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

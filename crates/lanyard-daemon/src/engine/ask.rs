@@ -1,7 +1,8 @@
 //! Carrying out one request: repeats, refusals, decisions. Nothing here waits or writes; it adds to the round.
 
 use lanyard_core::session::{
-    self, Command, Event, Lineage, Refusal, Signal, create, decide, fork, link, observe,
+    self, Command, Event, Lineage, Refusal, Signal, WriterCommand, create, decide, fork, link, may_write,
+    observe,
 };
 use lanyard_core::{Cause, Outcome, SessionId};
 use lanyard_store::KeptOutcome;
@@ -21,6 +22,7 @@ impl Worker {
                 [Some(*child), Some(*parent), previous].into_iter().flatten().find(absent)
             }
             Ask::Do { session, .. }
+            | Ask::Write { session, .. }
             | Ask::Tell { session, .. }
             | Ask::CallBegins { session, .. }
             | Ask::CallEnds { session, .. }
@@ -38,6 +40,7 @@ impl Worker {
             Ask::Fork { id, source, at, title } => self.fork(request, *id, *source, *at, title.as_ref())?,
             Ask::Link { child, parent } => self.link(request, *child, *parent)?,
             Ask::Do { session, command } => self.command(request, *session, command)?,
+            Ask::Write { session, command, epoch } => self.words(request, *session, command, *epoch)?,
             Ask::Tell { session, signals } => self.signals(request, *session, signals)?,
             Ask::CallBegins { session, call } => return self.call_begins(request, *session, call),
             Ask::CallEnds { session, call, returned } => {
@@ -149,6 +152,9 @@ impl Worker {
             self.flush()?;
             *children = self.store.live_children(id).map_err(|error| unavailable(&error))?;
         }
+        if let Command::Writer(WriterCommand::Claim { holder_gone, .. }) = &mut command {
+            *holder_gone = self.writer_gone(id)?;
+        }
         let session = self.resident(id)?;
         let events = match decide(session, &command, self.draft.now, &self.rules) {
             Ok(events) => events,
@@ -181,12 +187,38 @@ impl Worker {
             | Command::AddAlias { .. }
             | Command::SetAnchors { .. }
             | Command::Checkpoint
+            | Command::Writer(_)
             | Command::Archive
             | Command::Unarchive
             | Command::Reset { .. }
             | Command::Delete { .. } => {}
         }
         Ok(outcome)
+    }
+
+    /// A command that is part of the conversation, and so the writer's alone.
+    fn words(
+        &mut self,
+        request: &Request,
+        id: SessionId,
+        command: &Command,
+        epoch: Option<u64>,
+    ) -> Result<Outcome, AskError> {
+        let gone = self.writer_gone(id)?;
+        match may_write(self.resident(id)?, epoch, &request.actor, gone) {
+            Ok(events) => self.write_all(id, &events, request),
+            Err(refusal) => return Err(self.refused(request, Some(id), command.name(), refusal)),
+        };
+        self.command(request, id, command)
+    }
+
+    /// Whether the session's writer has been away for longer than its lease lasts. A daemon that has just started has
+    /// seen nobody yet, and gives everyone the time to come back.
+    fn writer_gone(&self, id: SessionId) -> Result<bool, AskError> {
+        let Some(writer) = &self.resident(id)?.writer else { return Ok(false) };
+        let seen = (self.seen)(id, writer.pen.connection);
+        let last = seen.into_iter().chain([writer.since, self.started]).max();
+        Ok(last.is_none_or(|last| self.draft.now.millis_since(last) > self.rules.writer.lapse_ms))
     }
 
     /// Signals that are told together become true together. What an agent wrote is told again after a crash, and
@@ -312,7 +344,8 @@ fn guidance_warnings(events: &[Event]) -> Vec<String> {
             | Event::Control(_)
             | Event::Transcript(_)
             | Event::Run(_)
-            | Event::Gate(_) => None,
+            | Event::Gate(_)
+            | Event::Writer(_) => None,
         })
         .flatten()
         .collect()

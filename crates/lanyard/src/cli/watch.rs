@@ -137,9 +137,12 @@ impl Watch<'_> {
                 Ok(self.verdict.is_some())
             }
             Event::Change(event) => Ok(self.change(event)),
-            Event::Control(_) | Event::Context(_) | Event::Transcript(_) | Event::Run(_) | Event::Gate(_) => {
-                Ok(false)
-            }
+            Event::Control(_)
+            | Event::Context(_)
+            | Event::Transcript(_)
+            | Event::Run(_)
+            | Event::Gate(_)
+            | Event::Writer(_) => Ok(false),
         }
     }
 

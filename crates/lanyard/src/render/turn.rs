@@ -46,6 +46,7 @@ impl Narrator {
             Event::Context(event) => context(event),
             Event::Control(event) => control(event),
             Event::Change(event) => change(event),
+            Event::Writer(_) => None,
         };
         line.map(Piece::Line).into_iter().collect()
     }
