@@ -20,7 +20,10 @@ pub(super) const WAIT_MAX: Duration = Duration::from_secs(2);
 pub(super) enum Told {
     Event(Box<Envelope>),
     /// Text that is not an event yet.
-    Preview { kind: Kind, text: String },
+    Preview {
+        kind: Kind,
+        text: String,
+    },
     /// The log cannot be read any more, and why. Nothing comes after this.
     Over(Failure),
 }

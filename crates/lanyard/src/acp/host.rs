@@ -89,7 +89,8 @@ impl Host {
 
     /// The client's own name of a turn: the same however often it is sent, and different for each prompt.
     pub(super) fn turn_name(&self, id: &RequestId) -> String {
-        let shown: String = id.to_string().chars().filter(char::is_ascii_graphic).take(ID_CHARS_MAX).collect();
+        let shown: String =
+            id.to_string().chars().filter(char::is_ascii_graphic).take(ID_CHARS_MAX).collect();
         format!("{}{}-{shown}", self.mine, self.count())
     }
 

@@ -266,9 +266,9 @@ fn folder(cwd: &Path) -> Result<String, Error> {
 /// A folder goes by one name, whichever way an editor came to it; one that is gone by the name it had.
 fn whole(cwd: &Path) -> Result<String, Error> {
     let path = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
-    path.into_os_string()
-        .into_string()
-        .map_err(|path| Error::invalid_params().data(format!("the folder's name is not UTF-8: {}", path.display())))
+    path.into_os_string().into_string().map_err(|path| {
+        Error::invalid_params().data(format!("the folder's name is not UTF-8: {}", path.display()))
+    })
 }
 
 fn server_name(server: &McpServer) -> String {

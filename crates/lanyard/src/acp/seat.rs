@@ -34,20 +34,33 @@ const PROMPTS_MAX: usize = 64;
 /// What the editor wants of a session.
 #[derive(Debug)]
 pub(super) enum Order {
-    Load { id: RequestId },
-    Resume { id: RequestId },
-    Prompt { id: RequestId, text: String },
+    Load {
+        id: RequestId,
+    },
+    Resume {
+        id: RequestId,
+    },
+    Prompt {
+        id: RequestId,
+        text: String,
+    },
     Cancel,
     /// The answer to a request is not wanted any more.
-    TakeBack { id: RequestId },
-    Close { id: RequestId },
+    TakeBack {
+        id: RequestId,
+    },
+    Close {
+        id: RequestId,
+    },
 }
 
 impl Order {
     /// The request that is to be answered.
     fn request(self) -> Option<RequestId> {
         match self {
-            Self::Load { id } | Self::Resume { id } | Self::Prompt { id, .. } | Self::Close { id } => Some(id),
+            Self::Load { id } | Self::Resume { id } | Self::Prompt { id, .. } | Self::Close { id } => {
+                Some(id)
+            }
             Self::Cancel | Self::TakeBack { .. } => None,
         }
     }
@@ -144,16 +157,7 @@ impl Seat {
             kin.find(id.clone());
         }
         let teller = Teller::new(&host.mine);
-        let seat = Self {
-            host,
-            name,
-            id,
-            follow,
-            teller,
-            prompts: Vec::new(),
-            asked: HashMap::new(),
-            kin,
-        };
+        let seat = Self { host, name, id, follow, teller, prompts: Vec::new(), asked: HashMap::new(), kin };
         (seat, news)
     }
 
@@ -276,7 +280,11 @@ impl Seat {
                 }
             }
             Event::Change(event) => return self.change(event).await,
-            Event::Transcript(_) | Event::Context(_) | Event::Control(_) | Event::Run(_) => {}
+            Event::Transcript(_)
+            | Event::Context(_)
+            | Event::Control(_)
+            | Event::Run(_)
+            | Event::Writer(_) => {}
         }
         Stay::Yes
     }
@@ -335,9 +343,8 @@ impl Seat {
     /// Who asked for a cancel is told of that, whatever came of the turn meanwhile: the protocol wants it so.
     async fn answer(&self, prompt: Prompt, answer: Result<StopReason, Error>) {
         let answer = if prompt.cancelled { Ok(StopReason::Cancelled) } else { answer };
-        let usage = prompt
-            .tokens
-            .map(|(input, output)| Usage::new(input.saturating_add(output), input, output));
+        let usage =
+            prompt.tokens.map(|(input, output)| Usage::new(input.saturating_add(output), input, output));
         let answer = answer.map(|reason| PromptResponse::new(reason).usage(usage));
         self.host.wire.answer(prompt.request, answer).await;
     }
@@ -388,7 +395,9 @@ async fn pass_on(host: Arc<Host>, route: Route, answer: oneshot::Receiver<Answer
             let what = "the editor did not answer a permission request; answer it elsewhere";
             return host.context.out.warn(&format!("{what} ({})", error.message));
         }
-        Ok(Ok(value)) => serde_json::from_value::<RequestPermissionResponse>(value).map(|response| response.outcome),
+        Ok(Ok(value)) => {
+            serde_json::from_value::<RequestPermissionResponse>(value).map(|response| response.outcome)
+        }
     };
     let option = match outcome {
         Ok(RequestPermissionOutcome::Selected(selected)) => selected.option_id.0.to_string(),

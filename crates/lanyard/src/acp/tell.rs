@@ -2,8 +2,9 @@
 //! is still being written is sent as it grows, and at its event only what is missing of it.
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, ContentChunk, MessageId, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate,
-    TextContent, ToolCall, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    ContentBlock, ContentChunk, MessageId, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
+    SessionUpdate, TextContent, ToolCall, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, ToolKind,
 };
 use lanyard_core::session::{Envelope, Event, PlanStatus, Role, TranscriptEvent, TurnEvent};
 use serde_json::Value;
@@ -55,7 +56,12 @@ impl Teller {
         match &envelope.event {
             Event::Turn(event) => self.turn(event, seq, telling),
             Event::Transcript(event) => self.transcript(event, seq),
-            Event::Change(_) | Event::Context(_) | Event::Control(_) | Event::Run(_) | Event::Gate(_) => None,
+            Event::Change(_)
+            | Event::Context(_)
+            | Event::Control(_)
+            | Event::Run(_)
+            | Event::Gate(_)
+            | Event::Writer(_) => None,
         }
     }
 

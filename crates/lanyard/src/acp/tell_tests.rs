@@ -98,11 +98,8 @@ fn prompts_of_others_are_told_and_own_ones_are_not() {
 
 #[test]
 fn a_tool_call_has_a_title_a_kind_and_its_file() {
-    let called = event(
-        2,
-        "tool.called",
-        &json!({"call": "c1", "tool": "fs_read", "arguments": {"path": "/w/a.rs"}}),
-    );
+    let called =
+        event(2, "tool.called", &json!({"call": "c1", "tool": "fs_read", "arguments": {"path": "/w/a.rs"}}));
     let update = serde_json::to_value(Teller::default().tell(&called, Telling::Live)).unwrap();
     assert_eq!(
         update,

@@ -104,7 +104,11 @@ impl Wire {
     }
 
     /// Asks the editor; the answer comes to the receiver, or never.
-    pub(super) async fn ask(&self, method: &str, params: &impl Serialize) -> (i64, oneshot::Receiver<Answer>) {
+    pub(super) async fn ask(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> (i64, oneshot::Receiver<Answer>) {
         let id = self.asked.next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         self.asked.waiting().insert(id, sender);
@@ -189,7 +193,9 @@ fn understand(line: &[u8]) -> Incoming {
     let nonsense = |id: RequestId, error: Error| Incoming::Nonsense { id, error };
     let message = match serde_json::from_slice::<Value>(line) {
         Ok(Value::Object(message)) => message,
-        Ok(_) => return nonsense(RequestId::Null, wrong("a message is one JSON object; batches are not taken")),
+        Ok(_) => {
+            return nonsense(RequestId::Null, wrong("a message is one JSON object; batches are not taken"));
+        }
         Err(error) => return nonsense(RequestId::Null, Error::parse_error().data(error.to_string())),
     };
     let id = match message.get("id") {
@@ -275,7 +281,10 @@ mod tests {
         for (line, id, expected) in lines {
             assert_eq!(code(&understand(line.as_bytes())), Some((id, expected)), "{line}");
         }
-        assert_eq!(code(&understand(b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\"}")), Some((RequestId::Null, -32700)));
+        assert_eq!(
+            code(&understand(b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\"}")),
+            Some((RequestId::Null, -32700))
+        );
     }
 
     #[test]

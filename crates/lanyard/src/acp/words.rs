@@ -25,7 +25,8 @@ pub(super) fn prompt_text(blocks: &[ContentBlock]) -> Result<String, Error> {
 }
 
 fn block_text(block: &ContentBlock) -> Result<String, Error> {
-    let refused = |what: &str| Err(Error::invalid_params().data(format!("{what} cannot be taken in a prompt")));
+    let refused =
+        |what: &str| Err(Error::invalid_params().data(format!("{what} cannot be taken in a prompt")));
     match block {
         ContentBlock::Text(text) => Ok(text.text.clone()),
         ContentBlock::ResourceLink(link) => Ok(format!("[{}]({})", link.name, link.uri)),
@@ -111,7 +112,10 @@ pub(super) fn interrupted(cause: InterruptCause, reason: Option<&str>) -> Result
         InterruptCause::Limit => Ok(StopReason::MaxTurnRequests),
         InterruptCause::Crash | InterruptCause::Timeout | InterruptCause::HostLost => {
             let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-            Err(failed("turn_interrupted", &format!("the turn was interrupted by {}{because}", cause.as_str())))
+            Err(failed(
+                "turn_interrupted",
+                &format!("the turn was interrupted by {}{because}", cause.as_str()),
+            ))
         }
     }
 }

@@ -15,7 +15,9 @@ Examples:
 
 In Zed's settings:
   \"agent_servers\": {
-    \"Lanyard\": { \"command\": \"lanyard\", \"args\": [\"acp\", \"--agent\", \"opencode\"] }
+    \"Lanyard\": {
+      \"type\": \"custom\", \"command\": \"lanyard\", \"args\": [\"acp\", \"--agent\", \"opencode\"]
+    }
   }";
 
 /// Be an agent for an editor (ACP on stdin and stdout)

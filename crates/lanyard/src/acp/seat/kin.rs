@@ -78,7 +78,8 @@ async fn listen(host: Arc<Host>, child: SessionId, name: String, sender: mpsc::S
     if detail.view.lifecycle == Lifecycle::Terminal {
         return;
     }
-    let gate_news = |event: GateEvent| News::Gate { session: child, name: name.clone(), event: Box::new(event) };
+    let gate_news =
+        |event: GateEvent| News::Gate { session: child, name: name.clone(), event: Box::new(event) };
     for gate in detail.view.gates.into_iter().filter(|gate| gate.status == GateStatus::Open) {
         let event = GateEvent::Opened { gate: gate.id, run: gate.run, question: Box::new(gate.question) };
         if sender.send(gate_news(event)).await.is_err() {
@@ -99,7 +100,8 @@ async fn listen(host: Arc<Host>, child: SessionId, name: String, sender: mpsc::S
                 | Event::Context(_)
                 | Event::Control(_)
                 | Event::Transcript(_)
-                | Event::Run(_) => continue,
+                | Event::Run(_)
+                | Event::Writer(_) => continue,
             },
         };
         if sender.send(news).await.is_err() {
