@@ -57,19 +57,25 @@ pub(crate) async fn run(context: &Context, options: Options) -> Result<(), Failu
     let mut input = wire::input();
     let (host, idle) = Host::new(&context, wire.clone(), options)?;
     let mut desk = Desk::new(Arc::clone(&host));
+    let mut read = true;
     loop {
         tokio::select! {
             incoming = input.recv() => match incoming {
                 Some(incoming) => desk.hear(incoming).await,
                 None => break,
             },
-            _ = &mut written => return Ok(()),
+            _ = &mut written => {
+                read = false;
+                break;
+            }
             _ = terminated.recv() => break,
             _ = interrupted.recv() => break,
         }
     }
     host.leave(idle).await;
     drop((desk, host));
-    wire.close(written).await;
+    if read {
+        wire.close(written).await;
+    }
     Ok(())
 }

@@ -9,13 +9,14 @@ use std::time::Duration;
 use agent_client_protocol_schema::v1::{Error, RequestId, SessionId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::Options;
 use super::follow::{WAIT_MAX, WAIT_MIN};
 use super::seat::{self, Order};
 use super::wire::Wire;
-use crate::client::{Client, Route};
+use crate::client::Route;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 
@@ -100,7 +101,7 @@ impl Host {
 
     /// Asks the daemon something.
     pub(super) async fn get<T: DeserializeOwned>(&self, route: &Route) -> Result<T, Failure> {
-        self.patiently(None, async |client: &mut Client<'_>| client.get(route).await).await
+        self.patiently(route, &Ask::Look).await
     }
 
     /// Changes something, once, however often it must be sent.
@@ -109,28 +110,23 @@ impl Host {
         route: &Route,
         body: &impl Serialize,
     ) -> Result<T, Failure> {
-        let key = format!("{}{}", self.mine, self.count());
-        self.patiently(Some(key), async |client: &mut Client<'_>| client.post(route, body).await).await
+        let body = serde_json::to_value(body)
+            .map_err(|error| Failure::local("request_unwritable", error.to_string(), ""))?;
+        self.patiently(route, &Ask::Post(body)).await
     }
 
     pub(super) async fn delete<T: DeserializeOwned>(&self, route: &Route) -> Result<T, Failure> {
-        let key = format!("{}{}", self.mine, self.count());
-        let body = serde_json::json!({});
-        self.patiently(Some(key), async |client: &mut Client<'_>| client.delete(route, &body).await).await
+        self.patiently(route, &Ask::Delete).await
     }
 
     /// A daemon that is away may be starting again.
-    async fn patiently<T>(
-        &self,
-        key: Option<String>,
-        ask: impl AsyncFn(&mut Client<'_>) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+    async fn patiently<T: DeserializeOwned>(&self, route: &Route, ask: &Ask) -> Result<T, Failure> {
+        let key = Some(format!("{}{}", self.mine, self.count()));
         let context = Context { key, ..self.context.clone() };
         let mut wait = WAIT_MIN;
         let mut tries = 0;
         loop {
-            let asked = async { ask(&mut context.client().await?).await };
-            match asked.await {
+            match once(&context, route, ask).await {
                 Err(Failure::Told { exit: Exit::Unreachable, .. }) if tries < TRIES_MAX => {}
                 other => return other,
             }
@@ -200,6 +196,23 @@ impl Host {
 
     fn seats(&self) -> MutexGuard<'_, Seats> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is asked of the daemon.
+#[derive(Debug)]
+enum Ask {
+    Look,
+    Post(Value),
+    Delete,
+}
+
+async fn once<T: DeserializeOwned>(context: &Context, route: &Route, ask: &Ask) -> Result<T, Failure> {
+    let mut client = context.client().await?;
+    match ask {
+        Ask::Look => client.get(route).await,
+        Ask::Post(body) => client.post(route, body).await,
+        Ask::Delete => client.delete(route, &serde_json::json!({})).await,
     }
 }
 

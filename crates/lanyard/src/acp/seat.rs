@@ -11,7 +11,7 @@ use agent_client_protocol_schema::v1::{
     RequestPermissionResponse, ResumeSessionResponse, SessionId, StopReason, Usage,
 };
 use lanyard_core::session::{
-    ChangeEvent, Ending, Envelope, Event, Gate, GateEvent, GateStatus, Question, TranscriptEvent, TurnEvent,
+    ChangeEvent, Ending, Envelope, Event, GateEvent, GateStatus, Question, TranscriptEvent, TurnEvent,
 };
 use lanyard_core::{GateId, Outcome, TurnId};
 use lanyard_daemon::api::types::{GateAnswer, SessionDetail};
