@@ -59,7 +59,7 @@ fn a_turn_that_runs_is_loaded_as_far_as_it_is_and_goes_on_live() {
     stage.touch("go");
     assert_eq!(pending.wait().unwrap().stop_reason, StopReason::EndTurn);
     other.until(&session, "the rest", |told| told.contains(": behind\n"));
-    assert_eq!(plain(&other.updates(&session)).matches("before\n").count(), 1);
+    assert_eq!(plain(&other.updates(&session)).matches("agent_message: before\n").count(), 1);
 }
 
 #[test]

@@ -290,7 +290,8 @@ impl Editor {
 
     /// Closes the pipes, as an editor that is closed.
     pub(super) fn close(self) -> std::process::ExitStatus {
-        let Self { mut child, .. } = self;
+        let Self { mut child, connection, _open: open, .. } = self;
+        drop((connection, open));
         let mut status = None;
         until("the end of lanyard acp", || {
             status = child.try_wait().unwrap();
@@ -376,43 +377,50 @@ pub(super) fn until(what: &str, mut done: impl FnMut() -> bool) {
 
 /// Updates as lines, chunks of one message joined: what an editor would show, however it was cut.
 pub(super) fn story(updates: &[SessionUpdate]) -> String {
-    let mut lines: Vec<(String, String)> = Vec::new();
-    for update in updates {
-        let value = serde_json::to_value(update).unwrap();
-        let kind = value["sessionUpdate"].as_str().unwrap();
-        let word = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
-        match kind {
-            "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => {
-                let who = format!("{} {}", kind.trim_end_matches("_chunk"), word("messageId"));
-                let text = value["content"]["text"].as_str().unwrap();
-                match lines.last_mut() {
-                    Some((last, held)) if *last == who => held.push_str(text),
-                    _ => lines.push((who, text.to_owned())),
-                }
-            }
-            "plan" => {
-                let entries = value["entries"].as_array().unwrap();
-                let shown = |entry: &Value| {
-                    format!("{} ({})", entry["content"].as_str().unwrap(), entry["status"].as_str().unwrap())
-                };
-                lines.push(("plan".to_owned(), entries.iter().map(shown).collect::<Vec<_>>().join(", ")));
-            }
-            _ => {
-                let text = value["content"][0]["content"]["text"].as_str().unwrap_or_default();
-                let shown = format!("{} {} {} {text}", word("toolCallId"), word("title"), word("status"));
-                lines.push((kind.to_owned(), shown.trim_end().to_owned()));
-            }
-        }
-    }
-    lines.into_iter().map(|(who, text)| format!("{who}: {text}\n")).collect()
+    let shown = |piece: &Piece| format!("{}: {}\n", format!("{} {}", piece.kind, piece.id).trim_end(), piece.text);
+    pieces(updates).iter().map(shown).collect()
 }
 
-/// The story without the ids that differ from run to run.
+/// The same without the ids of messages and turns.
 pub(super) fn plain(updates: &[SessionUpdate]) -> String {
-    let strip = |line: &str| {
-        let (who, text) = line.split_once(": ").unwrap_or((line, ""));
-        let who = who.split(' ').next().unwrap_or_default();
-        format!("{who}: {text}\n")
-    };
-    story(updates).lines().map(strip).collect()
+    pieces(updates).iter().map(|piece| format!("{}: {}\n", piece.kind, piece.text)).collect()
+}
+
+struct Piece {
+    kind: String,
+    /// Of the message it belongs to.
+    id: String,
+    text: String,
+}
+
+fn pieces(updates: &[SessionUpdate]) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    for update in updates {
+        let value = serde_json::to_value(update).unwrap();
+        let kind = value["sessionUpdate"].as_str().unwrap().trim_end_matches("_chunk").to_owned();
+        let word = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
+        let text = match update {
+            SessionUpdate::Plan(plan) => {
+                let shown = plan.entries.iter().map(|entry| {
+                    let status = serde_json::to_value(&entry.status).unwrap();
+                    format!("{} ({})", entry.content, status.as_str().unwrap())
+                });
+                shown.collect::<Vec<_>>().join(", ")
+            }
+            SessionUpdate::ToolCall(_) | SessionUpdate::ToolCallUpdate(_) => {
+                let text = value["content"][0]["content"]["text"].as_str().unwrap_or_default();
+                let words = [word("toolCallId"), word("title"), word("status"), text.to_owned()];
+                words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+            }
+            _ => value["content"]["text"].as_str().unwrap().to_owned(),
+        };
+        let piece = Piece { kind, id: word("messageId"), text };
+        match pieces.last_mut() {
+            Some(last) if !piece.id.is_empty() && (&last.kind, &last.id) == (&piece.kind, &piece.id) => {
+                last.text.push_str(&piece.text);
+            }
+            _ => pieces.push(piece),
+        }
+    }
+    pieces
 }

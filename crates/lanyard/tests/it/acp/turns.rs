@@ -44,10 +44,10 @@ fn a_prompt_is_a_turn_and_its_end_is_the_answer() {
         "agent_thought: I should greet\n\
          plan: look (in_progress), greet (pending)\n\
          agent_message: hello world\n\
-         tool_call: call_1_4 read: /w/a.rs in_progress\n\
-         tool_call_update: call_1_4  completed\n\
-         tool_call: call_1_5 build in_progress\n\
-         tool_call_update: call_1_5  failed no compiler\n\
+         tool_call: call_1_3 read: /w/a.rs in_progress\n\
+         tool_call_update: call_1_3 completed read is done\n\
+         tool_call: call_1_4 build in_progress\n\
+         tool_call_update: call_1_4 failed no compiler\n\
          plan: look (completed), greet (in_progress)\n\
          agent_message: done\n"
     );
