@@ -2,6 +2,7 @@
 
 mod agents;
 mod audit;
+mod bulk;
 mod calls;
 mod context;
 mod directory;
@@ -15,6 +16,7 @@ mod sessions;
 mod snapshots;
 mod stops;
 mod system;
+mod turns;
 pub mod types;
 mod writer;
 

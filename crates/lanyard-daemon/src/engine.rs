@@ -9,15 +9,18 @@ mod calls;
 mod commit;
 mod draft;
 mod residents;
+mod turns;
 mod worker;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lanyard_core::session::{Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal};
+use lanyard_core::session::{
+    Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal, TurnResult,
+};
 use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
-use lanyard_store::{Damage, Directory, Families, Journal, KeyHash, Papers, Tokens, Upkeep};
+use lanyard_store::{Damage, Directory, Families, Journal, KeyHash, Papers, Tokens, Turns, Upkeep};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::agents::Wishes;
@@ -26,6 +29,7 @@ use crate::hub::Hub;
 use crate::intercept::Flags;
 
 use behind::Behind;
+pub use turns::Sending;
 pub(crate) use worker::error_chain;
 
 /// Inputs that may wait. Beyond that a caller waits to get in, and is told when it took too long.
@@ -34,9 +38,9 @@ const INBOX_MAX: usize = 4_096;
 const INBOX_WAIT: Duration = Duration::from_secs(5);
 
 /// Everything the daemon needs of a store.
-pub trait Store: Journal + Directory + Families + Upkeep + Tokens + Papers {}
+pub trait Store: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers {}
 
-impl<T: Journal + Directory + Families + Upkeep + Tokens + Papers> Store for T {}
+impl<T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers> Store for T {}
 
 /// A handle to the engine; clones share it.
 #[derive(Debug, Clone)]
@@ -93,11 +97,10 @@ pub enum Ask {
         session: SessionId,
         command: Command,
     },
-    /// Words for the conversation: only the writer's, while there is one.
-    Write {
+    /// A message; [`Reply::sent`] is what became of it, unless it was sent before.
+    Send {
         session: SessionId,
-        command: Command,
-        epoch: Option<u64>,
+        sending: Box<Sending>,
     },
     Tell {
         session: SessionId,
@@ -143,6 +146,15 @@ pub struct Key {
 }
 
 impl Key {
+    /// The key's share for one of several things it stands for.
+    pub(crate) fn part(&self, of: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.key).update(of.as_bytes());
+        let mut key = [0; 16];
+        key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Self { key, request: self.request }
+    }
+
     /// For something that happens once, whoever asks again after a crash.
     pub(crate) fn once(what: &str) -> Self {
         let hash = blake3::hash(what.as_bytes());
@@ -161,11 +173,13 @@ pub struct Reply {
     pub passage: Option<Passage>,
     /// What goes in front of its answer.
     pub lead: Lead,
+    /// What became of a message that was not sent before.
+    pub sent: Option<TurnResult>,
 }
 
 impl From<Outcome> for Reply {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, repeated: false, passage: None, lead: Lead::default() }
+        Self { outcome, repeated: false, passage: None, lead: Lead::default(), sent: None }
     }
 }
 

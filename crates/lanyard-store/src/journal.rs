@@ -3,8 +3,8 @@
 //! All calls block. One thread, the engine's, appends; any number of threads read.
 
 use bytes::Bytes;
-use lanyard_core::session::{Lineage, StateName};
-use lanyard_core::{Actor, Address, Outcome, Session, SessionId, Timestamp, TokenId};
+use lanyard_core::session::{Lineage, StateName, TurnRow, TurnStep};
+use lanyard_core::{Actor, Address, Outcome, Session, SessionId, Timestamp, TokenId, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{AppendError, StoreError};
@@ -12,7 +12,7 @@ use crate::query::{Cursor, Filter, Listing};
 
 /// The durable log.
 pub trait Journal: Send + Sync {
-    /// Writes the whole batch in one transaction: entries, session rows, outcomes. When it answers `Ok`, all of it is
+    /// Writes the whole batch in one transaction: entries, session rows, outcomes, turn rows. When it answers `Ok`, all of it is
     /// on disk (fsynced) and visible to readers; when it answers `Err`, nothing of it is visible and none of its
     /// sequence numbers are taken. After `Unavailable` a crash may still bring the batch back whole: callers report it
     /// as not acknowledged, never as not done.
@@ -32,6 +32,23 @@ pub trait Journal: Send + Sync {
 
     /// The outcome kept under a key, until `sweep` forgets it.
     fn outcome(&self, key: &KeyHash) -> Result<Option<KeptOutcome>, StoreError>;
+}
+
+/// The turns of a session, each as its log adds up to. Reads what has been committed.
+pub trait Turns: Send + Sync {
+    fn turn(&self, session: SessionId, turn: TurnId) -> Result<Option<TurnRow>, StoreError>;
+
+    /// Up to `limit` turns, newest first, those older than `before` only. A damaged row is left out and reported by
+    /// `check`. An unknown session has an empty page.
+    fn turns(&self, session: SessionId, before: Option<TurnId>, limit: usize)
+    -> Result<TurnPage, StoreError>;
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TurnPage {
+    pub turns: Vec<TurnRow>,
+    /// There are older ones.
+    pub more: bool,
 }
 
 /// Finding sessions. Reads what has been committed.
@@ -163,6 +180,8 @@ pub struct Batch {
     /// one with transcript events only may be left out, and is folded from its log when loaded.
     pub sessions: Vec<Session>,
     pub outcomes: Vec<KeptOutcome>,
+    /// What the entries say about turns, in their order.
+    pub turns: Vec<TurnStep>,
 }
 
 /// One event, encoded once as the wire event; these bytes are what readers get.

@@ -14,8 +14,8 @@ mod sqlite;
 pub use error::{AppendError, OpenError, StoreError};
 pub use journal::{
     Batch, Damage, Directory, Entry, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash,
-    Loaded, Paper, Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, Upkeep,
+    Loaded, Paper, Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns, Upkeep,
 };
 pub use memory::MemoryJournal;
-pub use query::{Cursor, CursorError, Filter, Listing, Row};
+pub use query::{Cursor, CursorError, Filter, Listing, Row, Sort};
 pub use sqlite::{Failpoints, SqliteJournal, SqliteOptions};

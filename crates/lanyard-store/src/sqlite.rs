@@ -22,6 +22,7 @@ mod rows;
 mod schema;
 mod texts;
 mod tokens;
+mod turns;
 mod writer;
 
 use std::fs::File;
@@ -90,10 +91,7 @@ impl SqliteJournal {
         let wal_pages = Arc::new(AtomicI32::new(0));
         let conn = open::prepare(&options, &wal_pages)?;
         let explain = |error| open::explain(path, error);
-        let Boot { catalog, elevator, end } = boot(&conn).map_err(|error| match error {
-            StoreError::Sqlite(error) => explain(error),
-            other @ (StoreError::Io { .. } | StoreError::Damaged(_) | StoreError::Stopped(_)) => other.into(),
-        })?;
+        let Boot { catalog, elevator, end } = boot(&conn).map_err(|error| open::explain_all(path, error))?;
         let writer = Writer { conn: Some(conn), elevator, end, wal_pages, asked_at: 0, failed: None };
         let readers = (0..options.readers.max(1)).map(|_| open::reader(path)).collect::<Result<_, _>>();
         let prompt = open::reader(path).map_err(explain)?;

@@ -8,6 +8,7 @@ mod answer;
 mod archive;
 mod ask;
 mod audit;
+mod bulk;
 mod cancel;
 mod checkpoint;
 mod checkpoints;
@@ -25,6 +26,7 @@ mod guidance;
 mod guide;
 mod help;
 mod hook;
+mod inbox;
 mod init;
 mod instructions;
 mod link;
@@ -52,6 +54,7 @@ mod stop;
 mod target;
 mod token;
 mod tree;
+mod turns;
 mod unstop;
 mod up;
 mod watch;
@@ -122,6 +125,7 @@ enum Look {
     Show(show::Show),
     Tree(tree::Tree),
     Logs(logs::Logs),
+    Turns(turns::Turns),
     Audit(audit::Audit),
 }
 
@@ -129,6 +133,7 @@ enum Look {
 enum Steer {
     Send(send::Send),
     Prompt(prompt::Prompt),
+    Inbox(inbox::Inbox),
     Resume(resume::Resume),
     Gates(gates::Gates),
     Answer(answer::Answer),
@@ -138,6 +143,7 @@ enum Steer {
     Stop(stop::Stop),
     Unstop(unstop::Unstop),
     Writer(writer::Writer),
+    Bulk(bulk::BulkArgs),
     Compact(compact::Compact),
     Complete(complete::Complete),
     Fail(fail::Fail),
@@ -243,6 +249,7 @@ impl Look {
             Self::Show(show) => show.run(context).await,
             Self::Tree(tree) => tree.run(context).await,
             Self::Logs(logs) => logs.run(context).await,
+            Self::Turns(turns) => turns.run(context).await,
             Self::Audit(audit) => audit.run(context).await,
         }
     }
@@ -253,6 +260,7 @@ impl Steer {
         match self {
             Self::Send(send) => send.run(context).await,
             Self::Prompt(prompt) => prompt.run(context).await,
+            Self::Inbox(inbox) => inbox.run(context).await,
             Self::Resume(resume) => resume.run(context).await,
             Self::Gates(gates) => gates.run(context).await,
             Self::Answer(answer) => answer.run(context).await,
@@ -262,6 +270,7 @@ impl Steer {
             Self::Stop(stop) => stop.run(context).await,
             Self::Unstop(unstop) => unstop.run(context).await,
             Self::Writer(writer) => writer.run(context).await,
+            Self::Bulk(bulk) => bulk.run(context).await,
             Self::Compact(compact) => compact.run(context).await,
             Self::Complete(complete) => complete.run(context).await,
             Self::Fail(fail) => fail.run(context).await,

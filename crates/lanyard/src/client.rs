@@ -118,6 +118,14 @@ impl<'a> Client<'a> {
         self.change(Method::POST, route, Some(encode(body)?), None).await?.read()
     }
 
+    pub(crate) async fn patch<T: DeserializeOwned>(
+        &mut self,
+        route: &Route,
+        body: &impl Serialize,
+    ) -> Result<T, Failure> {
+        self.change(Method::PATCH, route, Some(encode(body)?), Some(ANSWER_TIMEOUT)).await?.read()
+    }
+
     pub(crate) async fn delete<T: DeserializeOwned>(
         &mut self,
         route: &Route,

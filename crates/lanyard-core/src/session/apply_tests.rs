@@ -3,7 +3,10 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes snapshots with them")]
 
 use crate::session::testing::{START_MS, pen};
-use crate::session::{Channel, Compliance, NoteKind, ReleaseReason, StopScope, WriterEvent};
+use crate::session::{
+    Channel, Compliance, Delivery, InboxEvent, NoteKind, PauseReason, Promotion, ReleaseReason, StopScope,
+    WriterEvent,
+};
 use crate::time::Timestamp;
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -1282,6 +1285,7 @@ mod the_wire {
 fn samples() -> Vec<Event> {
     let mut events = change_samples();
     events.extend(work_samples());
+    events.extend(inbox_samples());
     events.extend(control_samples());
     events.extend(run_samples());
     events.extend(gate_samples());
@@ -1292,7 +1296,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 60;
+const EVENTS: usize = 69;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1317,6 +1321,17 @@ fn number(event: &Event) -> usize {
             TurnEvent::CancelRequested { .. } => 14,
             TurnEvent::Finished { .. } => 15,
             TurnEvent::Interrupted { .. } => 16,
+        },
+        Event::Inbox(event) => match event {
+            InboxEvent::Queued { .. } => 56,
+            InboxEvent::Edited { .. } => 57,
+            InboxEvent::Withdrawn { .. } => 58,
+            InboxEvent::Promoted { .. } => 59,
+            InboxEvent::Delivered { .. } => 60,
+            InboxEvent::Steered { .. } => 61,
+            InboxEvent::Reordered { .. } => 62,
+            InboxEvent::Paused { .. } => 63,
+            InboxEvent::Resumed {} => 64,
         },
         Event::Context(event) => match event {
             ContextEvent::AnchorsSet { .. } => 17,
@@ -1346,10 +1361,10 @@ fn number(event: &Event) -> usize {
             ControlEvent::HandedOff { .. } => 55,
         },
         Event::Writer(event) => match event {
-            WriterEvent::Granted { .. } => 56,
-            WriterEvent::Asked { .. } => 57,
-            WriterEvent::Denied { .. } => 58,
-            WriterEvent::Released { .. } => 59,
+            WriterEvent::Granted { .. } => 65,
+            WriterEvent::Asked { .. } => 66,
+            WriterEvent::Denied { .. } => 67,
+            WriterEvent::Released { .. } => 68,
         },
         Event::Transcript(event) => match event {
             TranscriptEvent::Message { .. } => 31,
@@ -1415,6 +1430,36 @@ fn change_samples() -> Vec<Event> {
     ]
 }
 
+fn inbox_samples() -> Vec<Event> {
+    let (turn, note) = (turn_id(1), Some(note_id(1)));
+    vec![
+        InboxEvent::Queued {
+            turn,
+            client_turn_id: Some("mine".into()),
+            prompt: "go".into(),
+            prompt_hash: "00".into(),
+            delivery: Delivery::Steer,
+            note,
+        }
+        .into(),
+        InboxEvent::Edited {
+            turn,
+            prompt: Some("stay".into()),
+            prompt_hash: Some("01".into()),
+            delivery: Some(Delivery::Queue),
+            note,
+        }
+        .into(),
+        InboxEvent::Withdrawn { turn, reason: Some("r".into()) }.into(),
+        InboxEvent::Promoted { turn, to: Promotion::Steer, note }.into(),
+        InboxEvent::Delivered { turn }.into(),
+        InboxEvent::Steered { turn, into: turn_id(2), channel: "mcp".into() }.into(),
+        InboxEvent::Reordered { turns: vec![turn_id(2), turn] }.into(),
+        InboxEvent::Paused { reason: PauseReason::Asked }.into(),
+        InboxEvent::Resumed {}.into(),
+    ]
+}
+
 fn work_samples() -> Vec<Event> {
     let started = TurnEvent::Started {
         turn: turn_id(1),
@@ -1423,6 +1468,9 @@ fn work_samples() -> Vec<Event> {
         prompt_hash: "00".into(),
         opening: Opening::Returned { after_ms: 5 },
         anchors: vec!["a".into()],
+        delivery: Delivery::Interrupt,
+        queued: true,
+        by: Some(ann()),
     };
     let cause = InterruptCause::HostLost;
     vec![
@@ -1434,7 +1482,7 @@ fn work_samples() -> Vec<Event> {
             reason: Some("not allowed to".into()),
         }
         .into(),
-        TurnEvent::Interrupted { turn: turn_id(1), cause, reason: Some("r".into()) }.into(),
+        TurnEvent::Interrupted { turn: turn_id(1), cause, reason: Some("r".into()), uncertain: true }.into(),
         ContextEvent::AnchorsSet { anchors: vec!["a".into()] }.into(),
         compacted(9, 1),
         ContextEvent::Checkpoint { position: 1, reason: CheckpointReason::RiskyTool }.into(),

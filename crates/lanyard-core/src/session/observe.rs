@@ -3,9 +3,10 @@
 use crate::id::{NoteId, SessionId};
 use crate::policy::{Rules, Staleness};
 use crate::session::decide::{checkpoint, void_gates};
+use crate::session::decide_inbox::{Over, SESSION_ENDED, after_turn, steered, withdraw_all};
 use crate::session::event::{
-    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, Settled, TranscriptEvent,
-    TurnEvent, TurnOutcome,
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, InboxEvent, Settled,
+    TranscriptEvent, TurnEvent, TurnOutcome,
 };
 use crate::session::guidance::NoteStatus;
 use crate::session::intercept::{answer_lost, due, in_answer};
@@ -56,6 +57,12 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
                 turn_finished(session, running, *outcome, reason.as_deref())
             }
             Some(_) | None => unexpected(session, signal),
+        },
+        Signal::TurnDelivered { turn } => match &session.turn {
+            Some(running) if running.id == *turn && running.delivered => Vec::new(),
+            Some(running) if running.id == *turn => vec![InboxEvent::Delivered { turn: *turn }.into()],
+            // Its end was faster.
+            Some(_) | None => Vec::new(),
         },
         Signal::TurnLost { cause, reason } if session.turn.is_some() => {
             interrupted(session, *cause, reason.as_deref())
@@ -132,7 +139,7 @@ pub(super) fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
             interrupted(session, InterruptCause::User, Some(channel))
         }
         Some(_) => interrupted(session, InterruptCause::Crash, Some(channel)),
-        None if session.stop.is_some() && session.live_run().is_none() => vec![stop_done(session)],
+        None if session.stop.is_some() && session.live_run().is_none() => stop_done(session),
         None => Vec::new(),
     }
 }
@@ -148,7 +155,11 @@ fn turn_finished(
     }
     let reason = reason.map(|reason| cut(reason, NAME_CHARS_MAX).0.to_owned());
     let finished = TurnEvent::Finished { turn: running.id, outcome, reason };
-    turn_over(session, finished.into(), CheckpointReason::TurnEnd)
+    let over = match outcome {
+        TurnOutcome::Completed => Over::Completed,
+        TurnOutcome::Failed | TurnOutcome::Refused => Over::Failed,
+    };
+    turn_over(session, finished.into(), CheckpointReason::TurnEnd, over)
 }
 
 fn tool_called(session: &Session, call: &str, tool: &str, arguments: &serde_json::Value) -> Vec<Event> {
@@ -219,11 +230,11 @@ fn delivered(session: &Session, notes: &[NoteId], channel: &str) -> Vec<Event> {
     if pending.is_empty() {
         return Vec::new();
     }
+    let gone = steered(session, &pending, channel);
     let (call, by, preview) = (None, None, None);
-    vec![
-        ControlEvent::GuidanceDelivered { notes: pending, channel: channel.to_owned(), call, by, preview }
-            .into(),
-    ]
+    let channel = channel.to_owned();
+    let told = ControlEvent::GuidanceDelivered { notes: pending, channel, call, by, preview };
+    [told.into()].into_iter().chain(gone).collect()
 }
 
 fn introduced(agent: &str, id: Option<&str>) -> Vec<Event> {
@@ -242,30 +253,39 @@ fn notice_sent(session: &Session, to: Option<SessionId>, note: Option<NoteId>) -
 
 pub(super) fn interrupted(session: &Session, cause: InterruptCause, reason: Option<&str>) -> Vec<Event> {
     let Some(turn) = &session.turn else { return Vec::new() };
-    let event = TurnEvent::Interrupted { turn: turn.id, cause, reason: reason.map(str::to_owned) };
-    turn_over(session, event.into(), CheckpointReason::Interruption)
+    let lost = matches!(cause, InterruptCause::Crash | InterruptCause::HostLost);
+    let (uncertain, reason) = (lost && turn.delivered, reason.map(str::to_owned));
+    let event = TurnEvent::Interrupted { turn: turn.id, cause, reason, uncertain };
+    let over = if cause == InterruptCause::User { Over::Cut } else { Over::Failed };
+    turn_over(session, event.into(), CheckpointReason::Interruption, over)
 }
 
 /// The end of a turn: the event itself, a checkpoint, and the end of the session if a stop was waiting for it.
-fn turn_over(session: &Session, event: Event, reason: CheckpointReason) -> Vec<Event> {
+fn turn_over(session: &Session, event: Event, reason: CheckpointReason, over: Over) -> Vec<Event> {
     let mut events = vec![event, checkpoint(session, reason)];
     events.extend(void_gates(session, "the turn ended"));
     // A stop is confirmed when nothing of the work lives: an agent's process that is still there keeps it waiting.
     // One of the turn alone has what it wanted.
     let of_turn = session.stop.as_ref().is_some_and(|stop| stop.scope == StopScope::Turn);
-    if session.stop.is_some() && (of_turn || session.live_run().is_none()) {
-        events.push(stop_done(session));
+    let done = session.stop.is_some() && (of_turn || session.live_run().is_none());
+    if done {
+        events.extend(stop_done(session));
+    }
+    if !done || of_turn {
+        events.extend(after_turn(session, over));
     }
     events
 }
 
 /// Nothing is left of what a stop was to end.
-pub(super) fn stop_done(session: &Session) -> Event {
+pub(super) fn stop_done(session: &Session) -> Vec<Event> {
     match &session.stop {
-        Some(stop) if stop.scope == StopScope::Turn => ControlEvent::StopSettled {}.into(),
+        Some(stop) if stop.scope == StopScope::Turn => vec![ControlEvent::StopSettled {}.into()],
         stop => {
             let reason = stop.as_ref().and_then(|stop| stop.reason.clone());
-            ChangeEvent::Ended { how: Ending::Stopped, reason }.into()
+            let mut events = withdraw_all(session, SESSION_ENDED);
+            events.push(ChangeEvent::Ended { how: Ending::Stopped, reason }.into());
+            events
         }
     }
 }

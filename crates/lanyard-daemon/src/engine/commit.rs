@@ -1,7 +1,9 @@
 //! The end of a round: append, publish, act, answer. In this order, always.
 
 use bytes::Bytes;
-use lanyard_core::session::{ChangeEvent, Effect, Envelope, Event, Lineage, Signal, StopLevel, react};
+use lanyard_core::session::{
+    ChangeEvent, Effect, Envelope, Event, Lineage, Signal, StopLevel, TurnStep, react,
+};
 use lanyard_core::{Actor, Cause, Session, SessionId};
 use lanyard_store::{AppendError, Entry};
 
@@ -58,6 +60,7 @@ impl Worker {
         let body = Bytes::from(body);
         let entry = Entry { session: envelope.session, seq: envelope.seq, at: envelope.at, body };
         self.draft.batch.entries.push(entry);
+        self.draft.batch.turns.extend(TurnStep::of(envelope));
         Ok(())
     }
 

@@ -202,19 +202,21 @@ fn an_older_journal_is_brought_forward() {
         teller.append(&journal);
     }
     let older = Connection::open(&path).unwrap();
-    older.execute_batch("DROP TABLE search; DROP TABLE papers; PRAGMA user_version = 1").unwrap();
+    older
+        .execute_batch("DROP TABLE search; DROP TABLE papers; DROP TABLE turns; PRAGMA user_version = 1")
+        .unwrap();
     drop(older);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let seen_there = Arc::clone(&seen);
     let failpoint: lanyard_store::Failpoints = Arc::new(move |point| seen_there.lock().unwrap().push(point));
     let journal =
         SqliteJournal::open(SqliteOptions { failpoint: Some(failpoint), ..options(&path) }).unwrap();
-    assert_eq!(*seen.lock().unwrap(), ["migration"; 4]);
+    assert_eq!(*seen.lock().unwrap(), ["migration"; 6]);
     teller.assert_kept(&journal);
     let found =
         journal.list(&Filter { text: Some("TIMER".to_owned()), ..Filter::default() }, None, 10).unwrap();
     assert_eq!(found.rows.len(), 1);
-    assert_eq!(journal.check().unwrap().schema, 3);
+    assert_eq!(journal.check().unwrap().schema, 4);
 }
 
 /// The points at which the crash suite ends the process.

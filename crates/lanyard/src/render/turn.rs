@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use lanyard_core::GateId;
 use lanyard_core::session::{
-    ChangeEvent, ContextEvent, ControlEvent, Envelope, Event, GateEvent, PlanStatus, Role, RunEnd, RunEvent,
-    TranscriptEvent, TurnEvent,
+    ChangeEvent, ContextEvent, ControlEvent, Envelope, Event, GateEvent, InboxEvent, PlanStatus, Role,
+    RunEnd, RunEvent, TranscriptEvent, TurnEvent,
 };
 use serde_json::Value;
 
@@ -43,6 +43,7 @@ impl Narrator {
             Event::Run(event) => run(event),
             Event::Gate(event) => return gate(event),
             Event::Turn(event) => turn(event),
+            Event::Inbox(event) => inbox(event),
             Event::Context(event) => context(event),
             Event::Control(event) => control(event),
             Event::Change(event) => change(event),
@@ -189,6 +190,22 @@ fn turn(event: &TurnEvent) -> Option<String> {
         ),
         // Whoever watches began it, and is told of its end in words of its own.
         TurnEvent::Started { .. } | TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. } => None,
+    }
+}
+
+fn inbox(event: &InboxEvent) -> Option<String> {
+    match event {
+        InboxEvent::Queued { prompt, delivery, .. } => {
+            Some(format!("{}: {}", delivery.as_str(), one_line(prompt)))
+        }
+        InboxEvent::Steered { channel, .. } => Some(format!("a message went in by {}", one_line(channel))),
+        InboxEvent::Paused { reason } => Some(format!("the inbox is paused ({})", reason.as_str())),
+        InboxEvent::Resumed {} => Some("the inbox goes on".to_owned()),
+        InboxEvent::Edited { .. }
+        | InboxEvent::Withdrawn { .. }
+        | InboxEvent::Promoted { .. }
+        | InboxEvent::Delivered { .. }
+        | InboxEvent::Reordered { .. } => None,
     }
 }
 
