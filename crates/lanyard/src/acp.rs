@@ -37,11 +37,11 @@ pub(crate) enum Delivery {
 }
 
 impl Delivery {
-    /// As the API says it; nothing for what it does anyway.
-    fn word(self) -> Option<&'static str> {
+    /// In the API's terms.
+    fn wish(self) -> lanyard_core::session::Delivery {
         match self {
-            Self::Reject => None,
-            Self::Queue => Some("queue"),
+            Self::Reject => lanyard_core::session::Delivery::Reject,
+            Self::Queue => lanyard_core::session::Delivery::Queue,
         }
     }
 }

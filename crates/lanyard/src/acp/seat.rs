@@ -11,11 +11,11 @@ use agent_client_protocol_schema::v1::{
     RequestPermissionResponse, ResumeSessionResponse, SessionId, StopReason, Usage,
 };
 use lanyard_core::session::{
-    ChangeEvent, Ending, Envelope, Event, GateEvent, GateStatus, Question, TranscriptEvent, TurnEvent,
+    ChangeEvent, Ending, Envelope, Event, GateEvent, GateStatus, InboxEvent, Question, TranscriptEvent,
+    TurnEvent, TurnStatus,
 };
 use lanyard_core::{GateId, Outcome, TurnId};
-use lanyard_daemon::api::types::{GateAnswer, SessionDetail};
-use serde::Deserialize;
+use lanyard_daemon::api::types::{GateAnswer, NewTurn, SessionDetail, TurnReceipt};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
@@ -89,16 +89,6 @@ struct Prompt {
     queued: bool,
     cancelled: bool,
     tokens: Option<(u64, u64)>,
-}
-
-/// What of a turn's receipt matters here.
-#[derive(Debug, Deserialize)]
-struct Receipt {
-    turn: Option<TurnId>,
-    #[serde(default)]
-    result: Option<String>,
-    #[serde(default)]
-    warnings: Vec<String>,
 }
 
 /// Whether to stay.
@@ -193,21 +183,25 @@ impl Seat {
         if let Some(error) = refused {
             return self.host.wire.refuse(id, error).await;
         }
-        let mut body = json!({"prompt": text, "client_turn_id": self.host.turn_name(&id)});
-        if let Some(delivery) = self.host.options.delivery.word() {
-            body["delivery"] = json!(delivery);
+        let new = NewTurn {
+            prompt: text,
+            client_turn_id: Some(self.host.turn_name(&id)),
+            delivery: Some(self.host.options.delivery.wish()),
+            again: false,
+            writer_epoch: None,
+        };
+        let receipt = match self.host.post::<TurnReceipt>(&self.route(&["turns"]), &new).await {
+            Ok(receipt) => receipt,
+            Err(failure) => return self.host.wire.refuse(id, error_of(&failure)).await,
+        };
+        for warning in &receipt.outcome.warnings {
+            self.host.context.out.warn(warning);
         }
-        match self.host.post::<Receipt>(&self.route(&["turns"]), &body).await {
-            Ok(Receipt { turn: Some(turn), result, warnings }) => {
-                for warning in warnings {
-                    self.host.context.out.warn(&warning);
-                }
-                let queued = result.as_deref() == Some("queued");
-                self.prompts.push(Prompt { request: id, turn, queued, cancelled: false, tokens: None });
-            }
-            Ok(_) => self.host.wire.refuse(id, failed("no_turn", "the daemon named no turn")).await,
-            Err(failure) => self.host.wire.refuse(id, error_of(&failure)).await,
-        }
+        let Some(turn) = receipt.outcome.turn else {
+            return self.host.wire.refuse(id, failed("no_turn", "the daemon named no turn")).await;
+        };
+        let queued = receipt.turn_status == TurnStatus::Queued;
+        self.prompts.push(Prompt { request: id, turn, queued, cancelled: false, tokens: None });
     }
 
     /// Ends the turns of one prompt or of all. A prompt that waits is taken back; somebody else's turn is ended only by
@@ -268,6 +262,7 @@ impl Seat {
         }
         match &envelope.event {
             Event::Turn(event) => self.turn(event).await,
+            Event::Inbox(event) => self.inbox(event).await,
             Event::Gate(event) => {
                 let id = self.id.clone();
                 self.gate(&id, event, None).await;
@@ -299,11 +294,29 @@ impl Seat {
             }
             TurnEvent::CancelRequested { .. } => return,
             TurnEvent::Finished { turn, outcome, reason } => (turn, finished(*outcome, reason.as_deref())),
-            TurnEvent::Interrupted { turn, cause, reason } => (turn, interrupted(*cause, reason.as_deref())),
+            TurnEvent::Interrupted { turn, cause, reason, .. } => {
+                (turn, interrupted(*cause, reason.as_deref()))
+            }
         };
-        if let Some(at) = self.prompts.iter().position(|prompt| prompt.turn == *turn) {
+        while let Some(at) = self.prompts.iter().position(|prompt| prompt.turn == *turn) {
             let prompt = self.prompts.remove(at);
-            self.answer(prompt, answer).await;
+            self.answer(prompt, answer.clone()).await;
+        }
+    }
+
+    /// What becomes of a prompt that waits.
+    async fn inbox(&mut self, event: &InboxEvent) {
+        if let InboxEvent::Withdrawn { turn, .. } = event
+            && let Some(at) = self.prompts.iter().position(|prompt| prompt.turn == *turn)
+        {
+            let prompt = self.prompts.remove(at);
+            self.answer(prompt, Ok(StopReason::Cancelled)).await;
+        }
+        // Somebody had it said into the turn that runs: when that one ends, it is done too.
+        if let InboxEvent::Steered { turn, into, .. } = event
+            && let Some(prompt) = self.prompts.iter_mut().find(|prompt| prompt.turn == *turn)
+        {
+            (prompt.turn, prompt.queued) = (*into, false);
         }
     }
 

@@ -57,6 +57,7 @@ impl Teller {
             Event::Turn(event) => self.turn(event, seq, telling),
             Event::Transcript(event) => self.transcript(event, seq),
             Event::Change(_)
+            | Event::Inbox(_)
             | Event::Context(_)
             | Event::Control(_)
             | Event::Run(_)

@@ -97,6 +97,7 @@ async fn listen(host: Arc<Host>, child: SessionId, name: String, sender: mpsc::S
                 Event::Change(ChangeEvent::Ended { .. } | ChangeEvent::Deleted { .. }) => return,
                 Event::Change(_)
                 | Event::Turn(_)
+                | Event::Inbox(_)
                 | Event::Context(_)
                 | Event::Control(_)
                 | Event::Transcript(_)

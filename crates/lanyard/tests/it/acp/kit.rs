@@ -377,7 +377,8 @@ pub(super) fn until(what: &str, mut done: impl FnMut() -> bool) {
 
 /// Updates as lines, chunks of one message joined: what an editor would show, however it was cut.
 pub(super) fn story(updates: &[SessionUpdate]) -> String {
-    let shown = |piece: &Piece| format!("{}: {}\n", format!("{} {}", piece.kind, piece.id).trim_end(), piece.text);
+    let shown =
+        |piece: &Piece| format!("{}: {}\n", format!("{} {}", piece.kind, piece.id).trim_end(), piece.text);
     pieces(updates).iter().map(shown).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use agent_client_protocol::v1::schema::{ResumeSessionRequest, StopReason};
 
-use super::kit::{Stage, plain};
+use super::kit::{Stage, plain, until};
 
 #[test]
 fn a_second_editor_sees_prompts_and_answers_and_is_told_when_it_is_busy() {
@@ -58,4 +58,25 @@ fn a_turn_stopped_from_elsewhere_answers_cancelled() {
     assert_eq!(pending.wait().unwrap().stop_reason, StopReason::Cancelled);
     let over = editor.prompt(&session, "/say more").unwrap_err();
     assert_eq!(i32::from(over.code), -32001, "{over:?}");
+}
+
+#[test]
+fn with_a_queue_a_prompt_waits_and_a_cancel_takes_back_only_that_one() {
+    let stage = Stage::new();
+    let first = stage.editor();
+    let second = stage.editor_with(&["--agent", "a", "--delivery", "queue"]);
+    let session = first.new_session(&stage);
+    second.request(ResumeSessionRequest::new(session.clone(), stage.work())).unwrap();
+    let running = first.send(&session, "/touch began\n/wait-file go");
+    stage.await_file("began");
+    let (kept, dropped) = (second.send(&session, "/say kept"), second.send(&session, "/say dropped"));
+    let waits = |n: usize| stage.get(&format!("/sessions/{session}/inbox"))["turns"].as_array().unwrap().len() == n;
+    until("both to wait", || waits(2));
+    dropped.take_back();
+    assert_eq!(dropped.wait().unwrap().stop_reason, StopReason::Cancelled);
+    assert!(waits(1), "the other one still waits");
+    stage.touch("go");
+    assert_eq!(running.wait().unwrap().stop_reason, StopReason::EndTurn, "and nobody ended the turn");
+    assert_eq!(kept.wait().unwrap().stop_reason, StopReason::EndTurn);
+    assert!(plain(&second.updates(&session)).ends_with("agent_message: kept\n"));
 }
