@@ -20,7 +20,9 @@ use lanyard_core::session::{
     Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal, TurnResult,
 };
 use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
-use lanyard_store::{Damage, Directory, Families, Journal, KeyHash, Papers, Tokens, Turns, Upkeep};
+use lanyard_store::{
+    Damage, Directory, Durability, Families, Journal, KeyHash, Papers, Tokens, Turns, Upkeep,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::agents::Wishes;
@@ -116,6 +118,8 @@ pub enum Ask {
         session: SessionId,
         call: Box<Call>,
         returned: Returned,
+        /// What its record survives, where nothing else is written with it.
+        durability: Durability,
     },
     /// Its answer has gone out; nothing was pending.
     CallPassed {
@@ -267,14 +271,22 @@ pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<(
     Ok((engine, thread))
 }
 
+/// A place in a queue, waited for where there is none.
+async fn place_in<T>(queue: &mpsc::Sender<T>) -> Result<mpsc::Permit<'_, T>, AskError> {
+    if let Ok(place) = queue.try_reserve() {
+        return Ok(place);
+    }
+    tokio::time::timeout(INBOX_WAIT, queue.reserve())
+        .await
+        .map_err(|_| AskError::Overloaded)?
+        .map_err(|_| AskError::Closing)
+}
+
 impl Engine {
-    /// Asks, and waits until the answer is on disk. A caller that goes away does not take the request with it.
+    /// Asks, and waits until what the answer says is on disk. A caller that goes away does not take the request with it.
     pub async fn ask(&self, request: Request) -> Result<Reply, AskError> {
         let (answer, answered) = oneshot::channel();
-        let place = tokio::time::timeout(INBOX_WAIT, self.inbox.reserve())
-            .await
-            .map_err(|_| AskError::Overloaded)?
-            .map_err(|_| AskError::Closing)?;
+        let place = place_in(&self.inbox).await?;
         place.send(Input::Ask(Box::new(Work { request, answer: Some(answer) })));
         answered.await.map_err(|_| AskError::Closing)?
     }

@@ -305,6 +305,11 @@ impl Directory for MemoryJournal {
         Ok(Listing { rows: page.into_iter().map(|(_, stored)| kept.row(stored, filter)).collect(), next })
     }
 
+    fn rows(&self, sessions: &[SessionId], filter: &Filter) -> Result<Vec<Row>, StoreError> {
+        let listing = self.list(filter, None, usize::MAX)?;
+        Ok(listing.rows.into_iter().filter(|row| sessions.contains(&row.id)).collect())
+    }
+
     fn in_state_since(
         &self,
         state: StateName,

@@ -16,6 +16,10 @@ mod wrap;
 
 use std::process::ExitCode;
 
+/// A tool call through the gateway allocates some hundred times, on threads that hand memory to each other.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // Before anything else is set up: there is one of these for every running agent, and it should stay small.
     let mut arguments = std::env::args_os().skip(1);

@@ -1,6 +1,7 @@
 //! The words of the HTTP API: request and response bodies. Clients use these types too.
 
 mod agents;
+mod attach;
 mod audit;
 mod bulk;
 mod control;
@@ -17,6 +18,10 @@ use serde::{Deserialize, Serialize};
 
 pub use agents::{
     AgentCheck, AgentEntry, AgentList, AgentProblem, GateAnswer, GateEntry, GateList, NewResume,
+};
+pub use attach::{
+    AttachMode, Connected, ConnectedSession, DirectoryFrame, PresenceList, PresenceMode, PresentConnection,
+    PreviewKind, Runtime, SessionRow, StreamAsk, StreamFrame,
 };
 pub use audit::{AuditEntry, AuditKind, AuditPage};
 pub use bulk::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult};
@@ -103,7 +108,7 @@ pub struct Anchors {
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SessionPage {
-    pub sessions: Vec<Row>,
+    pub sessions: Vec<SessionRow>,
     /// Give it back as `cursor` for the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -114,6 +119,8 @@ pub struct SessionPage {
 pub struct SessionDetail {
     #[serde(flatten)]
     pub view: SessionView,
+    #[serde(flatten)]
+    pub runtime: Runtime,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<Damage>,
 }

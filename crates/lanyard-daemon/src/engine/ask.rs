@@ -5,7 +5,7 @@ use lanyard_core::session::{
     may_write, observe,
 };
 use lanyard_core::{Cause, Outcome, SessionId};
-use lanyard_store::KeptOutcome;
+use lanyard_store::{Durability, KeptOutcome};
 
 use crate::engine::worker::{Worker, error_chain};
 use crate::engine::{Ask, AskError, Key, Reply, Request};
@@ -43,12 +43,12 @@ impl Worker {
             Ask::Send { session, sending } => return self.send(request, *session, sending),
             Ask::Tell { session, signals } => self.signals(request, *session, signals)?,
             Ask::CallBegins { session, call } => return self.call_begins(request, *session, call),
-            Ask::CallEnds { session, call, returned } => {
+            Ask::CallEnds { session, call, returned, .. } => {
                 return self.call_ends(request, *session, call, *returned);
             }
             Ask::CallPassed { session, call, returned } => {
                 let events = session::call_passed(self.resident(*session)?, call, returned);
-                let written = self.write_all(*session, &events, request);
+                let written = self.write_all(*session, events, request);
                 self.outcome(*session, written)?
             }
             Ask::Nudge { session } => return self.nudge(request, *session),
@@ -61,6 +61,7 @@ impl Worker {
 
     /// Keeps an outcome for repeats of its key.
     pub(super) fn keep(&mut self, key: Key, outcome: &Outcome) {
+        self.draft.batch.durability = Durability::Synced;
         let Key { key, request } = key;
         let kept = KeptOutcome { key, request, at: self.draft.now, outcome: outcome.clone() };
         self.draft.keys.insert(key, self.draft.batch.outcomes.len());
@@ -172,7 +173,8 @@ impl Worker {
             let (workspace, plan) = (session.workspace.clone(), session.plan.clone());
             self.claim_alias(alias, workspace.as_ref(), plan.as_ref())?;
         }
-        let written = self.write_all(id, &events, request);
+        let warnings = guidance_warnings(&events);
+        let written = self.write_all(id, events, request);
         let mut outcome = self.outcome(id, written)?;
         match &command {
             Command::StartTurn { turn, .. } => outcome.turn = Some(*turn),
@@ -181,7 +183,7 @@ impl Worker {
             }
             Command::Guide { note, .. } => {
                 outcome.note = Some(*note);
-                outcome.warnings = guidance_warnings(&events);
+                outcome.warnings = warnings;
             }
             Command::Notify { note, .. } => outcome.note = Some(*note),
             Command::Inbox(command) => outcome.turn = command.change.turn(),
@@ -214,7 +216,7 @@ impl Worker {
     ) -> Result<(), AskError> {
         let gone = self.writer_gone(id)?;
         match may_write(self.resident(id)?, command.writer_epoch, &request.actor, gone) {
-            Ok(events) => self.write_all(id, &events, request),
+            Ok(events) => self.write_all(id, events, request),
             Err(refusal) => return Err(self.refused(request, Some(id), command.change.name(), refusal)),
         };
         Ok(())
@@ -244,7 +246,7 @@ impl Worker {
         let mut written = 0;
         for signal in signals {
             let events = observe(self.resident(id)?, signal, &self.rules);
-            written += self.write_all(id, &events, request);
+            written += self.write_all(id, events, request);
         }
         self.outcome(id, written)
     }
@@ -261,17 +263,18 @@ impl Worker {
             .filter(|limit| *limit > quiet_ms)
             .min()
             .map_or(staleness.stale_after_ms, |limit| limit - quiet_ms);
-        let written = self.write_all(id, &events, request);
+        let written = self.write_all(id, events, request);
         let mut outcome = self.outcome(id, written)?;
         outcome.seq = next;
         Ok(outcome.into())
     }
 
-    pub(super) fn write_all(&mut self, id: SessionId, events: &[Event], request: &Request) -> u32 {
+    pub(super) fn write_all(&mut self, id: SessionId, events: Vec<Event>, request: &Request) -> u32 {
+        let count = u32::try_from(events.len()).unwrap_or(u32::MAX);
         for event in events {
-            self.write(id, event.clone(), request);
+            self.write(id, event, request);
         }
-        u32::try_from(events.len()).unwrap_or(u32::MAX)
+        count
     }
 
     /// Records the refusal where the log should tell of it, and passes it on.

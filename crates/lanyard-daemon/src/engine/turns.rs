@@ -96,11 +96,12 @@ impl Worker {
             Ok(events) => events,
             Err(refusal) => return Err(self.refused(request, Some(id), command.name(), refusal)),
         };
-        let written = self.write_all(id, &events, request);
+        let sent = sent(&events);
+        let written = self.write_all(id, events, request);
         let mut outcome = self.outcome(id, written)?;
         outcome.turn = Some(sending.message.turn);
         outcome.warnings = self.held_back(id, sending.message.turn);
-        Ok(Reply { sent: sent(&events), ..outcome.into() })
+        Ok(Reply { sent, ..outcome.into() })
     }
 
     /// Why a message that waits may wait for long.

@@ -78,6 +78,30 @@ impl Directory for SqliteJournal {
         }
     }
 
+    fn rows(&self, sessions: &[SessionId], filter: &Filter) -> Result<Vec<Row>, StoreError> {
+        let words = words(filter);
+        let words: Vec<Finder<'_>> = words.iter().map(Finder::new).collect();
+        let mut page =
+            Page { filter, limit: sessions.len(), rows: Vec::new(), last: None, more: false, place: None };
+        let sids: Vec<Sid> = loop {
+            if !words.is_empty() {
+                self.texts.ensure(&self.pool)?;
+            }
+            let catalog = self.catalog();
+            let Some(wanted) = Wanted::compile(&catalog, filter) else { return Ok(Vec::new()) };
+            let texts = self.texts.look();
+            // The texts are forgotten when the journal recovers; then they are read again.
+            if words.is_empty() || texts.are_read() {
+                let known = sessions.iter().filter_map(|id| catalog.of(*id));
+                let hits = known.filter(|(sid, facts)| wanted.matches(facts) && texts.holds(*sid, &words));
+                break hits.map(|(sid, _)| sid).collect();
+            }
+        };
+        self.pool
+            .read(|conn| sids.iter().try_for_each(|sid| self.add_row(conn, &mut page, *sid).map(|_| ())))?;
+        Ok(page.rows)
+    }
+
     fn in_state_since(
         &self,
         state: StateName,

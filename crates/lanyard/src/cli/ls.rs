@@ -3,8 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use lanyard_core::MemoryMode;
 use lanyard_core::session::StateName;
-use lanyard_daemon::api::types::SessionPage;
-use lanyard_store::Row;
+use lanyard_daemon::api::types::{SessionPage, SessionRow};
 
 use super::target::workspace;
 use crate::client::{Client, Route};
@@ -99,6 +98,7 @@ impl Ls {
             return Ok(());
         }
         let now = daemon_now(&mut client).await?;
+        let rows: Vec<_> = rows.into_iter().map(|listed| listed.row).collect();
         context.out.data(&listing(&rows, now, context.out.columns))
     }
 
@@ -132,13 +132,13 @@ impl Ls {
 
 /// Sessions of a listing, and whether there are more than were asked for.
 pub(super) struct Listed {
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<SessionRow>,
     pub(super) more: bool,
 }
 
 /// Reads page after page until there are `max` sessions or no more.
 pub(super) async fn read_all(client: &mut Client<'_>, route: Route, max: usize) -> Result<Listed, Failure> {
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<SessionRow> = Vec::new();
     let mut cursor: Option<String> = None;
     while rows.len() < max {
         let limit = PAGE_ROWS_MAX.min(max - rows.len());

@@ -6,6 +6,7 @@
 mod acp;
 mod agents;
 mod api;
+mod attach;
 mod auth;
 mod bridge;
 mod calls;
