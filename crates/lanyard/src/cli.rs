@@ -1,6 +1,7 @@
 //! The command line: what can be said, and which file answers. One file per command; the groups are the chapters of the
 //! help.
 
+mod acp;
 mod agents;
 mod alias;
 mod answer;
@@ -169,6 +170,7 @@ enum Arrange {
 
 #[derive(Debug, Subcommand)]
 enum Inside {
+    Acp(acp::Acp),
     Mcp(mcp::Mcp),
     Hook(hook::Hook),
 }
@@ -322,6 +324,7 @@ impl Inside {
     /// Tells what works without a home or a daemon from what people run.
     fn without_daemon(self) -> Result<Unhindered, Self> {
         match self {
+            Self::Acp(acp) => Err(Self::Acp(acp)),
             Self::Mcp(mcp) => mcp.into_wrap().map(Unhindered::Wrap).map_err(Self::Mcp),
             Self::Hook(hook) => match hook.verb.harness() {
                 Some(harness) => Ok(Unhindered::Hook(harness)),
@@ -332,6 +335,7 @@ impl Inside {
 
     async fn run(self, context: &Context) -> Result<(), Failure> {
         match self {
+            Self::Acp(acp) => acp.run(context).await,
             Self::Mcp(mcp) => mcp.run(context).await,
             Self::Hook(hook) => hook.run(context),
         }

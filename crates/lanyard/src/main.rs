@@ -1,5 +1,6 @@
 //! The `lanyard` program: the daemon, and the command line that talks to it through its public API only.
 
+mod acp;
 mod bridge;
 mod cli;
 mod client;

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for in real time")]
 
+mod acp;
 mod agents;
 mod api;
 mod attach;
