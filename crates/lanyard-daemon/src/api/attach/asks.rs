@@ -83,12 +83,7 @@ impl Desk {
         let request = self.request(ask).map_err(fault)?;
         let place = self.room.clone().try_acquire_owned().map_err(|_| {
             let advice = "wait for an answer before sending the next";
-            Fault::new(
-                reference.clone(),
-                TOO_MANY,
-                format!("{DO_MAX} requests are under way"),
-                advice,
-            )
+            Fault::new(reference.clone(), TOO_MANY, format!("{DO_MAX} requests are under way"), advice)
         })?;
         let router = self.app.router.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(router) = router else {
@@ -192,7 +187,7 @@ fn push_encoded(text: &mut String, part: &str) {
     for byte in part.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                text.push(char::from(byte))
+                text.push(char::from(byte));
             }
             _ => {
                 let _ = write!(text, "%{byte:02X}");
