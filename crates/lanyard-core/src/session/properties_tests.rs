@@ -78,6 +78,10 @@ proptest! {
             take(&mut given, step);
         }
         take(&mut given, &Step { input: work_ended(), jump_ms: 0 });
+        // What was to take the turn's place has done so.
+        while given.session.turn.is_some() {
+            take(&mut given, &Step { input: work_ended(), jump_ms: 0 });
+        }
         if !given.session.state.is_ended() && !given.session.deleted {
             given = given.event(ended(how));
         }
