@@ -152,6 +152,8 @@ ids! {
     GateId = "gate";
     /// Work and its steps.
     PlanId = "plan";
+    /// A client attached to a session.
+    ConnectionId = "conn";
     /// One daemon.
     NodeId = "node";
     /// A bearer token's handle; the token itself is never stored.

@@ -16,7 +16,9 @@ pub mod time;
 
 pub use actor::{Actor, ActorKind, Cause};
 pub use address::Address;
-pub use id::{GateId, NodeId, NoteId, PlanId, RunId, SessionId, TokenId, TurnId, WorkerId, WorkspaceId};
+pub use id::{
+    ConnectionId, GateId, NodeId, NoteId, PlanId, RunId, SessionId, TokenId, TurnId, WorkerId, WorkspaceId,
+};
 pub use outcome::Outcome;
 pub use policy::{Limits, MemoryMode, Overlong, Rules, Staleness};
 pub use session::Session;

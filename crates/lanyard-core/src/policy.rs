@@ -89,6 +89,22 @@ impl Default for StopRules {
     }
 }
 
+/// The lease of a session's writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WriterRules {
+    /// Milliseconds a writer may be away before anyone may take its place.
+    pub lapse_ms: u64,
+    /// Milliseconds a writer has to deny a wish to take over.
+    pub deny_ms: u64,
+}
+
+impl Default for WriterRules {
+    fn default() -> Self {
+        Self { lapse_ms: 30_000, deny_ms: 10_000 }
+    }
+}
+
 /// What to do with text over its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -131,4 +147,5 @@ pub struct Rules {
     pub staleness: Staleness,
     pub limits: Limits,
     pub stop: StopRules,
+    pub writer: WriterRules,
 }

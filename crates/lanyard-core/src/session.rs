@@ -5,6 +5,7 @@ mod apply;
 mod apply_control;
 mod apply_inbox;
 mod apply_run;
+mod attention;
 mod calls;
 mod command;
 mod decide;
@@ -28,6 +29,7 @@ mod state;
 mod stop;
 mod turns;
 mod view;
+mod writer;
 
 #[cfg(test)]
 mod apply_tests;
@@ -47,6 +49,7 @@ mod table_tests;
 mod testing;
 
 pub use apply::{ApplyError, replay};
+pub use attention::{Attention, Pending};
 pub use calls::{Call, Channel, Compliance, Directive, Lead, Passage, Returned, Told};
 pub use command::Command;
 pub use decide::decide;
@@ -76,3 +79,4 @@ pub use state::{InterruptCause, Lifecycle, State, StateName, Status};
 pub use stop::{Stop, StopLevel, StopScope};
 pub use turns::{TurnResult, TurnRow, TurnStatus, TurnStep};
 pub use view::{SessionView, view};
+pub use writer::{Pen, ReleaseReason, Takeover, Writer, WriterCommand, WriterEvent, may_write};

@@ -35,6 +35,7 @@ use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
 use crate::engine::{Engine, Store};
+use crate::hub::Hub;
 use crate::mcp::Addresses;
 use crate::runs::Runs;
 use desk::Desk;
@@ -120,13 +121,14 @@ impl Agents {
         self,
         engine: Engine,
         store: Arc<dyn Store>,
+        hub: Arc<Hub>,
         clock: Arc<Clock>,
         runs: Runs,
         addresses: Addresses,
     ) -> (HashSet<SessionId>, JoinHandle<()>) {
         let mirrors = Mutex::new(HashMap::new());
         let shared =
-            Arc::new(Shared { engine, store, clock, runs, settings: self.settings, mirrors, addresses });
+            Arc::new(Shared { engine, store, hub, clock, runs, settings: self.settings, mirrors, addresses });
         let mut desk = Desk::new(shared, self.wishes);
         let adopted = recover::recover(&mut desk).await;
         (adopted, tokio::spawn(desk.run()))

@@ -1,10 +1,13 @@
 //! The HTTP API: `/api/v1`, nouns of the design, one row of a table per route.
 
 mod agents;
+mod attach;
 mod audit;
+mod bulk;
 mod calls;
 mod context;
 mod directory;
+mod front;
 mod gates;
 mod guard;
 mod mcp;
@@ -14,9 +17,11 @@ mod routes;
 mod sessions;
 mod snapshots;
 mod stops;
+mod streams;
 mod system;
 mod turns;
 pub mod types;
+mod writer;
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -30,11 +35,14 @@ use crate::agents::Wishes;
 use crate::agents::roster::Roster;
 use crate::auth::Tokens;
 use crate::clock::Clock;
-use crate::engine::{Engine, Store};
+use crate::engine::{Engine, Seen, Store};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
+use crate::presence::Presence;
 
+pub use attach::OwnRouter;
+pub use front::Front;
 pub use openapi::document;
 pub use routes::{Route, router, table};
 
@@ -51,6 +59,12 @@ pub struct App {
     pub rollbacks: Mutex<HashSet<SessionId>>,
     pub store: Arc<dyn Store>,
     pub hub: Arc<Hub>,
+    /// Who is attached to which session.
+    pub presence: Arc<Presence>,
+    /// The API itself, for requests that come over a WebSocket.
+    pub router: OwnRouter,
+    /// When a connection was last seen.
+    pub seen: Seen,
     /// Where tool calls pass.
     pub interceptor: Interceptor,
     /// Where MCP clients come in.

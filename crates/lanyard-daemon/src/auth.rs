@@ -1,8 +1,10 @@
 //! Who is calling, and what may they do. Roles are bound to tokens here, on the server; a client cannot claim one.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
+use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lanyard_core::{Actor, ActorKind, SessionId, TokenId};
@@ -10,6 +12,8 @@ use lanyard_store::StoredToken;
 
 /// What the token of a session's own agent begins with.
 const SESSION_PREFIX: &str = "lys_";
+/// What a token that is offered as a subprotocol begins with.
+const TOKEN_PROTOCOL: &str = "lanyard.token.";
 /// Characters of a session's sign.
 const NONCE_CHARS: usize = 16;
 
@@ -151,6 +155,22 @@ pub(crate) fn fresh() -> std::io::Result<String> {
 /// A token made of random bytes, recognisable as Lanyard's.
 fn secret(bytes: &[u8; 32]) -> String {
     format!("lyd_{}", URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// What a request shows for itself. A browser cannot send a header with a WebSocket: it offers its token as a
+/// subprotocol, beside `lanyard.v1`, which is the one that is answered.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<Cow<'_, str>> {
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        return value.to_str().ok().map(Cow::Borrowed);
+    }
+    if !headers.contains_key(header::UPGRADE) {
+        return None;
+    }
+    let offered =
+        headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
+    let token =
+        offered.flat_map(|value| value.split(',')).find_map(|one| one.trim().strip_prefix(TOKEN_PROTOCOL))?;
+    Some(Cow::Owned(format!("Bearer {token}")))
 }
 
 /// Whether the caller may use a route, on a session where it names one.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lanyard_core::session::{Signal, StateName, Status};
 use lanyard_core::{Actor, Cause, SessionId};
@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::agents;
 use crate::agents::roster::Roster;
-use crate::api::{App, router};
+use crate::api::{App, Front};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -25,6 +25,7 @@ use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::{Addresses, Gateway};
 use crate::notice;
+use crate::presence::Presence;
 use crate::runs::Runs;
 use crate::server::serve;
 use crate::timers::Timers;
@@ -94,11 +95,17 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let program = agents::program();
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
+    let presence = Presence::new(clock.clone());
+    let seen: engine::Seen = Arc::new({
+        let presence = presence.clone();
+        move |session, connection| presence.is_present(session, connection)
+    });
     let parts = Parts {
         wishes: wishes.clone(),
         store: store.clone(),
         hub: hub.clone(),
         clock: clock.clone(),
+        seen: seen.clone(),
         rules,
         runtime: tokio::runtime::Handle::current(),
     };
@@ -107,7 +114,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
     let gateway = Gateway::open(&options.config, &home.dir).await;
     let addresses = Addresses::new(address, tokens.clone(), &options.config);
-    let open = desk.open(engine.clone(), store.clone(), clock.clone(), runs.clone(), addresses);
+    let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), addresses);
     let (adopted, agents) = open.await;
     let default = options.config.default_agent();
     let roster = Roster::new(settings, default, runs, clock.clone(), home.dir.join("checks"));
@@ -119,8 +126,11 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         engine: engine.clone(),
         agents: roster,
         wishes,
+        seen,
         rollbacks: Mutex::default(),
         store: store.clone(),
+        presence,
+        router: Mutex::default(),
         hub: hub.clone(),
         interceptor: Interceptor::new(engine.clone(), tokens.clone(), options.config.gateway.record),
         gateway,
@@ -184,6 +194,7 @@ struct AtWork {
     close: oneshot::Sender<()>,
     serving: JoinHandle<()>,
     waking: JoinHandle<()>,
+    telling: JoinHandle<()>,
     ticking: JoinHandle<()>,
     sweeping: JoinHandle<()>,
 }
@@ -191,10 +202,13 @@ struct AtWork {
 impl AtWork {
     fn begin(app: &Arc<App>, tcp: TcpListener, socket: UnixListener, timers: Timers) -> Self {
         let (close, closing) = oneshot::channel();
+        let router = crate::api::router(app);
+        *app.router.lock().unwrap_or_else(PoisonError::into_inner) = Some(router.clone());
         Self {
             close,
-            serving: tokio::spawn(serve(tcp, socket, router(app), closing)),
+            serving: tokio::spawn(serve(tcp, socket, Arc::new(Front::new(app, router)), closing)),
             waking: tokio::spawn(app.hub.clone().run()),
+            telling: tokio::spawn(app.presence.clone().run(app.hub.clone())),
             ticking: tokio::spawn(timers.run()),
             sweeping: tokio::spawn({
                 let app = app.clone();
@@ -210,6 +224,8 @@ impl AtWork {
         let _ = self.close.send(());
         let _ = self.waking.await;
         let _ = self.serving.await;
+        app.router.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.telling.abort();
         self.ticking.abort();
         self.sweeping.abort();
         app.gateway.close().await;

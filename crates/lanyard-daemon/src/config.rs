@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use lanyard_core::Rules;
-use lanyard_core::policy::{Limits, Staleness, StopRules};
+use lanyard_core::policy::{Limits, Staleness, StopRules, WriterRules};
 use serde::Deserialize;
 
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
@@ -27,6 +27,7 @@ pub struct Config {
     pub staleness: Staleness,
     pub limits: Limits,
     pub stop: StopRules,
+    pub writer: WriterRules,
     pub gateway: GatewayConfig,
     /// The agents Lanyard runs, by name.
     pub agents: BTreeMap<String, AgentSettings>,
@@ -58,7 +59,7 @@ impl Default for DaemonConfig {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GatewayConfig {
-    /// When a call is in the log: soon after its answer went out, or before.
+    /// When a call is in the log: soon after its answer went out, or before, and how safe it is then.
     pub record: Record,
 }
 
@@ -130,7 +131,7 @@ impl Config {
 
     #[must_use]
     pub fn rules(&self) -> Rules {
-        Rules { staleness: self.staleness, limits: self.limits, stop: self.stop }
+        Rules { staleness: self.staleness, limits: self.limits, stop: self.stop, writer: self.writer }
     }
 }
 

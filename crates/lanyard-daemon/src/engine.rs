@@ -19,8 +19,10 @@ use std::time::Duration;
 use lanyard_core::session::{
     Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal, TurnResult,
 };
-use lanyard_core::{Actor, Cause, Outcome, Rules, SessionId};
-use lanyard_store::{Damage, Directory, Families, Journal, KeyHash, Papers, Tokens, Turns, Upkeep};
+use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
+use lanyard_store::{
+    Damage, Directory, Durability, Families, Journal, KeyHash, Papers, Tokens, Turns, Upkeep,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::agents::Wishes;
@@ -116,6 +118,8 @@ pub enum Ask {
         session: SessionId,
         call: Box<Call>,
         returned: Returned,
+        /// What its record survives, where nothing else is written with it.
+        durability: Durability,
     },
     /// Its answer has gone out; nothing was pending.
     CallPassed {
@@ -146,6 +150,15 @@ pub struct Key {
 }
 
 impl Key {
+    /// The key's share for one of several things it stands for.
+    pub(crate) fn part(&self, of: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.key).update(of.as_bytes());
+        let mut key = [0; 16];
+        key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Self { key, request: self.request }
+    }
+
     /// For something that happens once, whoever asks again after a crash.
     pub(crate) fn once(what: &str) -> Self {
         let hash = blake3::hash(what.as_bytes());
@@ -224,6 +237,9 @@ struct Work {
     answer: Option<oneshot::Sender<Result<Reply, AskError>>>,
 }
 
+/// When a session's connection was last seen, if ever.
+pub type Seen = Arc<dyn Fn(SessionId, ConnectionId) -> Option<Timestamp> + Send + Sync>;
+
 /// What the engine works with.
 pub struct Parts {
     pub store: Arc<dyn Store>,
@@ -232,6 +248,8 @@ pub struct Parts {
     pub rules: Rules,
     /// Where what follows for the agents is left.
     pub wishes: Wishes,
+    /// When a connection was last seen.
+    pub seen: Seen,
     /// For loading sessions aside, so that no session waits for another's disk.
     pub runtime: tokio::runtime::Handle,
 }
@@ -253,14 +271,22 @@ pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<(
     Ok((engine, thread))
 }
 
+/// A place in a queue, waited for where there is none.
+async fn place_in<T>(queue: &mpsc::Sender<T>) -> Result<mpsc::Permit<'_, T>, AskError> {
+    if let Ok(place) = queue.try_reserve() {
+        return Ok(place);
+    }
+    tokio::time::timeout(INBOX_WAIT, queue.reserve())
+        .await
+        .map_err(|_| AskError::Overloaded)?
+        .map_err(|_| AskError::Closing)
+}
+
 impl Engine {
-    /// Asks, and waits until the answer is on disk. A caller that goes away does not take the request with it.
+    /// Asks, and waits until what the answer says is on disk. A caller that goes away does not take the request with it.
     pub async fn ask(&self, request: Request) -> Result<Reply, AskError> {
         let (answer, answered) = oneshot::channel();
-        let place = tokio::time::timeout(INBOX_WAIT, self.inbox.reserve())
-            .await
-            .map_err(|_| AskError::Overloaded)?
-            .map_err(|_| AskError::Closing)?;
+        let place = place_in(&self.inbox).await?;
         place.send(Input::Ask(Box::new(Work { request, answer: Some(answer) })));
         answered.await.map_err(|_| AskError::Closing)?
     }

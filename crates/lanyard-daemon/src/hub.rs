@@ -2,6 +2,8 @@
 //! observed session and wakes its readers; they share the bytes. Who falls behind the ring reads the journal, and so
 //! never slows the writer and never loses an event. A session nobody watches has no ring at all.
 
+mod beside;
+mod changes;
 mod reader;
 mod ring;
 
@@ -14,12 +16,15 @@ use bytes::{Bytes, BytesMut};
 use lanyard_core::SessionId;
 use lanyard_store::Entry;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
+pub(crate) use beside::{BEAT, control};
+pub(crate) use changes::{Changes, Over};
 pub use reader::Reader;
 use ring::{Chunk, Ring};
 
 /// How often a quiet stream carries a comment, so that both ends notice a dead connection.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Default)]
 pub struct Hub {
@@ -30,6 +35,8 @@ pub struct Hub {
     fresh: Mutex<Vec<Arc<Topic>>>,
     wake: Notify,
     closing: AtomicBool,
+    /// Which sessions changed, for those who watch all of them.
+    changes: changes::Board,
 }
 
 /// One observed session.
@@ -39,6 +46,7 @@ pub(crate) struct Topic {
     ring: Mutex<Ring>,
     /// Whether it stands in the hub's list of topics to wake.
     listed: AtomicBool,
+    previewed_at: Mutex<Option<Instant>>,
 }
 
 impl Topic {
@@ -50,6 +58,7 @@ impl Topic {
 impl Hub {
     /// Passes committed events on. Called by the engine; never waits for a reader.
     pub fn publish(&self, entries: &[Entry]) {
+        self.touch(entries.iter().map(|entry| entry.session));
         if self.observed.load(Ordering::Acquire) == 0 {
             return;
         }
@@ -65,11 +74,15 @@ impl Hub {
         for (session, (first, last, frames)) in chunks {
             let Some(topic) = topics.get(&session) else { continue };
             topic.ring().push(Chunk { first, last, frames: frames.freeze() });
-            if !topic.listed.swap(true, Ordering::AcqRel) {
-                fresh.push(topic.clone());
-            }
+            list(&mut fresh, topic);
         }
         drop(fresh);
+        self.wake.notify_one();
+    }
+
+    /// Has the topic's readers woken.
+    fn stir(&self, topic: &Arc<Topic>) {
+        list(&mut self.fresh.lock().unwrap_or_else(PoisonError::into_inner), topic);
         self.wake.notify_one();
     }
 
@@ -84,6 +97,7 @@ impl Hub {
                         topic.listed.store(false, Ordering::Release);
                         wake_all(&topic, Ring::take_waiting);
                     }
+                    self.changes.pass_on();
                 }
                 _ = heartbeat.tick() => {
                     for topic in self.all() {
@@ -95,6 +109,7 @@ impl Hub {
                 for topic in self.all() {
                     wake_all(&topic, Ring::close);
                 }
+                self.changes.close();
                 return;
             }
         }
@@ -115,28 +130,69 @@ impl Hub {
         self.topics.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// From here on, what is committed in this session reaches the topic.
-    fn join(&self, session: SessionId) -> Arc<Topic> {
+    fn topic(&self, session: SessionId) -> Option<Arc<Topic>> {
+        if self.observed.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.topics.read().unwrap_or_else(PoisonError::into_inner).get(&session).cloned()
+    }
+
+    /// From here on, what is committed in this session reaches the place.
+    #[must_use]
+    pub fn join(self: &Arc<Self>, session: SessionId, want: Want) -> Place {
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
         let topic = topics.entry(session).or_insert_with(|| {
             self.observed.fetch_add(1, Ordering::AcqRel);
-            Arc::new(Topic { session, ring: Mutex::default(), listed: AtomicBool::new(false) })
+            Arc::new(Topic {
+                session,
+                ring: Mutex::default(),
+                listed: AtomicBool::new(false),
+                previewed_at: Mutex::default(),
+            })
         });
-        topic.ring().readers += 1;
-        self.readers.fetch_add(1, Ordering::Relaxed);
-        topic.clone()
-    }
-
-    /// The last reader to leave takes the topic with it.
-    fn leave(&self, topic: &Topic) {
-        self.readers.fetch_sub(1, Ordering::Relaxed);
-        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
         let mut ring = topic.ring();
+        ring.readers += 1;
+        ring.watchers += usize::from(want == Want::All);
+        drop(ring);
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        Place { hub: self.clone(), topic: topic.clone(), want }
+    }
+}
+
+/// What a reader gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Want {
+    /// The log alone.
+    Events,
+    /// The log, and what stands beside it: previews, presence, and a word when it fell far behind.
+    All,
+}
+
+/// A reader's place at a session. The last one to leave takes the topic with it.
+#[derive(Debug)]
+pub struct Place {
+    hub: Arc<Hub>,
+    topic: Arc<Topic>,
+    want: Want,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.hub.readers.fetch_sub(1, Ordering::Relaxed);
+        let mut topics = self.hub.topics.write().unwrap_or_else(PoisonError::into_inner);
+        let mut ring = self.topic.ring();
         ring.readers -= 1;
+        ring.watchers -= usize::from(self.want == Want::All);
         if ring.readers == 0 {
-            topics.remove(&topic.session);
-            self.observed.fetch_sub(1, Ordering::AcqRel);
+            topics.remove(&self.topic.session);
+            self.hub.observed.fetch_sub(1, Ordering::AcqRel);
         }
+    }
+}
+
+fn list(fresh: &mut Vec<Arc<Topic>>, topic: &Arc<Topic>) {
+    if !topic.listed.swap(true, Ordering::AcqRel) {
+        fresh.push(topic.clone());
     }
 }
 

@@ -14,6 +14,7 @@ pub mod hub;
 pub mod intercept;
 mod mcp;
 mod notice;
+pub mod presence;
 pub mod runs;
 mod server;
 pub mod snapshot;

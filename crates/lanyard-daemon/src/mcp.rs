@@ -43,7 +43,7 @@ use book::Book;
 use seat::Seats;
 use server::{Server, Upstream};
 
-pub(crate) use door::{delete, get, post};
+pub(crate) use door::{delete, get, message, post};
 pub(crate) use server::key;
 
 /// The built-in server's name.
@@ -144,6 +144,9 @@ impl Gateway {
             let ended = ended.await.unwrap_or_default();
             for (_, program) in self.programs() {
                 program.sweep(&ended).await;
+            }
+            for address in self.servers.values().filter_map(|server| server.address()) {
+                address.sweep();
             }
             for session in ended {
                 self.seats.forget(session);

@@ -139,7 +139,8 @@ fn left(log: &[Envelope]) -> Left {
             | Event::Context(_)
             | Event::Control(_)
             | Event::Run(_)
-            | Event::Gate(_) => {}
+            | Event::Gate(_)
+            | Event::Writer(_) => {}
         }
     }
     left.open_call = open.pop().map(|(_, tool)| tool);

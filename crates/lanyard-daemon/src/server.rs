@@ -1,18 +1,19 @@
-//! Connections: TCP on loopback and a Unix socket in the data folder, both speaking HTTP/1.1 to the same router.
+//! Connections: TCP on loopback and a Unix socket in the data folder, both speaking HTTP/1.1 to the same front.
+
+mod stalled;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use hyper::header::UPGRADE;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, oneshot};
-use tower::ServiceExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
-use crate::api::Via;
+use crate::api::{Front, Via};
+use stalled::{Patient, patience};
 
 /// Connections at a time. Further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 10_000;
@@ -29,32 +30,49 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) async fn serve(
     tcp: TcpListener,
     socket: UnixListener,
-    router: Router,
+    front: Arc<Front>,
     mut closing: oneshot::Receiver<()>,
 ) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let graceful = GracefulShutdown::new();
+    let (ending, _) = watch::channel(());
+    let patience = patience();
     loop {
-        let Ok(place) = room.clone().acquire_owned().await else { break };
+        let Ok(permit) = room.clone().acquire_owned().await else { break };
         tokio::select! {
             accepted = tcp.accept() => match accepted {
                 Ok((stream, _)) => {
                     // Events are small and must not wait for each other.
                     let _ = stream.set_nodelay(true);
-                    connection(stream, Via::Tcp, &router, &graceful, place);
+                    connection(stream, Via::Tcp, &front, Place::new(permit, &ending, patience));
                 }
                 Err(error) => pause(&error).await,
             },
             accepted = socket.accept() => match accepted {
-                Ok((stream, _)) => connection(stream, Via::Socket, &router, &graceful, place),
+                Ok((stream, _)) => connection(stream, Via::Socket, &front, Place::new(permit, &ending, patience)),
                 Err(error) => pause(&error).await,
             },
             _ = &mut closing => break,
         }
     }
     drop((tcp, socket));
-    if tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await.is_err() {
+    let _ = ending.send(());
+    if tokio::time::timeout(DRAIN_TIMEOUT, ending.closed()).await.is_err() {
         tracing::warn!("some connections did not end in time and were cut");
+    }
+}
+
+/// A connection's place. Whoever keeps it is counted, and waited for when the daemon ends: a WebSocket takes it along.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    _permit: Arc<OwnedSemaphorePermit>,
+    ending: watch::Receiver<()>,
+    /// How long its socket may take nothing.
+    patience: Duration,
+}
+
+impl Place {
+    fn new(permit: OwnedSemaphorePermit, ending: &watch::Sender<()>, patience: Duration) -> Self {
+        Self { _permit: Arc::new(permit), ending: ending.subscribe(), patience }
     }
 }
 
@@ -66,26 +84,36 @@ async fn pause(error: &std::io::Error) {
 fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     via: Via,
-    router: &Router,
-    graceful: &GracefulShutdown,
-    place: tokio::sync::OwnedSemaphorePermit,
+    front: &Arc<Front>,
+    place: Place,
 ) {
-    let router = router.clone();
+    let front = front.clone();
+    let (mut ending, patience) = (place.ending.clone(), place.patience);
     let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(via);
-        router.clone().oneshot(request)
+        if request.headers().contains_key(UPGRADE) {
+            request.extensions_mut().insert(place.clone());
+        }
+        let answered = front.clone().answer(via, request);
+        async move { Ok::<_, std::convert::Infallible>(answered.await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(BUFFER_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service);
-    let connection = graceful.watch(connection);
+        .serve_connection(TokioIo::new(Patient::new(stream, patience)), service)
+        .with_upgrades();
     tokio::spawn(async move {
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = &mut connection => ended,
+            _ = ending.changed() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
         // A broken connection is the client's end of the story: it detached.
-        if let Err(error) = connection.await {
+        if let Err(error) = ended {
             tracing::debug!(%error, "connection ended early");
         }
-        drop(place);
     });
 }

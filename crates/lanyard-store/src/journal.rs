@@ -8,14 +8,14 @@ use lanyard_core::{Actor, Address, Outcome, Session, SessionId, Timestamp, Token
 use serde::{Deserialize, Serialize};
 
 use crate::error::{AppendError, StoreError};
-use crate::query::{Cursor, Filter, Listing};
+use crate::query::{Cursor, Filter, Listing, Row};
 
 /// The durable log.
 pub trait Journal: Send + Sync {
-    /// Writes the whole batch in one transaction: entries, session rows, outcomes, turn rows. When it answers `Ok`, all of it is
-    /// on disk (fsynced) and visible to readers; when it answers `Err`, nothing of it is visible and none of its
-    /// sequence numbers are taken. After `Unavailable` a crash may still bring the batch back whole: callers report it
-    /// as not acknowledged, never as not done.
+    /// Writes the whole batch in one transaction: entries, session rows, outcomes, turn rows. When it answers `Ok`, all
+    /// of it is as safe as its [`Durability`] says and visible to readers; when it answers `Err`, nothing of it is
+    /// visible and none of its sequence numbers are taken. After `Unavailable` a crash may still bring the batch back
+    /// whole: callers report it as not acknowledged, never as not done.
     fn append(&self, batch: &Batch) -> Result<(), AppendError>;
 
     /// Makes the journal usable again after `Unavailable`: closes and reopens what has to be, reads back what is
@@ -66,6 +66,9 @@ pub trait Directory: Send + Sync {
 
     /// A page of sessions, newest first, that match all of the filter. Deleted ones are never listed.
     fn list(&self, filter: &Filter, after: Option<&Cursor>, limit: usize) -> Result<Listing, StoreError>;
+
+    /// Those of `sessions` that match all of the filter, in no order. Deleted ones are never among them.
+    fn rows(&self, sessions: &[SessionId], filter: &Filter) -> Result<Vec<Row>, StoreError>;
 
     /// Sessions in `state` since `before` or earlier, longest first: candidates for timers and for recovery at boot.
     fn in_state_since(
@@ -171,9 +174,21 @@ pub enum Put {
 /// Sessions one address may match before the answer is simply "ambiguous".
 pub const FIND_MAX: usize = 10;
 
+/// What a batch survives once it was appended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of this process, however sudden. A power cut may take it, and then all that was appended after it as
+    /// well; the next `Synced` batch makes it as safe as itself.
+    Written,
+    /// A power cut too: it is on disk, with all that was appended before it.
+    #[default]
+    Synced,
+}
+
 /// Everything one commit makes durable.
 #[derive(Debug, Default)]
 pub struct Batch {
+    pub durability: Durability,
     /// In the order they happened. Per session, `seq` goes on from its head without a gap.
     pub entries: Vec<Entry>,
     /// The records to write with this batch, each as of its last entry. A session with structural events is here;

@@ -14,7 +14,7 @@ use crate::journal::{
     Batch, Directory, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash, Loaded, Paper,
     Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns, Upkeep,
 };
-use crate::query::{Cursor, Filter, Listing, Row};
+use crate::query::{Cursor, Filter, Listing, Rank, Row, Sort};
 
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
@@ -170,10 +170,10 @@ impl Kept {
         Lineage { ancestors }
     }
 
-    fn row(&self, stored: &Stored) -> Row {
+    fn row(&self, stored: &Stored, filter: &Filter) -> Row {
         let card = stored.card();
         let last_at = stored.last_at().unwrap_or(card.last_activity_at);
-        card.into_row(self.lineage(stored.session.id).level(), (stored.head(), last_at))
+        card.into_row(self.lineage(stored.session.id).level(), (stored.head(), last_at), filter)
     }
 }
 
@@ -276,15 +276,38 @@ impl Directory for MemoryJournal {
         let kept = self.kept();
         let words = words(filter);
         let numbered = (1_i64..).zip(&kept.sessions).collect::<Vec<_>>();
-        let below = after.map_or(i64::MAX, |cursor| cursor.key);
-        let mut hits = numbered.into_iter().rev().filter(|(key, stored)| {
+        let pressing = |stored: &Stored| {
+            let last_at = stored.last_at().unwrap_or(stored.session.last_activity_at);
+            (stored.card().attention(last_at, filter).first().copied(), last_at)
+        };
+        let hits = numbered.into_iter().rev().filter(|(_, stored)| {
             let text = search_text(&stored.session);
-            *key < below && stored.card().matches(filter) && words.iter().all(|word| text.contains(word))
+            stored.card().matches(filter)
+                && words.iter().all(|word| text.contains(word))
+                && (!filter.attention || pressing(stored).0.is_some())
+        });
+        let mut hits: Vec<_> = hits.collect();
+        if filter.is_ordered() {
+            // Stable: of those that are equal, the newest first.
+            hits.sort_by_key(|(_, stored)| {
+                let (pressing, last_at) = pressing(stored);
+                Rank::new(pressing.filter(|_| filter.sort == Sort::Attention), last_at)
+            });
+            hits = (1_i64..).zip(hits).map(|(place, (_, stored))| (place, stored)).collect();
+        }
+        let after = after.map(|cursor| cursor.key);
+        let mut hits = hits.into_iter().filter(|(key, _)| {
+            after.is_none_or(|after| if filter.is_ordered() { *key > after } else { *key < after })
         });
         let page: Vec<_> = hits.by_ref().take(limit).collect();
         let last = page.last().map(|(key, _)| *key);
         let next = last.filter(|_| hits.next().is_some()).map(|key| Cursor { key, filter: filter.mark() });
-        Ok(Listing { rows: page.into_iter().map(|(_, stored)| kept.row(stored)).collect(), next })
+        Ok(Listing { rows: page.into_iter().map(|(_, stored)| kept.row(stored, filter)).collect(), next })
+    }
+
+    fn rows(&self, sessions: &[SessionId], filter: &Filter) -> Result<Vec<Row>, StoreError> {
+        let listing = self.list(filter, None, usize::MAX)?;
+        Ok(listing.rows.into_iter().filter(|row| sessions.contains(&row.id)).collect())
     }
 
     fn in_state_since(

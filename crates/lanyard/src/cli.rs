@@ -1,12 +1,15 @@
 //! The command line: what can be said, and which file answers. One file per command; the groups are the chapters of the
 //! help.
 
+mod acp;
 mod agents;
 mod alias;
 mod answer;
 mod archive;
 mod ask;
+mod attach;
 mod audit;
+mod bulk;
 mod cancel;
 mod checkpoint;
 mod checkpoints;
@@ -51,11 +54,13 @@ mod status;
 mod stop;
 mod target;
 mod token;
+mod top;
 mod tree;
 mod turns;
 mod unstop;
 mod up;
 mod watch;
+mod writer;
 
 use std::path::{Path, PathBuf};
 
@@ -117,6 +122,8 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum Look {
     Run(run::Run),
+    Attach(attach::Attach),
+    Top(top::Top),
     New(new::New),
     Ls(ls::Ls),
     Show(show::Show),
@@ -139,6 +146,8 @@ enum Steer {
     Cancel(cancel::Cancel),
     Stop(stop::Stop),
     Unstop(unstop::Unstop),
+    Writer(writer::Writer),
+    Bulk(bulk::BulkArgs),
     Compact(compact::Compact),
     Complete(complete::Complete),
     Fail(fail::Fail),
@@ -161,6 +170,7 @@ enum Arrange {
 
 #[derive(Debug, Subcommand)]
 enum Inside {
+    Acp(acp::Acp),
     Mcp(mcp::Mcp),
     Hook(hook::Hook),
 }
@@ -238,6 +248,8 @@ impl Look {
     async fn run(self, context: &Context) -> Result<(), Failure> {
         match self {
             Self::Run(run) => run.run(context).await,
+            Self::Attach(attach) => attach.run(context).await,
+            Self::Top(top) => top.run(context).await,
             Self::New(new) => new.run(context).await,
             Self::Ls(ls) => ls.run(context).await,
             Self::Show(show) => show.run(context).await,
@@ -263,6 +275,8 @@ impl Steer {
             Self::Cancel(cancel) => cancel.run(context).await,
             Self::Stop(stop) => stop.run(context).await,
             Self::Unstop(unstop) => unstop.run(context).await,
+            Self::Writer(writer) => writer.run(context).await,
+            Self::Bulk(bulk) => bulk.run(context).await,
             Self::Compact(compact) => compact.run(context).await,
             Self::Complete(complete) => complete.run(context).await,
             Self::Fail(fail) => fail.run(context).await,
@@ -310,6 +324,7 @@ impl Inside {
     /// Tells what works without a home or a daemon from what people run.
     fn without_daemon(self) -> Result<Unhindered, Self> {
         match self {
+            Self::Acp(acp) => Err(Self::Acp(acp)),
             Self::Mcp(mcp) => mcp.into_wrap().map(Unhindered::Wrap).map_err(Self::Mcp),
             Self::Hook(hook) => match hook.verb.harness() {
                 Some(harness) => Ok(Unhindered::Hook(harness)),
@@ -320,6 +335,7 @@ impl Inside {
 
     async fn run(self, context: &Context) -> Result<(), Failure> {
         match self {
+            Self::Acp(acp) => acp.run(context).await,
             Self::Mcp(mcp) => mcp.run(context).await,
             Self::Hook(hook) => hook.run(context),
         }

@@ -87,6 +87,7 @@ impl Session {
             Event::Transcript(event) => self.transcript(event, envelope.at),
             Event::Run(event) => self.run(event),
             Event::Gate(event) => self.gate(event, envelope),
+            Event::Writer(event) => self.writing(event, envelope),
         };
         if !(open && legal) {
             return Err(ApplyError::Illegal { seq: envelope.seq, state: before });
@@ -133,7 +134,10 @@ impl Session {
                 self.aliases.push(alias.clone());
                 true
             }
-            ChangeEvent::Archived {} => resting && !std::mem::replace(&mut self.archived, true),
+            ChangeEvent::Archived {} => {
+                self.writer = None;
+                resting && !std::mem::replace(&mut self.archived, true)
+            }
             ChangeEvent::Unarchived {} => std::mem::replace(&mut self.archived, false),
             ChangeEvent::Reset { .. } => {
                 let legal = alive && resting && self.stop.is_none();
@@ -157,6 +161,7 @@ impl Session {
             }
             ChangeEvent::Ended { how, reason } => {
                 self.end_reason.clone_from(reason);
+                self.writer = None;
                 // A stop stays with the session it ended, whether it was obeyed or enforced: calls that come after
                 // are answered with it (S0-B06), and the parent is told.
                 self.notice_due = self.stop.is_some() && self.parent.is_some();
@@ -365,6 +370,8 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         // Nobody else would tell of a session that was made outside; its calls are all there is of it.
         hears: created.source == EXTERNAL,
         notice_due: false,
+        writer: None,
+        writer_epoch: 0,
         run: None,
         native: None,
         gates: Vec::new(),
@@ -387,8 +394,10 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
 }
 
 /// Whether the event shows that somebody or something is at work: timers and refusals do not.
+/// Who is attached and who writes is not what the session does (S3-09).
 fn is_activity(event: &Event) -> bool {
     !is_noise(event)
+        && !matches!(event, Event::Writer(_))
         && !matches!(event, Event::Change(ChangeEvent::WentIdle { .. } | ChangeEvent::WentStale { .. }))
 }
 

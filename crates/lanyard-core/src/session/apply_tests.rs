@@ -2,9 +2,12 @@
 
 #![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes snapshots with them")]
 
+use crate::session::testing::{START_MS, pen};
 use crate::session::{
-    Channel, Compliance, Delivery, InboxEvent, NoteKind, PauseReason, Promotion, StopScope,
+    Channel, Compliance, Delivery, InboxEvent, NoteKind, PauseReason, Promotion, ReleaseReason, StopScope,
+    WriterEvent,
 };
+use crate::time::Timestamp;
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -796,6 +799,8 @@ mod the_view {
                   "status": "pending"
                 }
               ],
+              "writer": null,
+              "writer_epoch": 0,
               "run": {
                 "id": "run#1",
                 "number": 1,
@@ -1009,7 +1014,11 @@ mod the_wire {
             {"type":"gate.answered","data":{"gate":"gate#1","option":"no","message":"not on main"}}
             {"type":"gate.withdrawn","data":{"gate":"gate#1","why":"the turn ended"}}
             {"type":"context.snapshot","data":{"name":"stop-41","commit":"9fceb02d0ae598e95dc970b74767f19372d61af8","reason":"stop","files_changed":2}}
-            {"type":"context.snapshot_skipped","data":{"code":"no_git","why":"the workspace is no git repository"}}"#]].assert_eq(&short_ids(&lines.join("\n")));
+            {"type":"context.snapshot_skipped","data":{"code":"no_git","why":"the workspace is no git repository"}}
+            {"type":"writer.granted","data":{"pen":{"connection":"conn_00000000000000000000000001","client":"cli","actor":{"kind":"operator","name":"ann"}},"epoch":1}}
+            {"type":"writer.asked","data":{"pen":{"connection":"conn_00000000000000000000000002","client":"cli","actor":{"kind":"operator","name":"ann"}},"until":"2026-11-15T08:00:10.000Z"}}
+            {"type":"writer.denied","data":{"connection":"conn_00000000000000000000000002"}}
+            {"type":"writer.released","data":{"epoch":1,"why":"released"}}"#]].assert_eq(&short_ids(&lines.join("\n")));
     }
 
     /// `{seq, session, at, actor, cause, type, data}`.
@@ -1294,13 +1303,14 @@ fn samples() -> Vec<Event> {
     events.extend(control_samples());
     events.extend(run_samples());
     events.extend(gate_samples());
+    events.extend(writer_samples());
     let mut numbers: Vec<usize> = events.iter().map(number).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..EVENTS).collect::<Vec<_>>());
     events
 }
 
-const EVENTS: usize = 65;
+const EVENTS: usize = 69;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1363,6 +1373,12 @@ fn number(event: &Event) -> usize {
             ControlEvent::NoticeSent { .. } => 52,
             ControlEvent::Introduced { .. } => 53,
             ControlEvent::HandedOff { .. } => 55,
+        },
+        Event::Writer(event) => match event {
+            WriterEvent::Granted { .. } => 65,
+            WriterEvent::Asked { .. } => 66,
+            WriterEvent::Denied { .. } => 67,
+            WriterEvent::Released { .. } => 68,
         },
         Event::Transcript(event) => match event {
             TranscriptEvent::Message { .. } => 31,
@@ -1621,4 +1637,14 @@ fn next(given: &Given) -> Envelope {
 
 fn apply(given: &Given, event: impl Into<Event>) -> Result<(), ApplyError> {
     given.session.clone().apply(&Envelope { event: event.into(), ..next(given) })
+}
+
+fn writer_samples() -> Vec<Event> {
+    let until = Timestamp::from_millis(START_MS + 10_000);
+    vec![
+        WriterEvent::Granted { pen: pen(1), epoch: 1 }.into(),
+        WriterEvent::Asked { pen: pen(2), until }.into(),
+        WriterEvent::Denied { connection: pen(2).connection }.into(),
+        WriterEvent::Released { epoch: 1, why: ReleaseReason::Released }.into(),
+    ]
 }

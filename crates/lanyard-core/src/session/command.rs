@@ -4,6 +4,7 @@ use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};
 use crate::session::inbox::InboxCommand;
 use crate::session::run::ResumeWay;
 use crate::session::stop::StopScope;
+use crate::session::writer::WriterCommand;
 
 /// A wish of somebody outside. Creating, linking and forking concern two sessions and live in `family`.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +71,7 @@ pub enum Command {
         anchors: Vec<String>,
     },
     Checkpoint,
+    Writer(WriterCommand),
     Archive,
     Unarchive,
     Reset {
@@ -102,6 +104,7 @@ impl Command {
             Self::AddAlias { .. } => "add_alias",
             Self::SetAnchors { .. } => "set_anchors",
             Self::Checkpoint => "checkpoint",
+            Self::Writer(command) => command.name(),
             Self::Archive => "archive",
             Self::Unarchive => "unarchive",
             Self::Reset { .. } => "reset",

@@ -19,6 +19,7 @@ use crate::session::refusal::Refusal;
 use crate::session::run::{ResumeWay, RunEvent};
 use crate::session::state::State;
 use crate::session::stop::{StopLevel, StopScope};
+use crate::session::writer;
 use crate::text::{BODY_BYTES_MAX, NAME_CHARS_MAX, content_hash, cut};
 use crate::time::Timestamp;
 
@@ -59,6 +60,7 @@ pub fn decide(
             alive(session)?;
             Ok(vec![checkpoint(session, CheckpointReason::Asked)])
         }
+        Command::Writer(command) => writer::decide(session, command, now, rules),
         Command::Archive => archive(session),
         Command::Unarchive if session.archived => Ok(vec![ChangeEvent::Unarchived {}.into()]),
         Command::Unarchive => Err(Refusal::NotArchived),

@@ -52,6 +52,7 @@ mod stalls;
 mod stopping;
 mod transcript;
 mod turns;
+mod writing;
 
 fn make(new: &NewSession) -> Result<Event, Refusal> {
     create(new, "ann", None, &Limits::default()).map(Event::from)

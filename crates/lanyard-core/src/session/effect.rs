@@ -84,7 +84,8 @@ fn first(session: &Session, envelope: &Envelope) -> Option<Effect> {
         | Event::Context(_)
         | Event::Transcript(_)
         | Event::Run(_)
-        | Event::Gate(_) => None,
+        | Event::Gate(_)
+        | Event::Writer(_) => None,
     }
 }
 

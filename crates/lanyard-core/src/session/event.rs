@@ -18,6 +18,7 @@ use crate::session::record::{Policy, is_default};
 use crate::session::run::RunEvent;
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, StateName};
+use crate::session::writer::WriterEvent;
 use crate::time::Timestamp;
 
 pub use control::{ControlEvent, Settled};
@@ -49,6 +50,7 @@ pub enum Event {
     Transcript(TranscriptEvent),
     Run(RunEvent),
     Gate(GateEvent),
+    Writer(WriterEvent),
 }
 
 /// The session itself changed: born, linked, handed over, put away, ended.
@@ -411,4 +413,5 @@ into_event! {
     Transcript(TranscriptEvent),
     Run(RunEvent),
     Gate(GateEvent),
+    Writer(WriterEvent),
 }

@@ -113,7 +113,8 @@ impl Model {
                 | Event::Control(_)
                 | Event::Transcript(_)
                 | Event::Run(_)
-                | Event::Gate(_) => {}
+                | Event::Gate(_)
+                | Event::Writer(_) => {}
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::session::event::{ControlEvent, Event, Settled, TranscriptEvent};
 use crate::session::guidance::{Note, NoteKind, NoteStatus};
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
 use crate::session::stop::{Stop, StopLevel};
+use crate::session::writer;
 use crate::text::{NAME_CHARS_MAX, cut};
 use crate::time::Timestamp;
 
@@ -152,12 +153,13 @@ pub(super) fn answer_lost(session: &Session, notes: &[NoteId]) -> Vec<Event> {
     vec![ControlEvent::GuidanceReturned { notes: lost }.into()]
 }
 
-/// A deadline has come: a stop rises, guidance that could not be told in time is given up.
+/// A deadline has come: a stop rises, guidance that could not be told in time is given up, the writer changes.
 pub(super) fn due(session: &Session, now: Timestamp, rules: &Rules) -> Vec<Event> {
     if session.state.is_ended() || session.deleted {
         return Vec::new();
     }
     let mut events = expired(session, now, rules);
+    events.extend(writer::due(session, now));
     if let Some(stop) = &session.stop
         && deadline(stop, &rules.stop).is_some_and(|at| at <= now)
     {
@@ -166,7 +168,7 @@ pub(super) fn due(session: &Session, now: Timestamp, rules: &Rules) -> Vec<Event
     events
 }
 
-/// When to look at the session again because of its stop or its guidance.
+/// When to look at the session again because of its stop, its guidance or a wish to take over.
 #[must_use]
 pub fn next_due(session: &Session, rules: &Rules) -> Option<Timestamp> {
     if session.state.is_ended() || session.deleted {
@@ -177,7 +179,7 @@ pub fn next_due(session: &Session, rules: &Rules) -> Option<Timestamp> {
     let expires = rules.limits.guidance_expires_ms;
     let expiry = pending.filter(|_| expires > 0).map(|note| note.queued_at.plus_millis(expires)).min();
     let stop = session.stop.as_ref().and_then(|stop| deadline(stop, &rules.stop));
-    [expiry, stop].into_iter().flatten().min()
+    [expiry, stop, writer::next_due(session)].into_iter().flatten().min()
 }
 
 fn deadline(stop: &Stop, rules: &StopRules) -> Option<Timestamp> {

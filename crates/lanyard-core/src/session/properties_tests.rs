@@ -78,7 +78,7 @@ proptest! {
             take(&mut given, step);
         }
         take(&mut given, &Step { input: work_ended(), jump_ms: 0 });
-        // What was to take the turn's place has done so.
+        // A message that interrupted the turn runs as soon as that has ended.
         while given.session.turn.is_some() {
             take(&mut given, &Step { input: work_ended(), jump_ms: 0 });
         }

@@ -16,6 +16,7 @@ use crate::session::run::Run;
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName, Status};
 use crate::session::stop::Stop;
+use crate::session::writer::Writer;
 use crate::time::Timestamp;
 
 /// Entries each history keeps in the record; the log keeps all (S1-B11).
@@ -83,6 +84,12 @@ pub struct Session {
     /// It ended under a stop, and its parent was not told yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notice_due: bool,
+    /// Who writes, of all that are attached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writer: Option<Writer>,
+    /// How often the writer changed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub writer_epoch: u64,
     /// The newest run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,

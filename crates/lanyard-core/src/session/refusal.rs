@@ -1,6 +1,6 @@
 //! Why a command was refused: a stable code, one sentence of what happened, one of what to do.
 
-use crate::id::{GateId, NoteId, SessionId, TurnId};
+use crate::id::{ConnectionId, GateId, NoteId, SessionId, TurnId};
 use crate::session::event::{ControlEvent, Event};
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
 use crate::session::state::StateName;
@@ -65,6 +65,16 @@ pub enum Refusal {
     GateAnswered { gate: GateId, option: String },
     #[error("gate {gate} is void: {why}")]
     GateVoid { gate: GateId, why: String },
+    #[error("{by} writes in this session, from connection {connection}{}", from(client.as_deref()))]
+    WriterHeld { by: String, client: Option<String>, connection: ConnectionId },
+    #[error("the writer has changed; the epoch is {epoch}")]
+    WriterSuperseded { epoch: u64 },
+    #[error("connection {by} has already asked to take over")]
+    TakeoverPending { by: ConnectionId },
+    #[error("connection {by} has just denied to hand over")]
+    TakeoverDenied { by: ConnectionId },
+    #[error("nobody has asked to take over")]
+    NobodyAsked,
     #[error("the inbox holds at most {max} {unit}")]
     InboxFull { max: usize, unit: &'static str },
     #[error("no message {turn} waits in the inbox")]
@@ -114,6 +124,11 @@ impl Refusal {
             Self::NoSuchOption { .. } => "gate_option_unknown",
             Self::GateAnswered { .. } => "gate_already_answered",
             Self::GateVoid { .. } => "gate_void",
+            Self::WriterHeld { .. } => "writer_held",
+            Self::WriterSuperseded { .. } => "writer_superseded",
+            Self::TakeoverPending { .. } => "takeover_pending",
+            Self::TakeoverDenied { .. } => "takeover_denied",
+            Self::NobodyAsked => "takeover_not_asked",
             Self::InboxFull { .. } => "inbox_full",
             Self::InboxTurnUnknown { .. } => "inbox_turn_unknown",
             Self::InboxOrderWrong { .. } => "inbox_order_wrong",
@@ -164,6 +179,15 @@ impl Refusal {
             Self::NoSuchOption { .. } => "choose one of those, or say `allow` or `deny`".into(),
             Self::GateAnswered { .. } => "the first answer stands; nothing was changed".into(),
             Self::GateVoid { .. } => "nobody waits for it any more; look at `lanyard show`".into(),
+            Self::WriterHeld { .. } => {
+                "ask to take over with `lanyard writer SESSION --take`, or guide it instead".into()
+            }
+            Self::WriterSuperseded { .. } => {
+                "look who writes with `lanyard writer`, and claim it again".into()
+            }
+            Self::TakeoverPending { .. } => "wait until that is decided, then ask again".into(),
+            Self::TakeoverDenied { .. } => "talk to them, or ask again a little later".into(),
+            Self::NobodyAsked => "there is nothing to decide".into(),
             Self::InboxFull { .. } => "withdraw some with `lanyard inbox`, or wait".into(),
             Self::InboxTurnUnknown { .. } => {
                 "it may have started or been withdrawn; look at `lanyard inbox` and `lanyard turns`".into()
@@ -223,6 +247,11 @@ impl Refusal {
             | Self::NoSuchOption { .. }
             | Self::GateAnswered { .. }
             | Self::GateVoid { .. }
+            | Self::WriterHeld { .. }
+            | Self::WriterSuperseded { .. }
+            | Self::TakeoverPending { .. }
+            | Self::TakeoverDenied { .. }
+            | Self::NobodyAsked
             | Self::InboxFull { .. }
             | Self::InboxTurnUnknown { .. }
             | Self::InboxOrderWrong { .. }
@@ -248,4 +277,8 @@ impl Refusal {
                 | Self::DeliveryWaits
         )
     }
+}
+
+fn from(client: Option<&str>) -> String {
+    client.map_or_else(String::new, |client| format!(" ({client})"))
 }

@@ -3,8 +3,8 @@
 
 use crate::session::Compliance;
 use crate::session::testing::{
-    START_MS, begins, complies, edit, ends, inbox, note_id, notify, order, promote, send, turn_delivered,
-    withdraw_turn,
+    START_MS, begins, claim, complies, edit, ends, inbox, note_id, notify, order, promote, release, send,
+    turn_delivered, withdraw_turn,
 };
 use crate::time::Timestamp;
 use std::collections::BTreeSet;
@@ -277,6 +277,7 @@ fn run_tables() -> Vec<(&'static str, Columns)> {
 
 fn other_tables() -> Vec<(&'static str, Columns)> {
     vec![
+        ("THE WRITER", vec![("claim_writer", claim(1)), ("release_writer", release(1, 1))]),
         (
             "TIME AND PLACE",
             vec![
@@ -392,7 +393,7 @@ fn the_table_leaves_no_input_and_no_state_out() {
     let numbers = |number: fn(&Input) -> Option<usize>| -> BTreeSet<usize> {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
-    assert_eq!(numbers(command_number), (0..20).collect());
+    assert_eq!(numbers(command_number), (0..21).collect());
     assert_eq!(numbers(signal_number), (0..30).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
@@ -421,7 +422,8 @@ fn command_number(input: &Input) -> Option<usize> {
         Command::AnswerGate { .. } => 16,
         Command::Resume { .. } => 17,
         Command::Notify { .. } => 18,
-        Command::Inbox(_) => 19,
+        Command::Writer(_) => 19,
+        Command::Inbox(_) => 20,
     })
 }
 

@@ -11,7 +11,7 @@ use expect_test::Expect;
 use serde_json::Value;
 
 use crate::actor::{Actor, ActorKind, Cause};
-use crate::id::{GateId, NoteId, RunId, SessionId, TurnId, WorkerId};
+use crate::id::{ConnectionId, GateId, NoteId, RunId, SessionId, TurnId, WorkerId};
 use crate::policy::Rules;
 use crate::session::calls::{Call, Channel, Compliance, Directive, Lead, Passage, Returned, Told};
 use crate::session::event::{
@@ -19,6 +19,7 @@ use crate::session::event::{
 };
 use crate::session::family::NewSession;
 use crate::session::state::InterruptCause;
+use crate::session::writer::{Pen, WriterCommand};
 use crate::session::{
     ApplyError, Command, Delivery, Effect, InboxChange, Message, NoteKind, Promotion, Refusal, Session,
     Signal, StateName, StopLevel, StopScope, call_begins, call_ends, create, decide, observe, react,
@@ -450,6 +451,29 @@ pub(super) fn turn_id(number: u128) -> TurnId {
 
 pub(super) fn note_id(number: u128) -> NoteId {
     NoteId::from_u128(number)
+}
+
+/// A connection of `ann`'s.
+pub(super) fn pen(connection: u128) -> Pen {
+    Pen { connection: ConnectionId::from_u128(connection), client: Some("cli".into()), actor: ann() }
+}
+
+pub(super) fn claim(connection: u128) -> Input {
+    WriterCommand::Claim { pen: pen(connection), take: false, holder_gone: false }.into()
+}
+
+pub(super) fn take_over(connection: u128) -> Input {
+    WriterCommand::Claim { pen: pen(connection), take: true, holder_gone: false }.into()
+}
+
+pub(super) fn release(connection: u128, epoch: u64) -> Input {
+    WriterCommand::Release { pen: pen(connection), epoch }.into()
+}
+
+impl From<WriterCommand> for Input {
+    fn from(command: WriterCommand) -> Self {
+        Self::Command(Command::Writer(command))
+    }
 }
 
 pub(super) fn ann() -> Actor {

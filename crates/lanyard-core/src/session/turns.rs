@@ -197,7 +197,8 @@ impl TurnStep {
             | Event::Control(_)
             | Event::Transcript(_)
             | Event::Run(_)
-            | Event::Gate(_) => return None,
+            | Event::Gate(_)
+            | Event::Writer(_) => return None,
         };
         Some(Self { session: envelope.session, turn, seq: envelope.seq, at: envelope.at, what })
     }

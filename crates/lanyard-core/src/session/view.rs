@@ -18,6 +18,7 @@ use crate::session::run::Run;
 use crate::session::stall::Stall;
 use crate::session::state::{InterruptCause, Lifecycle, StateName, Status};
 use crate::session::stop::Stop;
+use crate::session::writer::Writer;
 use crate::time::Timestamp;
 
 /// S0-07, S1-02, S3-09 in one shape.
@@ -75,6 +76,9 @@ pub struct SessionView {
     pub inbox_paused: Option<PauseReason>,
     pub stop: Option<Stop>,
     pub guidance: Vec<Note>,
+    /// Who writes, of all that are attached.
+    pub writer: Option<Writer>,
+    pub writer_epoch: u64,
     /// The newest run of the agent.
     pub run: Option<Run>,
     /// The agent's own id of the conversation.
@@ -144,6 +148,8 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         inbox_paused: s.inbox_paused,
         stop: s.stop,
         guidance: s.guidance,
+        writer: s.writer,
+        writer_epoch: s.writer_epoch,
         run: s.run,
         native: s.native,
         gates: s.gates.into_iter().filter(|gate| gate.status == GateStatus::Open).collect(),

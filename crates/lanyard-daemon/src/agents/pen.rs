@@ -73,6 +73,11 @@ impl Pen {
         self.reports.is_empty() && self.text.is_none()
     }
 
+    /// The text that is being joined.
+    pub(super) fn unfinished(&self) -> Option<(SessionId, TextKind, &str)> {
+        self.text.as_ref().map(|text| (text.session, text.kind, text.words.as_str()))
+    }
+
     /// Everything so far, in order.
     pub(super) fn take(&mut self) -> Vec<Report> {
         self.lift();

@@ -12,6 +12,7 @@ use crate::agents::runner::process_of;
 use crate::agents::settings::AgentSettings;
 use crate::clock::Clock;
 use crate::engine::{Ask, AskError, Engine, Key, Request, Store, error_chain};
+use crate::hub::Hub;
 use crate::mcp::Addresses;
 use crate::runs::Runs;
 
@@ -26,6 +27,8 @@ const FAMILY_PAGE: usize = 500;
 pub(super) struct Shared {
     pub(super) engine: Engine,
     pub(super) store: Arc<dyn Store>,
+    /// Where text is shown while it is being written.
+    pub(super) hub: Arc<Hub>,
     pub(super) clock: Arc<Clock>,
     pub(super) runs: Runs,
     pub(super) settings: BTreeMap<String, AgentSettings>,
@@ -128,7 +131,8 @@ impl Shared {
             | Event::Control(_)
             | Event::Transcript(_)
             | Event::Run(_)
-            | Event::Gate(_) => None,
+            | Event::Gate(_)
+            | Event::Writer(_) => None,
         }
     }
 

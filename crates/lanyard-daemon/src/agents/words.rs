@@ -104,7 +104,8 @@ fn line(event: &Event, whole: bool) -> Option<String> {
         | Event::Context(_)
         | Event::Control(_)
         | Event::Run(_)
-        | Event::Gate(_) => return None,
+        | Event::Gate(_)
+        | Event::Writer(_) => return None,
     };
     Some(format!("{who}: {}", short(text, whole)))
 }

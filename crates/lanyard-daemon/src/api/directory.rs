@@ -7,18 +7,18 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use lanyard_core::session::{Lifecycle, StateName, Status, view};
+use lanyard_core::session::{Lifecycle, Pending, StateName, Status, view};
 use lanyard_core::{Address, MemoryMode, SessionId};
-use lanyard_store::{Cursor, EventPage, Filter, Loaded, Row, StoreError};
+use lanyard_store::{Cursor, EventPage, Filter, Loaded, Row, Sort, StoreError};
 use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::context::{Target, load, on_disk, query};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
-use crate::api::types::{SessionDetail, SessionPage, TreeNode};
+use crate::api::types::{Runtime, SessionDetail, SessionPage, SessionRow, TreeNode};
 use crate::engine::Store;
-use crate::hub::Reader;
+use crate::hub::{Reader, Want};
 use crate::wire;
 
 /// Sessions of one page.
@@ -36,7 +36,7 @@ type Shared = State<Arc<App>>;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct ListQuery {
+pub(super) struct ListQuery {
     status: Option<Status>,
     lifecycle: Option<Lifecycle>,
     state: Option<StateName>,
@@ -50,8 +50,10 @@ struct ListQuery {
     archived: Option<bool>,
     text: Option<String>,
     live: Option<bool>,
-    cursor: Option<String>,
-    limit: Option<usize>,
+    attention: Option<bool>,
+    sort: Option<Sort>,
+    pub(super) cursor: Option<String>,
+    pub(super) limit: Option<usize>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -69,10 +71,20 @@ pub(super) async fn list(State(app): Shared, uri: Uri) -> Result<Json<SessionPag
     let filter = filter(&app, query).await?;
     let cursor = cursor.map(|text| Cursor::parse(&text, &filter)).transpose()?;
     let listing = on_disk(&app, move |store| store.list(&filter, cursor.as_ref(), limit)).await?;
-    Ok(Json(SessionPage { sessions: listing.rows, next: listing.next.map(|next| next.to_string()) }))
+    let sessions = with_runtime(&app, listing.rows);
+    Ok(Json(SessionPage { sessions, next: listing.next.map(|next| next.to_string()) }))
 }
 
-async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, Problem> {
+/// Rows with what is not in the journal (S3-09).
+pub(super) fn with_runtime(app: &App, rows: Vec<Row>) -> Vec<SessionRow> {
+    let counts = app.presence.counts(rows.iter().map(|row| row.id));
+    rows.into_iter()
+        .zip(counts)
+        .map(|(row, count)| SessionRow { runtime: Runtime::new(row.state, row.last_seq, count), row })
+        .collect()
+}
+
+pub(super) async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, Problem> {
     let parent = match query.parent {
         Some(parent) => Some(resolve(app, Address::of(parent)).await?),
         None => None,
@@ -95,13 +107,17 @@ async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, Problem> {
         archived: query.archived,
         live_since,
         text: query.text,
+        attention: query.attention.unwrap_or(false),
+        silent_since: Some(app.clock.now().minus_millis(app.rules.staleness.suspect_after_ms)),
+        sort: query.sort.unwrap_or_default(),
     })
 }
 
 pub(super) async fn get(State(app): Shared, target: Target) -> Result<Json<SessionDetail>, Problem> {
     let loaded = load(&app, target.0).await?;
     let view = view(&loaded.session, &loaded.lineage, app.clock.now(), &app.rules.staleness);
-    Ok(Json(SessionDetail { view, damage: loaded.damage }))
+    let runtime = Runtime::new(view.state, view.last_seq, app.presence.count(view.id));
+    Ok(Json(SessionDetail { view, runtime, damage: loaded.damage }))
 }
 
 pub(super) async fn tree(State(app): Shared, target: Target) -> Result<Json<TreeNode>, Problem> {
@@ -130,6 +146,8 @@ fn grow(store: &dyn Store, session: Row, room: &mut usize) -> Result<TreeNode, S
 
 fn row(loaded: &Loaded) -> Row {
     let session = &loaded.session;
+    let pending = Pending::of(session);
+    let attention = pending.attention(session.state.name(), session.state.cause(), false);
     Row {
         id: session.id,
         title: session.title.clone(),
@@ -151,6 +169,8 @@ fn row(loaded: &Loaded) -> Row {
         created_at: session.created_at,
         last_activity_at: session.last_activity_at,
         last_seq: session.seq,
+        pending,
+        attention,
     }
 }
 
@@ -198,7 +218,9 @@ pub(super) async fn events(
         ));
     }
     if streaming {
-        let body = Body::new(Reader::new(app.hub.clone(), app.store.clone(), id, after));
+        // The end was read before the place was taken, so the journal is asked again.
+        let place = app.hub.join(id, Want::Events);
+        let body = Body::new(Reader::new(place, app.store.clone(), after, u64::MAX));
         let kind = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
         return Ok((StatusCode::OK, kind, body).into_response());
     }
@@ -239,7 +261,7 @@ fn accepts_stream(headers: &HeaderMap) -> bool {
         .any(|kind| kind.split(';').next().is_some_and(|kind| kind.trim() == "text/event-stream"))
 }
 
-fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let seq = value.to_str().ok().and_then(|text| text.trim().parse().ok());
     seq.map(Some).ok_or_else(|| {
@@ -251,7 +273,12 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     })
 }
 
-fn bounded(name: &str, asked: Option<usize>, default: usize, max: usize) -> Result<usize, Problem> {
+pub(super) fn bounded(
+    name: &str,
+    asked: Option<usize>,
+    default: usize,
+    max: usize,
+) -> Result<usize, Problem> {
     match asked {
         None => Ok(default),
         Some(asked) if (1..=max).contains(&asked) => Ok(asked),

@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::api::routes::{Route, table};
-use crate::api::types::Problem;
+use crate::api::types::{Problem, StreamAsk};
 use crate::auth::Access;
 
 /// The document served at `/api/v1/openapi.json` and committed as `schema/openapi.json`.
@@ -18,6 +18,8 @@ pub fn document() -> Value {
     let problem = generator.subschema_for::<Problem>();
     // The events of a log are described although no route names their type.
     generator.subschema_for::<lanyard_core::session::Envelope>();
+    // And what a client sends over a WebSocket.
+    generator.subschema_for::<StreamAsk>();
     let mut paths = Map::new();
     for route in table() {
         let body = route.body.map(|schema| schema(&mut generator));
@@ -51,7 +53,8 @@ fn operation(route: &Route, body: Option<Value>, answer: Option<Value>, problem:
     };
     let mut answered = json!({ "description": description });
     if let Some(schema) = answer {
-        answered["content"] = json!({ "application/json": { "schema": schema } });
+        let kind = if route.streams { "text/event-stream" } else { "application/json" };
+        answered["content"] = json!({ kind: { "schema": schema } });
     }
     if route.name == "list_events" {
         answered["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
@@ -93,7 +96,7 @@ fn parameters(route: &Route) -> Vec<Value> {
     if route.body.is_some() {
         parameters.push(json!({ "name": "Idempotency-Key", "in": "header", "schema": text }));
     }
-    if route.name == "list_events" {
+    if ["list_events", "attach"].contains(&route.name) {
         parameters.push(json!({ "name": "Last-Event-ID", "in": "header", "schema": text }));
     }
     parameters

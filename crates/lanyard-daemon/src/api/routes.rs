@@ -15,15 +15,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use crate::api::guard::guard;
 use crate::api::problem::Problem;
 use crate::api::types::{
-    AgentCheck, AgentList, Anchors, AuditPage, CallAnswer, CallEnded, CallLead, CallUnsent, CancelReceipt,
-    CheckReport, DaemonStatus, EventsPage, GateAnswer, GateList, GuidanceList, InboxEdit, InboxOrder,
-    InboxPromotion, InboxView, McpAddress, McpCheck, McpList, Migration, NewAlias, NewCall, NewFork,
-    NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback, NewStop, NewToken, NewTurn, Reason, Rebuilt,
-    RolledBack, SessionDetail, SessionPage, SnapshotList, StopReceipt, Stopping, TokenInfo, TokenList,
-    TreeNode, TurnList, TurnReceipt, WorkspaceDiff,
+    AgentCheck, AgentList, Anchors, AuditPage, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead, CallUnsent,
+    CancelReceipt, CheckReport, DaemonStatus, DirectoryFrame, EventsPage, GateAnswer, GateList, GuidanceList,
+    HeldWriter, InboxEdit, InboxOrder, InboxPromotion, InboxView, McpAddress, McpCheck, McpList, Migration,
+    NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback, NewStop,
+    NewToken, NewTurn, NewWriter, PresenceList, Reason, Rebuilt, RolledBack, SessionDetail, SessionPage,
+    SnapshotList, StopReceipt, Stopping, StreamFrame, TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt,
+    WorkspaceDiff, WriterAnswer, WriterView,
 };
 use crate::api::{
-    App, agents, audit, calls, directory, gates, mcp, sessions, snapshots, stops, system, turns,
+    App, agents, attach, audit, bulk, calls, directory, gates, mcp, sessions, snapshots, stops, streams,
+    system, turns, writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -45,6 +47,8 @@ pub struct Route {
     pub summary: &'static str,
     /// Query parameters beside those that narrow an address.
     pub query: &'static [&'static str],
+    /// It answers with frames for as long as the client stays.
+    pub streams: bool,
     pub(super) body: Option<SchemaFn>,
     pub(super) answers: (u16, Option<SchemaFn>),
     handler: fn() -> MethodRouter<Arc<App>>,
@@ -68,11 +72,15 @@ const LIST: &[&str] = &[
     "archived",
     "text",
     "live",
+    "attention",
+    "sort",
     "cursor",
     "limit",
 ];
 
 const AUDIT: &[&str] = &["session", "since", "until", "kind", "limit", "cursor"];
+
+const ATTACH: &[&str] = &["mode", "after", "last", "client", "channel", "connection", "write"];
 
 /// A row that changes something: `METHOD path access name summary body status answer handler`.
 macro_rules! change {
@@ -86,6 +94,7 @@ macro_rules! change {
             name: $name,
             summary: $summary,
             query: &[],
+            streams: false,
             body: Some(of::<$body>),
             answers: ($status, Some(of::<$answer>)),
             handler: || $method($handler),
@@ -104,10 +113,18 @@ macro_rules! look {
             name: $name,
             summary: $summary,
             query: $query,
+            streams: false,
             body: None,
             answers: (200, Some(of::<$answer>)),
             handler: || get($handler),
         }
+    };
+}
+
+/// A row that looks for as long as the client stays.
+macro_rules! stream {
+    ($path:literal $access:ident $name:literal $summary:literal $query:expr => $frame:ty, $handler:path) => {
+        Route { streams: true, ..look!($path $access $name $summary $query => $frame, $handler) }
     };
 }
 
@@ -120,6 +137,8 @@ pub fn table() -> Vec<Route> {
     routes.extend(about_control());
     routes.extend(about_agents());
     routes.extend(about_mcp());
+    routes.extend(about_attaching());
+    routes.extend(for_operations());
     routes
 }
 
@@ -142,11 +161,15 @@ fn about_the_daemon() -> Vec<Route> {
 fn about_sessions() -> Vec<Route> {
     vec![
         look!("/sessions" LookAll "list_sessions" "A page of sessions, newest first." LIST => SessionPage, directory::list),
+        stream!("/directory/stream" LookAll "directory_stream" "Sessions as they are and as they change: server-sent events or a WebSocket." LIST => DirectoryFrame, streams::directory),
         change!(post "/sessions" Operate "create_session" "Create a session." NewSession => 201 Outcome, sessions::create),
+        change!(post "/sessions/bulk" Operate "bulk" "Do one thing to many sessions, each on its own; `dry_run` only tells." Bulk => 200 BulkAnswer, bulk::bulk),
         look!("/sessions/{id}" Look "get_session" "One session." &[] => SessionDetail, directory::get),
         change!(delete "/sessions/{id}" Operate "delete_session" "Delete a session, leaving a tombstone." Reason => 200 Outcome, sessions::delete),
         look!("/sessions/{id}/tree" Look "get_tree" "A session and the family below it." &[] => TreeNode, directory::tree),
         look!("/sessions/{id}/events" Look "list_events" "The log: a page, or a live stream as `text/event-stream`." &["after", "tail", "limit"] => EventsPage, directory::events),
+        stream!("/sessions/{id}/attach" Look "attach" "Its log from anywhere on, live: server-sent events, or a WebSocket that also takes requests." ATTACH => StreamFrame, attach::attach),
+        look!("/sessions/{id}/presence" Look "list_presence" "Who is attached to it now." &[] => PresenceList, attach::presence),
         change!(post "/sessions/{id}/link" Operate "link_session" "Make it a child of another session." NewLink => 200 Outcome, sessions::link),
         change!(post "/sessions/{id}/migrate" Operate "migrate_session" "Hand it to another agent, worker or owner." Migration => 200 Outcome, sessions::migrate),
         change!(post "/sessions/{id}/fork" Operate "fork_session" "Go on from its log in a new session." NewFork => 201 Outcome, sessions::fork),
@@ -219,6 +242,30 @@ fn about_mcp() -> Vec<Route> {
         Route { base: "", ..change!(post "/mcp/{id}/{server}" Own "mcp_message" "A message of an MCP client (streamable HTTP); `-` for no session." serde_json::Value => 200 serde_json::Value, gateway::post) },
         Route { base: "", ..look!("/mcp/{id}/{server}" Own "mcp_listen" "The stream of an MCP client for what belongs to no request." &[] => serde_json::Value, gateway::get) },
         Route { base: "", body: None, answers: (204, None), ..change!(delete "/mcp/{id}/{server}" Own "mcp_close" "An MCP client is done." Reason => 204 Reason, gateway::delete) },
+    ]
+}
+
+#[rustfmt::skip]
+fn about_attaching() -> Vec<Route> {
+    vec![
+        look!("/sessions/{id}/writer" Look "get_writer" "Who writes, of all that are attached." &[] => WriterView, writer::get),
+        change!(post "/sessions/{id}/writer" Operate "claim_writer" "Become the writer, or ask whoever is to hand over." NewWriter => 200 WriterAnswer, writer::claim),
+        change!(post "/sessions/{id}/writer/grant" Operate "grant_writer" "Hand over to who asked." HeldWriter => 200 WriterAnswer, writer::grant),
+        change!(post "/sessions/{id}/writer/deny" Operate "deny_writer" "Keep it." HeldWriter => 200 WriterAnswer, writer::deny),
+        change!(post "/sessions/{id}/writer/release" Operate "release_writer" "Be done with it." HeldWriter => 200 WriterAnswer, writer::release),
+    ]
+}
+
+/// The same things under the paths operations consoles know (S3-20, S3-22, S3-23, S3-24).
+#[rustfmt::skip]
+fn for_operations() -> Vec<Route> {
+    vec![
+        look!("/ops/sessions" LookAll "ops_list_sessions" "As `list_sessions`." LIST => SessionPage, directory::list),
+        look!("/ops/sessions/{id}" Look "ops_get_session" "As `get_session`." &[] => SessionDetail, directory::get),
+        change!(delete "/ops/sessions/{id}" Operate "ops_delete_session" "As `delete_session`." Reason => 200 Outcome, sessions::delete),
+        change!(post "/ops/sessions/{id}/archive" Operate "ops_archive_session" "As `archive_session`." Reason => 200 Outcome, sessions::archive),
+        change!(post "/ops/sessions/{id}/cancel" Operate "ops_cancel_turn" "As `cancel_turn`." Reason => 202 CancelReceipt, turns::cancel),
+        change!(post "/ops/sessions/{id}/reset" Operate "ops_reset_session" "As `reset_session`." Reason => 200 Outcome, sessions::reset),
     ]
 }
 

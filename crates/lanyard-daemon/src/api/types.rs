@@ -1,11 +1,14 @@
 //! The words of the HTTP API: request and response bodies. Clients use these types too.
 
 mod agents;
+mod attach;
 mod audit;
+mod bulk;
 mod control;
 mod mcp;
 mod snapshots;
 mod turns;
+mod writer;
 
 use lanyard_core::session::{SessionView, StateName};
 use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
@@ -16,7 +19,12 @@ use serde::{Deserialize, Serialize};
 pub use agents::{
     AgentCheck, AgentEntry, AgentList, AgentProblem, GateAnswer, GateEntry, GateList, NewResume,
 };
+pub use attach::{
+    AttachMode, Connected, ConnectedSession, DirectoryFrame, PresenceList, PresenceMode, PresentConnection,
+    PreviewKind, Runtime, SessionRow, StreamAsk, StreamFrame,
+};
 pub use audit::{AuditEntry, AuditKind, AuditPage};
+pub use bulk::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult};
 pub use control::{
     CallAnswer, CallEnded, CallLead, CallUnsent, GuidanceList, NewCall, NewStop, StopReceipt, StopStep,
     Stopping,
@@ -29,6 +37,7 @@ pub use turns::{
     CancelReceipt, CancelRequested, InboxEdit, InboxOrder, InboxPromotion, InboxView, LogRange, NewTurn,
     TurnList, TurnReceipt,
 };
+pub use writer::{HeldWriter, NewWriter, WriterAnswer, WriterEntry, WriterResult, WriterView};
 
 /// `application/problem+json` with a stable code, one sentence of what happened and one of what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -99,7 +108,7 @@ pub struct Anchors {
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SessionPage {
-    pub sessions: Vec<Row>,
+    pub sessions: Vec<SessionRow>,
     /// Give it back as `cursor` for the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -110,6 +119,8 @@ pub struct SessionPage {
 pub struct SessionDetail {
     #[serde(flatten)]
     pub view: SessionView,
+    #[serde(flatten)]
+    pub runtime: Runtime,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<Damage>,
 }

@@ -1,10 +1,11 @@
 //! Carrying out one request: repeats, refusals, decisions. Nothing here waits or writes; it adds to the round.
 
 use lanyard_core::session::{
-    self, Command, Event, Lineage, Refusal, Signal, create, decide, fork, link, observe,
+    self, Command, Event, InboxCommand, Lineage, Refusal, Signal, WriterCommand, create, decide, fork, link,
+    may_write, observe,
 };
 use lanyard_core::{Cause, Outcome, SessionId};
-use lanyard_store::KeptOutcome;
+use lanyard_store::{Durability, KeptOutcome};
 
 use crate::engine::worker::{Worker, error_chain};
 use crate::engine::{Ask, AskError, Key, Reply, Request};
@@ -42,12 +43,12 @@ impl Worker {
             Ask::Send { session, sending } => return self.send(request, *session, sending),
             Ask::Tell { session, signals } => self.signals(request, *session, signals)?,
             Ask::CallBegins { session, call } => return self.call_begins(request, *session, call),
-            Ask::CallEnds { session, call, returned } => {
+            Ask::CallEnds { session, call, returned, .. } => {
                 return self.call_ends(request, *session, call, *returned);
             }
             Ask::CallPassed { session, call, returned } => {
                 let events = session::call_passed(self.resident(*session)?, call, returned);
-                let written = self.write_all(*session, &events, request);
+                let written = self.write_all(*session, events, request);
                 self.outcome(*session, written)?
             }
             Ask::Nudge { session } => return self.nudge(request, *session),
@@ -60,6 +61,7 @@ impl Worker {
 
     /// Keeps an outcome for repeats of its key.
     pub(super) fn keep(&mut self, key: Key, outcome: &Outcome) {
+        self.draft.batch.durability = Durability::Synced;
         let Key { key, request } = key;
         let kept = KeptOutcome { key, request, at: self.draft.now, outcome: outcome.clone() };
         self.draft.keys.insert(key, self.draft.batch.outcomes.len());
@@ -156,6 +158,12 @@ impl Worker {
             self.flush()?;
             *children = self.store.live_children(id).map_err(|error| unavailable(&error))?;
         }
+        if let Command::Inbox(inbox) = &command {
+            self.words(request, id, inbox)?;
+        }
+        if let Command::Writer(WriterCommand::Claim { holder_gone, .. }) = &mut command {
+            *holder_gone = self.writer_gone(id)?;
+        }
         let session = self.resident(id)?;
         let events = match decide(session, &command, self.draft.now, &self.rules) {
             Ok(events) => events,
@@ -165,7 +173,8 @@ impl Worker {
             let (workspace, plan) = (session.workspace.clone(), session.plan.clone());
             self.claim_alias(alias, workspace.as_ref(), plan.as_ref())?;
         }
-        let written = self.write_all(id, &events, request);
+        let warnings = guidance_warnings(&events);
+        let written = self.write_all(id, events, request);
         let mut outcome = self.outcome(id, written)?;
         match &command {
             Command::StartTurn { turn, .. } => outcome.turn = Some(*turn),
@@ -174,7 +183,7 @@ impl Worker {
             }
             Command::Guide { note, .. } => {
                 outcome.note = Some(*note);
-                outcome.warnings = guidance_warnings(&events);
+                outcome.warnings = warnings;
             }
             Command::Notify { note, .. } => outcome.note = Some(*note),
             Command::Inbox(command) => outcome.turn = command.change.turn(),
@@ -189,12 +198,37 @@ impl Worker {
             | Command::AddAlias { .. }
             | Command::SetAnchors { .. }
             | Command::Checkpoint
+            | Command::Writer(_)
             | Command::Archive
             | Command::Unarchive
             | Command::Reset { .. }
             | Command::Delete { .. } => {}
         }
         Ok(outcome)
+    }
+
+    /// What is part of the conversation is the writer's alone, while there is one.
+    pub(super) fn words(
+        &mut self,
+        request: &Request,
+        id: SessionId,
+        command: &InboxCommand,
+    ) -> Result<(), AskError> {
+        let gone = self.writer_gone(id)?;
+        match may_write(self.resident(id)?, command.writer_epoch, &request.actor, gone) {
+            Ok(events) => self.write_all(id, events, request),
+            Err(refusal) => return Err(self.refused(request, Some(id), command.change.name(), refusal)),
+        };
+        Ok(())
+    }
+
+    /// Whether the session's writer has been away for longer than its lease lasts. A daemon that has just started has
+    /// seen nobody yet, and gives everyone the time to come back.
+    fn writer_gone(&self, id: SessionId) -> Result<bool, AskError> {
+        let Some(writer) = &self.resident(id)?.writer else { return Ok(false) };
+        let seen = (self.seen)(id, writer.pen.connection);
+        let last = seen.into_iter().chain([writer.since, self.started]).max();
+        Ok(last.is_none_or(|last| self.draft.now.millis_since(last) > self.rules.writer.lapse_ms))
     }
 
     /// Signals that are told together become true together. What an agent wrote is told again after a crash, and
@@ -212,7 +246,7 @@ impl Worker {
         let mut written = 0;
         for signal in signals {
             let events = observe(self.resident(id)?, signal, &self.rules);
-            written += self.write_all(id, &events, request);
+            written += self.write_all(id, events, request);
         }
         self.outcome(id, written)
     }
@@ -229,17 +263,18 @@ impl Worker {
             .filter(|limit| *limit > quiet_ms)
             .min()
             .map_or(staleness.stale_after_ms, |limit| limit - quiet_ms);
-        let written = self.write_all(id, &events, request);
+        let written = self.write_all(id, events, request);
         let mut outcome = self.outcome(id, written)?;
         outcome.seq = next;
         Ok(outcome.into())
     }
 
-    pub(super) fn write_all(&mut self, id: SessionId, events: &[Event], request: &Request) -> u32 {
+    pub(super) fn write_all(&mut self, id: SessionId, events: Vec<Event>, request: &Request) -> u32 {
+        let count = u32::try_from(events.len()).unwrap_or(u32::MAX);
         for event in events {
-            self.write(id, event.clone(), request);
+            self.write(id, event, request);
         }
-        u32::try_from(events.len()).unwrap_or(u32::MAX)
+        count
     }
 
     /// Records the refusal where the log should tell of it, and passes it on.
@@ -321,7 +356,8 @@ fn guidance_warnings(events: &[Event]) -> Vec<String> {
             | Event::Control(_)
             | Event::Transcript(_)
             | Event::Run(_)
-            | Event::Gate(_) => None,
+            | Event::Gate(_)
+            | Event::Writer(_) => None,
         })
         .flatten()
         .collect()

@@ -89,16 +89,19 @@ impl Worker {
     fn admit(&mut self, request: &Request, id: SessionId, sending: &Sending) -> Result<Reply, AskError> {
         let message = Box::new(sending.message.clone());
         let (writer_epoch, change) = (sending.writer_epoch, InboxChange::Send(message));
-        let command = Command::Inbox(InboxCommand { writer_epoch, change });
+        let inbox = InboxCommand { writer_epoch, change };
+        self.words(request, id, &inbox)?;
+        let command = Command::Inbox(inbox);
         let events = match decide(self.resident(id)?, &command, self.draft.now, &self.rules) {
             Ok(events) => events,
             Err(refusal) => return Err(self.refused(request, Some(id), command.name(), refusal)),
         };
-        let written = self.write_all(id, &events, request);
+        let sent = sent(&events);
+        let written = self.write_all(id, events, request);
         let mut outcome = self.outcome(id, written)?;
         outcome.turn = Some(sending.message.turn);
         outcome.warnings = self.held_back(id, sending.message.turn);
-        Ok(Reply { sent: sent(&events), ..outcome.into() })
+        Ok(Reply { sent, ..outcome.into() })
     }
 
     /// Why a message that waits may wait for long.
@@ -184,6 +187,7 @@ fn sent(events: &[Event]) -> Option<TurnResult> {
         | Event::Control(_)
         | Event::Transcript(_)
         | Event::Run(_)
-        | Event::Gate(_) => None,
+        | Event::Gate(_)
+        | Event::Writer(_) => None,
     })
 }

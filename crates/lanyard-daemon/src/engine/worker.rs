@@ -4,7 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lanyard_core::{Rules, SessionId};
+use lanyard_core::session::next_due;
+use lanyard_core::{Rules, SessionId, Timestamp};
 use tokio::sync::mpsc;
 
 use crate::agents::Wishes;
@@ -12,7 +13,7 @@ use crate::clock::Clock;
 use crate::engine::calls::Deadlines;
 use crate::engine::draft::Draft;
 use crate::engine::residents::Residents;
-use crate::engine::{Ask, AskError, Engine, Input, LoadResult, Parts, Reply, Store, Work};
+use crate::engine::{Ask, AskError, Engine, Input, LoadResult, Parts, Reply, Seen, Store, Work};
 use crate::hub::Hub;
 
 /// Inputs of one round. Bounds how long the first of them waits for the others.
@@ -28,6 +29,9 @@ pub(super) struct Worker {
     pub(super) clock: Arc<Clock>,
     pub(super) rules: Rules,
     pub(super) wishes: Wishes,
+    pub(super) seen: Seen,
+    /// Since when connections can have been seen.
+    pub(super) started: Timestamp,
     pub(super) runtime: tokio::runtime::Handle,
     pub(super) engine: Engine,
     pub(super) residents: Residents,
@@ -54,6 +58,8 @@ impl Worker {
             clock: parts.clock,
             rules: parts.rules,
             wishes: parts.wishes,
+            seen: parts.seen,
+            started: draft.now,
             runtime: parts.runtime,
             engine,
             residents: Residents::default(),
@@ -167,6 +173,8 @@ impl Worker {
                 Some(damage) => Some(AskError::Damaged { session, damage }),
                 None if loaded.session.deleted => Some(AskError::Deleted(session)),
                 None => {
+                    // What was due while nobody looked, or nobody was there, is due now.
+                    self.deadlines.set(session, next_due(&loaded.session, &self.rules));
                     self.residents.insert(loaded.session, loaded.lineage);
                     None
                 }

@@ -13,8 +13,9 @@ use lanyard_store::{EventPage, StoreError};
 use tokio::task::JoinHandle;
 
 use crate::engine::Store;
+use crate::hub::beside::{BEAT, Beside, resync};
 use crate::hub::ring::Next;
-use crate::hub::{Hub, Topic, frame};
+use crate::hub::{Place, Want, frame};
 use crate::wire;
 
 /// Events read from the journal at a time: fewer after a page that was large, more after one that was small. That
@@ -26,9 +27,8 @@ const PAGE_BYTES_SMALL: usize = 64 * 1024;
 
 /// The body of an SSE response.
 pub struct Reader {
-    hub: Arc<Hub>,
     store: Arc<dyn Store>,
-    topic: Arc<Topic>,
+    place: Place,
     session: SessionId,
     /// The last position that was sent.
     cursor: u64,
@@ -37,6 +37,8 @@ pub struct Reader {
     waiting: Option<(u64, Waker)>,
     reading: Option<JoinHandle<Result<EventPage, StoreError>>>,
     page_events: usize,
+    /// For one that wants more than the log.
+    beside: Option<Beside>,
     ended: bool,
 }
 
@@ -50,25 +52,30 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// A stream of everything after `cursor`, for as long as the client stays.
+    /// A stream of everything after `cursor`, for as long as the client stays. `head` is the end of the log as it was
+    /// after the place was taken: what is committed in between is in both, and never in neither.
     #[must_use]
-    pub fn new(hub: Arc<Hub>, store: Arc<dyn Store>, session: SessionId, cursor: u64) -> Self {
-        // Joined before the journal is read: what is committed in between is in both, and never in neither.
-        let topic = hub.join(session);
-        let beats = topic.ring().beats;
+    pub fn new(place: Place, store: Arc<dyn Store>, cursor: u64, head: u64) -> Self {
+        let (session, beats, beside) = {
+            let ring = place.topic.ring();
+            (place.topic.session, ring.beats, (place.want == Want::All).then(|| Beside::from_now(&ring)))
+        };
         let mut reader = Self {
-            hub,
             store,
-            topic,
+            place,
             session,
             cursor,
             beats,
             waiting: None,
             reading: None,
             page_events: PAGE_EVENTS_FIRST,
+            beside,
             ended: false,
         };
-        reader.read_journal();
+        // At the end of the log there is nothing to read; what came since is in the ring.
+        if cursor < head {
+            reader.read_journal();
+        }
         reader
     }
 
@@ -95,7 +102,7 @@ impl Reader {
     }
 
     fn live(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let mut ring = self.topic.ring();
+        let mut ring = self.place.topic.ring();
         if ring.closed {
             return Poll::Ready(None);
         }
@@ -111,9 +118,12 @@ impl Reader {
             }
             Next::Nothing => {}
         }
+        if let Some(frame) = self.beside.as_mut().and_then(|beside| beside.next(&ring)) {
+            return Poll::Ready(Some(frame));
+        }
         if ring.beats != self.beats {
             self.beats = ring.beats;
-            return Poll::Ready(Some(Bytes::from_static(b":\n\n")));
+            return Poll::Ready(Some(BEAT));
         }
         let listed = self
             .waiting
@@ -125,16 +135,9 @@ impl Reader {
         }
         Poll::Pending
     }
-}
 
-impl Body for Reader {
-    type Data = Bytes;
-    type Error = StoreError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, StoreError>>> {
+    /// The next piece of the stream: whole frames, or a heartbeat.
+    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, StoreError>>> {
         loop {
             if self.ended {
                 return Poll::Ready(None);
@@ -145,12 +148,14 @@ impl Body for Reader {
                 match read {
                     Ok(Ok(page)) => {
                         let behind = page.events.last().is_some_and(|event| event.seq < page.head);
+                        let told =
+                            self.beside.as_mut().and_then(|beside| resync(beside, self.cursor, page.head));
                         let frames = self.page(&page);
                         if behind {
                             self.read_journal();
                         }
                         if let Some(frames) = frames {
-                            return Poll::Ready(Some(Ok(Frame::data(frames))));
+                            return Poll::Ready(Some(Ok(after(told, frames))));
                         }
                     }
                     // The stream ends and the client comes back with its last position; nothing is skipped.
@@ -169,14 +174,28 @@ impl Body for Reader {
                     return Poll::Ready(None);
                 }
                 Poll::Ready(Some(frames)) if frames.is_empty() => {}
-                Poll::Ready(Some(frames)) => return Poll::Ready(Some(Ok(Frame::data(frames)))),
+                Poll::Ready(Some(frames)) => return Poll::Ready(Some(Ok(frames))),
             }
         }
     }
 }
 
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.hub.leave(&self.topic);
+/// What is said first, and then the frames.
+fn after(first: Option<Bytes>, frames: Bytes) -> Bytes {
+    match first {
+        Some(first) => [first, frames].concat().into(),
+        None => frames,
+    }
+}
+
+impl Body for Reader {
+    type Data = Bytes;
+    type Error = StoreError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, StoreError>>> {
+        self.poll_piece(cx).map_ok(Frame::data)
     }
 }

@@ -30,6 +30,34 @@ pub(super) struct Ring {
     pub(super) beats: u64,
     pub(super) closed: bool,
     pub(super) readers: usize,
+    /// Readers that also want what stands beside the log.
+    pub(super) watchers: usize,
+    /// The text that is being written, until the event that holds it is in the log.
+    pub(super) preview: Aside,
+    pub(super) presence: Aside,
+}
+
+/// Something beside the log, as a frame. Only its newest form counts, and whoever is slow misses the others.
+#[derive(Debug, Default)]
+pub(super) struct Aside {
+    pub(super) number: u64,
+    frame: Option<Bytes>,
+}
+
+impl Aside {
+    pub(super) fn put(&mut self, frame: Bytes) {
+        self.number += 1;
+        self.frame = Some(frame);
+    }
+
+    /// The newest, for one that has `seen` those before.
+    pub(super) fn after(&self, seen: &mut u64) -> Option<Bytes> {
+        if *seen == self.number {
+            return None;
+        }
+        *seen = self.number;
+        self.frame.clone()
+    }
 }
 
 /// What there is for a reader at a cursor.
@@ -49,6 +77,7 @@ impl Ring {
             self.chunks.clear();
             self.bytes = 0;
         }
+        self.preview.frame = None;
         self.bytes += chunk.frames.len();
         self.chunks.push_back(chunk);
         while self.chunks.len() > 1 && (self.bytes > RING_BYTES_MAX || self.chunks.len() > RING_CHUNKS_MAX) {
@@ -152,5 +181,18 @@ mod tests {
         assert_eq!(got(ring.after(8)), Some((100 * 1024, 9)));
         ring.push(chunk(20, 20, 1));
         assert_eq!(ring.after(10), Next::Behind);
+    }
+
+    #[test]
+    fn a_preview_is_seen_once_and_goes_with_the_next_event() {
+        let mut ring = Ring::default();
+        let mut seen = ring.preview.number;
+        ring.preview.put(Bytes::from_static(b"a"));
+        ring.preview.put(Bytes::from_static(b"ab"));
+        assert_eq!(ring.preview.after(&mut seen).as_deref(), Some(&b"ab"[..]));
+        assert_eq!(ring.preview.after(&mut seen), None);
+        ring.preview.put(Bytes::from_static(b"abc"));
+        ring.push(chunk(1, 1, 1));
+        assert_eq!(ring.preview.after(&mut seen), None);
     }
 }

@@ -4,7 +4,7 @@ use lanyard_core::session::{
     Delivery, Ending, InboxEvent, InterruptCause, TranscriptEvent, TurnEvent, TurnStatus,
 };
 use lanyard_core::{Actor, SessionId, TokenId, TurnId};
-use lanyard_store::{AppendError, Batch, StoredToken};
+use lanyard_store::{AppendError, Batch, Durability, StoredToken};
 
 use crate::kit::{Store, Teller, at, on_every_journal, outcome};
 
@@ -18,6 +18,7 @@ on_every_journal! {
     transcript_batches_need_no_record
     outcomes_are_kept_until_they_are_swept
     tokens_are_kept_until_they_are_revoked
+    written_and_synced_batches_follow_each_other
     an_empty_batch_is_fine
     the_latest_time_is_known
     a_sound_journal_has_nothing_to_report
@@ -202,6 +203,22 @@ fn tokens_are_kept_until_they_are_revoked(store: &dyn Store) {
     assert!(store.revoke_token(renamed.id).unwrap());
     assert!(!store.revoke_token(renamed.id).unwrap());
     assert_eq!(store.tokens().unwrap(), [two]);
+}
+
+/// A batch that is only written is as visible, as whole and as much in order as a synced one.
+fn written_and_synced_batches_follow_each_other(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let id = teller.plain();
+    teller.append(store);
+    for durability in [Durability::Written, Durability::Written, Durability::Synced, Durability::Written] {
+        teller.say(id, &format!("{durability:?}"));
+        let batch = Batch { durability, ..teller.batch() };
+        store.append(&batch).unwrap();
+        assert!(matches!(store.append(&batch), Err(AppendError::Contradiction(_))));
+        teller.assert_kept(store);
+    }
+    store.recover().unwrap();
+    teller.assert_kept(store);
 }
 
 fn an_empty_batch_is_fine(store: &dyn Store) {

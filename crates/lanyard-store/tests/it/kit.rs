@@ -207,7 +207,7 @@ impl Teller {
     pub(crate) fn batch(&mut self) -> Batch {
         let sessions = std::mem::take(&mut self.changed).iter().map(|id| self.sessions[id].clone()).collect();
         let (entries, turns) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.turns));
-        Batch { entries, sessions, outcomes: Vec::new(), turns }
+        Batch { entries, sessions, turns, ..Batch::default() }
     }
 
     pub(crate) fn append(&mut self, store: &dyn Store) {
@@ -262,6 +262,12 @@ pub(crate) fn list_all(store: &dyn Store, filter: &Filter, page: usize) -> Vec<R
     }
 }
 
+/// What a listing finds. Asked by name, the same sessions match.
 pub(crate) fn listed(store: &dyn Store, filter: &Filter) -> Vec<SessionId> {
-    list_all(store, filter, 3).into_iter().map(|row| row.id).collect()
+    let found = list_all(store, filter, 3);
+    let all: Vec<SessionId> = list_all(store, &Filter::default(), 100).iter().map(|row| row.id).collect();
+    let mut named = store.rows(&all, filter).unwrap();
+    named.sort_by_key(|row| found.iter().position(|other| other.id == row.id));
+    assert_eq!(named, found, "{filter:?}");
+    found.into_iter().map(|row| row.id).collect()
 }

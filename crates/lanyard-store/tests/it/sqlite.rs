@@ -4,7 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use lanyard_store::{Directory, Filter, Journal, OpenError, SqliteJournal, SqliteOptions, Turns, Upkeep};
+use lanyard_store::{
+    Batch, Directory, Durability, Filter, Journal, OpenError, SqliteJournal, SqliteOptions, Turns, Upkeep,
+};
 use rusqlite::Connection;
 
 use crate::kit::{Teller, open, options};
@@ -71,7 +73,8 @@ fn a_crash_loses_nothing_that_was_acknowledged() {
             let id = ids[rng.usize(0..ids.len())];
             teller.say(id, "said in time");
         }
-        teller.append(&journal);
+        let durability = if rng.bool() { Durability::Written } else { Durability::Synced };
+        journal.append(&Batch { durability, ..teller.batch() }).unwrap();
         if round % 6 == 0 {
             let other = tempfile::tempdir().unwrap();
             let copy = open(&crash_image(&path, other.path()));

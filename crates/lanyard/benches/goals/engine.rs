@@ -41,6 +41,7 @@ impl Rig {
         let clock = Arc::new(Clock::from_env()?);
         let (_desk, wishes) = lanyard_daemon::agents::agents(std::collections::BTreeMap::new());
         let parts = Parts {
+            seen: Arc::new(|_, _| None),
             wishes,
             store: Arc::new(fixture::open(home)?),
             hub: Arc::new(Hub::default()),

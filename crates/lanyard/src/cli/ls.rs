@@ -3,8 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use lanyard_core::MemoryMode;
 use lanyard_core::session::StateName;
-use lanyard_daemon::api::types::SessionPage;
-use lanyard_store::Row;
+use lanyard_daemon::api::types::{SessionPage, SessionRow};
 
 use super::target::workspace;
 use crate::client::{Client, Route};
@@ -22,6 +21,7 @@ Examples:
   lanyard ls --state executing
   lanyard ls --workspace . --text login
   lanyard ls --all --limit 20
+  lanyard ls --sort attention
   lanyard ls --json | jq -r '.[].id'";
 
 /// List sessions, newest first
@@ -34,6 +34,12 @@ pub(super) struct Ls {
     /// Show this many at most [default: all]
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
+    /// Only sessions a person should look at
+    #[arg(long)]
+    attention: bool,
+    /// In this order: the newest, the latest activity, or what needs a person first
+    #[arg(long, value_parser = ["created", "activity", "attention"])]
+    sort: Option<String>,
     #[command(flatten)]
     filter: Filter,
 }
@@ -92,6 +98,7 @@ impl Ls {
             return Ok(());
         }
         let now = daemon_now(&mut client).await?;
+        let rows: Vec<_> = rows.into_iter().map(|listed| listed.row).collect();
         context.out.data(&listing(&rows, now, context.out.columns))
     }
 
@@ -118,18 +125,20 @@ impl Ls {
             .with("plan", filter.plan.as_ref())
             .with("parent", filter.parent.as_ref())
             .with("memory_mode", filter.memory_mode.as_ref())
+            .with("attention", self.attention.then_some("true"))
+            .with("sort", self.sort.as_ref())
     }
 }
 
 /// Sessions of a listing, and whether there are more than were asked for.
 pub(super) struct Listed {
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<SessionRow>,
     pub(super) more: bool,
 }
 
 /// Reads page after page until there are `max` sessions or no more.
 pub(super) async fn read_all(client: &mut Client<'_>, route: Route, max: usize) -> Result<Listed, Failure> {
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<SessionRow> = Vec::new();
     let mut cursor: Option<String> = None;
     while rows.len() < max {
         let limit = PAGE_ROWS_MAX.min(max - rows.len());

@@ -44,7 +44,7 @@ impl Tree {
                     .out
                     .warn(&format!("only the {FOREST_MAX} newest are shown; name one to see its family"));
             }
-            let roots = forest(listed.rows);
+            let roots = forest(listed.rows.into_iter().map(|listed| listed.row).collect());
             if context.out.is_json() {
                 return context.out.json(&roots);
             }

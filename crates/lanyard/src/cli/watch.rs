@@ -138,9 +138,12 @@ impl Watch<'_> {
             }
             Event::Change(event) => Ok(self.change(event)),
             Event::Inbox(event) => Ok(self.inbox(event)),
-            Event::Control(_) | Event::Context(_) | Event::Transcript(_) | Event::Run(_) | Event::Gate(_) => {
-                Ok(false)
-            }
+            Event::Control(_)
+            | Event::Context(_)
+            | Event::Transcript(_)
+            | Event::Run(_)
+            | Event::Gate(_)
+            | Event::Writer(_) => Ok(false),
         }
     }
 

@@ -3,8 +3,8 @@
 use lanyard_core::ActorKind;
 use lanyard_core::session::{
     ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, Ending, Envelope, Event,
-    GateEvent, Hands, InboxEvent, Opening, PlanStatus, Role, RunEnd, RunEvent, Settled, SnapshotReason,
-    StallKind, StopLevel, StopScope, TranscriptEvent, TurnEvent, TurnOutcome,
+    GateEvent, Hands, InboxEvent, Opening, Pen, PlanStatus, ReleaseReason, Role, RunEnd, RunEvent, Settled,
+    SnapshotReason, StallKind, StopLevel, StopScope, TranscriptEvent, TurnEvent, TurnOutcome, WriterEvent,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -50,6 +50,7 @@ fn summary(envelope: &Envelope) -> String {
         Event::Transcript(event) => return transcript(event),
         Event::Run(event) => run(event),
         Event::Gate(event) => gate(event),
+        Event::Writer(event) => writer(event),
     };
     match envelope.actor.kind {
         ActorKind::System => text,
@@ -294,6 +295,24 @@ fn run(event: &RunEvent) -> String {
         }
         RunEvent::Wanted { .. } => String::new(),
     }
+}
+
+fn writer(event: &WriterEvent) -> String {
+    match event {
+        WriterEvent::Granted { pen, epoch } => format!("{} ({})", pen_words(pen), epoch),
+        WriterEvent::Asked { pen, until } => format!("{}, until {}", pen_words(pen), stamp(*until)),
+        WriterEvent::Denied { connection } => connection.to_string(),
+        WriterEvent::Released { epoch, why } => match why {
+            ReleaseReason::Released => format!("({epoch})"),
+            ReleaseReason::Lapsed => format!("({epoch}): it was away"),
+            ReleaseReason::Taken => format!("({epoch}): taken over"),
+        },
+    }
+}
+
+fn pen_words(pen: &Pen) -> String {
+    let client = pen.client.as_deref().map(one_line).unwrap_or_default();
+    words([one_line(&pen.actor.name), client, pen.connection.to_string()])
 }
 
 fn gate(event: &GateEvent) -> String {

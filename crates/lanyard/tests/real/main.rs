@@ -8,6 +8,7 @@
 #![allow(dead_code, reason = "the model and the agents can do more than each suite asks of them")]
 
 mod agents;
+mod editors;
 mod hooks;
 mod mcp;
 mod model;

@@ -1,6 +1,7 @@
 //! Refusals: their codes, and how many of them the log holds.
 
 use super::*;
+use crate::session::testing::pen;
 
 /// S1-17, X-04: refused and recorded.
 #[test]
@@ -138,6 +139,11 @@ fn the_codes_of_refusals() {
         gate_option_unknown             bad request the gate has no option `maybe`; it has yes, no
         gate_already_answered                       gate gate#1 was answered with `no`
         gate_void                                   gate gate#1 is void: the turn ended
+        writer_held                                 ann writes in this session, from connection conn_00000000000000000000000001 (cli)
+        writer_superseded                           the writer has changed; the epoch is 3
+        takeover_pending                            connection conn_00000000000000000000000001 has already asked to take over
+        takeover_denied                             connection conn_00000000000000000000000001 has just denied to hand over
+        takeover_not_asked                          nobody has asked to take over
         inbox_full                                  the inbox holds at most 32 messages
         inbox_turn_unknown                          no message turn#1 waits in the inbox
         inbox_order_wrong                           the order does not name each of the 2 messages that wait once
@@ -180,6 +186,11 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::NoSuchOption { option: "maybe".into(), known: texts(&["yes", "no"]) },
         Refusal::GateAnswered { gate: gate_id(1), option: "no".into() },
         Refusal::GateVoid { gate: gate_id(1), why: "the turn ended".into() },
+        Refusal::WriterHeld { by: "ann".into(), client: Some("cli".into()), connection: pen(1).connection },
+        Refusal::WriterSuperseded { epoch: 3 },
+        Refusal::TakeoverPending { by: pen(1).connection },
+        Refusal::TakeoverDenied { by: pen(1).connection },
+        Refusal::NobodyAsked,
         Refusal::InboxFull { max: 32, unit: "messages" },
         Refusal::InboxTurnUnknown { turn: turn_id(1) },
         Refusal::InboxOrderWrong { waiting: 2 },
@@ -219,6 +230,11 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::NoSuchOption { .. }
             | Refusal::GateAnswered { .. }
             | Refusal::GateVoid { .. }
+            | Refusal::WriterHeld { .. }
+            | Refusal::WriterSuperseded { .. }
+            | Refusal::TakeoverPending { .. }
+            | Refusal::TakeoverDenied { .. }
+            | Refusal::NobodyAsked
             | Refusal::InboxFull { .. }
             | Refusal::InboxTurnUnknown { .. }
             | Refusal::InboxOrderWrong { .. }

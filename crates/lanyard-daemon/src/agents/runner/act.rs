@@ -43,9 +43,22 @@ impl Runner {
                 self.report().await;
             }
         }
+        self.preview();
         if !self.pen.is_empty() && self.report_at.is_none() {
             self.report_at = Some(Instant::now() + TEXT_WAIT);
         }
+    }
+
+    /// Shows the text that waits to whoever is attached.
+    fn preview(&self) {
+        let Some((session, kind, text)) = self.pen.unfinished() else { return };
+        let kind = match kind {
+            TextKind::Message => "message",
+            TextKind::Thought => "thought",
+            TextKind::User => return,
+        };
+        let turn = self.turn.as_ref().filter(|_| session == self.session).map(|turn| turn.id);
+        self.shared.hub.preview(session, kind, text, turn);
     }
 
     async fn act(&mut self, at: u64, action: Action) {

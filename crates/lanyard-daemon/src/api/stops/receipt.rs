@@ -118,7 +118,8 @@ fn step(envelope: &Envelope) -> Vec<StopStep> {
         | Event::Context(_)
         | Event::Transcript(_)
         | Event::Run(_)
-        | Event::Gate(_) => Vec::new(),
+        | Event::Gate(_)
+        | Event::Writer(_) => Vec::new(),
     }
 }
 

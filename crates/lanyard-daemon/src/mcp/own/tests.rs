@@ -67,6 +67,7 @@ impl Room {
         )]);
         let (desk, wishes) = agents(settings.clone());
         let parts = Parts {
+            seen: Arc::new(|_, _| None),
             wishes: wishes.clone(),
             store: store.clone(),
             hub: hub.clone(),
@@ -79,6 +80,7 @@ impl Room {
         let checks = folder.path().join("checks");
         let tokens = Arc::new(Tokens::new("operator", &[]));
         let app = Arc::new(App {
+            seen: Arc::new(|_, _| None),
             agents: Roster::new(settings, "helper".to_owned(), runs, clock.clone(), checks),
             wishes,
             rollbacks: Mutex::default(),

@@ -1,0 +1,172 @@
+//! Which sessions changed, for those who watch all of them. The engine only notes an id; what became of the session is
+//! read when it is sent. A watcher is a set of ids, so a session that changes a thousand times is there once.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lanyard_core::SessionId;
+use tokio::sync::Notify;
+
+use crate::hub::Hub;
+
+/// Sessions that may wait to be looked at by one watcher. One that is further behind starts over.
+const WAITING_MAX: usize = 100_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Board {
+    watchers: AtomicUsize,
+    /// What the engine noted since it was last passed on.
+    fresh: Mutex<HashSet<SessionId>>,
+    lists: Mutex<Vec<Arc<List>>>,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    ids: Mutex<HashSet<SessionId>>,
+    overflown: AtomicBool,
+    closed: AtomicBool,
+    wake: Notify,
+}
+
+/// What one watcher has still to look at. Dropped, it watches no more.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    hub: Arc<Hub>,
+    list: Arc<List>,
+}
+
+/// Why there is nothing more to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    Closing,
+    Behind,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Board {
+    pub(super) fn pass_on(&self) {
+        if self.watchers.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let fresh = std::mem::take(&mut *lock(&self.fresh));
+        if fresh.is_empty() {
+            return;
+        }
+        for list in &*lock(&self.lists) {
+            let mut ids = lock(&list.ids);
+            ids.extend(&fresh);
+            if ids.len() > WAITING_MAX {
+                *ids = HashSet::new();
+                list.overflown.store(true, Ordering::Release);
+            }
+            drop(ids);
+            list.wake.notify_one();
+        }
+    }
+
+    pub(super) fn close(&self) {
+        for list in &*lock(&self.lists) {
+            list.closed.store(true, Ordering::Release);
+            list.wake.notify_one();
+        }
+    }
+}
+
+impl Hub {
+    /// Notes that something about these sessions is different.
+    pub(crate) fn touch(&self, sessions: impl Iterator<Item = SessionId>) {
+        if self.changes.watchers.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        lock(&self.changes.fresh).extend(sessions);
+        self.wake.notify_one();
+    }
+
+    /// From here on, every change is noted.
+    pub(crate) fn changes(self: &Arc<Self>) -> Changes {
+        let list = Arc::new(List::default());
+        list.closed.store(self.closing.load(Ordering::Acquire), Ordering::Release);
+        lock(&self.changes.lists).push(list.clone());
+        self.changes.watchers.fetch_add(1, Ordering::AcqRel);
+        Changes { hub: self.clone(), list }
+    }
+}
+
+impl Changes {
+    /// Waits until something changed.
+    pub(crate) async fn wait(&self) -> Result<(), Over> {
+        loop {
+            if self.list.closed.load(Ordering::Acquire) {
+                return Err(Over::Closing);
+            }
+            if self.list.overflown.load(Ordering::Acquire) {
+                return Err(Over::Behind);
+            }
+            if !lock(&self.list.ids).is_empty() {
+                return Ok(());
+            }
+            self.list.wake.notified().await;
+        }
+    }
+
+    /// Some of what changed; the rest waits.
+    pub(crate) fn take(&self, max: usize) -> Vec<SessionId> {
+        let mut ids = lock(&self.list.ids);
+        if ids.len() <= max {
+            return std::mem::take(&mut *ids).into_iter().collect();
+        }
+        let taken: Vec<SessionId> = ids.iter().take(max).copied().collect();
+        for id in &taken {
+            ids.remove(id);
+        }
+        taken
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.hub.changes.watchers.fetch_sub(1, Ordering::AcqRel);
+        lock(&self.hub.changes.lists).retain(|list| !Arc::ptr_eq(list, &self.list));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(range: std::ops::Range<u128>) -> impl Iterator<Item = SessionId> {
+        range.map(SessionId::from_u128)
+    }
+
+    #[tokio::test]
+    async fn a_session_that_changes_often_waits_once_and_the_rest_is_kept() {
+        let hub = Arc::new(Hub::default());
+        hub.touch(ids(0..5));
+        let changes = hub.changes();
+        hub.touch(ids(0..3));
+        hub.touch(ids(0..3));
+        hub.changes.pass_on();
+        changes.wait().await.unwrap();
+        let mut seen = changes.take(2);
+        assert_eq!(seen.len(), 2);
+        seen.extend(changes.take(9));
+        seen.sort();
+        assert_eq!(seen, ids(0..3).collect::<Vec<_>>(), "what was before is not among them");
+        assert!(changes.take(9).is_empty());
+    }
+
+    #[tokio::test]
+    async fn one_that_is_too_far_behind_is_told() {
+        let hub = Arc::new(Hub::default());
+        let changes = hub.changes();
+        hub.touch(ids(0..WAITING_MAX as u128 + 1));
+        hub.changes.pass_on();
+        assert_eq!(changes.wait().await, Err(Over::Behind));
+        drop(changes);
+        assert_eq!(hub.changes.watchers.load(Ordering::Acquire), 0);
+    }
+}

@@ -1,0 +1,78 @@
+//! `lanyard writer`: who writes in a session, of all that are attached.
+
+use lanyard_core::ConnectionId;
+use lanyard_daemon::api::types::{HeldWriter, NewWriter, WriterAnswer, WriterResult, WriterView};
+
+use super::target::Target;
+use crate::client::Client;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::time::stamp;
+
+const EXAMPLES: &str = "\
+While somebody writes, the turns of others are refused; they can watch, guide, cancel, stop and answer questions.
+`--free` asks the writer to hand over, waits out the time it has to deny that, and leaves the session to anyone.
+
+Examples:
+  lanyard writer ses_4f2a
+  lanyard writer ses_4f2a --free";
+
+/// How often to look whether the writer has decided.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(250);
+
+/// Show who writes in a session
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Writer {
+    #[command(flatten)]
+    target: Target,
+    /// Take the lease from whoever has it, and let go of it
+    #[arg(long)]
+    free: bool,
+}
+
+impl Writer {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut client = context.client().await?;
+        if self.free {
+            self.free(context, &mut client).await?;
+        }
+        let view: WriterView = client.get(&self.target.route(&["writer"])).await?;
+        if context.out.is_json() {
+            return context.out.json(&view);
+        }
+        context.out.data(&sentence(&view))
+    }
+
+    async fn free(&self, context: &Context, client: &mut Client<'_>) -> Result<(), Failure> {
+        let mut bits = [0; 16];
+        let _ = getrandom::fill(&mut bits);
+        let connection = ConnectionId::from_u128(u128::from_be_bytes(bits) >> 1);
+        let body = NewWriter { connection, client: Some("cli".to_owned()), take: true };
+        let mut told = false;
+        loop {
+            let answer: WriterAnswer = client.post(&self.target.route(&["writer"]), &body).await?;
+            if answer.result == WriterResult::Granted {
+                let held = HeldWriter { connection, epoch: answer.epoch };
+                let _: WriterAnswer = client.post(&self.target.route(&["writer", "release"]), &held).await?;
+                return Ok(());
+            }
+            if let Some(until) = answer.until.filter(|_| !std::mem::replace(&mut told, true)) {
+                context.out.note(&format!("asked; it passes at {} unless it is denied", stamp(until)));
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+fn sentence(view: &WriterView) -> String {
+    let Some(entry) = &view.writer else { return "nobody writes; the next turn is anyone's".to_owned() };
+    let writer = &entry.writer;
+    let client = writer.pen.client.as_deref().unwrap_or("a client");
+    let away = if entry.present { "" } else { "; it is away, and anyone may take its place" };
+    let asked = writer.asked.as_ref().map_or_else(String::new, |asked| {
+        format!("; {} asked to take over by {}", asked.pen.actor.name, stamp(asked.until))
+    });
+    let (name, connection) = (&writer.pen.actor.name, writer.pen.connection);
+    format!("{name} writes since {} from {client} ({connection}){away}{asked}", stamp(writer.since))
+}
