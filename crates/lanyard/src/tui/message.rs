@@ -47,7 +47,6 @@ pub(crate) struct Refused {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     Session,
-    Inbox,
     Receipt,
     Older,
     Newer,

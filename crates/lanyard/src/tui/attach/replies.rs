@@ -20,12 +20,8 @@ impl Model {
                 self.receipt = Deserialize::deserialize(&value).ok();
                 Vec::new()
             }
-            (Asked::Inbox, Ok(value)) => {
-                self.inbox.read(&value["turns"], &value["paused"]);
-                Vec::new()
-            }
             // Looked at again with the next change.
-            (Asked::Receipt | Asked::Inbox, _) => Vec::new(),
+            (Asked::Receipt, Err(_)) => Vec::new(),
             (asked, Ok(value)) => {
                 self.done(asked, &value);
                 self.refresh()
@@ -44,11 +40,7 @@ impl Model {
         match result {
             Ok(value) => {
                 self.face = Face::read(&value);
-                if value["inbox"].is_array() {
-                    self.inbox.read(&value["inbox"], &value["inbox_paused"]);
-                } else {
-                    all.push(self.look(Asked::Inbox, &["inbox"]));
-                }
+                self.inbox.read(&value["inbox"], &value["inbox_paused"]);
                 if self.face.as_ref().is_some_and(|face| face.stop_level.is_some()) {
                     all.push(self.look(Asked::Receipt, &["stop"]));
                 } else {
@@ -72,10 +64,12 @@ impl Model {
         match result {
             Ok(value) => {
                 let events = value["events"].as_array().map(Vec::as_slice).unwrap_or_default();
-                match asked {
-                    Asked::Older => self.transcript.prepend(events),
-                    Asked::Latest => self.transcript.replace(events),
-                    _ => self.transcript.append(events),
+                if asked == Asked::Older {
+                    self.transcript.prepend(events);
+                } else if asked == Asked::Latest {
+                    self.transcript.replace(events);
+                } else {
+                    self.transcript.append(events);
                 }
             }
             Err(refused) => self.complain(&refused),
@@ -145,7 +139,16 @@ impl Model {
                 _ => "you write now".to_owned(),
             },
             Asked::Handover => "done".to_owned(),
-            _ => String::new(),
+            // Shown by what changes on the screen.
+            Asked::InboxChange
+            | Asked::Session
+            | Asked::Receipt
+            | Asked::Older
+            | Asked::Newer
+            | Asked::Latest
+            | Asked::Turn(_)
+            | Asked::Row(..)
+            | Asked::Detail(_) => String::new(),
         };
         let words = warning.unwrap_or(words);
         if !words.is_empty() {

@@ -29,7 +29,7 @@ impl Model {
         if face.gates > 0 {
             parts.push(count(face.gates, "question"));
         }
-        if let Some(call) = self.transcript.open_call() {
+        if let Some(call) = self.transcript.open_call().filter(|_| self.is_busy()) {
             parts.push(format!("tool {}", crate::render::text::fit(call, 40)));
         } else if let Some(tool) = &face.last_tool {
             let ago = tool.at.map(|at| format!(" {} ago", span(self.now.millis_since(at))));
