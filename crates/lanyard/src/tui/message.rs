@@ -48,6 +48,8 @@ pub(crate) struct Refused {
 pub(crate) enum Asked {
     Session,
     Receipt,
+    /// The family below.
+    Below,
     Older,
     Newer,
     Latest,

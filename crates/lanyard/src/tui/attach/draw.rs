@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::{Aim, Mode, Model, Over};
 use crate::render::text::{fit, one_line, quoted};
-use crate::render::time::span;
+use crate::tui::face::lasting;
 use crate::tui::message::Link;
 use crate::tui::paint::{both_ends, hints, key_page, line, overlay, row};
 use crate::tui::transcript::Kind;
@@ -19,11 +19,12 @@ const STATUS_ROWS_MAX: usize = 3;
 /// Steps of a stop that are shown, newest last.
 const STEPS_SHOWN: usize = 4;
 
-const HELP: [(&str, &str); 18] = [
+const HELP: [(&str, &str); 19] = [
     ("Enter", "send what is typed; Ctrl-J or Alt-Enter: new line"),
     ("Tab", "while a turn runs: queue, steer, interrupt, if free"),
     ("Ctrl-G", "type guidance for the running agent instead"),
     ("1 2 3 …", "answer the question shown; Esc puts it aside"),
+    ("Ctrl-O", "go to the session below that asks"),
     ("Ctrl-S", "stop the session; once more raises the stop"),
     ("Ctrl-X", "take the stop back"),
     ("Ctrl-C", "detach, cancel the turn, stop, or go on"),
@@ -139,7 +140,7 @@ fn transcript(model: &Model, frame: &mut Frame<'_>, area: Rect) {
 fn panel(model: &Model, width: usize) -> Vec<(String, Style)> {
     let mut rows = Vec::new();
     if let Some(takeover) = model.takeover() {
-        let left = takeover.until.map(|until| format!(" ({} left)", span(until.millis_since(model.now))));
+        let left = takeover.until.map(|until| format!(" ({} left)", lasting(until.millis_since(model.now))));
         let text = format!("! {} asks to write here{}", takeover.name, left.unwrap_or_default());
         rows.push((text, model.paint.loud()));
         rows.push((
@@ -166,6 +167,11 @@ fn panel(model: &Model, width: usize) -> Vec<(String, Style)> {
         let text = flow(&options, width.saturating_sub(2), "   ").join("\n");
         rows.extend(wrap(&text, width, "  ", "  ").into_iter().map(|row| (row, model.paint.loud())));
         rows.push((format!("  ({hint})"), model.paint.quiet()));
+    }
+    if let Some(asking) = &model.below {
+        let text = format!("? {} below asks: {}", asking.name, asking.session);
+        rows.push((text, model.paint.loud()));
+        rows.push(("  Ctrl-O goes there; Ctrl-D there comes back here".to_owned(), model.paint.quiet()));
     }
     if let Some(receipt) = &model.receipt {
         let level = crate::render::event::stop_level(receipt.level);

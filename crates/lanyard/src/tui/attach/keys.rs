@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Aim, Asked, Do, Fresh, Input, Mode, Model, Over, SETTLE_TICKS, draw};
+use super::{Aim, Asked, Do, Exit, Input, Mode, Model, Over, SETTLE_TICKS, draw};
 use crate::tui::key::Key;
 
 impl Model {
@@ -75,7 +75,10 @@ impl Model {
                 self.over = Over::Inbox;
                 return self.refresh();
             }
-            'l' => self.fresh = Fresh::Yes,
+            'o' => {
+                let below = self.below.as_ref().map(|asking| Do::Leave(Exit::Attach(asking.session)));
+                return below.into_iter().collect();
+            }
             _ if self.mode == Mode::ReadOnly => self.say("read-only: started with -r"),
             'g' => self.aim = if self.aim == Aim::Guidance { Aim::Turn } else { Aim::Guidance },
             's' => return self.call(Asked::Stop, &["stop"], json!({"reason": "asked for while attached"})),

@@ -3,9 +3,12 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Asked, Do, Fresh, Input, Model, Over, Refused, Sent};
+use super::{Asked, Asking, Do, Fresh, Input, Model, Over, Refused, Sent};
 use crate::tui::face::{Face, time};
 use crate::tui::message::Exit;
+
+/// How deep a family is looked through.
+const DEPTH_MAX: u32 = 16;
 
 impl Model {
     pub(super) fn reply(&mut self, asked: Asked, result: Result<Value, Refused>) -> Vec<Do> {
@@ -20,8 +23,14 @@ impl Model {
                 self.receipt = Deserialize::deserialize(&value).ok();
                 Vec::new()
             }
+            (Asked::Below, Ok(tree)) => {
+                let children = tree["children"].as_array().map(Vec::as_slice).unwrap_or_default();
+                self.children |= !children.is_empty();
+                self.below = children.iter().find_map(|child| asking(child, DEPTH_MAX));
+                Vec::new()
+            }
             // Looked at again with the next change.
-            (Asked::Receipt, Err(_)) => Vec::new(),
+            (Asked::Receipt | Asked::Below, Err(_)) => Vec::new(),
             (asked, Ok(value)) => {
                 self.done(asked, &value);
                 self.refresh()
@@ -143,6 +152,7 @@ impl Model {
             Asked::InboxChange
             | Asked::Session
             | Asked::Receipt
+            | Asked::Below
             | Asked::Older
             | Asked::Newer
             | Asked::Latest
@@ -155,6 +165,17 @@ impl Model {
             self.say(words);
         }
     }
+}
+
+/// The first of a family that waits for an answer.
+fn asking(node: &Value, depth: u32) -> Option<Asking> {
+    let face = Face::read(node)?;
+    if face.gates > 0 {
+        let name = face.agent.clone().unwrap_or_else(|| face.name());
+        return Some(Asking { session: face.id, name });
+    }
+    let children = node["children"].as_array().filter(|_| depth > 0)?;
+    children.iter().find_map(|child| asking(child, depth - 1))
 }
 
 /// What became of a message, where the transcript does not show it.

@@ -124,7 +124,11 @@ fn rows(model: &Model, frame: &mut Frame<'_>, area: Rect, columns: &Columns) {
 
 fn head(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let (running, wanted) = model.directory.tally();
-    let wanted = if wanted == 0 { String::new() } else { format!(", {wanted} want somebody") };
+    let wanted = match wanted {
+        0 => String::new(),
+        1 => ", 1 wants somebody".to_owned(),
+        more => format!(", {more} want somebody"),
+    };
     let left = format!("lanyard top  {}, {running} running{wanted}", count(model.directory.len(), "session"));
     let right = match (model.link, model.directory.filter()) {
         (Link::Down, _) => "no connection, trying again".to_owned(),

@@ -113,7 +113,7 @@ fn a_session_is_guided_answered_and_stopped_from_its_screen() {
     terminal.until_shows("cancel the turn");
     terminal.press("g");
     terminal.press(CTRL_S);
-    terminal.until_shows("stop level 1");
+    terminal.until_shows("level 1 (graceful)");
     terminal.press(CTRL_S);
     terminal.press(CTRL_S);
     stage.until(&id, |shown| shown["state"] == "stopped");
@@ -152,8 +152,8 @@ fn the_right_to_write_passes_from_screen_to_screen() {
     first.press(CTRL_W);
     first.until_shows("writer: you");
     let mut second = Terminal::lanyard(&stage.daemon, &["attach", &id], 100, 30);
-    second.until_shows("writer: operator (cli)");
-    first.until_shows("also here: operator (cli)");
+    second.until_shows("writer: local (cli)");
+    first.until_shows("also here: local (cli)");
     second.press("/say from the second\r");
     second.until_shows("[writer_held]");
     second.until_shows("send> /say from the second");
@@ -161,7 +161,7 @@ fn the_right_to_write_passes_from_screen_to_screen() {
     first.until_shows("asks to write here");
     first.press("y");
     second.until_shows("writer: you");
-    first.until_shows("writer: operator (cli)");
+    first.until_shows("writer: local (cli)");
     second.press("\r");
     first.until("words", |text| text.contains("\nfrom the second"));
     second.press(CTRL_D);
@@ -184,12 +184,13 @@ fn a_read_only_screen_and_a_list_to_choose_from() {
     }
     terminal.until_shows("between_turn");
     terminal.press("\r");
-    terminal.until_shows("only looking");
+    terminal.until_shows("writer: free");
+    terminal.until("words", |text| text.contains("\nonly looking"));
     terminal.press("q");
     assert_eq!(terminal.ended(), Some(0));
 
     let mut terminal = Terminal::lanyard(&stage.daemon, &["attach", "-r", &id], 80, 20);
-    terminal.until_shows("only looking");
+    terminal.until_shows("· read-only");
     let before = stage.get(&format!("/sessions/{id}"))["last_seq"].clone();
     terminal.press(CTRL_S);
     terminal.until_shows("read-only: started with -r");

@@ -448,3 +448,14 @@ fn scrolled_up() {
         "#]],
     );
 }
+
+#[test]
+fn a_session_below_asks() {
+    let mut model = running(&json!({}));
+    let child = json!({"id": "sess_01m7n5djg0fayvh8t5cxyjkdnc", "agent": "checker", "pending": {"gates": 1}, "children": []});
+    let tree = json!({"id": SESSION, "pending": {"gates": 0}, "children": [child]});
+    model.update(Message::Reply(Asked::Below, Ok(tree)));
+    check(&mut model, 80, 12, &expect![""]);
+    let gone = press(&mut model, "ctrl-o");
+    assert!(matches!(&gone[..], [Do::Leave(Exit::Attach(_))]), "{gone:?}");
+}
