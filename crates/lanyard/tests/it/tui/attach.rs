@@ -46,7 +46,7 @@ fn a_prompt_is_typed_and_answered_and_detaching_leaves_the_session_alone() {
 #[test]
 fn a_client_that_dies_takes_nothing_with_it() {
     let stage = Stage::new();
-    let id = stage.detached("/say begin\n/wait-file go\n/say the end");
+    let id = stage.detached("/say begin\n/tool look {}\n/wait-file go\n/say the end");
     let mut terminal = attached(&stage, &id);
     terminal.until_shows("begin");
     terminal.kill_9();
@@ -61,7 +61,7 @@ fn a_client_that_dies_takes_nothing_with_it() {
 #[test]
 fn a_restart_of_the_daemon_is_outlasted() {
     let mut stage = Stage::new();
-    let id = stage.detached("/say before-the-restart\n/wait-file go\n/say after-the-restart");
+    let id = stage.detached("/say before-the-restart\n/tool look {}\n/wait-file go\n/say after-the-restart");
     let mut terminal = attached(&stage, &id);
     terminal.until_shows("before-the-restart");
     stage.daemon.kill_9();
@@ -107,7 +107,7 @@ fn a_session_is_guided_answered_and_stopped_from_its_screen() {
     terminal.press("use staging\r");
     terminal.until_shows("guidance: use staging");
     terminal.press("?");
-    terminal.until_shows("Any key closes this page.");
+    terminal.until_shows("any key closes");
     terminal.press("x");
     terminal.press(CTRL_C);
     terminal.until_shows("cancel the turn");

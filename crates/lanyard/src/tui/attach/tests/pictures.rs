@@ -272,12 +272,12 @@ fn the_page_of_keys() {
         &expect![[r#"
             scripted  "fix the failing login test"                     sess_01m7n5djg0fayvh8t5cxyjkdnf
 
-
                       ┌ Keys ──────────────────────────────────────────────────────────────┐
                       │ Enter          send what is typed; Ctrl-J or Alt-Enter: new line   │
                       │ Tab            while a turn runs: queue, steer, interrupt, if free │
                       │ Ctrl-G         type guidance for the running agent instead         │
                       │ 1 2 3 …        answer the question shown; Esc puts it aside        │
+                      │ Ctrl-O         go to the session below that asks                   │
                       │ Ctrl-S         stop the session; once more raises the stop         │
                       │ Ctrl-X         take the stop back                                  │
                       │ Ctrl-C         detach, cancel the turn, stop, or go on             │
@@ -376,7 +376,7 @@ fn read_only_and_idle() {
             · bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
-            between_turn 12s · last tool bash 7s ago · read-only
+            between_turn 12s · last tool bash cargo test login · read-only
             PgUp PgDn scroll · q detach · Ctrl-Q queue · ? help
         "#]],
     );
@@ -388,7 +388,7 @@ fn read_only_and_idle() {
         &expect![[r#"
             scripted  "fix the failing login test"           sess_01m7n5djg0fayvh8t5cxyjkdnf
             · bash cargo test login …
-            between_turn 12s · last tool bash 7s ago · writer: free
+            between_turn 12s · last tool bash cargo test login · writer: free
             send> ▏
             Enter sends · Ctrl-D detach · Ctrl-W writer · Ctrl-Q queue · ? help
         "#]],
@@ -455,7 +455,25 @@ fn a_session_below_asks() {
     let child = json!({"id": "sess_01m7n5djg0fayvh8t5cxyjkdnc", "agent": "checker", "pending": {"gates": 1}, "children": []});
     let tree = json!({"id": SESSION, "pending": {"gates": 0}, "children": [child]});
     model.update(Message::Reply(Asked::Below, Ok(tree)));
-    check(&mut model, 80, 12, &expect![""]);
+    check(
+        &mut model,
+        80,
+        12,
+        &expect![[r#"
+        scripted  "fix the failing login test"           sess_01m7n5djg0fayvh8t5cxyjkdnf
+        ┊ First the test, then the code it tests.
+        I will run the test first, and then look at what it says about the login form
+        and its handler.
+        · bash cargo test login: failed, 1 test failed
+        · file src/login.rs +3 -1
+        · bash cargo test login …
+        ? checker below asks: sess_01m7n5djg0fayvh8t5cxyjkdnc
+          Ctrl-O goes there; Ctrl-D there comes back here
+        executing 11s · tool bash cargo test login · writer: free
+        queue> ▏
+        Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · ? help
+    "#]],
+    );
     let gone = press(&mut model, "ctrl-o");
     assert!(matches!(&gone[..], [Do::Leave(Exit::Attach(_))]), "{gone:?}");
 }
