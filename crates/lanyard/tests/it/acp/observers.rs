@@ -70,7 +70,8 @@ fn with_a_queue_a_prompt_waits_and_a_cancel_takes_back_only_that_one() {
     let running = first.send(&session, "/touch began\n/wait-file go");
     stage.await_file("began");
     let (kept, dropped) = (second.send(&session, "/say kept"), second.send(&session, "/say dropped"));
-    let waits = |n: usize| stage.get(&format!("/sessions/{session}/inbox"))["turns"].as_array().unwrap().len() == n;
+    let waits =
+        |n: usize| stage.get(&format!("/sessions/{session}/inbox"))["turns"].as_array().unwrap().len() == n;
     until("both to wait", || waits(2));
     dropped.take_back();
     assert_eq!(dropped.wait().unwrap().stop_reason, StopReason::Cancelled);
