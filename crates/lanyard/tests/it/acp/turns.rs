@@ -69,7 +69,7 @@ fn text_grows_in_the_editor() {
     let updates = editor.updates(&session);
     let said = format!("agent_message: {}\n", words.join(" "));
     let expected = format!(
-        "{said}tool_call: call_1_3 step in_progress\ntool_call_update: call_1_3 completed step is done\n{said}"
+        "{said}tool_call: call_1_2 step in_progress\ntool_call_update: call_1_2 completed step is done\n{said}"
     );
     assert_eq!(plain(&updates), expected);
     let events = stage.log(&session).iter().filter(|event| event["type"] == "message").count();
