@@ -7,6 +7,7 @@ mod alias;
 mod answer;
 mod archive;
 mod ask;
+mod attach;
 mod audit;
 mod bulk;
 mod cancel;
@@ -53,6 +54,7 @@ mod status;
 mod stop;
 mod target;
 mod token;
+mod top;
 mod tree;
 mod turns;
 mod unstop;
@@ -120,6 +122,8 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum Look {
     Run(run::Run),
+    Attach(attach::Attach),
+    Top(top::Top),
     New(new::New),
     Ls(ls::Ls),
     Show(show::Show),
@@ -244,6 +248,8 @@ impl Look {
     async fn run(self, context: &Context) -> Result<(), Failure> {
         match self {
             Self::Run(run) => run.run(context).await,
+            Self::Attach(attach) => attach.run(context).await,
+            Self::Top(top) => top.run(context).await,
             Self::New(new) => new.run(context).await,
             Self::Ls(ls) => ls.run(context).await,
             Self::Show(show) => show.run(context).await,

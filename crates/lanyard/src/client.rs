@@ -3,9 +3,11 @@
 
 mod route;
 mod sse;
+mod ws;
 
 pub(crate) use route::Route;
 pub(crate) use sse::Stream;
+pub(crate) use ws::{Address, Cursor, Fed, Feed};
 
 use std::io::ErrorKind;
 use std::time::Duration;

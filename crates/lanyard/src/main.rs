@@ -12,6 +12,7 @@ mod out;
 mod relay;
 mod render;
 mod scripted;
+mod tui;
 mod wrap;
 
 use std::process::ExitCode;

@@ -770,6 +770,11 @@ mod the_view {
                 "prompt_hash": "c0e199065eef9b207692f6ae9db665a4",
                 "seq": 2,
                 "started_at": "2026-11-15T08:00:01.000Z",
+                "by": {
+                  "kind": "operator",
+                  "name": "ann"
+                },
+                "delivered": true,
                 "cancel_requested": false
               },
               "stop": {
@@ -958,10 +963,10 @@ mod the_wire {
             {"type":"session.idle","data":{"quiet_ms":3600000}}
             {"type":"session.stale","data":{"quiet_ms":172800000}}
             {"type":"session.ended","data":{"how":"failed","reason":"r"}}
-            {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"]}}
+            {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"],"delivery":"interrupt","queued":true,"by":{"kind":"operator","name":"ann"}}}
             {"type":"turn.cancel_requested","data":{"turn":"turn#1","reason":"r","forced":true}}
             {"type":"turn.finished","data":{"turn":"turn#1","outcome":"refused","reason":"not allowed to"}}
-            {"type":"turn.interrupted","data":{"turn":"turn#1","cause":"host_lost","reason":"r"}}
+            {"type":"turn.interrupted","data":{"turn":"turn#1","cause":"host_lost","reason":"r","uncertain":true}}
             {"type":"context.anchors_set","data":{"anchors":["a"]}}
             {"type":"context.compacted","data":{"size_before":9,"size_after":1,"anchors_survived":[],"anchors_lost":[],"nth":1,"checkpoint":1}}
             {"type":"context.checkpoint","data":{"position":1,"reason":"risky_tool"}}
@@ -976,6 +981,15 @@ mod the_wire {
             {"type":"plan.updated","data":{"entries":[{"text":"find the fault","status":"completed"},{"text":"mend it","status":"in_progress"},{"text":"run the tests","status":"pending"}]}}
             {"type":"file.changed","data":{"path":"src/lib.rs","added":3,"removed":1}}
             {"type":"tool.relayed","data":{"call":"7","server":"ev","tool":"echo","channel":"hook","is_error":false,"took_ms":12,"bytes":340}}
+            {"type":"turn.queued","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","delivery":"steer","note":"note#1"}}
+            {"type":"turn.edited","data":{"turn":"turn#1","prompt":"stay","prompt_hash":"01","delivery":"queue","note":"note#1"}}
+            {"type":"turn.withdrawn","data":{"turn":"turn#1","reason":"r"}}
+            {"type":"turn.promoted","data":{"turn":"turn#1","to":"steer","note":"note#1"}}
+            {"type":"turn.delivered","data":{"turn":"turn#1"}}
+            {"type":"turn.steered","data":{"turn":"turn#1","into":"turn#2","channel":"mcp"}}
+            {"type":"inbox.reordered","data":{"turns":["turn#2","turn#1"]}}
+            {"type":"inbox.paused","data":{"reason":"asked"}}
+            {"type":"inbox.resumed","data":{}}
             {"type":"stop.requested","data":{"level":1,"scope":"subtree","reason":"r","inherited":"sess#2"}}
             {"type":"stop.raised","data":{"from":1,"to":2,"scope":"subtree","reason":"r"}}
             {"type":"stop.applied","data":{"level":2,"channel":"mcp","call":"7","tool":"echo","refused":true}}

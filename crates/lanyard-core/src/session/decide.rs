@@ -92,6 +92,10 @@ pub(super) fn start_turn(
     unhindered(session)?;
     body("prompt", prompt)?;
     optional_name("client_turn_id", client_turn_id)?;
+    // A message that waits is started from the inbox, never beside it.
+    if session.waiting(turn).is_some() {
+        return Ok(Vec::new());
+    }
     let opening = resting_opening(session, now);
     Ok(vec![begin(session, turn, client_turn_id, prompt, opening, (delivery, None))])
 }

@@ -60,6 +60,10 @@ fn send(
 ) -> Result<Vec<Event>, Refusal> {
     let Message { turn, note, client_turn_id, prompt, delivery } = message;
     let client = client_turn_id.as_deref();
+    // Told twice, it is one message.
+    if session.waiting(*turn).is_some() {
+        return Ok(Vec::new());
+    }
     // Who queues means behind what waits already, also when that is held back.
     let joins = *delivery == Delivery::Queue && session.inbox_paused.is_some();
     let waits = *delivery != Delivery::Reject && (session.turn.is_some() || joins);
@@ -190,6 +194,7 @@ fn edit(
         // What a message with this delivery does when nothing is running: it starts.
         let mut waiting = waiting.clone();
         waiting.prompt = prompt.map_or(waiting.prompt, str::to_owned);
+        waiting.delivery = wanted;
         let edited = InboxEvent::Edited {
             turn,
             prompt: prompt.map(str::to_owned),
@@ -250,7 +255,9 @@ fn promote(
         Promotion::Front => Ok(vec![InboxEvent::Promoted { turn, to, note: waiting.note }.into()]),
         Promotion::Steer | Promotion::Interrupt if !running => {
             let promoted = InboxEvent::Promoted { turn, to, note: None };
-            Ok([promoted.into(), start_now(session, waiting, now)?].into())
+            let delivery = if to == Promotion::Steer { Delivery::Steer } else { Delivery::Interrupt };
+            let waiting = QueuedTurn { delivery, ..waiting.clone() };
+            Ok([promoted.into(), start_now(session, &waiting, now)?].into())
         }
         Promotion::Steer if waiting.note.is_some() => Ok(Vec::new()),
         Promotion::Steer => {

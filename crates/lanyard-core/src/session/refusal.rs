@@ -75,7 +75,7 @@ pub enum Refusal {
     TakeoverDenied { by: ConnectionId },
     #[error("nobody has asked to take over")]
     NobodyAsked,
-    #[error("{max} {unit} already wait in the inbox, or would")]
+    #[error("the inbox holds at most {max} {unit}")]
     InboxFull { max: usize, unit: &'static str },
     #[error("no message {turn} waits in the inbox")]
     InboxTurnUnknown { turn: TurnId },
@@ -143,7 +143,10 @@ impl Refusal {
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
-            Self::Busy { .. } => "wait for the turn to end, or cancel it with `lanyard cancel`".into(),
+            Self::Busy { .. } => {
+                "wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`"
+                    .into()
+            }
             Self::Ended { .. } => "fork it with `lanyard fork` to go on from its log".into(),
             Self::Deleted => "create a new session".into(),
             Self::Stopping => {

@@ -37,8 +37,9 @@ writes it anew.
   !code            refused with this code
   ·                nothing happens
 
-Every session has one piece of guidance pending; where one waits it is turn 7. `interrupted` behaves the same whatever its cause. `run` is the first
-run of the session, alive and ready; a gate that is open is gate 1, its question's handle is 1 as well.
+Every session has one piece of guidance pending; where a message waits it is turn 7. `interrupted` behaves the same
+whatever its cause. `run` is the first run of the session, alive and ready; a gate that is open is gate 1, its
+question's handle is 1 as well.
 ";
 
 /// S1-09..S1-17, X-04, S0-25: the whole table.
@@ -392,8 +393,8 @@ fn the_table_leaves_no_input_and_no_state_out() {
     let numbers = |number: fn(&Input) -> Option<usize>| -> BTreeSet<usize> {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
-    assert_eq!(numbers(command_number), (0..20).collect());
-    assert_eq!(numbers(signal_number), (0..29).collect());
+    assert_eq!(numbers(command_number), (0..21).collect());
+    assert_eq!(numbers(signal_number), (0..30).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());
@@ -422,6 +423,7 @@ fn command_number(input: &Input) -> Option<usize> {
         Command::Resume { .. } => 17,
         Command::Notify { .. } => 18,
         Command::Writer(_) => 19,
+        Command::Inbox(_) => 20,
     })
 }
 
@@ -457,6 +459,7 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::NoticeSent { .. } => 26,
         Signal::Due { .. } => 27,
         Signal::HandedOff { .. } => 28,
+        Signal::TurnDelivered { .. } => 29,
     })
 }
 

@@ -1,7 +1,9 @@
 //! The log itself: appending, reading, loading, outcomes, tokens.
 
-use lanyard_core::session::{Ending, TranscriptEvent};
-use lanyard_core::{Actor, SessionId, TokenId};
+use lanyard_core::session::{
+    Delivery, Ending, InboxEvent, InterruptCause, TranscriptEvent, TurnEvent, TurnStatus,
+};
+use lanyard_core::{Actor, SessionId, TokenId, TurnId};
 use lanyard_store::{AppendError, Batch, Durability, StoredToken};
 
 use crate::kit::{Store, Teller, at, on_every_journal, outcome};
@@ -20,6 +22,7 @@ on_every_journal! {
     an_empty_batch_is_fine
     the_latest_time_is_known
     a_sound_journal_has_nothing_to_report
+    turns_are_what_their_log_adds_up_to
 }
 
 /// S0-23: every mutation is there once it is acknowledged.
@@ -249,4 +252,54 @@ fn a_sound_journal_has_nothing_to_report(store: &dyn Store) {
     let report = store.check().unwrap();
     assert_eq!((report.sessions, report.events), (5, 5 * 72 + 1));
     assert_eq!((report.structure, report.damage), (Vec::new(), Vec::new()));
+}
+
+/// S3-B01: what became of each turn, however long ago, also when all of it is made again.
+fn turns_are_what_their_log_adds_up_to(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let (id, other) = (teller.plain(), teller.plain());
+    for _ in 0..5 {
+        teller.start_turn(id);
+        teller.finish_turn(id);
+        teller.append(store);
+    }
+    let waits = TurnId::from_u128(u128::MAX);
+    teller.start_turn(id);
+    let lost = teller.sessions[&id].turn.as_ref().unwrap().id;
+    teller.push(id, InboxEvent::Delivered { turn: lost });
+    let queued = InboxEvent::Queued {
+        turn: waits,
+        client_turn_id: Some("mine".to_owned()),
+        prompt: "x".repeat(500),
+        prompt_hash: "0".to_owned(),
+        delivery: Delivery::Queue,
+        note: None,
+    };
+    teller.push(id, queued);
+    let (cause, reason) = (InterruptCause::Crash, Some("gone".to_owned()));
+    teller.push(id, TurnEvent::Interrupted { turn: lost, cause, reason, uncertain: true });
+    teller.append(store);
+    let before = store.turns(id, None, 100).unwrap();
+    assert!(!before.more);
+    let statuses: Vec<TurnStatus> = before.turns.iter().map(|row| row.status).collect();
+    let done = TurnStatus::Completed;
+    assert_eq!(statuses, [TurnStatus::Queued, TurnStatus::Uncertain, done, done, done, done, done]);
+    assert_eq!(before.turns[0].prompt_preview.len(), 120);
+    assert_eq!(before.turns[0].client_turn_id.as_deref(), Some("mine"));
+    assert_eq!(before.turns[1].reason.as_deref(), Some("gone"));
+    assert!(before.turns[1].delivered_at.is_some());
+    let first = store.turns(id, None, 3).unwrap();
+    assert!(first.more && first.turns == before.turns[..3]);
+    let rest = store.turns(id, Some(first.turns[2].turn), 100).unwrap();
+    assert!(!rest.more && rest.turns == before.turns[3..]);
+    assert_eq!(store.turn(id, lost).unwrap().as_ref(), Some(&before.turns[1]));
+    assert_eq!(store.turn(other, lost).unwrap(), None, "another session's");
+    assert!(store.turns(SessionId::from_u128(7), None, 10).unwrap().turns.is_empty());
+    assert_eq!(store.check().unwrap().damage, []);
+    store.rebuild().unwrap();
+    assert_eq!(store.turns(id, None, 100).unwrap(), before);
+    teller.push(id, InboxEvent::Withdrawn { turn: waits, reason: None });
+    teller.append(store);
+    assert_eq!(store.turn(id, waits).unwrap().unwrap().status, TurnStatus::Withdrawn);
+    assert_eq!(store.check().unwrap().damage, []);
 }

@@ -488,7 +488,10 @@ fn who_needs_a_person_comes_first(store: &dyn Store) {
     let TurnEvent::Started { turn, .. } = teller.started() else { panic!("a turn starts") };
     teller.start_turn(ids[3]);
     let turn = teller.sessions[&ids[3]].turn.as_ref().map_or(turn, |turn| turn.id);
-    teller.push(ids[3], TurnEvent::Interrupted { turn, cause: InterruptCause::Crash, reason: None });
+    teller.push(
+        ids[3],
+        TurnEvent::Interrupted { turn, cause: InterruptCause::Crash, reason: None, uncertain: true },
+    );
     let stop = ControlEvent::StopRequested {
         level: StopLevel::Graceful,
         scope: lanyard_core::session::StopScope::Session,

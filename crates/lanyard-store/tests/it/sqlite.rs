@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use lanyard_store::{
-    Batch, Directory, Durability, Filter, Journal, OpenError, SqliteJournal, SqliteOptions, Upkeep,
+    Batch, Directory, Durability, Filter, Journal, OpenError, SqliteJournal, SqliteOptions, Turns, Upkeep,
 };
 use rusqlite::Connection;
 
@@ -202,6 +202,8 @@ fn an_older_journal_is_brought_forward() {
         let journal = open(&path);
         let id = teller.plain();
         teller.alias(id, "old-timer");
+        teller.start_turn(id);
+        teller.finish_turn(id);
         teller.append(&journal);
     }
     let older = Connection::open(&path).unwrap();
@@ -219,7 +221,9 @@ fn an_older_journal_is_brought_forward() {
     let found =
         journal.list(&Filter { text: Some("TIMER".to_owned()), ..Filter::default() }, None, 10).unwrap();
     assert_eq!(found.rows.len(), 1);
-    assert_eq!(journal.check().unwrap().schema, 4);
+    let report = journal.check().unwrap();
+    assert_eq!((report.schema, report.damage), (4, Vec::new()));
+    assert_eq!(journal.turns(teller.ids[0], None, 10).unwrap().turns.len(), 1, "read from the older log");
 }
 
 /// The points at which the crash suite ends the process.

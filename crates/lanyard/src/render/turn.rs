@@ -103,7 +103,7 @@ impl Narrator {
 }
 
 /// A tool with what says most of its arguments.
-fn called(tool: &str, arguments: &Value) -> String {
+pub(crate) fn called(tool: &str, arguments: &Value) -> String {
     const TELLING: [&str; 8] = ["command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url"];
     let telling = TELLING.iter().find_map(|name| match &arguments[*name] {
         Value::String(text) => Some(text.clone()),
@@ -124,7 +124,7 @@ fn called(tool: &str, arguments: &Value) -> String {
 }
 
 /// The text of a result, wherever it lies in it.
-fn answer(content: &Value) -> String {
+pub(crate) fn answer(content: &Value) -> String {
     match content {
         Value::Null => String::new(),
         Value::String(text) => one_line(text),

@@ -27,5 +27,7 @@ mod stream;
 mod support;
 mod surface;
 mod survival;
+mod tui;
+mod turns;
 mod wrap;
 mod writer;
