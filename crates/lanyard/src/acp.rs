@@ -27,12 +27,10 @@ pub(crate) struct Options {
     pub(crate) delivery: Delivery,
 }
 
-/// What becomes of a prompt while another turn runs.
+/// What becomes of a prompt while another turn runs: it is refused, or it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Delivery {
-    /// It is refused
     Reject,
-    /// It waits
     Queue,
 }
 

@@ -28,9 +28,19 @@ pub(super) enum Told {
     Over(Failure),
 }
 
+/// How much is wanted of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    /// Everything, as somebody who is there: others see that.
+    Attached,
+    /// The log alone.
+    Log,
+}
+
 pub(super) struct Follow {
     context: Context,
     id: String,
+    want: Want,
     last: u64,
     stream: Option<Stream>,
     /// How long to wait before the next try; nothing before the first.
@@ -58,9 +68,9 @@ enum Aside {
 
 impl Follow {
     /// By the session's id: an alias could come to mean another session meanwhile.
-    pub(super) fn after(context: &Context, id: &str, last: u64) -> Self {
+    pub(super) fn after(context: &Context, id: &str, last: u64, want: Want) -> Self {
         let (context, id) = (context.clone(), id.to_owned());
-        Self { context, id, last, stream: None, wait: None, over: false }
+        Self { context, id, want, last, stream: None, wait: None, over: false }
     }
 
     /// The last event that was given out.
@@ -118,7 +128,11 @@ impl Follow {
         }
         // Somebody ended the daemon on purpose, or it starts again by itself: either way not ours to start.
         let Ok(Some(client)) = self.context.client_if_running().await else { return Ok(()) };
-        let route = Route::to(&["sessions", &self.id, "events"]).with("after", Some(self.last));
+        let route = match self.want {
+            Want::Attached => Route::to(&["sessions", &self.id, "attach"]).with("client", Some("acp")),
+            Want::Log => Route::to(&["sessions", &self.id, "events"]),
+        };
+        let route = route.with("after", Some(self.last));
         match client.stream(&route).await {
             Ok(stream) => self.stream = stream,
             Err(failure) if is_final(&failure) => return Err(failure),

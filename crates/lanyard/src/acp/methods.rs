@@ -231,6 +231,7 @@ async fn sessions(
         let infos: Vec<SessionInfo> = page
             .sessions
             .into_iter()
+            .map(|listed| listed.row)
             // A subagent's session belongs to the one that started it.
             .filter(|row| row.parent.is_none())
             .filter_map(|row| {

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use self::kin::{Kin, News};
-use super::follow::{Follow, Told};
+use super::follow::{Follow, Told, Want};
 use super::host::Host;
 use super::tell::{Teller, Telling};
 use super::wire::Answer;
@@ -141,7 +141,7 @@ async fn turn_away(host: &Host, failure: &Failure, orders: &mut mpsc::Receiver<O
 impl Seat {
     fn new(host: Arc<Host>, name: SessionId, detail: &SessionDetail) -> (Self, mpsc::Receiver<News>) {
         let id = detail.view.id.to_string();
-        let follow = Follow::after(&host.context, &id, detail.view.last_seq);
+        let follow = Follow::after(&host.context, &id, detail.view.last_seq, Want::Attached);
         let (mut kin, news) = Kin::new(Arc::clone(&host));
         if detail.view.active_turn.is_some() {
             kin.find(id.clone());

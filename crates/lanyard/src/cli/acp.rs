@@ -27,7 +27,7 @@ pub(super) struct Acp {
     /// The agent of new sessions, as `lanyard agents` lists them [default: the config's, or the only one]
     #[arg(long)]
     agent: Option<String>,
-    /// What becomes of a prompt while somebody else's turn runs
+    /// What becomes of a prompt while somebody else's turn runs: it is refused, or it waits
     #[arg(long, value_enum, default_value_t = Delivery::Reject, value_name = "HOW")]
     delivery: Delivery,
 }

@@ -10,7 +10,7 @@ use lanyard_daemon::api::types::{SessionDetail, TreeNode};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::super::follow::{Follow, Told};
+use super::super::follow::{Follow, Told, Want};
 use super::super::host::Host;
 use crate::client::Route;
 
@@ -86,7 +86,7 @@ async fn listen(host: Arc<Host>, child: SessionId, name: String, sender: mpsc::S
             return;
         }
     }
-    let mut follow = Follow::after(&host.context, &id, detail.view.last_seq);
+    let mut follow = Follow::after(&host.context, &id, detail.view.last_seq, Want::Log);
     loop {
         let news = match follow.next().await {
             Told::Over(_) => return,

@@ -73,7 +73,7 @@ fn resuming_is_attaching_without_history() {
     editor.request(ResumeSessionRequest::new(session.clone(), stage.work())).unwrap();
     assert_eq!(editor.prompt(&session, "/recall").unwrap().stop_reason, StopReason::EndTurn);
     let told = plain(&editor.updates(&session));
-    assert!(!told.contains("old\n") && told.contains("1 earlier prompt"), "{told}");
+    assert_eq!(told, "agent_message: I know 1 earlier prompt: /say old\n");
 }
 
 #[test]

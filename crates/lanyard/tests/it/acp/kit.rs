@@ -137,9 +137,11 @@ impl Drop for Stage {
             }
         }
         let idle = || {
-            let answer =
-                self.daemon.caller().try_request("GET", "/api/v1/sessions?live=true&limit=1000", &[], None);
-            answer.is_ok_and(|answer| answer.json()["sessions"].as_array().is_none_or(Vec::is_empty))
+            let answer = self.daemon.caller().try_request("GET", "/api/v1/sessions?limit=1000", &[], None);
+            let ended = |row: &Value| row["lifecycle"] == "terminal";
+            answer.is_ok_and(|answer| {
+                answer.json()["sessions"].as_array().is_none_or(|rows| rows.iter().all(ended))
+            })
         };
         let since = Instant::now();
         while !idle() && since.elapsed() < PATIENCE {

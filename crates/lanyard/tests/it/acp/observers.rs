@@ -2,6 +2,8 @@
 
 use agent_client_protocol::v1::schema::{ResumeSessionRequest, StopReason};
 
+use serde_json::json;
+
 use super::kit::{Stage, plain, until};
 
 #[test]
@@ -37,8 +39,8 @@ fn prompts_from_anywhere_are_seen() {
     let stage = Stage::new();
     let editor = stage.editor();
     let session = editor.new_session(&stage);
-    let sent = stage.daemon.lanyard(&["send", &session.to_string(), "/say from the shell"]);
-    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    let sent = stage.post(&format!("/sessions/{session}/turns"), &json!({"prompt": "/say from the shell"}));
+    assert_eq!(sent.status, 201, "{}", sent.text());
     editor.until(&session, "the answer", |told| told.contains(": from the shell\n"));
     assert_eq!(
         plain(&editor.updates(&session)),

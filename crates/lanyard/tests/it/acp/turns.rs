@@ -57,6 +57,28 @@ fn a_prompt_is_a_turn_and_its_end_is_the_answer() {
     assert_eq!(shown["turns"], 1);
 }
 
+/// Text is sent while it grows, not when it is done, and all of it is there once.
+#[test]
+fn text_grows_in_the_editor() {
+    let stage = Stage::new();
+    let editor = stage.editor();
+    let session = editor.new_session(&stage);
+    let words: Vec<String> = (0..40).map(|n| format!("word{n}")).collect();
+    let script = format!("/pace 30\n/say {}\n/tool step {{}}\n/say {}", words.join(" "), words.join(" "));
+    assert_eq!(editor.prompt(&session, &script).unwrap().stop_reason, StopReason::EndTurn);
+    let updates = editor.updates(&session);
+    let said = format!("agent_message: {}\n", words.join(" "));
+    let expected = format!(
+        "{said}tool_call: call_1_2 step in_progress\ntool_call_update: call_1_2 completed step is done\n{said}"
+    );
+    assert_eq!(plain(&updates), expected);
+    let events = stage.log(&session).iter().filter(|event| event["type"] == "message").count();
+    assert!(updates.len() - 2 > events, "{} chunks of {events} events", updates.len() - 2);
+    // Who is there is seen by others.
+    let present = stage.get(&format!("/sessions/{session}/presence"));
+    assert_eq!(present["connections"][0]["client"], "acp", "{present}");
+}
+
 #[test]
 fn every_end_has_its_reason() {
     let stage = Stage::new();
