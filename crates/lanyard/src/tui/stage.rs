@@ -74,7 +74,10 @@ pub(crate) async fn show(
             }
         }
         stage.screen.settle();
-        term.terminal.draw(|frame| stage.screen.draw(frame)).map_err(|error| undrawable(&error))?;
+        if term.terminal.draw(|frame| stage.screen.draw(frame)).is_err() {
+            // A terminal that takes nothing any more is gone.
+            return Ok(Exit::Quit);
+        }
         drawn = Instant::now();
     }
 }

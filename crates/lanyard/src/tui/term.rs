@@ -13,6 +13,7 @@ use ratatui::crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{cursor, execute};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use tokio::sync::mpsc;
 
 use super::key::{Heard, heard};
@@ -22,15 +23,18 @@ use crate::failure::Failure;
 const OUT_BYTES: usize = 64 * 1024;
 /// Keys that may wait. Whoever types faster than this is a paste, and comes as one.
 const KEYS_MAX: usize = 256;
-/// How often the thread that listens looks whether it is still wanted.
-const LISTEN: Duration = Duration::from_millis(50);
+/// How often the thread that listens looks whether it is still wanted: fifty milliseconds.
+const LISTEN_NS: i64 = 50_000_000;
+/// How long it is waited for when the terminal is given back: a few of those.
+const JOIN_LOOK: Duration = Duration::from_millis(5);
+const JOIN_LOOKS: u32 = 40;
 
 /// While it lives, the terminal is a screen. Dropping it gives the terminal back.
 pub(crate) struct Term {
     pub(crate) terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
     keys: mpsc::Receiver<Heard>,
     ended: Arc<AtomicBool>,
-    listener: Option<std::thread::JoinHandle<()>>,
+    listener: std::thread::JoinHandle<()>,
 }
 
 impl Term {
@@ -55,7 +59,7 @@ impl Term {
             let ended = ended.clone();
             move || listen(&sender, &ended)
         });
-        Ok(Self { terminal, keys, ended, listener: Some(listener) })
+        Ok(Self { terminal, keys, ended, listener })
     }
 
     /// The next thing the user does; `None` when the terminal is gone.
@@ -72,30 +76,40 @@ impl Drop for Term {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         self.keys.close();
-        if let Some(listener) = self.listener.take() {
-            // It looks every few moments whether it is wanted; what it reads after that would be lost to the shell.
-            let _ = listener.join();
+        // What it reads from here on would be lost to the shell, so it is waited for; but not when it hangs in a
+        // terminal that is gone.
+        for _ in 0..JOIN_LOOKS {
+            if self.listener.is_finished() {
+                break;
+            }
+            std::thread::sleep(JOIN_LOOK);
         }
         restore();
     }
 }
 
 fn listen(sender: &mpsc::Sender<Heard>, ended: &AtomicBool) {
-    while !ended.load(Ordering::Relaxed) {
-        match poll(LISTEN) {
-            Ok(false) => {}
-            Ok(true) => match read() {
-                Ok(event) => {
-                    if let Some(heard) = heard(event)
-                        && sender.blocking_send(heard).is_err()
-                    {
-                        return;
-                    }
-                }
-                Err(_) => return,
-            },
-            Err(_) => return,
+    while !ended.load(Ordering::Relaxed) && is_there() {
+        // Not waited for here: `is_there` waits. A change of size comes without anything to read.
+        while let Ok(true) = poll(Duration::ZERO) {
+            let Ok(event) = read() else { return };
+            if let Some(heard) = heard(event)
+                && sender.blocking_send(heard).is_err()
+            {
+                return;
+            }
         }
+    }
+}
+
+/// Waits a moment for something to read. False when the terminal was hung up: crossterm would read from it for ever.
+fn is_there() -> bool {
+    let stdin = std::io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    let moment = Timespec { tv_sec: 0, tv_nsec: LISTEN_NS };
+    match rustix::event::poll(&mut fds, Some(&moment)) {
+        Ok(_) => !fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL),
+        Err(error) => error == rustix::io::Errno::INTR,
     }
 }
 

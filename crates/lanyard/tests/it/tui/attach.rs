@@ -57,6 +57,17 @@ fn a_client_that_dies_takes_nothing_with_it() {
     assert!(log.iter().any(|event| event["type"] == "turn.finished"), "{log:#?}");
 }
 
+/// A window that is closed ends the screen and no more: no process is left that reads from a terminal that is gone.
+#[test]
+fn a_terminal_that_goes_away_is_leaving() {
+    let stage = Stage::new();
+    let id = stage.detached("/say begin\n/wait 60000");
+    let mut terminal = attached(&stage, &id);
+    terminal.hang_up();
+    assert_eq!(terminal.ended(), Some(0));
+    assert_eq!(stage.get(&format!("/sessions/{id}"))["state"], "executing");
+}
+
 /// The daemon is killed and comes back: the screen says so, and nothing is missed or shown twice.
 #[test]
 fn a_restart_of_the_daemon_is_outlasted() {

@@ -4,9 +4,11 @@
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
@@ -15,8 +17,16 @@ use crate::support::{Daemon, PATIENCE, binary};
 /// A program in a terminal of its own.
 pub(super) struct Terminal {
     child: Child,
-    keys: std::fs::File,
+    /// Nothing once it was hung up.
+    ours: Option<Ours>,
     screen: Arc<Mutex<Screen>>,
+}
+
+/// Our end of the pty.
+struct Ours {
+    keys: std::fs::File,
+    over: Arc<AtomicBool>,
+    reader: std::thread::JoinHandle<()>,
     /// Kept open, so that the screen can be read after the program ended.
     _other_end: std::fs::File,
 }
@@ -48,25 +58,36 @@ impl Terminal {
         let keys = std::fs::File::from(master);
         let screen = Arc::new(Mutex::new(Screen::new(usize::from(columns), usize::from(rows))));
         let mut output = keys.try_clone().unwrap();
-        std::thread::spawn({
-            let screen = screen.clone();
+        let over = Arc::new(AtomicBool::new(false));
+        let reader = std::thread::spawn({
+            let (screen, over) = (screen.clone(), over.clone());
             move || {
                 let mut bytes = [0; 4096];
-                // Ends with an error when nobody holds the other end any more.
-                while let Ok(count) = output.read(&mut bytes) {
-                    if count == 0 {
-                        break;
+                while !over.load(Ordering::Relaxed) {
+                    let mut fds = [PollFd::new(&output, PollFlags::IN)];
+                    let moment = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+                    if rustix::event::poll(&mut fds, Some(&moment)) == Ok(0) {
+                        continue;
                     }
+                    let Ok(count) = output.read(&mut bytes) else { return };
                     screen.lock().unwrap().feed(&bytes[..count]);
                 }
             }
         });
-        Self { child, keys, screen, _other_end: slave }
+        Self { child, ours: Some(Ours { keys, over, reader, _other_end: slave }), screen }
+    }
+
+    /// The window is closed: the terminal is gone for the program.
+    pub(super) fn hang_up(&mut self) {
+        let Some(ours) = self.ours.take() else { return };
+        ours.over.store(true, Ordering::Relaxed);
+        ours.reader.join().unwrap();
     }
 
     pub(super) fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-        self.keys.flush().unwrap();
+        let ours = self.ours.as_mut().unwrap();
+        ours.keys.write_all(keys.as_bytes()).unwrap();
+        ours.keys.flush().unwrap();
     }
 
     pub(super) fn text(&self) -> String {
@@ -114,6 +135,7 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         self.kill_9();
+        self.hang_up();
         if std::thread::panicking() {
             eprintln!("the screen was:\n{}", self.text());
         }
