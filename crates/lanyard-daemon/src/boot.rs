@@ -96,16 +96,12 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
     let presence = Presence::new(clock.clone());
-    let seen: engine::Seen = Arc::new({
-        let presence = presence.clone();
-        move |session, connection| presence.is_present(session, connection)
-    });
     let parts = Parts {
         wishes: wishes.clone(),
         store: store.clone(),
         hub: hub.clone(),
         clock: clock.clone(),
-        seen: seen.clone(),
+        seen: presence.seen(),
         rules,
         runtime: tokio::runtime::Handle::current(),
     };
@@ -126,15 +122,15 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         engine: engine.clone(),
         agents: roster,
         wishes,
-        seen,
+        seen: presence.seen(),
         rollbacks: Mutex::default(),
-        store: store.clone(),
+        store,
         presence,
         router: Mutex::default(),
-        hub: hub.clone(),
+        hub,
         interceptor: Interceptor::new(engine.clone(), tokens.clone(), options.config.gateway.record),
         gateway,
-        clock: clock.clone(),
+        clock,
         rules,
         tokens,
         address,
@@ -143,16 +139,13 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         hosts: hosts(address),
         shutdown: Arc::new(Notify::new()),
     });
-    let keep_outcomes_ms = options.config.daemon.keep_outcomes_ms;
-    let timers = Timers { engine: engine.clone(), store, clock, rules, keep_outcomes_ms };
     // Said before the first answer: who was answered can read where. The sockets are open, so nobody is turned away.
     claim.announce(&running).map_err(system("the lock file"))?;
-    let at_work = AtWork::begin(&app, tcp, socket, timers);
+    let at_work = AtWork::begin(&app, tcp, socket, options.config.daemon.keep_outcomes_ms);
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
     (options.on_ready)(&running);
     until_told(&app, at_work, ends, agents, thread).await?;
     let _ = std::fs::remove_file(home.socket());
-    tracing::info!("ended");
     Ok(())
 }
 
@@ -176,6 +169,7 @@ async fn until_told(
     let _ = agents.await;
     app.engine.stop().await;
     let _ = engine_ended.await;
+    tracing::info!("ended");
     Ok(())
 }
 
@@ -200,7 +194,9 @@ struct AtWork {
 }
 
 impl AtWork {
-    fn begin(app: &Arc<App>, tcp: TcpListener, socket: UnixListener, timers: Timers) -> Self {
+    fn begin(app: &Arc<App>, tcp: TcpListener, socket: UnixListener, keep_outcomes_ms: u64) -> Self {
+        let (engine, store, clock) = (app.engine.clone(), app.store.clone(), app.clock.clone());
+        let timers = Timers { engine, store, clock, rules: app.rules, keep_outcomes_ms };
         let (close, closing) = oneshot::channel();
         let router = crate::api::router(app);
         *app.router.lock().unwrap_or_else(PoisonError::into_inner) = Some(router.clone());

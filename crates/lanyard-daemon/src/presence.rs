@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::api::types::{PresenceList, PresentConnection};
 use crate::clock::Clock;
+use crate::engine::Seen;
 use crate::hub::{Hub, control};
 
 /// How long changes are gathered before others are told.
@@ -30,7 +31,7 @@ pub struct Presence {
 
 #[derive(Debug, Default)]
 struct Rooms {
-    rooms: HashMap<SessionId, Room>,
+    by_session: HashMap<SessionId, Room>,
     /// Oldest first.
     gone: VecDeque<Gone>,
     seats: u64,
@@ -86,7 +87,7 @@ impl Presence {
         }
         rooms.seats += 1;
         let number = rooms.seats;
-        rooms.rooms.entry(session).or_default().guests.insert(number, guest);
+        rooms.by_session.entry(session).or_default().guests.insert(number, guest);
         rooms.changed.insert(session);
         drop(rooms);
         self.wake.notify_one();
@@ -103,7 +104,7 @@ impl Presence {
     pub fn sighting(&self, session: SessionId, connection: ConnectionId) -> Option<Sighting> {
         let now = self.clock.now();
         let rooms = self.rooms();
-        let here = rooms.rooms.get(&session).is_some_and(|room| room.holds(connection));
+        let here = rooms.by_session.get(&session).is_some_and(|room| room.holds(connection));
         if here {
             return Some(Sighting { present: true, last_seen_at: now });
         }
@@ -111,22 +112,29 @@ impl Presence {
         gone.map(|gone| Sighting { present: false, last_seen_at: gone.at })
     }
 
+    /// The same as a function, for whoever need not know more.
+    #[must_use]
+    pub fn seen(self: &Arc<Self>) -> Seen {
+        let presence = self.clone();
+        Arc::new(move |session, connection| presence.is_present(session, connection))
+    }
+
     /// How many connections a session has.
     #[must_use]
     pub fn count(&self, session: SessionId) -> u64 {
-        self.rooms().rooms.get(&session).map_or(0, Room::count)
+        self.rooms().by_session.get(&session).map_or(0, Room::count)
     }
 
     /// The same for many.
     #[must_use]
     pub fn counts(&self, sessions: impl Iterator<Item = SessionId>) -> Vec<u64> {
         let rooms = self.rooms();
-        sessions.map(|session| rooms.rooms.get(&session).map_or(0, Room::count)).collect()
+        sessions.map(|session| rooms.by_session.get(&session).map_or(0, Room::count)).collect()
     }
 
     #[must_use]
     pub fn list(&self, session: SessionId) -> PresenceList {
-        self.rooms().rooms.get(&session).map_or_else(PresenceList::default, Room::list)
+        self.rooms().by_session.get(&session).map_or_else(PresenceList::default, Room::list)
     }
 
     /// Tells those who are attached of who came and left. Runs until it is dropped.
@@ -150,7 +158,7 @@ impl Presence {
         let changed = std::mem::take(&mut rooms.changed);
         let mut news = Vec::with_capacity(changed.len());
         for &session in &changed {
-            let Some(room) = rooms.rooms.get_mut(&session) else { continue };
+            let Some(room) = rooms.by_session.get_mut(&session) else { continue };
             let pause = GATHER * u32::try_from(room.guests.len() / LIST_MAX).unwrap_or(u32::MAX);
             if room.told_at.is_some_and(|told| now.duration_since(told) < pause) {
                 rooms.changed.insert(session);
@@ -183,7 +191,7 @@ fn frame(list: &PresenceList) -> Bytes {
 impl Rooms {
     /// Whose connection it is, as far as is known.
     fn owner(&self, session: SessionId, connection: ConnectionId) -> Option<&Actor> {
-        let room = self.rooms.get(&session);
+        let room = self.by_session.get(&session);
         let here = room.and_then(|room| room.guests.values().find(|guest| guest.connection == connection));
         here.map(|guest| &guest.actor).or_else(|| self.gone_one(session, connection).map(|gone| &gone.actor))
     }
@@ -193,10 +201,10 @@ impl Rooms {
     }
 
     fn leave(&mut self, session: SessionId, number: u64, at: Timestamp) {
-        let Some(room) = self.rooms.get_mut(&session) else { return };
+        let Some(room) = self.by_session.get_mut(&session) else { return };
         let Some(left) = room.guests.remove(&number) else { return };
         if room.guests.is_empty() {
-            self.rooms.remove(&session);
+            self.by_session.remove(&session);
         }
         self.changed.insert(session);
         if self.gone.len() >= GONE_MAX {

@@ -1,6 +1,6 @@
 //! Signals become events. A signal is never refused; one that does not fit is recorded as unexpected.
 
-use crate::id::{NoteId, SessionId};
+use crate::id::{NoteId, SessionId, TurnId};
 use crate::policy::{Rules, Staleness};
 use crate::session::decide::{checkpoint, void_gates};
 use crate::session::decide_inbox::{Over, SESSION_ENDED, after_turn, steered, withdraw_all};
@@ -42,10 +42,8 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::Thought { text } => vec![TranscriptEvent::Thought { text: text.clone() }.into()],
         Signal::ToolCalled { call, tool, arguments } => tool_called(session, call, tool, arguments),
         Signal::ToolReturned { call, is_error, content } => {
-            let call = cut(call, NAME_CHARS_MAX).0.to_owned();
-            vec![
-                TranscriptEvent::ToolReturned { call, is_error: *is_error, content: shallow(content) }.into(),
-            ]
+            let (call, is_error) = (cut(call, NAME_CHARS_MAX).0.to_owned(), *is_error);
+            vec![TranscriptEvent::ToolReturned { call, is_error, content: shallow(content) }.into()]
         }
         Signal::UsageReported { input_tokens, output_tokens, context_tokens } => {
             let (input_tokens, output_tokens) = (*input_tokens, *output_tokens);
@@ -53,17 +51,12 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             vec![TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens }.into()]
         }
         Signal::TurnFinished { turn, outcome, reason } => match &session.turn {
-            Some(running) if turn.is_none_or(|turn| turn == running.id) => {
-                turn_finished(session, running, *outcome, reason.as_deref())
+            Some(held) if turn.is_none_or(|turn| turn == held.id) => {
+                turn_finished(session, held, *outcome, reason.as_deref())
             }
             Some(_) | None => unexpected(session, signal),
         },
-        Signal::TurnDelivered { turn } => match &session.turn {
-            Some(running) if running.id == *turn && running.delivered => Vec::new(),
-            Some(running) if running.id == *turn => vec![InboxEvent::Delivered { turn: *turn }.into()],
-            // Its end was faster.
-            Some(_) | None => Vec::new(),
-        },
+        Signal::TurnDelivered { turn } => turn_delivered(session, *turn),
         Signal::TurnLost { cause, reason } if session.turn.is_some() => {
             interrupted(session, *cause, reason.as_deref())
         }
@@ -142,6 +135,12 @@ pub(super) fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
         None if session.stop.is_some() && session.live_run().is_none() => stop_done(session),
         None => Vec::new(),
     }
+}
+
+/// Said once, and only of the turn that runs: its end may have been faster.
+fn turn_delivered(session: &Session, turn: TurnId) -> Vec<Event> {
+    let new = session.turn.as_ref().is_some_and(|running| running.id == turn && !running.delivered);
+    if new { vec![InboxEvent::Delivered { turn }.into()] } else { Vec::new() }
 }
 
 fn turn_finished(

@@ -40,7 +40,7 @@ pub(super) use socket::{Upgrade, serve, upgrade};
 /// The subprotocol a WebSocket client may name; a browser gives its token beside it.
 const PROTOCOL: &str = "lanyard.v1";
 
-/// The router as frames of WebSockets use it. Emptied when the daemon ends, since it holds everything.
+/// The router, for requests that come as frames. Emptied when the daemon ends, since it holds everything.
 pub type OwnRouter = std::sync::Mutex<Option<Router>>;
 
 type Offered = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
@@ -72,7 +72,7 @@ pub(super) async fn attach(
     let hello = control("connected", &StreamFrame::Connected(Box::new(hello)));
     let stream = Attached::new(app, reader, seat, guest, ask.begin.mode(), authorization, hello);
     Ok(match upgrade {
-        Upgrade::Socket(upgrade) => serve(upgrade, stream, Some(desk), place.map(|place| place.0)),
+        Upgrade::Socket(upgrade) => serve(*upgrade, stream, Some(desk), place.map(|place| place.0)),
         Upgrade::Events => event_stream(Body::new(stream)),
     })
 }

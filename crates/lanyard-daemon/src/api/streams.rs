@@ -60,7 +60,7 @@ pub(super) async fn directory(
     let authorization = bearer(&headers).map(std::borrow::Cow::into_owned).unwrap_or_default();
     let feed = Feed::new(app, changes, filter, limit, authorization).stream();
     Ok(match upgrade {
-        Upgrade::Socket(upgrade) => serve(upgrade, Box::pin(feed), None, place.map(|place| place.0)),
+        Upgrade::Socket(upgrade) => serve(*upgrade, Box::pin(feed), None, place.map(|place| place.0)),
         Upgrade::Events => event_stream(Body::from_stream(feed.map(Ok::<_, std::convert::Infallible>))),
     })
 }

@@ -23,6 +23,9 @@ use crate::tui::stage::{Clock, part, show};
 /// Events a stream can begin with; what is older is read when one scrolls up to it.
 const LAST_MAX: u64 = 10_000;
 
+/// Screens one can go down to from one another.
+const OPEN_MAX: usize = 16;
+
 const EXAMPLES: &str = "\
 Shows what was said and done, follows what happens, and lets you type: a turn, guidance, answers.
 Leaving (Ctrl-D) detaches: the session goes on. `?` shows all keys. Without a session you choose
@@ -112,8 +115,23 @@ async fn pick(context: &Context) -> Result<Option<SessionId>, Failure> {
     }
 }
 
-/// The screen of a session, until it is left.
+/// The screen of a session, until it is left. Whoever goes to a session below it comes back to it.
 pub(super) async fn on_screen(context: &Context, id: SessionId, how: How) -> Result<(), Failure> {
+    let mut open = vec![id];
+    while let Some(top) = open.last().copied() {
+        match one(context, top, how).await? {
+            Exit::Refused(refused) => return Err(failed(refused)),
+            Exit::Attach(below) if open.len() < OPEN_MAX => open.push(below),
+            Exit::Attach(_) | Exit::Quit => {
+                open.pop();
+            }
+        }
+    }
+    context.out.note(&format!("detached; the session goes on. Come back with `lanyard attach {id}`"));
+    Ok(())
+}
+
+async fn one(context: &Context, id: SessionId, how: How) -> Result<Exit, Failure> {
     let clock = clock(context).await?;
     let mut bits = [0_u8; 16];
     getrandom::fill(&mut bits).map_err(|error| {
@@ -126,13 +144,7 @@ pub(super) async fn on_screen(context: &Context, id: SessionId, how: How) -> Res
     if let Some(call) = model.parting() {
         part(context, call).await;
     }
-    match exit {
-        Exit::Refused(refused) => Err(failed(refused)),
-        Exit::Quit | Exit::Attach(_) => {
-            context.out.note(&format!("detached; the session goes on. Come back with `lanyard attach {id}`"));
-            Ok(())
-        }
-    }
+    Ok(exit)
 }
 
 fn address(id: SessionId, how: How, cursor: &Cursor) -> Route {

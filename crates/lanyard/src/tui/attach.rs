@@ -32,6 +32,9 @@ const TROUBLE_TICKS: u32 = 60;
 /// A question must have been there this long before a number answers it: nobody types faster than they read.
 const SETTLE_TICKS: u32 = 2;
 
+/// How often the sessions below are looked at.
+const BELOW_TICKS: u32 = 8;
+
 /// Whether one may touch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -112,6 +115,13 @@ struct Notice {
     ticks: u32,
 }
 
+/// A session below that waits for an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Asking {
+    session: SessionId,
+    name: String,
+}
+
 /// Another one that is attached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Present {
@@ -151,6 +161,10 @@ pub(crate) struct Model {
     /// When the takeover that was asked for from here is due.
     asked_until: Option<Timestamp>,
     receipt: Option<StopReceipt>,
+    /// There are sessions below, which are looked at now and then: their questions are asked in their own logs.
+    children: bool,
+    below: Option<Asking>,
+    ticks: u32,
     /// The question that was put aside.
     aside: Option<GateId>,
     /// The question that is shown, and for how many ticks.
@@ -185,6 +199,9 @@ impl Model {
             present: Vec::new(),
             asked_until: None,
             receipt: None,
+            children: false,
+            below: None,
+            ticks: 0,
             aside: None,
             shown: None,
             sent: Vec::new(),
@@ -324,10 +341,7 @@ impl Screen for Model {
                 self.transcript.resize(usize::from(columns));
                 Vec::new()
             }
-            Message::Tick(now) => {
-                self.tick(now);
-                Vec::new()
-            }
+            Message::Tick(now) => self.tick(now),
             Message::Frame(frame) => self.frame(&frame),
             Message::Link(link) => {
                 self.link = link;
@@ -346,8 +360,9 @@ impl Screen for Model {
 }
 
 impl Model {
-    fn tick(&mut self, now: Timestamp) {
+    fn tick(&mut self, now: Timestamp) -> Vec<Do> {
         self.now = now;
+        self.ticks = self.ticks.wrapping_add(1);
         if let Some(notice) = &mut self.notice {
             notice.ticks = notice.ticks.saturating_sub(1);
         }
@@ -363,6 +378,8 @@ impl Model {
         if self.asked_until.is_some_and(|until| until < now) {
             self.asked_until = None;
         }
+        let due = self.children && self.link == Link::Up && self.ticks.is_multiple_of(BELOW_TICKS);
+        if due { vec![self.look(Asked::Below, &["tree"])] } else { Vec::new() }
     }
 
     /// The question that is in front of the user.

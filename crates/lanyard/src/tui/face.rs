@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::render::text::one_line;
+use crate::render::time::span;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Face {
@@ -184,6 +185,11 @@ pub(crate) fn who(value: &Value) -> String {
         Some(client) => format!("{name} ({client})"),
         None => name,
     }
+}
+
+/// How long something lasts. Below a second nobody can read it.
+pub(crate) fn lasting(ms: u64) -> String {
+    if ms < 1_000 { "0s".to_owned() } else { span(ms) }
 }
 
 pub(crate) fn time(value: &Value) -> Option<Timestamp> {

@@ -29,6 +29,13 @@ pub(crate) enum Key {
     PageDown,
 }
 
+impl Key {
+    /// The letter, of a key that is one.
+    pub(crate) fn letter(self) -> Option<char> {
+        if let Self::Char(letter) = self { Some(letter) } else { None }
+    }
+}
+
 /// What came from the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Heard {

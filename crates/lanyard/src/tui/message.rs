@@ -47,8 +47,9 @@ pub(crate) struct Refused {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     Session,
-    Inbox,
     Receipt,
+    /// The family below.
+    Below,
     Older,
     Newer,
     Latest,

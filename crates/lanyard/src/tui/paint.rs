@@ -6,8 +6,8 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-use super::wrap::columns;
-use crate::render::text::fit;
+use super::wrap::{columns, wrap};
+use crate::render::text::{fit, pad};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Paint {
@@ -89,6 +89,33 @@ pub(crate) fn overlay(frame: &mut Frame<'_>, title: &str, rows: Vec<Line<'_>>, f
     frame.render_widget(block, place);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     frame.render_widget(Paragraph::new(rows), inner);
+}
+
+/// As many hints as there is room for, the first first; how to get help is always among them.
+pub(crate) fn hints(parts: &[&str], width: usize) -> String {
+    const HELP: &str = "? help";
+    let mut text = String::new();
+    for part in parts {
+        if columns(&text) + columns(part) + 3 + columns(HELP) > width {
+            break;
+        }
+        text.push_str(part);
+        text.push_str(" · ");
+    }
+    text + HELP
+}
+
+/// A page of keys in a box: what one presses, and what it does, broken into rows where the screen is narrow.
+pub(crate) fn key_page(frame: &mut Frame<'_>, keys: &[(&str, &str)]) {
+    let first = keys.iter().map(|(key, _)| columns(key)).max().unwrap_or(0) + 2;
+    let width = usize::from(frame.area().width).saturating_sub(4);
+    let indent = " ".repeat(first);
+    let rows: Vec<Line<'_>> = keys
+        .iter()
+        .flat_map(|(key, what)| wrap(what, width, &pad(key, first), &indent))
+        .map(Line::from)
+        .collect();
+    overlay(frame, "Keys", rows, "any key closes");
 }
 
 /// Where a row of an area is; one below its end has no height.

@@ -47,21 +47,20 @@ impl Model {
 
     fn key(&mut self, key: Key) -> Vec<Do> {
         let page = isize::try_from(self.height().max(2) - 1).unwrap_or(1);
-        match key {
-            Key::Esc | Key::Ctrl('c' | 'd') => return vec![Do::Leave(Exit::Quit)],
-            Key::Enter => {
-                let chosen = self.directory.chosen();
-                return chosen.map(|id| Do::Leave(Exit::Attach(id))).into_iter().collect();
-            }
-            Key::Up => self.directory.go(-1),
-            Key::Down => self.directory.go(1),
-            Key::PageUp => self.directory.go(-page),
-            Key::PageDown => self.directory.go(page),
-            Key::NewLine => {}
-            key => {
-                type_key(&mut self.input, key);
-                self.directory.set_filter(self.input.text());
-            }
+        if matches!(key, Key::Esc | Key::Ctrl('c' | 'd')) {
+            return vec![Do::Leave(Exit::Quit)];
+        }
+        if key == Key::Enter {
+            let chosen = self.directory.chosen();
+            return chosen.map(|id| Do::Leave(Exit::Attach(id))).into_iter().collect();
+        }
+        if matches!(key, Key::Up | Key::Down) {
+            self.directory.go(if key == Key::Up { -1 } else { 1 });
+        } else if matches!(key, Key::PageUp | Key::PageDown) {
+            self.directory.go(if key == Key::PageUp { -page } else { page });
+        } else if key != Key::NewLine {
+            type_key(&mut self.input, key);
+            self.directory.set_filter(self.input.text());
         }
         Vec::new()
     }
@@ -103,14 +102,15 @@ impl Screen for Model {
         for (at, (place, face)) in self.directory.visible(usize::from(list.height)).enumerate() {
             let words = words(&face, self.now);
             let agent = if width < 80 { String::new() } else { pad(&fit(&words.agent, 12), 13) };
+            let chosen = self.directory.chosen() == Some(place.id);
             let text = format!(
-                "{} {} {} {agent}{}",
+                "{}{} {} {} {agent}{}",
                 words.mark,
+                if chosen { ">" } else { " " },
                 pad(&fit(&words.state, 14), 14),
                 pad(&fit(&words.lasting, 4), 4),
                 words.title,
             );
-            let chosen = self.directory.chosen() == Some(place.id);
             let style = match need(&face) {
                 _ if chosen => self.paint.chosen(),
                 Need::Attention => self.paint.loud(),

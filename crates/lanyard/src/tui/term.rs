@@ -10,7 +10,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{DisableBracketedPaste, EnableBracketedPaste, poll, read};
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{cursor, execute};
 use tokio::sync::mpsc;
@@ -41,11 +41,9 @@ impl Term {
         };
         enable_raw_mode().map_err(unusable)?;
         let screen = || {
-            execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
-            let mut terminal =
-                Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(OUT_BYTES, stdout())))?;
-            terminal.clear()?;
-            Ok(terminal)
+            // Wiped by hand: ratatui would first ask the terminal where its cursor is, and not every one answers.
+            execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste, Clear(ClearType::All))?;
+            Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(OUT_BYTES, stdout())))
         };
         let terminal = screen().map_err(|error| {
             restore();

@@ -114,14 +114,20 @@ impl Transcript {
         self.to >= self.head
     }
 
-    /// The newest call of the running turn that has not come back.
-    pub(crate) fn open_call(&self) -> Option<&str> {
-        self.entries
-            .iter()
-            .rev()
-            .take_while(|entry| entry.kind != Kind::End)
-            .find(|entry| matches!(entry.kind, Kind::Call { outcome: None, .. }))
-            .map(|entry| entry.text.as_str())
+    /// The newest tool call, and whether it has come back.
+    pub(crate) fn last_call(&self) -> Option<(&str, bool)> {
+        self.entries.iter().rev().find_map(|entry| match &entry.kind {
+            Kind::Call { outcome, .. } if !entry.text.is_empty() => {
+                Some((entry.text.as_str(), outcome.is_some()))
+            }
+            Kind::Call { .. }
+            | Kind::Prompt
+            | Kind::Words
+            | Kind::Thought
+            | Kind::Line
+            | Kind::Loud
+            | Kind::End => None,
+        })
     }
 
     pub(crate) fn resize(&mut self, width: usize) {

@@ -9,6 +9,7 @@
 
 mod agents;
 mod editors;
+mod browser;
 mod hooks;
 mod mcp;
 mod model;

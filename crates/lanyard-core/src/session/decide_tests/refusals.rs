@@ -154,6 +154,7 @@ fn the_codes_of_refusals() {
     .assert_eq(&short_ids(&lines.join("\n")));
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn every_refusal() -> Vec<Refusal> {
     let parent = session_id(2);
     let all = vec![

@@ -187,7 +187,7 @@ fn push_encoded(text: &mut String, part: &str) {
     for byte in part.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                text.push(char::from(byte))
+                text.push(char::from(byte));
             }
             _ => {
                 let _ = write!(text, "%{byte:02X}");

@@ -58,7 +58,7 @@ pub(in crate::api) fn upgrade(headers: &HeaderMap, offered: Offered) -> Result<U
 
 /// Serves the stream until it or the client ends.
 pub(in crate::api) fn serve(
-    upgrade: Box<WebSocketUpgrade>,
+    upgrade: WebSocketUpgrade,
     stream: impl Stream<Item = Bytes> + Send + Unpin + 'static,
     desk: Option<Desk>,
     place: Option<Place>,

@@ -86,6 +86,8 @@ impl Room {
             rollbacks: Mutex::default(),
             store,
             hub,
+            presence: crate::presence::Presence::new(clock.clone()),
+            router: Mutex::default(),
             interceptor: Interceptor::new(engine.clone(), tokens.clone(), Record::default()),
             gateway: Gateway::new(&Config::default(), folder.path()),
             started_at: clock.now(),

@@ -7,9 +7,9 @@ use ratatui::text::{Line, Span};
 
 use super::{Aim, Mode, Model, Over};
 use crate::render::text::{fit, one_line, quoted};
-use crate::render::time::span;
+use crate::tui::face::lasting;
 use crate::tui::message::Link;
-use crate::tui::paint::{both_ends, line, overlay, row};
+use crate::tui::paint::{both_ends, hints, key_page, line, overlay, row};
 use crate::tui::transcript::Kind;
 use crate::tui::wrap::{columns, wrap};
 
@@ -19,27 +19,26 @@ const STATUS_ROWS_MAX: usize = 3;
 /// Steps of a stop that are shown, newest last.
 const STEPS_SHOWN: usize = 4;
 
-const HELP: [(&str, &str); 20] = [
-    ("Enter", "send what is typed; Ctrl-J or Alt-Enter begins a new line"),
-    ("Tab", "while a turn runs: queue, steer, interrupt, or send only if free"),
+const HELP: [(&str, &str); 19] = [
+    ("Enter", "send what is typed; Ctrl-J or Alt-Enter: new line"),
+    ("Tab", "while a turn runs: queue, steer, interrupt, if free"),
     ("Ctrl-G", "type guidance for the running agent instead"),
-    ("1 2 3 …", "answer the question that is shown; Esc puts it aside"),
+    ("1 2 3 …", "answer the question shown; Esc puts it aside"),
+    ("Ctrl-O", "go to the session below that asks"),
     ("Ctrl-S", "stop the session; once more raises the stop"),
     ("Ctrl-X", "take the stop back"),
     ("Ctrl-C", "detach, cancel the turn, stop, or go on"),
     ("Ctrl-W", "take the right to write, or give it back"),
     ("Ctrl-Y Ctrl-N", "let another write who asks, or not"),
     ("Ctrl-Q", "the queue: reorder, edit, withdraw, move up"),
-    ("PgUp PgDn", "scroll; Up and Down by a row, Home and End all the way"),
-    ("Ctrl-D, q", "detach (q when nothing is typed); the session goes on"),
+    ("PgUp PgDn", "scroll; Up, Down by a row, Home, End all the way"),
+    ("Ctrl-D, q", "detach (q when nothing is typed)"),
     ("?", "this page (when nothing is typed)"),
     ("", ""),
     ("queue", "runs after the turn, and after what waits"),
     ("steer", "goes into the running turn"),
     ("interrupt", "cancels the running turn and runs next"),
     ("send if free", "is refused while a turn runs"),
-    ("", ""),
-    ("", "Any key closes this page."),
 ];
 
 /// Where everything is.
@@ -69,7 +68,7 @@ pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
     foot(model, frame, plan.foot);
     match &model.over {
         Over::Nothing => {}
-        Over::Help => help(frame),
+        Over::Help => key_page(frame, &HELP),
         Over::Leave => leave(model, frame),
         Over::Inbox => inbox(model, frame),
         Over::Again(sent) => again(frame, &sent.prompt),
@@ -141,7 +140,7 @@ fn transcript(model: &Model, frame: &mut Frame<'_>, area: Rect) {
 fn panel(model: &Model, width: usize) -> Vec<(String, Style)> {
     let mut rows = Vec::new();
     if let Some(takeover) = model.takeover() {
-        let left = takeover.until.map(|until| format!(" ({} left)", span(until.millis_since(model.now))));
+        let left = takeover.until.map(|until| format!(" ({} left)", lasting(until.millis_since(model.now))));
         let text = format!("! {} asks to write here{}", takeover.name, left.unwrap_or_default());
         rows.push((text, model.paint.loud()));
         rows.push((
@@ -168,6 +167,11 @@ fn panel(model: &Model, width: usize) -> Vec<(String, Style)> {
         let text = flow(&options, width.saturating_sub(2), "   ").join("\n");
         rows.extend(wrap(&text, width, "  ", "  ").into_iter().map(|row| (row, model.paint.loud())));
         rows.push((format!("  ({hint})"), model.paint.quiet()));
+    }
+    if let Some(asking) = &model.below {
+        let text = format!("? {} below asks: {}", asking.name, asking.session);
+        rows.push((text, model.paint.loud()));
+        rows.push(("  Ctrl-O goes there; Ctrl-D there comes back here".to_owned(), model.paint.quiet()));
     }
     if let Some(receipt) = &model.receipt {
         let level = crate::render::event::stop_level(receipt.level);
@@ -265,28 +269,21 @@ fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         let style = if notice.bad { model.paint.bad() } else { model.paint.good() };
         return line(frame, area, &one_line(&notice.text), style);
     }
-    let hint = match (&model.aim, model.mode) {
-        (_, Mode::ReadOnly) => "PgUp PgDn scroll · Ctrl-Q queue · q detach · ? help",
-        (Aim::Guidance, _) => "Enter gives it to the running agent · Esc back",
-        (Aim::Edit(_), _) => "Enter changes the queued message · Esc leaves it as it is",
-        (Aim::Turn, _) if model.is_busy() => {
-            "Tab delivery · Ctrl-G guide · Ctrl-S stop · Ctrl-C leave … · Ctrl-D detach · ? help"
-        }
-        (Aim::Turn, _) => "Enter sends · Ctrl-W writer · Ctrl-Q queue · Ctrl-D detach · ? help",
+    let parts: &[&str] = match (&model.aim, model.mode) {
+        (_, Mode::ReadOnly) => &["PgUp PgDn scroll", "q detach", "Ctrl-Q queue"],
+        (Aim::Guidance, _) => &["Enter gives it to the running agent", "Esc back"],
+        (Aim::Edit(_), _) => &["Enter changes the queued message", "Esc leaves it as it is"],
+        (Aim::Turn, _) if model.is_busy() => &[
+            "Tab delivery",
+            "Ctrl-D detach",
+            "Ctrl-G guide",
+            "Ctrl-S stop",
+            "Ctrl-C leave …",
+            "Ctrl-Q queue",
+        ],
+        (Aim::Turn, _) => &["Enter sends", "Ctrl-D detach", "Ctrl-W writer", "Ctrl-Q queue"],
     };
-    line(frame, area, hint, model.paint.quiet());
-}
-
-fn help(frame: &mut Frame<'_>) {
-    let rows = HELP
-        .iter()
-        .map(
-            |(key, what)| {
-                if key.is_empty() { Line::from(*what) } else { Line::from(format!("{key:<14} {what}")) }
-            },
-        )
-        .collect();
-    overlay(frame, "Keys", rows, "any key closes");
+    line(frame, area, &hints(parts, usize::from(area.width)), model.paint.quiet());
 }
 
 fn leave(model: &Model, frame: &mut Frame<'_>) {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Do, Link, Model, Present};
+use super::{Asked, Do, Link, Model, Present};
 use crate::tui::face::{Writer, who};
 
 /// Others that are listed; more are only counted.
@@ -39,6 +39,7 @@ impl Model {
             face.writer = Writer::read(&frame["writer"]);
         }
         let mut all = self.refresh();
+        all.push(self.look(Asked::Below, &["tree"]));
         // Turns nobody answered for: the same ones again, by their ids.
         let unheard: Vec<usize> = (0..self.sent.len()).filter(|&at| self.sent[at].unheard).collect();
         for at in unheard {
@@ -72,6 +73,10 @@ impl Model {
                 } else if self.own_epoch().is_some() {
                     self.say("you no longer write: another took over");
                 }
+                self.refresh()
+            }
+            "session.child_linked" => {
+                self.children = true;
                 self.refresh()
             }
             "session.deleted" => {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Aim, Asked, Do, Fresh, Input, Mode, Model, Over, SETTLE_TICKS, draw};
+use super::{Aim, Asked, Do, Exit, Input, Mode, Model, Over, SETTLE_TICKS, draw};
 use crate::tui::key::Key;
 
 impl Model {
@@ -49,7 +49,17 @@ impl Model {
                 self.escape();
                 Vec::new()
             }
-            key => {
+            Key::Char(_)
+            | Key::NewLine
+            | Key::Backspace
+            | Key::WordBackspace
+            | Key::Delete
+            | Key::Left
+            | Key::Right
+            | Key::WordLeft
+            | Key::WordRight
+            | Key::Home
+            | Key::End => {
                 type_key(&mut self.input, key);
                 Vec::new()
             }
@@ -65,7 +75,10 @@ impl Model {
                 self.over = Over::Inbox;
                 return self.refresh();
             }
-            'l' => self.fresh = Fresh::Yes,
+            'o' => {
+                let below = self.below.as_ref().map(|asking| Do::Leave(Exit::Attach(asking.session)));
+                return below.into_iter().collect();
+            }
             _ if self.mode == Mode::ReadOnly => self.say("read-only: started with -r"),
             'g' => self.aim = if self.aim == Aim::Guidance { Aim::Turn } else { Aim::Guidance },
             's' => return self.call(Asked::Stop, &["stop"], json!({"reason": "asked for while attached"})),
@@ -108,14 +121,9 @@ impl Model {
         }
         let bare = self.input.is_empty();
         if self.takeover().is_some() {
-            let verb = match key {
-                Key::Ctrl('y') => Some("grant"),
-                Key::Ctrl('n') => Some("deny"),
-                Key::Char('y') if bare => Some("grant"),
-                Key::Char('n') if bare => Some("deny"),
-                _ => None,
-            };
-            if let (Some(verb), Some(epoch)) = (verb, self.own_epoch()) {
+            let pressed = |letter| key == Key::Ctrl(letter) || (bare && key == Key::Char(letter));
+            let verb = if pressed('y') { "grant" } else { "deny" };
+            if let Some(epoch) = self.own_epoch().filter(|_| pressed('y') || pressed('n')) {
                 let body = json!({"connection": self.connection, "epoch": epoch});
                 return Some(self.call(Asked::Handover, &["writer", verb], body));
             }
@@ -135,14 +143,15 @@ impl Model {
     fn leave_key(&mut self, key: Key) -> Vec<Do> {
         let reason = json!({"reason": "asked for while attached"});
         self.over = Over::Nothing;
-        match key {
-            Key::Char('d') | Key::Ctrl('c' | 'd') | Key::Enter => self.leave(),
-            Key::Char('c' | 's') if self.mode == Mode::ReadOnly => {
+        let leaves = matches!(key, Key::Char('d') | Key::Ctrl('c' | 'd') | Key::Enter);
+        match key.letter() {
+            _ if leaves => self.leave(),
+            Some('c' | 's') if self.mode == Mode::ReadOnly => {
                 self.say("read-only: started with -r");
                 Vec::new()
             }
-            Key::Char('c') => self.call(Asked::Cancel, &["cancel"], reason),
-            Key::Char('s') => self.call(Asked::Stop, &["stop"], reason),
+            Some('c') => self.call(Asked::Cancel, &["cancel"], reason),
+            Some('s') => self.call(Asked::Stop, &["stop"], reason),
             // Anything else goes on.
             _ => Vec::new(),
         }
@@ -152,24 +161,20 @@ impl Model {
         let Over::Again(mut sent) = std::mem::replace(&mut self.over, Over::Nothing) else {
             return Vec::new();
         };
-        match key {
-            Key::Enter | Key::Char('y') => {
-                sent.again = true;
-                let order = self.order(&sent);
-                self.sent.push(sent);
-                vec![order]
-            }
-            Key::Esc | Key::Char('n' | 'q') | Key::Ctrl('c') => {
-                if self.input.is_empty() {
-                    self.input = Input::holding(&sent.prompt);
-                }
-                Vec::new()
-            }
-            _ => {
-                self.over = Over::Again(sent);
-                Vec::new()
-            }
+        if matches!(key, Key::Enter | Key::Char('y')) {
+            sent.again = true;
+            let order = self.order(&sent);
+            self.sent.push(sent);
+            return vec![order];
         }
+        if matches!(key, Key::Esc | Key::Char('n' | 'q') | Key::Ctrl('c')) {
+            if self.input.is_empty() {
+                self.input = Input::holding(&sent.prompt);
+            }
+            return Vec::new();
+        }
+        self.over = Over::Again(sent);
+        Vec::new()
     }
 
     fn enter(&mut self) -> Vec<Do> {
@@ -199,16 +204,16 @@ impl Model {
     fn scroll_key(&mut self, key: Key) -> Vec<Do> {
         let height = draw::transcript_rows(self);
         let page = height.saturating_sub(2).max(1);
-        match key {
-            Key::Up => self.up(1, height),
-            Key::PageUp => self.up(page, height),
-            Key::Top => self.up(usize::MAX / 2, height),
-            Key::Down => self.down(1),
-            Key::PageDown => self.down(page),
-            _ => {
-                self.transcript.down(usize::MAX);
-                self.catch_up()
-            }
+        let by = if matches!(key, Key::Up | Key::Down) { 1 } else { page };
+        if key == Key::Bottom {
+            self.transcript.down(usize::MAX);
+            self.catch_up()
+        } else if key == Key::Top {
+            self.up(usize::MAX / 2, height)
+        } else if matches!(key, Key::Up | Key::PageUp) {
+            self.up(by, height)
+        } else {
+            self.down(by)
         }
     }
 

@@ -3,9 +3,12 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Asked, Do, Fresh, Input, Model, Over, Refused, Sent};
+use super::{Asked, Asking, Do, Fresh, Input, Model, Over, Refused, Sent};
 use crate::tui::face::{Face, time};
 use crate::tui::message::Exit;
+
+/// How deep a family is looked through.
+const DEPTH_MAX: u32 = 16;
 
 impl Model {
     pub(super) fn reply(&mut self, asked: Asked, result: Result<Value, Refused>) -> Vec<Do> {
@@ -20,12 +23,14 @@ impl Model {
                 self.receipt = Deserialize::deserialize(&value).ok();
                 Vec::new()
             }
-            (Asked::Inbox, Ok(value)) => {
-                self.inbox.read(&value["turns"], &value["paused"]);
+            (Asked::Below, Ok(tree)) => {
+                let children = tree["children"].as_array().map(Vec::as_slice).unwrap_or_default();
+                self.children |= !children.is_empty();
+                self.below = children.iter().find_map(|child| asking(child, DEPTH_MAX));
                 Vec::new()
             }
             // Looked at again with the next change.
-            (Asked::Receipt | Asked::Inbox, _) => Vec::new(),
+            (Asked::Receipt | Asked::Below, Err(_)) => Vec::new(),
             (asked, Ok(value)) => {
                 self.done(asked, &value);
                 self.refresh()
@@ -44,11 +49,7 @@ impl Model {
         match result {
             Ok(value) => {
                 self.face = Face::read(&value);
-                if value["inbox"].is_array() {
-                    self.inbox.read(&value["inbox"], &value["inbox_paused"]);
-                } else {
-                    all.push(self.look(Asked::Inbox, &["inbox"]));
-                }
+                self.inbox.read(&value["inbox"], &value["inbox_paused"]);
                 if self.face.as_ref().is_some_and(|face| face.stop_level.is_some()) {
                     all.push(self.look(Asked::Receipt, &["stop"]));
                 } else {
@@ -72,10 +73,12 @@ impl Model {
         match result {
             Ok(value) => {
                 let events = value["events"].as_array().map(Vec::as_slice).unwrap_or_default();
-                match asked {
-                    Asked::Older => self.transcript.prepend(events),
-                    Asked::Latest => self.transcript.replace(events),
-                    _ => self.transcript.append(events),
+                if asked == Asked::Older {
+                    self.transcript.prepend(events);
+                } else if asked == Asked::Latest {
+                    self.transcript.replace(events);
+                } else {
+                    self.transcript.append(events);
                 }
             }
             Err(refused) => self.complain(&refused),
@@ -145,13 +148,34 @@ impl Model {
                 _ => "you write now".to_owned(),
             },
             Asked::Handover => "done".to_owned(),
-            _ => String::new(),
+            // Shown by what changes on the screen.
+            Asked::InboxChange
+            | Asked::Session
+            | Asked::Receipt
+            | Asked::Below
+            | Asked::Older
+            | Asked::Newer
+            | Asked::Latest
+            | Asked::Turn(_)
+            | Asked::Row(..)
+            | Asked::Detail(_) => String::new(),
         };
         let words = warning.unwrap_or(words);
         if !words.is_empty() {
             self.say(words);
         }
     }
+}
+
+/// The first of a family that waits for an answer.
+fn asking(node: &Value, depth: u32) -> Option<Asking> {
+    let face = Face::read(node)?;
+    if face.gates > 0 {
+        let name = face.agent.clone().unwrap_or_else(|| face.name());
+        return Some(Asking { session: face.id, name });
+    }
+    let children = node["children"].as_array().filter(|_| depth > 0)?;
+    children.iter().find_map(|child| asking(child, depth - 1))
 }
 
 /// What became of a message, where the transcript does not show it.

@@ -1,12 +1,13 @@
 //! The line that says how the session is, in words; the most urgent first.
 
 use super::{Delivery, Mode, Model};
-use crate::render::text::count;
-use crate::render::time::span;
+use crate::render::text::{count, fit};
+use crate::tui::face::{Face, lasting};
 use crate::tui::message::Link;
 
 /// Names of others that are told; more are counted.
 const NAMES_MAX: usize = 3;
+const TOOL_COLUMNS: usize = 40;
 
 impl Model {
     /// Parts of the status, each whole: a line breaks between them only.
@@ -19,7 +20,7 @@ impl Model {
         }
         let Some(face) = &self.face else { return parts };
         let elapsed = face.turn.as_ref().and_then(|turn| turn.started_at).or(face.since);
-        let elapsed = elapsed.map(|since| format!(" {}", span(self.now.millis_since(since))));
+        let elapsed = elapsed.map(|since| format!(" {}", lasting(self.now.millis_since(since))));
         let cancelling = face.turn.as_ref().is_some_and(|turn| turn.cancelling);
         let cancelling = if cancelling { ", cancelling" } else { "" };
         parts.push(format!("{}{cancelling}{}", face.state_words(), elapsed.unwrap_or_default()));
@@ -29,12 +30,7 @@ impl Model {
         if face.gates > 0 {
             parts.push(count(face.gates, "question"));
         }
-        if let Some(call) = self.transcript.open_call() {
-            parts.push(format!("tool {}", crate::render::text::fit(call, 40)));
-        } else if let Some(tool) = &face.last_tool {
-            let ago = tool.at.map(|at| format!(" {} ago", span(self.now.millis_since(at))));
-            parts.push(format!("last tool {}{}", tool.name, ago.unwrap_or_default()));
-        }
+        parts.extend(self.tool_words(face));
         let queued = self.inbox.waiting.len();
         if queued > 0 {
             let paused = self.inbox.paused.as_deref().map(|why| format!(", waits ({why})"));
@@ -55,6 +51,17 @@ impl Model {
         parts
     }
 
+    fn tool_words(&self, face: &Face) -> Option<String> {
+        match self.transcript.last_call() {
+            Some((call, false)) if self.is_busy() => Some(format!("tool {}", fit(call, TOOL_COLUMNS))),
+            Some((call, _)) => Some(format!("last tool {}", fit(call, TOOL_COLUMNS))),
+            None => face.last_tool.as_ref().map(|tool| {
+                let ago = tool.at.map(|at| format!(" {} ago", lasting(self.now.millis_since(at))));
+                format!("last tool {}{}", tool.name, ago.unwrap_or_default())
+            }),
+        }
+    }
+
     pub(super) fn writer_words(&self) -> String {
         match self.writer() {
             None if self.mode == Mode::ReadOnly => "read-only".to_owned(),
@@ -63,7 +70,7 @@ impl Model {
             Some(writer) => {
                 let away = if writer.present { "" } else { ", away" };
                 let asked = match self.asked_until {
-                    Some(until) => format!(", asked ({} left)", span(until.millis_since(self.now))),
+                    Some(until) => format!(", asked ({} left)", lasting(until.millis_since(self.now))),
                     None => String::new(),
                 };
                 format!("writer: {}{away}{asked}", writer.name)

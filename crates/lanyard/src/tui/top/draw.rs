@@ -10,7 +10,7 @@ use super::{Model, Over};
 use crate::render::text::{count, fit, pad};
 use crate::tui::directory::{Need, need};
 use crate::tui::message::{Link, Verb};
-use crate::tui::paint::{both_ends, line, overlay, row};
+use crate::tui::paint::{both_ends, hints, key_page, line, overlay, row};
 use crate::tui::wrap::columns;
 
 const HELP: [(&str, &str); 14] = [
@@ -104,7 +104,8 @@ fn rows(model: &Model, frame: &mut Frame<'_>, area: Rect, columns: &Columns) {
             Need::Running => Style::new(),
             Need::Resting | Need::Over => model.paint.quiet(),
         };
-        let text = columns.row(words.mark, &place.branch, &words);
+        let mark = format!("{}{}", words.mark, if chosen { ">" } else { " " });
+        let text = columns.row(&mark, &place.branch, &words);
         // The bar of the chosen one goes all the way.
         let text = if chosen { pad(&text, usize::from(area.width)) } else { text };
         line(frame, row(area, at), &text, style);
@@ -123,7 +124,11 @@ fn rows(model: &Model, frame: &mut Frame<'_>, area: Rect, columns: &Columns) {
 
 fn head(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let (running, wanted) = model.directory.tally();
-    let wanted = if wanted == 0 { String::new() } else { format!(", {wanted} want somebody") };
+    let wanted = match wanted {
+        0 => String::new(),
+        1 => ", 1 wants somebody".to_owned(),
+        more => format!(", {more} want somebody"),
+    };
     let left = format!("lanyard top  {}, {running} running{wanted}", count(model.directory.len(), "session"));
     let right = match (model.link, model.directory.filter()) {
         (Link::Down, _) => "no connection, trying again".to_owned(),
@@ -154,18 +159,23 @@ fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         let style = if *bad { model.paint.bad() } else { model.paint.good() };
         return line(frame, area, text, style);
     }
-    let hint = "Enter attach · s stop · g guide · c cancel · r resume · a archive · x delete · / filter · ? help · q";
-    let short = "Enter attach · s stop · g guide · / filter · ? help · q";
-    let hint = if columns(hint) <= usize::from(area.width) { hint } else { short };
-    line(frame, area, hint, model.paint.quiet());
+    let parts = [
+        "Enter attach",
+        "s stop",
+        "g guide",
+        "/ filter",
+        "q leave",
+        "c cancel",
+        "r resume",
+        "a archive",
+        "x delete",
+    ];
+    line(frame, area, &hints(&parts, usize::from(area.width)), model.paint.quiet());
 }
 
 fn over(model: &Model, frame: &mut Frame<'_>) {
     match &model.over {
-        Over::Help => {
-            let rows = HELP.iter().map(|(key, what)| Line::from(format!("{key:<9} {what}"))).collect();
-            overlay(frame, "Keys", rows, "any key closes");
-        }
+        Over::Help => key_page(frame, &HELP),
         Over::Confirm(verb, id) => {
             let name = model.directory.face(*id).map_or_else(|| id.to_string(), |face| face.name());
             let what = match verb {

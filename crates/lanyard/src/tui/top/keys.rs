@@ -17,10 +17,10 @@ impl Model {
         match std::mem::replace(&mut self.over, Over::Nothing) {
             Over::Nothing => self.list_key(key),
             Over::Help => Vec::new(),
-            Over::Confirm(verb, id) => match key {
-                Key::Char('y') | Key::Enter => vec![order(verb, id, "")],
-                _ => Vec::new(),
-            },
+            Over::Confirm(verb, id) if matches!(key, Key::Char('y') | Key::Enter) => {
+                vec![order(verb, id, "")]
+            }
+            Over::Confirm(..) => Vec::new(),
             Over::Guide(id, input) => self.guide_key(id, input, key),
             Over::Filter(input) => {
                 self.filter_key(input, key);
@@ -42,77 +42,107 @@ impl Model {
     }
 
     fn list_key(&mut self, key: Key) -> Vec<Do> {
-        let page = isize::try_from(self.height().max(2) - 1).unwrap_or(1);
+        if self.go_key(key) {
+            return Vec::new();
+        }
         match key {
             Key::Char('q') | Key::Ctrl('c' | 'd') => return vec![Do::Leave(Exit::Quit)],
             Key::Esc => self.directory.set_filter(""),
             Key::Char('?') => self.over = Over::Help,
             Key::Char('/') => self.over = Over::Filter(Input::holding(self.directory.filter())),
-            Key::Up | Key::Char('k') => self.directory.go(-1),
-            Key::Down | Key::Char('j') => self.directory.go(1),
-            Key::PageUp => self.directory.go(-page),
-            Key::PageDown => self.directory.go(page),
-            Key::Home | Key::Top => self.directory.go(isize::MIN / 2),
-            Key::End | Key::Bottom => self.directory.go(isize::MAX / 2),
-            key => {
+            Key::Enter | Key::Char(_) => {
                 if let Some(id) = self.directory.chosen() {
                     return self.row_key(key, id);
                 }
             }
+            Key::Ctrl(_)
+            | Key::NewLine
+            | Key::Tab
+            | Key::BackTab
+            | Key::Backspace
+            | Key::WordBackspace
+            | Key::Delete
+            | Key::Left
+            | Key::Right
+            | Key::WordLeft
+            | Key::WordRight
+            | Key::Up
+            | Key::Down
+            | Key::Home
+            | Key::End
+            | Key::Top
+            | Key::Bottom
+            | Key::PageUp
+            | Key::PageDown => {}
         }
         Vec::new()
+    }
+
+    /// Chooses another row. Says whether the key does that.
+    fn go_key(&mut self, key: Key) -> bool {
+        let page = isize::try_from(self.height().max(2) - 1).unwrap_or(1);
+        let by = if matches!(key, Key::Up | Key::Char('k')) {
+            -1
+        } else if matches!(key, Key::Down | Key::Char('j')) {
+            1
+        } else if key == Key::PageUp {
+            -page
+        } else if key == Key::PageDown {
+            page
+        } else if matches!(key, Key::Home | Key::Top) {
+            isize::MIN / 2
+        } else if matches!(key, Key::End | Key::Bottom) {
+            isize::MAX / 2
+        } else {
+            return false;
+        };
+        self.directory.go(by);
+        true
     }
 
     /// Keys that are about the chosen session, and only about that one.
     fn row_key(&mut self, key: Key, id: SessionId) -> Vec<Do> {
         let archived = self.directory.face(id).is_some_and(|face| face.archived);
-        match key {
-            Key::Enter => return vec![Do::Leave(Exit::Attach(id))],
-            Key::Char('s') => self.over = Over::Confirm(Verb::Stop, id),
-            Key::Char('S') => self.over = Over::Confirm(Verb::StopBelow, id),
-            Key::Char('x') => self.over = Over::Confirm(Verb::Delete, id),
-            Key::Char('g') => self.over = Over::Guide(id, Input::default()),
-            Key::Char('c') => return vec![order(Verb::Cancel, id, "")],
-            Key::Char('r') => return vec![order(Verb::Resume, id, "")],
-            Key::Char('a') if archived => return vec![order(Verb::Unarchive, id, "")],
-            Key::Char('a') => return vec![order(Verb::Archive, id, "")],
-            _ => {}
+        match key.letter() {
+            None => return vec![Do::Leave(Exit::Attach(id))],
+            Some('s') => self.over = Over::Confirm(Verb::Stop, id),
+            Some('S') => self.over = Over::Confirm(Verb::StopBelow, id),
+            Some('x') => self.over = Over::Confirm(Verb::Delete, id),
+            Some('g') => self.over = Over::Guide(id, Input::default()),
+            Some('c') => return vec![order(Verb::Cancel, id, "")],
+            Some('r') => return vec![order(Verb::Resume, id, "")],
+            Some('a') if archived => return vec![order(Verb::Unarchive, id, "")],
+            Some('a') => return vec![order(Verb::Archive, id, "")],
+            Some(_) => {}
         }
         Vec::new()
     }
 
     fn guide_key(&mut self, id: SessionId, mut input: Input, key: Key) -> Vec<Do> {
-        match key {
-            Key::Esc | Key::Ctrl('c') => Vec::new(),
-            Key::Enter if input.text().trim().is_empty() => Vec::new(),
-            Key::Enter => vec![order(Verb::Guide, id, input.text())],
-            key => {
-                type_key(&mut input, key);
-                self.over = Over::Guide(id, input);
-                Vec::new()
-            }
+        if key == Key::Enter {
+            let said = !input.text().trim().is_empty();
+            return said.then(|| order(Verb::Guide, id, input.text())).into_iter().collect();
         }
+        if !matches!(key, Key::Esc | Key::Ctrl('c')) {
+            type_key(&mut input, key);
+            self.over = Over::Guide(id, input);
+        }
+        Vec::new()
     }
 
     fn filter_key(&mut self, mut input: Input, key: Key) {
-        match key {
-            Key::Enter => {}
-            Key::Esc | Key::Ctrl('c') => self.directory.set_filter(""),
-            // One can look through the matches while typing.
-            Key::Up => {
-                self.directory.go(-1);
-                self.over = Over::Filter(input);
-            }
-            Key::Down => {
-                self.directory.go(1);
-                self.over = Over::Filter(input);
-            }
-            key => {
-                type_key(&mut input, key);
-                self.directory.set_filter(input.text());
-                self.over = Over::Filter(input);
-            }
+        if matches!(key, Key::Esc | Key::Ctrl('c')) {
+            return self.directory.set_filter("");
         }
+        if key == Key::Enter {
+            return;
+        }
+        // One can look through the matches while typing; letters are letters here.
+        if key.letter().is_some() || !self.go_key(key) {
+            type_key(&mut input, key);
+            self.directory.set_filter(input.text());
+        }
+        self.over = Over::Filter(input);
     }
 
     pub(super) fn done(&mut self, id: SessionId, verb: Verb) {

@@ -3,9 +3,8 @@
 use lanyard_core::Timestamp;
 
 use crate::render::text::count;
-use crate::render::time::span;
 use crate::tui::directory::{Need, need, since};
-use crate::tui::face::Face;
+use crate::tui::face::{Face, lasting};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Words {
@@ -29,7 +28,7 @@ pub(crate) fn words(face: &Face, now: Timestamp) -> Words {
             Need::Over => "-",
         },
         state: face.state_words(),
-        lasting: since(face).map(|since| span(now.millis_since(since))).unwrap_or_default(),
+        lasting: since(face).map(|since| lasting(now.millis_since(since))).unwrap_or_default(),
         agent: face.agent.clone().unwrap_or_default(),
         title: face.name(),
         tool: face.last_tool.as_ref().map(|tool| tool.name.clone()).unwrap_or_default(),

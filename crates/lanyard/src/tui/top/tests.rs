@@ -99,19 +99,19 @@ fn families_those_that_want_somebody_first() {
         120,
         12,
         &expect![[r#"
-        lanyard top  7 sessions, 3 running, 2 want somebody
-          STATE                 FOR   AGENT        SESSION                         LAST TOOL          WAITS, WHO IS THERE
-        * executing             10s   scripted     hub: tidy the docs              search             stop 1, 1 note, 2 queued,…
-        * executing             10s   scripted     ├─ scout                                           stop 1, 1 note, 2 queued,…
-        ! executing             2m    scripted     └─ checker                      ask                asks 1
-          idle                  2m    scripted        └─ checker's helper
-        ! interrupted (crash)   2m    scripted     nightly build                                      uncertain
-          idle                  2m    opencode     a question of style, with a ti…
-        - completed             2m    scripted     done long ago
+            lanyard top  7 sessions, 3 running, 2 want somebody
+              STATE                 FOR   AGENT        SESSION                         LAST TOOL          WAITS, WHO IS THERE
+            *>executing             10s   scripted     hub: tidy the docs              search             stop 1, 1 note, 2 queued,…
+            * executing             10s   scripted     ├─ scout                                           stop 1, 1 note, 2 queued,…
+            ! executing             2m    scripted     └─ checker                      ask                asks 1
+              idle                  2m    scripted        └─ checker's helper
+            ! interrupted (crash)   2m    scripted     nightly build                                      uncertain
+              idle                  2m    opencode     a question of style, with a ti…
+            - completed             2m    scripted     done long ago
 
 
-        Enter attach · s stop · g guide · c cancel · r resume · a archive · x delete · / filter · ? help · q
-    "#]],
+            Enter attach · s stop · g guide · / filter · q leave · c cancel · r resume · a archive · x delete · ? help
+        "#]],
     );
 }
 
@@ -122,19 +122,19 @@ fn a_narrow_screen() {
         60,
         12,
         &expect![[r#"
-        lanyard top  7 sessions, 3 running, 2 want somebody
-          STATE        FOR  SESSION                   WAITS, WHO IS…
-        * executing    10s  hub: tidy the docs        stop 1, 1 not…
-        * executing    10s  ├─ scout                  stop 1, 1 not…
-        ! executing    2m   └─ checker                asks 1
-          idle         2m      └─ checker's helper
-        ! interrupted… 2m   nightly build             uncertain
-          idle         2m   a question of style, wit…
-        - completed    2m   done long ago
+            lanyard top  7 sessions, 3 running, 2 want somebody
+              STATE        FOR  SESSION                   WAITS, WHO IS…
+            *>executing    10s  hub: tidy the docs        stop 1, 1 not…
+            * executing    10s  ├─ scout                  stop 1, 1 not…
+            ! executing    2m   └─ checker                asks 1
+              idle         2m      └─ checker's helper
+            ! interrupted… 2m   nightly build             uncertain
+              idle         2m   a question of style, wit…
+            - completed    2m   done long ago
 
 
-        Enter attach · s stop · g guide · / filter · ? help · q
-    "#]],
+            Enter attach · s stop · g guide · / filter · ? help
+        "#]],
     );
 }
 
@@ -147,15 +147,15 @@ fn a_filter_keeps_what_matches_and_what_it_hangs_from() {
         90,
         8,
         &expect![[r#"
-        lanyard top  7 sessions, 3 running, 2 want somebody                      "helper": 3 shown
-          STATE          FOR   AGENT      SESSION                    LAST TOOL  WAITS, WHO IS THE…
-        * executing      10s   scripted   hub: tidy the docs         search     stop 1, 1 note, 2…
-        ! executing      2m    scripted   └─ checker                 ask        asks 1
-          idle           2m    scripted      └─ checker's helper
+            lanyard top  7 sessions, 3 running, 2 want somebody                      "helper": 3 shown
+              STATE          FOR   AGENT      SESSION                    LAST TOOL  WAITS, WHO IS THE…
+            *>executing      10s   scripted   hub: tidy the docs         search     stop 1, 1 note, 2…
+            ! executing      2m    scripted   └─ checker                 ask        asks 1
+              idle           2m    scripted      └─ checker's helper
 
 
-        filter> helper▏
-    "#]],
+            filter> helper▏
+        "#]],
     );
     press(&mut model, r#"enter / " nothing like it" enter"#);
     check(
@@ -163,13 +163,13 @@ fn a_filter_keeps_what_matches_and_what_it_hangs_from() {
         90,
         6,
         &expect![[r#"
-        lanyard top  7 sessions, 3 running, 2 want somebody      "helper nothing like it": 0 shown
-          STATE          FOR   AGENT      SESSION                    LAST TOOL  WAITS, WHO IS THE…
+            lanyard top  7 sessions, 3 running, 2 want somebody      "helper nothing like it": 0 shown
+              STATE          FOR   AGENT      SESSION                    LAST TOOL  WAITS, WHO IS THE…
 
-        none of 7 sessions matches "helper nothing like it"
+            none of 7 sessions matches "helper nothing like it"
 
-        Enter attach · s stop · g guide · / filter · ? help · q
-    "#]],
+            Enter attach · s stop · g guide · / filter · q leave · c cancel · r resume · ? help
+        "#]],
     );
     press(&mut model, "esc");
     model.settle();
@@ -183,26 +183,26 @@ fn nothing_there() {
         80,
         6,
         &expect![[r#"
-        lanyard top  0 sessions, 0 running
-          STATE          FOR   AGENT      SESSION          LAST TOOL  WAITS, WHO IS THE…
+            lanyard top  0 sessions, 0 running
+              STATE          FOR   AGENT      SESSION          LAST TOOL  WAITS, WHO IS THE…
 
-        no sessions; `lanyard run "…"` begins one
+            no sessions; `lanyard run "…"` begins one
 
-        Enter attach · s stop · g guide · / filter · ? help · q
-    "#]],
+            Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
+        "#]],
     );
     check(
         &mut Model::new(Paint::default()),
         80,
         6,
         &expect![[r#"
-        lanyard top  0 sessions, 0 running                                    connecting
-          STATE          FOR   AGENT      SESSION          LAST TOOL  WAITS, WHO IS THE…
+            lanyard top  0 sessions, 0 running                                    connecting
+              STATE          FOR   AGENT      SESSION          LAST TOOL  WAITS, WHO IS THE…
 
-        reading the directory …
+            reading the directory …
 
-        Enter attach · s stop · g guide · / filter · ? help · q
-    "#]],
+            Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
+        "#]],
     );
 }
 
@@ -215,19 +215,19 @@ fn what_cannot_be_undone_is_asked_about() {
         80,
         12,
         &expect![[r#"
-        lanyard top  7 sessions, 3 running, 2 want somebody
-          STATE          FOR   AGENT      SESSION          LAST TOOL  WAITS, WHO IS THE…
-        * executing      10s   scripted   hub: tidy the d… search     stop 1, 1 note, 2…
-        * executing      10s   scripted   ├─ scout                    stop 1, 1 note, 2…
-        ! executing     ┌ Sure? ──────────────────────────────────────┐sks 1
-          idle          │ stop, with all below it, hub: tidy the docs │
-        ! interrupted (…│ sess_00000000000000000000000001             │ncertain
-          idle          └ y yes, any other key no ────────────────────┘
-        - completed      2m    scripted   done long ago
+            lanyard top  7 sessions, 3 running, 2 want somebody
+              STATE          FOR   AGENT      SESSION          LAST TOOL  WAITS, WHO IS THE…
+            *>executing      10s   scripted   hub: tidy the d… search     stop 1, 1 note, 2…
+            * executing      10s   scripted   ├─ scout                    stop 1, 1 note, 2…
+            ! executing     ┌ Sure? ──────────────────────────────────────┐sks 1
+              idle          │ stop, with all below it, hub: tidy the docs │
+            ! interrupted (…│ sess_00000000000000000000000001             │ncertain
+              idle          └ y yes, any other key no ────────────────────┘
+            - completed      2m    scripted   done long ago
 
 
-        Enter attach · s stop · g guide · / filter · ? help · q
-    "#]],
+            Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
+        "#]],
     );
     press(&mut model, "esc ?");
     check(
@@ -235,25 +235,25 @@ fn what_cannot_be_undone_is_asked_about() {
         80,
         18,
         &expect![[r#"
-        lanyard top  7 sessions, 3 running, 2 want somebody
-          STATE   ┌ Keys ───────────────────────────────────────────────────┐WHO IS THE…
-        * executin│ Enter     attach to the session                         │ 1 note, 2…
-        * executin│ s         stop it; S stops all below it too             │ 1 note, 2…
-        ! executin│ g         give it guidance                              │
-          idle    │ c         cancel its turn                               │
-        ! interrup│ r         resume: bring its agent back                  │in
-          idle    │ a         archive it, or bring it back from the archive │
-        - complete│ x         delete it                                     │
-                  │ /         filter by words; Esc shows all again          │
-                  │ Up Down   choose; PgUp, PgDn, Home and End go further   │
-                  │ q         leave; sessions go on                         │
-                  │                                                         │
-                  │ !         somebody is wanted: it asks, or was cut short │
-                  │ *         a turn runs                                   │
-                  │ -         it is over                                    │
-                  └ any key closes ─────────────────────────────────────────┘
-        Enter attach · s stop · g guide · / filter · ? help · q
-    "#]],
+            lanyard top  7 sessions, 3 running, 2 want somebody
+              STATE    ┌ Keys ──────────────────────────────────────────────────┐WHO IS THE…
+            *>executing│ Enter    attach to the session                         │ 1 note, 2…
+            * executing│ s        stop it; S stops all below it too             │ 1 note, 2…
+            ! executing│ g        give it guidance                              │
+              idle     │ c        cancel its turn                               │
+            ! interrupt│ r        resume: bring its agent back                  │in
+              idle     │ a        archive it, or bring it back from the archive │
+            - completed│ x        delete it                                     │
+                       │ /        filter by words; Esc shows all again          │
+                       │ Up Down  choose; PgUp, PgDn, Home and End go further   │
+                       │ q        leave; sessions go on                         │
+                       │                                                        │
+                       │ !        somebody is wanted: it asks, or was cut short │
+                       │ *        a turn runs                                   │
+                       │ -        it is over                                    │
+                       └ any key closes ────────────────────────────────────────┘
+            Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
+        "#]],
     );
 }
 

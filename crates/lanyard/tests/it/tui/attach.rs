@@ -46,7 +46,7 @@ fn a_prompt_is_typed_and_answered_and_detaching_leaves_the_session_alone() {
 #[test]
 fn a_client_that_dies_takes_nothing_with_it() {
     let stage = Stage::new();
-    let id = stage.detached("/say begin\n/wait-file go\n/say the end");
+    let id = stage.detached("/say begin\n/tool look {}\n/wait-file go\n/say the end");
     let mut terminal = attached(&stage, &id);
     terminal.until_shows("begin");
     terminal.kill_9();
@@ -61,7 +61,7 @@ fn a_client_that_dies_takes_nothing_with_it() {
 #[test]
 fn a_restart_of_the_daemon_is_outlasted() {
     let mut stage = Stage::new();
-    let id = stage.detached("/say before-the-restart\n/wait-file go\n/say after-the-restart");
+    let id = stage.detached("/say before-the-restart\n/tool look {}\n/wait-file go\n/say after-the-restart");
     let mut terminal = attached(&stage, &id);
     terminal.until_shows("before-the-restart");
     stage.daemon.kill_9();
@@ -107,13 +107,13 @@ fn a_session_is_guided_answered_and_stopped_from_its_screen() {
     terminal.press("use staging\r");
     terminal.until_shows("guidance: use staging");
     terminal.press("?");
-    terminal.until_shows("Any key closes this page.");
+    terminal.until_shows("any key closes");
     terminal.press("x");
     terminal.press(CTRL_C);
     terminal.until_shows("cancel the turn");
     terminal.press("g");
     terminal.press(CTRL_S);
-    terminal.until_shows("stop level 1");
+    terminal.until_shows("level 1 (graceful)");
     terminal.press(CTRL_S);
     terminal.press(CTRL_S);
     stage.until(&id, |shown| shown["state"] == "stopped");
@@ -152,8 +152,8 @@ fn the_right_to_write_passes_from_screen_to_screen() {
     first.press(CTRL_W);
     first.until_shows("writer: you");
     let mut second = Terminal::lanyard(&stage.daemon, &["attach", &id], 100, 30);
-    second.until_shows("writer: operator (cli)");
-    first.until_shows("also here: operator (cli)");
+    second.until_shows("writer: local (cli)");
+    first.until_shows("also here: local (cli)");
     second.press("/say from the second\r");
     second.until_shows("[writer_held]");
     second.until_shows("send> /say from the second");
@@ -161,7 +161,7 @@ fn the_right_to_write_passes_from_screen_to_screen() {
     first.until_shows("asks to write here");
     first.press("y");
     second.until_shows("writer: you");
-    first.until_shows("writer: operator (cli)");
+    first.until_shows("writer: local (cli)");
     second.press("\r");
     first.until("words", |text| text.contains("\nfrom the second"));
     second.press(CTRL_D);
@@ -184,12 +184,13 @@ fn a_read_only_screen_and_a_list_to_choose_from() {
     }
     terminal.until_shows("between_turn");
     terminal.press("\r");
-    terminal.until_shows("only looking");
+    terminal.until_shows("writer: free");
+    terminal.until("words", |text| text.contains("\nonly looking"));
     terminal.press("q");
     assert_eq!(terminal.ended(), Some(0));
 
     let mut terminal = Terminal::lanyard(&stage.daemon, &["attach", "-r", &id], 80, 20);
-    terminal.until_shows("only looking");
+    terminal.until_shows("· read-only");
     let before = stage.get(&format!("/sessions/{id}"))["last_seq"].clone();
     terminal.press(CTRL_S);
     terminal.until_shows("read-only: started with -r");

@@ -10,8 +10,7 @@ fn without_a_terminal_a_session_is_text() {
     let stage = Stage::new();
     let id = stage.detached("/say as text");
     stage.until_at_rest(&id);
-    stage.lanyard(&["stop", "--now", &id]);
-    stage.until(&id, |shown| shown["state"] == "stopped");
+    assert!(stage.lanyard(&["complete", &id]).status.success());
     let shown = stage.lanyard(&["attach", &id]);
     assert!(shown.status.success(), "{}", text(&shown.stderr));
     assert!(text(&shown.stdout).contains("agent: as text"), "{}", text(&shown.stdout));
