@@ -48,6 +48,10 @@ pub struct Limits {
     pub guidance_pending: usize,
     /// How long guidance waits to be delivered, in milliseconds; 0 is without end.
     pub guidance_expires_ms: u64,
+    /// Messages that may wait in one session's inbox.
+    pub inbox_turns: usize,
+    /// Bytes of all of them together.
+    pub inbox_bytes: usize,
     /// How often the same issue or error may be seen before the session counts as stalled (S1-36).
     pub stall_repeats: u32,
 }
@@ -60,6 +64,8 @@ impl Default for Limits {
             overlong: Overlong::default(),
             guidance_pending: 64,
             guidance_expires_ms: 24 * HOUR_MS,
+            inbox_turns: 32,
+            inbox_bytes: 256 * 1024,
             stall_repeats: 3,
         }
     }

@@ -3,16 +3,20 @@
 
 mod apply;
 mod apply_control;
+mod apply_inbox;
 mod apply_run;
+mod attention;
 mod calls;
 mod command;
 mod decide;
+mod decide_inbox;
 pub mod directive;
 mod effect;
 mod event;
 mod family;
 mod gate;
 mod guidance;
+mod inbox;
 mod intercept;
 mod observe;
 mod observe_run;
@@ -23,6 +27,7 @@ mod signal;
 mod stall;
 mod state;
 mod stop;
+mod turns;
 mod view;
 mod writer;
 
@@ -33,6 +38,8 @@ mod decide_tests;
 #[cfg(test)]
 mod directive_tests;
 #[cfg(test)]
+mod inbox_tests;
+#[cfg(test)]
 mod ladder_tests;
 #[cfg(test)]
 mod properties_tests;
@@ -42,17 +49,20 @@ mod table_tests;
 mod testing;
 
 pub use apply::{ApplyError, replay};
+pub use attention::{Attention, Pending};
 pub use calls::{Call, Channel, Compliance, Directive, Lead, Passage, Returned, Told};
 pub use command::Command;
 pub use decide::decide;
 pub use effect::{Effect, react};
 pub use event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Fork, Hands,
-    Opening, PlanEntry, PlanStatus, Role, Settled, SnapshotReason, TranscriptEvent, TurnEvent, TurnOutcome,
+    InboxEvent, Opening, PlanEntry, PlanStatus, Role, Settled, SnapshotReason, TranscriptEvent, TurnEvent,
+    TurnOutcome,
 };
 pub use family::{Lineage, LinkEvents, NewSession, create, fork, inherited, link};
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
-pub use guidance::{Checked, Delivery, Note, NoteKind, NoteStatus, check};
+pub use guidance::{Checked, Note, NoteDelivery, NoteKind, NoteStatus, check};
+pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn};
 pub use intercept::{call_begins, call_ends, call_passed, next_due};
 pub use observe::observe;
 pub use record::{
@@ -67,5 +77,6 @@ pub use signal::Signal;
 pub use stall::{Stall, StallKind};
 pub use state::{InterruptCause, Lifecycle, State, StateName, Status};
 pub use stop::{Stop, StopLevel, StopScope};
+pub use turns::{TurnResult, TurnRow, TurnStatus, TurnStep};
 pub use view::{SessionView, view};
 pub use writer::{Pen, ReleaseReason, Takeover, Writer, WriterCommand, WriterEvent, may_write};

@@ -3,9 +3,11 @@
 mod agents;
 mod attach;
 mod audit;
+mod bulk;
 mod calls;
 mod context;
 mod directory;
+mod front;
 mod gates;
 mod guard;
 mod mcp;
@@ -17,6 +19,7 @@ mod snapshots;
 mod stops;
 mod streams;
 mod system;
+mod turns;
 pub mod types;
 mod writer;
 
@@ -39,6 +42,7 @@ use crate::mcp::Gateway;
 use crate::presence::Presence;
 
 pub use attach::OwnRouter;
+pub use front::Front;
 pub use openapi::document;
 pub use routes::{Route, router, table};
 

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::agents;
 use crate::agents::roster::Roster;
-use crate::api::{App, router};
+use crate::api::{App, Front};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -198,11 +198,11 @@ impl AtWork {
         let (engine, store, clock) = (app.engine.clone(), app.store.clone(), app.clock.clone());
         let timers = Timers { engine, store, clock, rules: app.rules, keep_outcomes_ms };
         let (close, closing) = oneshot::channel();
-        let router = router(app);
+        let router = crate::api::router(app);
         *app.router.lock().unwrap_or_else(PoisonError::into_inner) = Some(router.clone());
         Self {
             close,
-            serving: tokio::spawn(serve(tcp, socket, router, closing)),
+            serving: tokio::spawn(serve(tcp, socket, Arc::new(Front::new(app, router)), closing)),
             waking: tokio::spawn(app.hub.clone().run()),
             telling: tokio::spawn(app.presence.clone().run(app.hub.clone())),
             ticking: tokio::spawn(timers.run()),

@@ -59,7 +59,7 @@ impl Default for DaemonConfig {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GatewayConfig {
-    /// When a call is in the log: soon after its answer went out, or before.
+    /// When a call is in the log: soon after its answer went out, or before, and how safe it is then.
     pub record: Record,
 }
 

@@ -9,15 +9,20 @@ mod calls;
 mod commit;
 mod draft;
 mod residents;
+mod turns;
 mod worker;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lanyard_core::session::{Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal};
+use lanyard_core::session::{
+    Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal, TurnResult,
+};
 use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
-use lanyard_store::{Damage, Directory, Families, Journal, KeyHash, Papers, Tokens, Upkeep};
+use lanyard_store::{
+    Damage, Directory, Durability, Families, Journal, KeyHash, Papers, Tokens, Turns, Upkeep,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::agents::Wishes;
@@ -26,6 +31,7 @@ use crate::hub::Hub;
 use crate::intercept::Flags;
 
 use behind::Behind;
+pub use turns::Sending;
 pub(crate) use worker::error_chain;
 
 /// Inputs that may wait. Beyond that a caller waits to get in, and is told when it took too long.
@@ -34,9 +40,9 @@ const INBOX_MAX: usize = 4_096;
 const INBOX_WAIT: Duration = Duration::from_secs(5);
 
 /// Everything the daemon needs of a store.
-pub trait Store: Journal + Directory + Families + Upkeep + Tokens + Papers {}
+pub trait Store: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers {}
 
-impl<T: Journal + Directory + Families + Upkeep + Tokens + Papers> Store for T {}
+impl<T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers> Store for T {}
 
 /// A handle to the engine; clones share it.
 #[derive(Debug, Clone)]
@@ -93,11 +99,10 @@ pub enum Ask {
         session: SessionId,
         command: Command,
     },
-    /// Words for the conversation: only the writer's, while there is one.
-    Write {
+    /// A message; [`Reply::sent`] is what became of it, unless it was sent before.
+    Send {
         session: SessionId,
-        command: Command,
-        epoch: Option<u64>,
+        sending: Box<Sending>,
     },
     Tell {
         session: SessionId,
@@ -113,6 +118,8 @@ pub enum Ask {
         session: SessionId,
         call: Box<Call>,
         returned: Returned,
+        /// What its record survives, where nothing else is written with it.
+        durability: Durability,
     },
     /// Its answer has gone out; nothing was pending.
     CallPassed {
@@ -143,6 +150,15 @@ pub struct Key {
 }
 
 impl Key {
+    /// The key's share for one of several things it stands for.
+    pub(crate) fn part(&self, of: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.key).update(of.as_bytes());
+        let mut key = [0; 16];
+        key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Self { key, request: self.request }
+    }
+
     /// For something that happens once, whoever asks again after a crash.
     pub(crate) fn once(what: &str) -> Self {
         let hash = blake3::hash(what.as_bytes());
@@ -161,11 +177,13 @@ pub struct Reply {
     pub passage: Option<Passage>,
     /// What goes in front of its answer.
     pub lead: Lead,
+    /// What became of a message that was not sent before.
+    pub sent: Option<TurnResult>,
 }
 
 impl From<Outcome> for Reply {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, repeated: false, passage: None, lead: Lead::default() }
+        Self { outcome, repeated: false, passage: None, lead: Lead::default(), sent: None }
     }
 }
 
@@ -253,14 +271,22 @@ pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<(
     Ok((engine, thread))
 }
 
+/// A place in a queue, waited for where there is none.
+async fn place_in<T>(queue: &mpsc::Sender<T>) -> Result<mpsc::Permit<'_, T>, AskError> {
+    if let Ok(place) = queue.try_reserve() {
+        return Ok(place);
+    }
+    tokio::time::timeout(INBOX_WAIT, queue.reserve())
+        .await
+        .map_err(|_| AskError::Overloaded)?
+        .map_err(|_| AskError::Closing)
+}
+
 impl Engine {
-    /// Asks, and waits until the answer is on disk. A caller that goes away does not take the request with it.
+    /// Asks, and waits until what the answer says is on disk. A caller that goes away does not take the request with it.
     pub async fn ask(&self, request: Request) -> Result<Reply, AskError> {
         let (answer, answered) = oneshot::channel();
-        let place = tokio::time::timeout(INBOX_WAIT, self.inbox.reserve())
-            .await
-            .map_err(|_| AskError::Overloaded)?
-            .map_err(|_| AskError::Closing)?;
+        let place = place_in(&self.inbox).await?;
         place.send(Input::Ask(Box::new(Work { request, answer: Some(answer) })));
         answered.await.map_err(|_| AskError::Closing)?
     }

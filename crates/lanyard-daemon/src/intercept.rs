@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use lanyard_core::session::{Call, Lead, Passage, Returned, Signal};
+use lanyard_core::session::{Call, Channel, Lead, Passage, Returned, Signal};
 use lanyard_core::{Actor, ActorKind, Cause, NoteId, SessionId};
+use lanyard_store::Durability;
 use serde::Deserialize;
 
 use crate::auth::Tokens;
@@ -22,11 +23,23 @@ const FLAGS_MAX: usize = 65_536;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
-    /// Soon after its answer went out; nobody waits for the disk.
+    /// Soon after its answer went out; nobody waits for it.
     #[default]
     After,
-    /// Before its answer goes out.
-    Before,
+    /// Before its answer goes out, safe from the end of the daemon, however sudden.
+    Written,
+    /// Before its answer goes out, and on disk: safe from a power cut too.
+    Synced,
+}
+
+impl Record {
+    /// What the record of a call survives where it is all there is to write.
+    fn durability(self) -> Durability {
+        match self {
+            Self::After | Self::Written => Durability::Written,
+            Self::Synced => Durability::Synced,
+        }
+    }
 }
 
 /// Which sessions have something pending. Written by the engine after each commit, read by every call.
@@ -128,7 +141,7 @@ impl Bound {
         }
         let ask = Ask::CallBegins { session: self.session, call: Box::new(call.clone()) };
         failpoint::hit("before_passage");
-        let reply = self.engine.ask(self.request(ask, call)).await?;
+        let reply = self.engine.ask(self.request(ask, call.channel)).await?;
         failpoint::hit("after_passage");
         Ok(reply.passage.unwrap_or(Passage::Go))
     }
@@ -143,14 +156,16 @@ impl Bound {
 
     /// Before its answer goes out. A relay lets the answer pass when this fails; that nobody could write it down is
     /// counted.
-    pub async fn ends(&self, call: &Call, returned: Returned) -> Result<Lead, AskError> {
-        let (session, about) = (self.session, Box::new(call.clone()));
+    pub async fn ends(&self, call: Call, returned: Returned) -> Result<Lead, AskError> {
+        let (session, channel, call) = (self.session, call.channel, Box::new(call));
         let behind = self.record == Record::After && !self.flag.up.load(Ordering::Acquire);
         let lead = if behind {
-            let ask = Ask::CallPassed { session, call: about, returned };
-            self.engine.ask_later(self.request(ask, call)).await.map(|()| Lead::default())
+            let ask = Ask::CallPassed { session, call, returned };
+            self.engine.ask_later(self.request(ask, channel)).await.map(|()| Lead::default())
         } else {
-            self.decided(self.request(Ask::CallEnds { session, call: about, returned }, call)).await
+            let durability = self.record.durability();
+            let ask = Ask::CallEnds { session, call, returned, durability };
+            self.decided(self.request(ask, channel)).await
         };
         if lead.as_ref().is_err_and(|error| !matches!(error, AskError::Unknown(_) | AskError::Deleted(_))) {
             self.engine.unrecorded(1);
@@ -179,9 +194,9 @@ impl Bound {
         }
     }
 
-    fn request(&self, ask: Ask, call: &Call) -> Request {
+    fn request(&self, ask: Ask, channel: Channel) -> Request {
         let actor = Actor { kind: ActorKind::Agent, name: self.session.to_string() };
-        Request { ask, actor, cause: Some(Cause::Signal(call.channel.as_str().to_owned())), keys: Vec::new() }
+        Request { ask, actor, cause: Some(Cause::Signal(channel.as_str().to_owned())), keys: Vec::new() }
     }
 }
 

@@ -12,6 +12,7 @@ mod http;
 mod input;
 mod inquiry;
 mod old;
+mod once;
 pub(crate) mod own;
 mod pass;
 mod rpc;
@@ -43,7 +44,7 @@ use book::Book;
 use seat::Seats;
 use server::{Server, Upstream};
 
-pub(crate) use door::{delete, get, post};
+pub(crate) use door::{delete, get, message, post};
 pub(crate) use server::key;
 
 /// The built-in server's name.
@@ -144,6 +145,9 @@ impl Gateway {
             let ended = ended.await.unwrap_or_default();
             for (_, program) in self.programs() {
                 program.sweep(&ended).await;
+            }
+            for address in self.servers.values().filter_map(|server| server.address()) {
+                address.sweep();
             }
             for session in ended {
                 self.seats.forget(session);

@@ -134,6 +134,7 @@ fn left(log: &[Envelope]) -> Left {
             Event::Turn(TurnEvent::Started { .. }) => open.clear(),
             Event::Transcript(_)
             | Event::Turn(_)
+            | Event::Inbox(_)
             | Event::Change(_)
             | Event::Context(_)
             | Event::Control(_)

@@ -1,20 +1,18 @@
-//! Connections: TCP on loopback and a Unix socket in the data folder, both speaking HTTP/1.1 to the same router.
+//! Connections: TCP on loopback and a Unix socket in the data folder, both speaking HTTP/1.1 to the same front.
 
 mod stalled;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use hyper::header::UPGRADE;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
-use tower::ServiceExt;
 
-use crate::api::Via;
+use crate::api::{Front, Via};
 use stalled::{Patient, patience};
 
 /// Connections at a time. Further ones wait to be accepted.
@@ -32,7 +30,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) async fn serve(
     tcp: TcpListener,
     socket: UnixListener,
-    router: Router,
+    front: Arc<Front>,
     mut closing: oneshot::Receiver<()>,
 ) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -45,12 +43,12 @@ pub(crate) async fn serve(
                 Ok((stream, _)) => {
                     // Events are small and must not wait for each other.
                     let _ = stream.set_nodelay(true);
-                    connection(stream, Via::Tcp, &router, Place::new(permit, &ending, patience));
+                    connection(stream, Via::Tcp, &front, Place::new(permit, &ending, patience));
                 }
                 Err(error) => pause(&error).await,
             },
             accepted = socket.accept() => match accepted {
-                Ok((stream, _)) => connection(stream, Via::Socket, &router, Place::new(permit, &ending, patience)),
+                Ok((stream, _)) => connection(stream, Via::Socket, &front, Place::new(permit, &ending, patience)),
                 Err(error) => pause(&error).await,
             },
             _ = &mut closing => break,
@@ -86,17 +84,17 @@ async fn pause(error: &std::io::Error) {
 fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     via: Via,
-    router: &Router,
+    front: &Arc<Front>,
     place: Place,
 ) {
-    let router = router.clone();
+    let front = front.clone();
     let (mut ending, patience) = (place.ending.clone(), place.patience);
     let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(via);
         if request.headers().contains_key(UPGRADE) {
             request.extensions_mut().insert(place.clone());
         }
-        router.clone().oneshot(request)
+        let answered = front.clone().answer(via, request);
+        async move { Ok::<_, std::convert::Infallible>(answered.await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -67,7 +67,7 @@ impl Subject {
         let born: Vec<(Session, Entry)> = (1..=sessions).map(born).collect();
         for some in born.chunks(1_000) {
             let (sessions, entries) = some.iter().cloned().unzip();
-            journal.append(&Batch { entries, sessions, outcomes: Vec::new() }).unwrap();
+            journal.append(&Batch { entries, sessions, ..Batch::default() }).unwrap();
         }
         let heads = born.iter().map(|(session, _)| (session.id, 1)).collect();
         let body = Bytes::from(vec![b'x'; BODY_BYTES]);

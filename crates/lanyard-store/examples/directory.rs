@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use lanyard_core::session::{
-    Envelope, Event, NewSession, Opening, Role, StateName, Status, TranscriptEvent, TurnEvent, create,
+    Delivery, Envelope, Event, NewSession, Opening, Role, StateName, Status, TranscriptEvent, TurnEvent,
+    create,
 };
 use lanyard_core::{Actor, Limits, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{Batch, Cursor, Directory, Entry, Filter, Journal, SqliteJournal, SqliteOptions};
@@ -176,6 +177,9 @@ fn born(number: usize, batch: &mut Batch) -> Session {
             prompt_hash: "0".to_owned(),
             opening: Opening::New,
             anchors: Vec::new(),
+            delivery: Delivery::Reject,
+            queued: false,
+            by: None,
         };
         let (envelope, second) = entry(id, 2, started.into());
         session.apply(&envelope).unwrap();

@@ -1,7 +1,7 @@
 //! A session as the directory knows it: what listings show and filters ask for. The same for every journal, so that
 //! a filter means the same everywhere. It knows no database.
 
-use lanyard_core::session::{InterruptCause, State, StateName};
+use lanyard_core::session::{Attention, InterruptCause, Pending, State, StateName};
 use lanyard_core::{MemoryMode, Session, SessionId, Timestamp};
 
 use crate::query::{Filter, Row};
@@ -35,6 +35,7 @@ pub(crate) struct Card<T = String> {
     pub(crate) last_activity_at: Timestamp,
     /// Changes when what a text filter or an alias would find changes.
     pub(crate) text_sum: i64,
+    pub(crate) pending: Pending,
 }
 
 impl Card<&str> {
@@ -60,6 +61,7 @@ impl Card<&str> {
             created_at: self.created_at,
             last_activity_at: self.last_activity_at,
             text_sum: self.text_sum,
+            pending: self.pending,
         }
     }
 }
@@ -100,6 +102,7 @@ impl Card {
             created_at: session.created_at,
             last_activity_at: session.last_activity_at,
             text_sum: text_sum(&search_text(session)),
+            pending: Pending::of(session),
         }
     }
 
@@ -131,10 +134,11 @@ impl Card {
 
     /// The line of a listing. `head` is the log's last event: its number and time. Events after the card are
     /// transcript events, all of them activity.
-    pub(crate) fn into_row(self, level: u32, head: (u64, Timestamp)) -> Row {
+    pub(crate) fn into_row(self, level: u32, head: (u64, Timestamp), filter: &Filter) -> Row {
         let (last_seq, last_at) = head;
         let last_activity_at =
             if last_seq > self.as_of { self.last_activity_at.max(last_at) } else { self.last_activity_at };
+        let attention = self.attention(last_at, filter);
         Row {
             id: self.id,
             title: self.title,
@@ -156,7 +160,18 @@ impl Card {
             created_at: self.created_at,
             last_activity_at,
             last_seq: last_seq.max(self.as_of),
+            pending: self.pending,
+            attention,
         }
+    }
+
+    /// Why a person should look; nobody has to look at what was put away.
+    pub(crate) fn attention(&self, last_at: Timestamp, filter: &Filter) -> Vec<Attention> {
+        if self.archived {
+            return Vec::new();
+        }
+        let silent = filter.silent_since.is_some_and(|since| last_at <= since);
+        self.pending.attention(self.state, self.cause, silent)
     }
 }
 

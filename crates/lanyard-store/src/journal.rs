@@ -3,8 +3,8 @@
 //! All calls block. One thread, the engine's, appends; any number of threads read.
 
 use bytes::Bytes;
-use lanyard_core::session::{Lineage, StateName};
-use lanyard_core::{Actor, Address, Outcome, Session, SessionId, Timestamp, TokenId};
+use lanyard_core::session::{Lineage, StateName, TurnRow, TurnStep};
+use lanyard_core::{Actor, Address, Outcome, Session, SessionId, Timestamp, TokenId, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{AppendError, StoreError};
@@ -12,10 +12,10 @@ use crate::query::{Cursor, Filter, Listing, Row};
 
 /// The durable log.
 pub trait Journal: Send + Sync {
-    /// Writes the whole batch in one transaction: entries, session rows, outcomes. When it answers `Ok`, all of it is
-    /// on disk (fsynced) and visible to readers; when it answers `Err`, nothing of it is visible and none of its
-    /// sequence numbers are taken. After `Unavailable` a crash may still bring the batch back whole: callers report it
-    /// as not acknowledged, never as not done.
+    /// Writes the whole batch in one transaction: entries, session rows, outcomes, turn rows. When it answers `Ok`, all
+    /// of it is as safe as its [`Durability`] says and visible to readers; when it answers `Err`, nothing of it is
+    /// visible and none of its sequence numbers are taken. After `Unavailable` a crash may still bring the batch back
+    /// whole: callers report it as not acknowledged, never as not done.
     fn append(&self, batch: &Batch) -> Result<(), AppendError>;
 
     /// Makes the journal usable again after `Unavailable`: closes and reopens what has to be, reads back what is
@@ -32,6 +32,23 @@ pub trait Journal: Send + Sync {
 
     /// The outcome kept under a key, until `sweep` forgets it.
     fn outcome(&self, key: &KeyHash) -> Result<Option<KeptOutcome>, StoreError>;
+}
+
+/// The turns of a session, each as its log adds up to. Reads what has been committed.
+pub trait Turns: Send + Sync {
+    fn turn(&self, session: SessionId, turn: TurnId) -> Result<Option<TurnRow>, StoreError>;
+
+    /// Up to `limit` turns, newest first, those older than `before` only. A damaged row is left out and reported by
+    /// `check`. An unknown session has an empty page.
+    fn turns(&self, session: SessionId, before: Option<TurnId>, limit: usize)
+    -> Result<TurnPage, StoreError>;
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TurnPage {
+    pub turns: Vec<TurnRow>,
+    /// There are older ones.
+    pub more: bool,
 }
 
 /// Finding sessions. Reads what has been committed.
@@ -157,15 +174,29 @@ pub enum Put {
 /// Sessions one address may match before the answer is simply "ambiguous".
 pub const FIND_MAX: usize = 10;
 
+/// What a batch survives once it was appended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of this process, however sudden. A power cut may take it, and then all that was appended after it as
+    /// well; the next `Synced` batch makes it as safe as itself.
+    Written,
+    /// A power cut too: it is on disk, with all that was appended before it.
+    #[default]
+    Synced,
+}
+
 /// Everything one commit makes durable.
 #[derive(Debug, Default)]
 pub struct Batch {
+    pub durability: Durability,
     /// In the order they happened. Per session, `seq` goes on from its head without a gap.
     pub entries: Vec<Entry>,
     /// The records to write with this batch, each as of its last entry. A session with structural events is here;
     /// one with transcript events only may be left out, and is folded from its log when loaded.
     pub sessions: Vec<Session>,
     pub outcomes: Vec<KeptOutcome>,
+    /// What the entries say about turns, in their order.
+    pub turns: Vec<TurnStep>,
 }
 
 /// One event, encoded once as the wire event; these bytes are what readers get.

@@ -1,7 +1,8 @@
 //! Lanyard's journal: durable logs of events, and the projections written with them.
 //!
-//! **Visibility is gated on durability.** What a reader can see is on disk. What `append` answered `Ok` to is kept,
-//! whatever happens to the process afterwards.
+//! **Visibility is gated on durability.** What `append` answered `Ok` to is kept, whatever happens to the process
+//! afterwards, and only that can be seen. A `Synced` batch is on disk by then; a `Written` one may be lost to a power
+//! cut, and is for records of what nobody was promised anything about.
 
 mod card;
 mod error;
@@ -13,9 +14,10 @@ mod sqlite;
 
 pub use error::{AppendError, OpenError, StoreError};
 pub use journal::{
-    Batch, Damage, Directory, Entry, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash,
-    Loaded, Paper, Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, Upkeep,
+    Batch, Damage, Directory, Durability, Entry, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome,
+    KeyHash, Loaded, Paper, Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns,
+    Upkeep,
 };
 pub use memory::MemoryJournal;
-pub use query::{Cursor, CursorError, Filter, Listing, Row};
+pub use query::{Cursor, CursorError, Filter, Listing, Row, Sort};
 pub use sqlite::{Failpoints, SqliteJournal, SqliteOptions};

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use lanyard_core::session::{Envelope, Lineage, StateName, replay};
-use lanyard_core::{Address, Session, SessionId, Timestamp, TokenId};
+use lanyard_core::session::{Envelope, Lineage, StateName, TurnRow, TurnStep, replay};
+use lanyard_core::{Address, Session, SessionId, Timestamp, TokenId, TurnId};
 
 use crate::card::{ANCESTORS_MAX, Card, search_text, words};
 use crate::error::{AppendError, StoreError};
 use crate::journal::{
     Batch, Directory, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash, Loaded, Paper,
-    Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, Upkeep,
+    Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns, Upkeep,
 };
-use crate::query::{Cursor, Filter, Listing, Row};
+use crate::query::{Cursor, Filter, Listing, Rank, Row, Sort};
 
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
@@ -27,6 +27,7 @@ struct Kept {
     sessions: Vec<Stored>,
     places: HashMap<SessionId, usize>,
     outcomes: BTreeMap<KeyHash, KeptOutcome>,
+    turns: BTreeMap<(SessionId, TurnId), TurnRow>,
     tokens: BTreeMap<TokenId, StoredToken>,
     papers: BTreeMap<Place, Paper>,
     disk: Disk,
@@ -129,7 +130,18 @@ impl Kept {
             stored.session = session.clone();
         }
         self.outcomes.extend(batch.outcomes.iter().map(|kept| (kept.key, kept.clone())));
+        for step in &batch.turns {
+            self.step(step);
+        }
         self.check_aliases()
+    }
+
+    fn step(&mut self, step: &TurnStep) {
+        let place = (step.session, step.turn);
+        let before = self.turns.remove(&place);
+        if let Some(row) = step.onto(before) {
+            self.turns.insert(place, row);
+        }
     }
 
     /// S0-01: within one workspace and plan an alias names one session that is not deleted.
@@ -158,10 +170,10 @@ impl Kept {
         Lineage { ancestors }
     }
 
-    fn row(&self, stored: &Stored) -> Row {
+    fn row(&self, stored: &Stored, filter: &Filter) -> Row {
         let card = stored.card();
         let last_at = stored.last_at().unwrap_or(card.last_activity_at);
-        card.into_row(self.lineage(stored.session.id).level(), (stored.head(), last_at))
+        card.into_row(self.lineage(stored.session.id).level(), (stored.head(), last_at), filter)
     }
 }
 
@@ -205,6 +217,25 @@ impl Journal for MemoryJournal {
     }
 }
 
+impl Turns for MemoryJournal {
+    fn turn(&self, session: SessionId, turn: TurnId) -> Result<Option<TurnRow>, StoreError> {
+        Ok(self.kept().turns.get(&(session, turn)).cloned())
+    }
+
+    fn turns(
+        &self,
+        session: SessionId,
+        before: Option<TurnId>,
+        limit: usize,
+    ) -> Result<TurnPage, StoreError> {
+        let kept = self.kept();
+        let of = kept.turns.iter().rev().filter(|((id, _), _)| *id == session);
+        let mut older = of.filter(|((_, turn), _)| before.is_none_or(|before| *turn < before));
+        let turns = older.by_ref().take(limit).map(|(_, row)| row.clone()).collect();
+        Ok(TurnPage { turns, more: older.next().is_some() })
+    }
+}
+
 impl Directory for MemoryJournal {
     fn find(&self, address: &Address) -> Result<Vec<Found>, StoreError> {
         let kept = self.kept();
@@ -245,15 +276,33 @@ impl Directory for MemoryJournal {
         let kept = self.kept();
         let words = words(filter);
         let numbered = (1_i64..).zip(&kept.sessions).collect::<Vec<_>>();
-        let below = after.map_or(i64::MAX, |cursor| cursor.key);
-        let mut hits = numbered.into_iter().rev().filter(|(key, stored)| {
+        let pressing = |stored: &Stored| {
+            let last_at = stored.last_at().unwrap_or(stored.session.last_activity_at);
+            (stored.card().attention(last_at, filter).first().copied(), last_at)
+        };
+        let hits = numbered.into_iter().rev().filter(|(_, stored)| {
             let text = search_text(&stored.session);
-            *key < below && stored.card().matches(filter) && words.iter().all(|word| text.contains(word))
+            stored.card().matches(filter)
+                && words.iter().all(|word| text.contains(word))
+                && (!filter.attention || pressing(stored).0.is_some())
+        });
+        let mut hits: Vec<_> = hits.collect();
+        if filter.is_ordered() {
+            // Stable: of those that are equal, the newest first.
+            hits.sort_by_key(|(_, stored)| {
+                let (pressing, last_at) = pressing(stored);
+                Rank::new(pressing.filter(|_| filter.sort == Sort::Attention), last_at)
+            });
+            hits = (1_i64..).zip(hits).map(|(place, (_, stored))| (place, stored)).collect();
+        }
+        let after = after.map(|cursor| cursor.key);
+        let mut hits = hits.into_iter().filter(|(key, _)| {
+            after.is_none_or(|after| if filter.is_ordered() { *key > after } else { *key < after })
         });
         let page: Vec<_> = hits.by_ref().take(limit).collect();
         let last = page.last().map(|(key, _)| *key);
         let next = last.filter(|_| hits.next().is_some()).map(|key| Cursor { key, filter: filter.mark() });
-        Ok(Listing { rows: page.into_iter().map(|(_, stored)| kept.row(stored)).collect(), next })
+        Ok(Listing { rows: page.into_iter().map(|(_, stored)| kept.row(stored, filter)).collect(), next })
     }
 
     fn rows(&self, sessions: &[SessionId], filter: &Filter) -> Result<Vec<Row>, StoreError> {
@@ -333,6 +382,13 @@ impl Upkeep for MemoryJournal {
         let mut kept = self.kept();
         for stored in &mut kept.sessions {
             stored.session = stored.replayed()?;
+        }
+        let logs = kept.sessions.iter().flat_map(|stored| &stored.log);
+        let log = logs.filter_map(|(_, body)| serde_json::from_slice::<Envelope>(body).ok());
+        let steps: Vec<TurnStep> = log.filter_map(|envelope| TurnStep::of(&envelope)).collect();
+        kept.turns.clear();
+        for step in &steps {
+            kept.step(step);
         }
         Ok(kept.sessions.len() as u64)
     }

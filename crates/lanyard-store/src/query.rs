@@ -1,6 +1,6 @@
 //! Listing sessions: filters, rows and cursors.
 
-use lanyard_core::session::{InterruptCause, Lifecycle, StateName, Status};
+use lanyard_core::session::{Attention, InterruptCause, Lifecycle, Pending, StateName, Status};
 use lanyard_core::{MemoryMode, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,46 @@ pub struct Filter {
     pub live_since: Option<Timestamp>,
     /// Words that must all occur in the title, purpose, agent or an alias, in any case.
     pub text: Option<String>,
+    /// Only those a person should look at.
+    pub attention: bool,
+    /// An executing session that was not heard of since then counts as silent.
+    pub silent_since: Option<Timestamp>,
+    pub sort: Sort,
+}
+
+/// Where a session stands in a listing that is not in order of birth: who needs a person first, the most pressing
+/// first, and then the latest activity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    calm: bool,
+    pressing: Option<Attention>,
+    active: std::cmp::Reverse<Timestamp>,
+}
+
+impl Rank {
+    pub(crate) fn new(pressing: Option<Attention>, active: Timestamp) -> Self {
+        Self { calm: pressing.is_none(), pressing, active: std::cmp::Reverse(active) }
+    }
+}
+
+/// The order of a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sort {
+    /// The newest first. Pages hold still while sessions are made.
+    #[default]
+    Created,
+    /// The latest activity first.
+    Activity,
+    /// What a person should look at first, then the latest activity.
+    Attention,
+}
+
+impl Filter {
+    /// A listing in another order than that of birth is a place in that order as it was, not one in the sessions.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.sort != Sort::Created
+    }
 }
 
 /// What a listing shows of a session. Activity is as fresh as the log; the rest as of its last structural event.
@@ -48,6 +88,10 @@ pub struct Row {
     pub created_at: Timestamp,
     pub last_activity_at: Timestamp,
     pub last_seq: u64,
+    /// What waits in it.
+    pub pending: Pending,
+    /// Why a person should look, the most pressing first.
+    pub attention: Vec<Attention>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,10 +136,12 @@ impl std::fmt::Display for Cursor {
 }
 
 impl Filter {
-    /// A fingerprint of the conditions. `live_since` moves with the clock, so only its presence counts.
+    /// A fingerprint of the conditions. `live_since` moves with the clock, so only its presence counts; `silent_since`
+    /// is not a condition of its own.
     pub(crate) fn mark(&self) -> u32 {
         let mut steady = self.clone();
-        steady.live_since = steady.live_since.map(|_| Timestamp::from_millis(0));
+        let presence = |time: Option<Timestamp>| time.map(|_| Timestamp::from_millis(0));
+        (steady.live_since, steady.silent_since) = (presence(steady.live_since), None);
         crc32fast::hash(format!("{steady:?}").as_bytes())
     }
 }

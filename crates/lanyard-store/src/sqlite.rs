@@ -1,8 +1,8 @@
 //! The journal in one SQLite file: a log in order of arrival, projections beside it, all of a batch in one
 //! transaction.
 //!
-//! One connection writes and a few read. Commits are synced (`synchronous=FULL`) into the write-ahead log, and a
-//! thread moves them on into the file. Readers see a batch when it has been committed and published in the catalog.
+//! One connection writes and a few read. Commits are written to the write-ahead log, and synced unless the batch can do
+//! without; a thread moves them on into the file. Readers see a batch when it has been committed and published in the catalog.
 
 mod boot;
 mod cards;
@@ -22,6 +22,7 @@ mod rows;
 mod schema;
 mod texts;
 mod tokens;
+mod turns;
 mod writer;
 
 use std::fs::File;
@@ -35,7 +36,7 @@ use rusqlite::wal::CheckpointMode;
 
 use crate::card::search_text;
 use crate::error::{AppendError, OpenError, StoreError};
-use crate::journal::{Batch, EventPage, Journal, KeptOutcome, KeyHash, Loaded, Report, Upkeep};
+use crate::journal::{Batch, Durability, EventPage, Journal, KeptOutcome, KeyHash, Loaded, Report, Upkeep};
 use crate::sqlite::boot::{Boot, boot};
 use crate::sqlite::catalog::Catalog;
 use crate::sqlite::checkpoint::Checkpointer;
@@ -90,11 +91,16 @@ impl SqliteJournal {
         let wal_pages = Arc::new(AtomicI32::new(0));
         let conn = open::prepare(&options, &wal_pages)?;
         let explain = |error| open::explain(path, error);
-        let Boot { catalog, elevator, end } = boot(&conn).map_err(|error| match error {
-            StoreError::Sqlite(error) => explain(error),
-            other @ (StoreError::Io { .. } | StoreError::Damaged(_) | StoreError::Stopped(_)) => other.into(),
-        })?;
-        let writer = Writer { conn: Some(conn), elevator, end, wal_pages, asked_at: 0, failed: None };
+        let Boot { catalog, elevator, end } = boot(&conn).map_err(|error| open::explain_all(path, error))?;
+        let writer = Writer {
+            conn: Some(conn),
+            durability: Durability::Synced,
+            elevator,
+            end,
+            wal_pages,
+            asked_at: 0,
+            failed: None,
+        };
         let readers = (0..options.readers.max(1)).map(|_| open::reader(path)).collect::<Result<_, _>>();
         let prompt = open::reader(path).map_err(explain)?;
         let checkpointing = open::writer(path, None).map_err(explain)?;
@@ -188,6 +194,7 @@ impl Drop for SqliteJournal {
         let head_of = |sid: Sid| catalog.facts(sid).map_or_else(Head::default, |facts| facts.head);
         let end = writer.end;
         let flushed = writer.commit(
+            Durability::Synced,
             |_| {},
             |conn, elevator| {
                 let rest = elevator.rest(end);
@@ -232,7 +239,7 @@ impl Journal for SqliteJournal {
         let write = |conn: &rusqlite::Connection, elevator: &mut heads::Elevator| {
             writer::write_batch(conn, elevator, batch, &plan, head_of)
         };
-        writer.commit(|point| self.pass(point), write).map_err(AppendError::Unavailable)?;
+        writer.commit(batch.durability, |point| self.pass(point), write).map_err(AppendError::Unavailable)?;
         writer.end = plan.end;
         writer::publish(&mut self.catalog.write().unwrap_or_else(PoisonError::into_inner), &plan);
         for ((sid, card, change), session) in plan.cards.iter().zip(&batch.sessions) {
@@ -264,6 +271,7 @@ impl Journal for SqliteJournal {
         )?;
         probe.commit()?;
         writer.conn = Some(conn);
+        writer.durability = Durability::Synced;
         writer.elevator = elevator;
         writer.end = end;
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = catalog;
@@ -325,7 +333,7 @@ impl Upkeep for SqliteJournal {
 
     fn rebuild(&self) -> Result<u64, StoreError> {
         let mut writer = self.writer();
-        writer.commit(|_| {}, |conn, _| rebuild::rebuild(conn))?;
+        writer.commit(Durability::Synced, |_| {}, |conn, _| rebuild::rebuild(conn))?;
         let Boot { catalog, elevator, end } = match writer.usable().and_then(boot) {
             Ok(boot) => boot,
             Err(error) => {
@@ -343,6 +351,7 @@ impl Upkeep for SqliteJournal {
 
     fn sweep(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         self.writer().commit(
+            Durability::Synced,
             |_| {},
             |conn, _| {
                 let mut sweep = conn.prepare_cached(

@@ -1,12 +1,15 @@
 //! The command line: what can be said, and which file answers. One file per command; the groups are the chapters of the
 //! help.
 
+mod acp;
 mod agents;
 mod alias;
 mod answer;
 mod archive;
 mod ask;
+mod attach;
 mod audit;
+mod bulk;
 mod cancel;
 mod checkpoint;
 mod checkpoints;
@@ -24,6 +27,7 @@ mod guidance;
 mod guide;
 mod help;
 mod hook;
+mod inbox;
 mod init;
 mod instructions;
 mod link;
@@ -50,7 +54,9 @@ mod status;
 mod stop;
 mod target;
 mod token;
+mod top;
 mod tree;
+mod turns;
 mod unstop;
 mod up;
 mod watch;
@@ -116,11 +122,14 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum Look {
     Run(run::Run),
+    Attach(attach::Attach),
+    Top(top::Top),
     New(new::New),
     Ls(ls::Ls),
     Show(show::Show),
     Tree(tree::Tree),
     Logs(logs::Logs),
+    Turns(turns::Turns),
     Audit(audit::Audit),
 }
 
@@ -128,6 +137,7 @@ enum Look {
 enum Steer {
     Send(send::Send),
     Prompt(prompt::Prompt),
+    Inbox(inbox::Inbox),
     Resume(resume::Resume),
     Gates(gates::Gates),
     Answer(answer::Answer),
@@ -137,6 +147,7 @@ enum Steer {
     Stop(stop::Stop),
     Unstop(unstop::Unstop),
     Writer(writer::Writer),
+    Bulk(bulk::BulkArgs),
     Compact(compact::Compact),
     Complete(complete::Complete),
     Fail(fail::Fail),
@@ -159,6 +170,7 @@ enum Arrange {
 
 #[derive(Debug, Subcommand)]
 enum Inside {
+    Acp(acp::Acp),
     Mcp(mcp::Mcp),
     Hook(hook::Hook),
 }
@@ -236,11 +248,14 @@ impl Look {
     async fn run(self, context: &Context) -> Result<(), Failure> {
         match self {
             Self::Run(run) => run.run(context).await,
+            Self::Attach(attach) => attach.run(context).await,
+            Self::Top(top) => top.run(context).await,
             Self::New(new) => new.run(context).await,
             Self::Ls(ls) => ls.run(context).await,
             Self::Show(show) => show.run(context).await,
             Self::Tree(tree) => tree.run(context).await,
             Self::Logs(logs) => logs.run(context).await,
+            Self::Turns(turns) => turns.run(context).await,
             Self::Audit(audit) => audit.run(context).await,
         }
     }
@@ -251,6 +266,7 @@ impl Steer {
         match self {
             Self::Send(send) => send.run(context).await,
             Self::Prompt(prompt) => prompt.run(context).await,
+            Self::Inbox(inbox) => inbox.run(context).await,
             Self::Resume(resume) => resume.run(context).await,
             Self::Gates(gates) => gates.run(context).await,
             Self::Answer(answer) => answer.run(context).await,
@@ -260,6 +276,7 @@ impl Steer {
             Self::Stop(stop) => stop.run(context).await,
             Self::Unstop(unstop) => unstop.run(context).await,
             Self::Writer(writer) => writer.run(context).await,
+            Self::Bulk(bulk) => bulk.run(context).await,
             Self::Compact(compact) => compact.run(context).await,
             Self::Complete(complete) => complete.run(context).await,
             Self::Fail(fail) => fail.run(context).await,
@@ -307,6 +324,7 @@ impl Inside {
     /// Tells what works without a home or a daemon from what people run.
     fn without_daemon(self) -> Result<Unhindered, Self> {
         match self {
+            Self::Acp(acp) => Err(Self::Acp(acp)),
             Self::Mcp(mcp) => mcp.into_wrap().map(Unhindered::Wrap).map_err(Self::Mcp),
             Self::Hook(hook) => match hook.verb.harness() {
                 Some(harness) => Ok(Unhindered::Hook(harness)),
@@ -317,6 +335,7 @@ impl Inside {
 
     async fn run(self, context: &Context) -> Result<(), Failure> {
         match self {
+            Self::Acp(acp) => acp.run(context).await,
             Self::Mcp(mcp) => mcp.run(context).await,
             Self::Hook(hook) => hook.run(context),
         }

@@ -3,9 +3,11 @@
 
 mod route;
 mod sse;
+mod ws;
 
 pub(crate) use route::Route;
 pub(crate) use sse::Stream;
+pub(crate) use ws::{Address, Cursor, Fed, Feed};
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -116,6 +118,14 @@ impl<'a> Client<'a> {
         body: &impl Serialize,
     ) -> Result<T, Failure> {
         self.change(Method::POST, route, Some(encode(body)?), None).await?.read()
+    }
+
+    pub(crate) async fn patch<T: DeserializeOwned>(
+        &mut self,
+        route: &Route,
+        body: &impl Serialize,
+    ) -> Result<T, Failure> {
+        self.change(Method::PATCH, route, Some(encode(body)?), Some(ANSWER_TIMEOUT)).await?.read()
     }
 
     pub(crate) async fn delete<T: DeserializeOwned>(

@@ -1,5 +1,6 @@
 //! The `lanyard` program: the daemon, and the command line that talks to it through its public API only.
 
+mod acp;
 mod bridge;
 mod cli;
 mod client;
@@ -11,9 +12,14 @@ mod out;
 mod relay;
 mod render;
 mod scripted;
+mod tui;
 mod wrap;
 
 use std::process::ExitCode;
+
+/// A tool call through the gateway allocates some hundred times, on threads that hand memory to each other.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     // Before anything else is set up: there is one of these for every running agent, and it should stay small.

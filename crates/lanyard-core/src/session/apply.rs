@@ -2,7 +2,7 @@
 //! bad event is never written and a damaged log is found.
 
 use crate::session::event::{
-    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event,
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Role,
     TranscriptEvent, TurnEvent,
 };
 use crate::session::record::{
@@ -81,6 +81,7 @@ impl Session {
         let legal = match &envelope.event {
             Event::Change(event) => self.change(event, envelope.at)?,
             Event::Turn(event) => self.turn(event, envelope),
+            Event::Inbox(event) => self.inbox(event, envelope),
             Event::Context(event) => self.context(event, envelope.at),
             Event::Control(event) => self.control(event, envelope),
             Event::Transcript(event) => self.transcript(event, envelope.at),
@@ -189,15 +190,18 @@ impl Session {
         let at = envelope.at;
         let running = self.turn.as_ref().map(|turn| turn.id);
         match event {
-            TurnEvent::Started { turn, client_turn_id, prompt_hash, .. } => {
+            TurnEvent::Started { turn, client_turn_id, prompt_hash, queued, by, .. } => {
+                let known = self.take_waiting(*turn).is_some() == *queued;
                 let free = !self.archived && self.stop.is_none();
-                let legal = running.is_none() && !self.state.is_ended() && free;
+                let legal = running.is_none() && !self.state.is_ended() && free && known;
                 self.turn = Some(ActiveTurn {
                     id: *turn,
                     client_turn_id: client_turn_id.clone(),
                     prompt_hash: prompt_hash.clone(),
                     seq: envelope.seq,
                     started_at: at,
+                    by: Some(by.as_ref().unwrap_or(&envelope.actor).clone()),
+                    delivered: false,
                     cancel_requested: false,
                 });
                 self.turns += 1;
@@ -217,12 +221,14 @@ impl Session {
             }
             TurnEvent::Finished { turn, .. } => {
                 self.turn = None;
+                self.forget_notes();
                 self.open_calls.clear();
                 self.enter(State::BetweenTurn, at);
                 running == Some(*turn)
             }
             TurnEvent::Interrupted { turn, cause, .. } => {
                 self.turn = None;
+                self.forget_notes();
                 self.open_calls.clear();
                 self.enter(State::Interrupted { cause: *cause }, at);
                 running == Some(*turn)
@@ -285,6 +291,16 @@ impl Session {
     }
 
     fn transcript(&mut self, event: &TranscriptEvent, at: Timestamp) -> bool {
+        // Who answers has the question.
+        let answers = matches!(
+            event,
+            TranscriptEvent::Message { role: Role::Agent, .. }
+                | TranscriptEvent::Thought { .. }
+                | TranscriptEvent::ToolCalled { .. }
+        );
+        if let Some(turn) = self.turn.as_mut().filter(|_| answers) {
+            turn.delivered = true;
+        }
         match event {
             TranscriptEvent::Message { .. }
             | TranscriptEvent::Thought { .. }
@@ -346,6 +362,8 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         policy: created.policy.clone(),
         turn: None,
         turns: 0,
+        inbox: Vec::new(),
+        inbox_paused: None,
         stop: None,
         guidance: Vec::new(),
         guidance_settled: [].into(),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::id::NoteId;
 use crate::session::event::{ControlEvent, Envelope, Settled};
-use crate::session::guidance::{Delivery, Note, NoteStatus};
+use crate::session::guidance::{Note, NoteDelivery, NoteStatus};
 use crate::session::record::{Session, remember};
 use crate::session::stop::{Stop, StopLevel, StopScope};
 
@@ -102,7 +102,7 @@ impl Session {
                 alive
             }
             ControlEvent::GuidanceDelivered { notes, channel, call, by, .. } => {
-                let delivery = Delivery {
+                let delivery = NoteDelivery {
                     at: envelope.at,
                     channel: channel.clone(),
                     call: call.clone(),

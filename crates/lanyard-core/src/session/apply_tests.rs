@@ -3,7 +3,10 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes snapshots with them")]
 
 use crate::session::testing::{START_MS, pen};
-use crate::session::{Channel, Compliance, NoteKind, ReleaseReason, StopScope, WriterEvent};
+use crate::session::{
+    Channel, Compliance, Delivery, InboxEvent, NoteKind, PauseReason, Promotion, ReleaseReason, StopScope,
+    WriterEvent,
+};
 use crate::time::Timestamp;
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -767,6 +770,11 @@ mod the_view {
                 "prompt_hash": "c0e199065eef9b207692f6ae9db665a4",
                 "seq": 2,
                 "started_at": "2026-11-15T08:00:01.000Z",
+                "by": {
+                  "kind": "operator",
+                  "name": "ann"
+                },
+                "delivered": true,
                 "cancel_requested": false
               },
               "stop": {
@@ -955,10 +963,10 @@ mod the_wire {
             {"type":"session.idle","data":{"quiet_ms":3600000}}
             {"type":"session.stale","data":{"quiet_ms":172800000}}
             {"type":"session.ended","data":{"how":"failed","reason":"r"}}
-            {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"]}}
+            {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"],"delivery":"interrupt","queued":true,"by":{"kind":"operator","name":"ann"}}}
             {"type":"turn.cancel_requested","data":{"turn":"turn#1","reason":"r","forced":true}}
             {"type":"turn.finished","data":{"turn":"turn#1","outcome":"refused","reason":"not allowed to"}}
-            {"type":"turn.interrupted","data":{"turn":"turn#1","cause":"host_lost","reason":"r"}}
+            {"type":"turn.interrupted","data":{"turn":"turn#1","cause":"host_lost","reason":"r","uncertain":true}}
             {"type":"context.anchors_set","data":{"anchors":["a"]}}
             {"type":"context.compacted","data":{"size_before":9,"size_after":1,"anchors_survived":[],"anchors_lost":[],"nth":1,"checkpoint":1}}
             {"type":"context.checkpoint","data":{"position":1,"reason":"risky_tool"}}
@@ -973,6 +981,15 @@ mod the_wire {
             {"type":"plan.updated","data":{"entries":[{"text":"find the fault","status":"completed"},{"text":"mend it","status":"in_progress"},{"text":"run the tests","status":"pending"}]}}
             {"type":"file.changed","data":{"path":"src/lib.rs","added":3,"removed":1}}
             {"type":"tool.relayed","data":{"call":"7","server":"ev","tool":"echo","channel":"hook","is_error":false,"took_ms":12,"bytes":340}}
+            {"type":"turn.queued","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","delivery":"steer","note":"note#1"}}
+            {"type":"turn.edited","data":{"turn":"turn#1","prompt":"stay","prompt_hash":"01","delivery":"queue","note":"note#1"}}
+            {"type":"turn.withdrawn","data":{"turn":"turn#1","reason":"r"}}
+            {"type":"turn.promoted","data":{"turn":"turn#1","to":"steer","note":"note#1"}}
+            {"type":"turn.delivered","data":{"turn":"turn#1"}}
+            {"type":"turn.steered","data":{"turn":"turn#1","into":"turn#2","channel":"mcp"}}
+            {"type":"inbox.reordered","data":{"turns":["turn#2","turn#1"]}}
+            {"type":"inbox.paused","data":{"reason":"asked"}}
+            {"type":"inbox.resumed","data":{}}
             {"type":"stop.requested","data":{"level":1,"scope":"subtree","reason":"r","inherited":"sess#2"}}
             {"type":"stop.raised","data":{"from":1,"to":2,"scope":"subtree","reason":"r"}}
             {"type":"stop.applied","data":{"level":2,"channel":"mcp","call":"7","tool":"echo","refused":true}}
@@ -1282,6 +1299,7 @@ mod the_wire {
 fn samples() -> Vec<Event> {
     let mut events = change_samples();
     events.extend(work_samples());
+    events.extend(inbox_samples());
     events.extend(control_samples());
     events.extend(run_samples());
     events.extend(gate_samples());
@@ -1292,7 +1310,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 60;
+const EVENTS: usize = 69;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1317,6 +1335,17 @@ fn number(event: &Event) -> usize {
             TurnEvent::CancelRequested { .. } => 14,
             TurnEvent::Finished { .. } => 15,
             TurnEvent::Interrupted { .. } => 16,
+        },
+        Event::Inbox(event) => match event {
+            InboxEvent::Queued { .. } => 56,
+            InboxEvent::Edited { .. } => 57,
+            InboxEvent::Withdrawn { .. } => 58,
+            InboxEvent::Promoted { .. } => 59,
+            InboxEvent::Delivered { .. } => 60,
+            InboxEvent::Steered { .. } => 61,
+            InboxEvent::Reordered { .. } => 62,
+            InboxEvent::Paused { .. } => 63,
+            InboxEvent::Resumed {} => 64,
         },
         Event::Context(event) => match event {
             ContextEvent::AnchorsSet { .. } => 17,
@@ -1346,10 +1375,10 @@ fn number(event: &Event) -> usize {
             ControlEvent::HandedOff { .. } => 55,
         },
         Event::Writer(event) => match event {
-            WriterEvent::Granted { .. } => 56,
-            WriterEvent::Asked { .. } => 57,
-            WriterEvent::Denied { .. } => 58,
-            WriterEvent::Released { .. } => 59,
+            WriterEvent::Granted { .. } => 65,
+            WriterEvent::Asked { .. } => 66,
+            WriterEvent::Denied { .. } => 67,
+            WriterEvent::Released { .. } => 68,
         },
         Event::Transcript(event) => match event {
             TranscriptEvent::Message { .. } => 31,
@@ -1415,6 +1444,36 @@ fn change_samples() -> Vec<Event> {
     ]
 }
 
+fn inbox_samples() -> Vec<Event> {
+    let (turn, note) = (turn_id(1), Some(note_id(1)));
+    vec![
+        InboxEvent::Queued {
+            turn,
+            client_turn_id: Some("mine".into()),
+            prompt: "go".into(),
+            prompt_hash: "00".into(),
+            delivery: Delivery::Steer,
+            note,
+        }
+        .into(),
+        InboxEvent::Edited {
+            turn,
+            prompt: Some("stay".into()),
+            prompt_hash: Some("01".into()),
+            delivery: Some(Delivery::Queue),
+            note,
+        }
+        .into(),
+        InboxEvent::Withdrawn { turn, reason: Some("r".into()) }.into(),
+        InboxEvent::Promoted { turn, to: Promotion::Steer, note }.into(),
+        InboxEvent::Delivered { turn }.into(),
+        InboxEvent::Steered { turn, into: turn_id(2), channel: "mcp".into() }.into(),
+        InboxEvent::Reordered { turns: vec![turn_id(2), turn] }.into(),
+        InboxEvent::Paused { reason: PauseReason::Asked }.into(),
+        InboxEvent::Resumed {}.into(),
+    ]
+}
+
 fn work_samples() -> Vec<Event> {
     let started = TurnEvent::Started {
         turn: turn_id(1),
@@ -1423,6 +1482,9 @@ fn work_samples() -> Vec<Event> {
         prompt_hash: "00".into(),
         opening: Opening::Returned { after_ms: 5 },
         anchors: vec!["a".into()],
+        delivery: Delivery::Interrupt,
+        queued: true,
+        by: Some(ann()),
     };
     let cause = InterruptCause::HostLost;
     vec![
@@ -1434,7 +1496,7 @@ fn work_samples() -> Vec<Event> {
             reason: Some("not allowed to".into()),
         }
         .into(),
-        TurnEvent::Interrupted { turn: turn_id(1), cause, reason: Some("r".into()) }.into(),
+        TurnEvent::Interrupted { turn: turn_id(1), cause, reason: Some("r".into()), uncertain: true }.into(),
         ContextEvent::AnchorsSet { anchors: vec!["a".into()] }.into(),
         compacted(9, 1),
         ContextEvent::Checkpoint { position: 1, reason: CheckpointReason::RiskyTool }.into(),

@@ -1,6 +1,7 @@
 //! What may be asked of a session. A command can be refused; ids it needs were minted before it got here.
 
 use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};
+use crate::session::inbox::InboxCommand;
 use crate::session::run::ResumeWay;
 use crate::session::stop::StopScope;
 use crate::session::writer::WriterCommand;
@@ -16,6 +17,8 @@ pub enum Command {
     CancelTurn {
         reason: Option<String>,
     },
+    /// Messages that come in, and those that wait.
+    Inbox(InboxCommand),
     Complete {
         reason: Option<String>,
     },
@@ -87,6 +90,7 @@ impl Command {
         match self {
             Self::StartTurn { .. } => "start_turn",
             Self::CancelTurn { .. } => "cancel_turn",
+            Self::Inbox(command) => command.change.name(),
             Self::Complete { .. } => "complete",
             Self::Fail { .. } => "fail",
             Self::Stop { .. } => "stop",

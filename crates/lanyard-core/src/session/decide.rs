@@ -1,14 +1,19 @@
 //! Commands become events, or are refused. Pure: the same session, command and rules always give the same answer.
 
+use crate::actor::Actor;
 use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};
 use crate::policy::{Limits, Rules};
 use crate::session::command::Command;
+use crate::session::decide_inbox::{
+    SESSION_DELETED, SESSION_ENDED, decide_inbox, steered_by, withdraw, withdraw_all,
+};
 use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, Hands, Opening, Settled,
     TurnEvent, TurnOutcome,
 };
 use crate::session::gate::{GateEvent, GateStatus};
 use crate::session::guidance::{self, NoteKind, NoteStatus};
+use crate::session::inbox::Delivery;
 use crate::session::record::{ActiveTurn, Session};
 use crate::session::refusal::Refusal;
 use crate::session::run::{ResumeWay, RunEvent};
@@ -33,9 +38,10 @@ pub fn decide(
     exists(session)?;
     match command {
         Command::StartTurn { turn, client_turn_id, prompt } => {
-            start_turn(session, *turn, client_turn_id.as_deref(), prompt, now)
+            start_turn(session, *turn, client_turn_id.as_deref(), prompt, Delivery::Reject, now)
         }
         Command::CancelTurn { reason } => cancel_turn(session, reason.as_deref()),
+        Command::Inbox(command) => decide_inbox(session, command, now, rules),
         Command::Complete { reason } => end(session, Ending::Completed, reason.as_deref()),
         Command::Fail { reason } => end(session, Ending::Failed, reason.as_deref()),
         Command::Stop { reason, scope, now } => stop(session, reason.as_deref(), *scope, *now),
@@ -70,11 +76,12 @@ pub fn decide(
     }
 }
 
-fn start_turn(
+pub(super) fn start_turn(
     session: &Session,
     turn: TurnId,
     client_turn_id: Option<&str>,
     prompt: &str,
+    delivery: Delivery,
     now: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
     alive(session)?;
@@ -85,7 +92,17 @@ fn start_turn(
     unhindered(session)?;
     body("prompt", prompt)?;
     optional_name("client_turn_id", client_turn_id)?;
-    let opening = match session.state {
+    // A message that waits is started from the inbox, never beside it.
+    if session.waiting(turn).is_some() {
+        return Ok(Vec::new());
+    }
+    let opening = resting_opening(session, now);
+    Ok(vec![begin(session, turn, client_turn_id, prompt, opening, (delivery, None))])
+}
+
+/// How a turn opens the conversation of a session at rest.
+pub(super) fn resting_opening(session: &Session, now: Timestamp) -> Opening {
+    match session.state {
         State::Stale => Opening::Returned { after_ms: now.millis_since(session.last_activity_at) },
         State::Beginning | State::Custom => Opening::New,
         State::BetweenTurn
@@ -96,24 +113,36 @@ fn start_turn(
         | State::Completed
         | State::Failed
         | State::Stopped => Opening::Continued,
-    };
+    }
+}
+
+/// The event a turn begins with. `by` is who sent it, where it waited in the inbox.
+pub(super) fn begin(
+    session: &Session,
+    turn: TurnId,
+    client_turn_id: Option<&str>,
+    prompt: &str,
+    opening: Opening,
+    (delivery, by): (Delivery, Option<Actor>),
+) -> Event {
     // A conversation that opens, anew or after days, needs all anchors; one that goes on needs those a compaction lost
     // (S1-18, S1-39).
     let anchors = match opening {
         Opening::New | Opening::Returned { .. } => session.anchors.clone(),
         Opening::Continued => session.anchors_due.clone(),
     };
-    Ok(vec![
-        TurnEvent::Started {
-            turn,
-            client_turn_id: client_turn_id.map(str::to_owned),
-            prompt: prompt.to_owned(),
-            prompt_hash: content_hash(prompt.as_bytes()),
-            opening,
-            anchors,
-        }
-        .into(),
-    ])
+    TurnEvent::Started {
+        turn,
+        client_turn_id: client_turn_id.map(str::to_owned),
+        prompt: prompt.to_owned(),
+        prompt_hash: content_hash(prompt.as_bytes()),
+        opening,
+        anchors,
+        delivery,
+        queued: by.is_some(),
+        by,
+    }
+    .into()
 }
 
 fn cancel_turn(session: &Session, reason: Option<&str>) -> Result<Vec<Event>, Refusal> {
@@ -134,6 +163,7 @@ fn end(session: &Session, how: Ending, reason: Option<&str>) -> Result<Vec<Event
         events.push(checkpoint(session, CheckpointReason::TurnEnd));
         events.extend(void_gates(session, "the session ended"));
     }
+    events.extend(withdraw_all(session, SESSION_ENDED));
     // Completing is compliance: it resolves a stop that is pending (S0-B02).
     events.push(ChangeEvent::Ended { how, reason: reason.map(str::to_owned) }.into());
     Ok(events)
@@ -196,6 +226,10 @@ fn withdraw_guidance(session: &Session, note: NoteId) -> Result<Vec<Event>, Refu
     let pending = session.guidance.iter().any(|held| held.id == note && held.status == NoteStatus::Pending);
     if !pending {
         return Err(Refusal::NoSuchGuidance { note });
+    }
+    // Words that would become a turn of their own are that message itself.
+    if let Some(waiting) = steered_by(session, note) {
+        return Ok(withdraw(session, waiting, None));
     }
     Ok(vec![ControlEvent::GuidanceSettled { notes: vec![note], how: Settled::Withdrawn }.into()])
 }
@@ -301,7 +335,9 @@ fn delete(session: &Session, reason: Option<&str>, children: u64) -> Result<Vec<
     if children > 0 {
         return Err(Refusal::HasChildren { children });
     }
-    Ok(vec![ChangeEvent::Deleted { reason: reason.map(str::to_owned) }.into()])
+    let mut events = withdraw_all(session, SESSION_DELETED);
+    events.push(ChangeEvent::Deleted { reason: reason.map(str::to_owned) }.into());
+    Ok(events)
 }
 
 /// A checkpoint that names the last position written so far.
@@ -332,7 +368,7 @@ pub(super) fn at_rest(session: &Session) -> Result<(), Refusal> {
     }
 }
 
-fn unhindered(session: &Session) -> Result<(), Refusal> {
+pub(super) fn unhindered(session: &Session) -> Result<(), Refusal> {
     if session.stop.is_some() { Err(Refusal::Stopping) } else { Ok(()) }
 }
 
@@ -361,7 +397,7 @@ pub(super) fn names(field: &'static str, texts: &[String], max: usize) -> Result
     texts.iter().try_for_each(|text| name(field, text))
 }
 
-fn body(field: &'static str, text: &str) -> Result<(), Refusal> {
+pub(super) fn body(field: &'static str, text: &str) -> Result<(), Refusal> {
     if text.trim().is_empty() {
         return Err(Refusal::Empty { field });
     }

@@ -68,9 +68,11 @@ fn first(session: &Session, envelope: &Envelope) -> Option<Effect> {
             (!waits).then_some(Effect::StopWork { level: *to, scope, executing, answered })
         }
         // A notice has a form of its own, for an answer or a prompt.
-        Event::Control(ControlEvent::GuidanceQueued { note, kind: NoteKind::Guidance, .. }) if executing => {
-            Some(Effect::Steer { note: *note })
-        }
+        Event::Control(ControlEvent::GuidanceQueued {
+            note,
+            kind: NoteKind::Guidance | NoteKind::Steer,
+            ..
+        }) if executing => Some(Effect::Steer { note: *note }),
         Event::Gate(GateEvent::Answered { gate, .. }) => Some(Effect::AnswerGate { gate: *gate }),
         Event::Run(RunEvent::Wanted { ways }) => Some(Effect::Revive { ways: ways.clone() }),
         Event::Change(event) if session.live_run().is_some() && lets_go(event) => {
@@ -78,6 +80,7 @@ fn first(session: &Session, envelope: &Envelope) -> Option<Effect> {
         }
         Event::Control(_)
         | Event::Change(_)
+        | Event::Inbox(_)
         | Event::Context(_)
         | Event::Transcript(_)
         | Event::Run(_)

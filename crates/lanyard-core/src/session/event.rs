@@ -4,6 +4,7 @@
 //! not show, each event has its own `type`.
 
 mod control;
+mod inbox;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,8 @@ use crate::actor::{Actor, Cause};
 use crate::id::{SessionId, TurnId, WorkerId};
 use crate::session::calls::Channel;
 use crate::session::gate::GateEvent;
-use crate::session::record::Policy;
+use crate::session::inbox::Delivery;
+use crate::session::record::{Policy, is_default};
 use crate::session::run::RunEvent;
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, StateName};
@@ -20,6 +22,7 @@ use crate::session::writer::WriterEvent;
 use crate::time::Timestamp;
 
 pub use control::{ControlEvent, Settled};
+pub use inbox::InboxEvent;
 
 /// An event in its place in a session's log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +44,7 @@ pub struct Envelope {
 pub enum Event {
     Change(ChangeEvent),
     Turn(TurnEvent),
+    Inbox(InboxEvent),
     Context(ContextEvent),
     Control(ControlEvent),
     Transcript(TranscriptEvent),
@@ -118,6 +122,15 @@ pub enum TurnEvent {
         /// that those a compaction lost (S1-18, S1-39).
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         anchors: Vec<String>,
+        /// How its message wanted to arrive.
+        #[serde(default, skip_serializing_if = "is_default")]
+        delivery: Delivery,
+        /// It waited in the inbox; who sent it is in `by`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        queued: bool,
+        /// Who sent it, where that is not who made it start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Actor>,
     },
     #[serde(rename = "turn.cancel_requested")]
     CancelRequested {
@@ -141,6 +154,9 @@ pub enum TurnEvent {
         cause: InterruptCause,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// The agent had the prompt and was lost: what it did nobody knows.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        uncertain: bool,
     },
 }
 
@@ -391,6 +407,7 @@ macro_rules! into_event {
 into_event! {
     Change(ChangeEvent),
     Turn(TurnEvent),
+    Inbox(InboxEvent),
     Context(ContextEvent),
     Control(ControlEvent),
     Transcript(TranscriptEvent),

@@ -25,7 +25,7 @@ pub struct Note {
     pub status: NoteStatus,
     /// How it went out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delivery: Option<Delivery>,
+    pub delivery: Option<NoteDelivery>,
     /// It went out before, and nobody knows whether it arrived: the next time it is marked as a repeat.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
@@ -37,10 +37,13 @@ impl Note {
     pub fn in_prompt(&self) -> String {
         match (self.kind, self.by.kind) {
             (NoteKind::Notice, _) => format!("{}\n{}", directive::INTERRUPTED, self.text),
+            (NoteKind::Steer, ActorKind::Operator | ActorKind::System) => {
+                format!("Message from {}: {}", self.by.name, self.text)
+            }
             (NoteKind::Guidance, ActorKind::Operator | ActorKind::System) => {
                 format!("Guidance from {}: {}", self.by.name, self.text)
             }
-            (NoteKind::Guidance, ActorKind::Agent | ActorKind::Observer) => {
+            (NoteKind::Guidance | NoteKind::Steer, ActorKind::Agent | ActorKind::Observer) => {
                 format!("{} `{}` says:\n{}", self.by.kind.as_str(), self.by.name, neutral(&self.text))
             }
         }
@@ -56,11 +59,13 @@ pub enum NoteKind {
     Guidance,
     /// Lanyard tells of a child that was stopped (S0-49).
     Notice,
+    /// A whole message of the inbox that is to go into the running turn; it is never cut.
+    Steer,
 }
 
 /// How a note went out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Delivery {
+pub struct NoteDelivery {
     pub at: Timestamp,
     /// `mcp`, `hook`, `steer` or `prompt`.
     pub channel: String,

@@ -4,8 +4,9 @@
 use crate::id::NoteId;
 use crate::policy::{Rules, StopRules};
 use crate::session::calls::{Call, Channel, Directive, Lead, Passage, Returned, Told};
+use crate::session::decide_inbox::steered;
 use crate::session::event::{ControlEvent, Event, Settled, TranscriptEvent};
-use crate::session::guidance::{Note, NoteStatus};
+use crate::session::guidance::{Note, NoteKind, NoteStatus};
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
 use crate::session::stop::{Stop, StopLevel};
 use crate::session::writer;
@@ -79,7 +80,9 @@ pub fn call_ends(
             events.extend(expired(session, now, rules));
             let notes: Vec<Told> = deliverable(session, now, rules).map(told).collect();
             if !notes.is_empty() {
+                let ids: Vec<NoteId> = notes.iter().map(|told| told.note).collect();
                 events.push(delivered(&notes, call, daemon));
+                events.extend(steered(session, &ids, call.channel.as_str()));
             }
             (events, Lead { stop: None, notes })
         }
@@ -172,6 +175,7 @@ pub fn next_due(session: &Session, rules: &Rules) -> Option<Timestamp> {
         return None;
     }
     let pending = session.guidance.iter().filter(|note| note.status == NoteStatus::Pending);
+    let pending = pending.filter(|note| note.kind != NoteKind::Steer);
     let expires = rules.limits.guidance_expires_ms;
     let expiry = pending.filter(|_| expires > 0).map(|note| note.queued_at.plus_millis(expires)).min();
     let stop = session.stop.as_ref().and_then(|stop| deadline(stop, &rules.stop));
@@ -189,7 +193,11 @@ fn deadline(stop: &Stop, rules: &StopRules) -> Option<Timestamp> {
 
 fn is_expired(note: &Note, now: Timestamp, rules: &Rules) -> bool {
     let expires = rules.limits.guidance_expires_ms;
-    expires > 0 && note.status == NoteStatus::Pending && now.millis_since(note.queued_at) >= expires
+    // What would be a turn of its own waits for as long as the turn it is meant for.
+    expires > 0
+        && note.status == NoteStatus::Pending
+        && note.kind != NoteKind::Steer
+        && now.millis_since(note.queued_at) >= expires
 }
 
 fn expired(session: &Session, now: Timestamp, rules: &Rules) -> Vec<Event> {

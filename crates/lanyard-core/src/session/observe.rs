@@ -1,11 +1,12 @@
 //! Signals become events. A signal is never refused; one that does not fit is recorded as unexpected.
 
-use crate::id::{NoteId, SessionId};
+use crate::id::{NoteId, SessionId, TurnId};
 use crate::policy::{Rules, Staleness};
 use crate::session::decide::{checkpoint, void_gates};
+use crate::session::decide_inbox::{Over, SESSION_ENDED, after_turn, steered, withdraw_all};
 use crate::session::event::{
-    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, Settled, TranscriptEvent,
-    TurnEvent, TurnOutcome,
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, InboxEvent, Settled,
+    TranscriptEvent, TurnEvent, TurnOutcome,
 };
 use crate::session::guidance::NoteStatus;
 use crate::session::intercept::{answer_lost, due, in_answer};
@@ -41,10 +42,8 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::Thought { text } => vec![TranscriptEvent::Thought { text: text.clone() }.into()],
         Signal::ToolCalled { call, tool, arguments } => tool_called(session, call, tool, arguments),
         Signal::ToolReturned { call, is_error, content } => {
-            let call = cut(call, NAME_CHARS_MAX).0.to_owned();
-            vec![
-                TranscriptEvent::ToolReturned { call, is_error: *is_error, content: shallow(content) }.into(),
-            ]
+            let (call, is_error) = (cut(call, NAME_CHARS_MAX).0.to_owned(), *is_error);
+            vec![TranscriptEvent::ToolReturned { call, is_error, content: shallow(content) }.into()]
         }
         Signal::UsageReported { input_tokens, output_tokens, context_tokens } => {
             let (input_tokens, output_tokens) = (*input_tokens, *output_tokens);
@@ -52,11 +51,12 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             vec![TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens }.into()]
         }
         Signal::TurnFinished { turn, outcome, reason } => match &session.turn {
-            Some(running) if turn.is_none_or(|turn| turn == running.id) => {
-                turn_finished(session, running, *outcome, reason.as_deref())
+            Some(held) if turn.is_none_or(|turn| turn == held.id) => {
+                turn_finished(session, held, *outcome, reason.as_deref())
             }
             Some(_) | None => unexpected(session, signal),
         },
+        Signal::TurnDelivered { turn } => turn_delivered(session, *turn),
         Signal::TurnLost { cause, reason } if session.turn.is_some() => {
             interrupted(session, *cause, reason.as_deref())
         }
@@ -132,9 +132,15 @@ pub(super) fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
             interrupted(session, InterruptCause::User, Some(channel))
         }
         Some(_) => interrupted(session, InterruptCause::Crash, Some(channel)),
-        None if session.stop.is_some() && session.live_run().is_none() => vec![stop_done(session)],
+        None if session.stop.is_some() && session.live_run().is_none() => stop_done(session),
         None => Vec::new(),
     }
+}
+
+/// Said once, and only of the turn that runs: its end may have been faster.
+fn turn_delivered(session: &Session, turn: TurnId) -> Vec<Event> {
+    let new = session.turn.as_ref().is_some_and(|running| running.id == turn && !running.delivered);
+    if new { vec![InboxEvent::Delivered { turn }.into()] } else { Vec::new() }
 }
 
 fn turn_finished(
@@ -148,7 +154,11 @@ fn turn_finished(
     }
     let reason = reason.map(|reason| cut(reason, NAME_CHARS_MAX).0.to_owned());
     let finished = TurnEvent::Finished { turn: running.id, outcome, reason };
-    turn_over(session, finished.into(), CheckpointReason::TurnEnd)
+    let over = match outcome {
+        TurnOutcome::Completed => Over::Completed,
+        TurnOutcome::Failed | TurnOutcome::Refused => Over::Failed,
+    };
+    turn_over(session, finished.into(), CheckpointReason::TurnEnd, over)
 }
 
 fn tool_called(session: &Session, call: &str, tool: &str, arguments: &serde_json::Value) -> Vec<Event> {
@@ -219,11 +229,11 @@ fn delivered(session: &Session, notes: &[NoteId], channel: &str) -> Vec<Event> {
     if pending.is_empty() {
         return Vec::new();
     }
+    let gone = steered(session, &pending, channel);
     let (call, by, preview) = (None, None, None);
-    vec![
-        ControlEvent::GuidanceDelivered { notes: pending, channel: channel.to_owned(), call, by, preview }
-            .into(),
-    ]
+    let channel = channel.to_owned();
+    let told = ControlEvent::GuidanceDelivered { notes: pending, channel, call, by, preview };
+    [told.into()].into_iter().chain(gone).collect()
 }
 
 fn introduced(agent: &str, id: Option<&str>) -> Vec<Event> {
@@ -242,30 +252,39 @@ fn notice_sent(session: &Session, to: Option<SessionId>, note: Option<NoteId>) -
 
 pub(super) fn interrupted(session: &Session, cause: InterruptCause, reason: Option<&str>) -> Vec<Event> {
     let Some(turn) = &session.turn else { return Vec::new() };
-    let event = TurnEvent::Interrupted { turn: turn.id, cause, reason: reason.map(str::to_owned) };
-    turn_over(session, event.into(), CheckpointReason::Interruption)
+    let lost = matches!(cause, InterruptCause::Crash | InterruptCause::HostLost);
+    let (uncertain, reason) = (lost && turn.delivered, reason.map(str::to_owned));
+    let event = TurnEvent::Interrupted { turn: turn.id, cause, reason, uncertain };
+    let over = if cause == InterruptCause::User { Over::Cut } else { Over::Failed };
+    turn_over(session, event.into(), CheckpointReason::Interruption, over)
 }
 
 /// The end of a turn: the event itself, a checkpoint, and the end of the session if a stop was waiting for it.
-fn turn_over(session: &Session, event: Event, reason: CheckpointReason) -> Vec<Event> {
+fn turn_over(session: &Session, event: Event, reason: CheckpointReason, over: Over) -> Vec<Event> {
     let mut events = vec![event, checkpoint(session, reason)];
     events.extend(void_gates(session, "the turn ended"));
     // A stop is confirmed when nothing of the work lives: an agent's process that is still there keeps it waiting.
     // One of the turn alone has what it wanted.
     let of_turn = session.stop.as_ref().is_some_and(|stop| stop.scope == StopScope::Turn);
-    if session.stop.is_some() && (of_turn || session.live_run().is_none()) {
-        events.push(stop_done(session));
+    let done = session.stop.is_some() && (of_turn || session.live_run().is_none());
+    if done {
+        events.extend(stop_done(session));
+    }
+    if !done || of_turn {
+        events.extend(after_turn(session, over));
     }
     events
 }
 
 /// Nothing is left of what a stop was to end.
-pub(super) fn stop_done(session: &Session) -> Event {
+pub(super) fn stop_done(session: &Session) -> Vec<Event> {
     match &session.stop {
-        Some(stop) if stop.scope == StopScope::Turn => ControlEvent::StopSettled {}.into(),
+        Some(stop) if stop.scope == StopScope::Turn => vec![ControlEvent::StopSettled {}.into()],
         stop => {
             let reason = stop.as_ref().and_then(|stop| stop.reason.clone());
-            ChangeEvent::Ended { how: Ending::Stopped, reason }.into()
+            let mut events = withdraw_all(session, SESSION_ENDED);
+            events.push(ChangeEvent::Ended { how: Ending::Stopped, reason }.into());
+            events
         }
     }
 }

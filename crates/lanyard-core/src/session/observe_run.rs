@@ -111,7 +111,7 @@ pub(super) fn run_ended(
     let of_turn = session.stop.as_ref().is_some_and(|stop| stop.scope == StopScope::Turn);
     let settled = session.turn.is_some() && (held.mirrored || of_turn);
     if session.stop.is_some() && !settled {
-        events.push(stop_done(session));
+        events.extend(stop_done(session));
     }
     events
 }

@@ -2,7 +2,7 @@
 //! that does not apply, so each run here checks that too.
 
 use crate::session::testing::{START_MS, begins, complies, ends};
-use crate::session::{Compliance, StopScope};
+use crate::session::{Compliance, Delivery, InboxChange, Message, Promotion, StopScope};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -78,6 +78,10 @@ proptest! {
             take(&mut given, step);
         }
         take(&mut given, &Step { input: work_ended(), jump_ms: 0 });
+        // A message that interrupted the turn runs as soon as that has ended.
+        while given.session.turn.is_some() {
+            take(&mut given, &Step { input: work_ended(), jump_ms: 0 });
+        }
         if !given.session.state.is_ended() && !given.session.deleted {
             given = given.event(ended(how));
         }
@@ -686,6 +690,7 @@ fn command(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         8 => ((0..4_u128), option::of(text.clone()), text.clone()).prop_map(|(turn, client_turn_id, prompt)| {
             Command::StartTurn { turn: turn_id(turn), client_turn_id, prompt }
         }),
+        6 => inbox_change().prop_map(|change| Command::Inbox(change.into())),
         3 => reason.clone().prop_map(|reason| Command::CancelTurn { reason }),
         1 => reason.clone().prop_map(|reason| Command::Complete { reason }),
         1 => reason.clone().prop_map(|reason| Command::Fail { reason }),
@@ -750,6 +755,7 @@ fn signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         3 => (vec((0..4_u128).prop_map(note_id), 0..4), text.clone())
             .prop_map(|(notes, channel)| Signal::GuidanceDelivered { notes, channel }),
         2 => text.prop_map(|channel| Signal::WorkEnded { channel }),
+        1 => (0..6_u128).prop_map(|turn| Signal::TurnDelivered { turn: turn_id(turn) }),
         1 => Just(Signal::DaemonRestarted),
         3 => prop_oneof![0..100 * HOUR, any::<u64>()].prop_map(|for_ms| Signal::Quiet { for_ms }),
     ]
@@ -889,5 +895,27 @@ fn json_value() -> impl Strategy<Value = Value> {
     prop_oneof![
         8 => tree,
         1 => (0..140_usize).prop_map(|levels| (0..levels).fold(Value::Null, |inner, _| json!([inner]))),
+    ]
+}
+
+/// Messages and what is done to those that wait. Their notes are no guidance's.
+fn inbox_change() -> impl Strategy<Value = InboxChange> {
+    let turn = || (0..6_u128).prop_map(turn_id);
+    let note = || (10..16_u128).prop_map(note_id);
+    let delivery = || prop::sample::select(Delivery::ALL.to_vec());
+    let promotion = prop::sample::select(vec![Promotion::Front, Promotion::Steer, Promotion::Interrupt]);
+    prop_oneof![
+        6 => (turn(), note(), delivery(), "[a-c]{0,3}").prop_map(|(turn, note, delivery, prompt)| {
+            let client_turn_id = None;
+            InboxChange::Send(Box::new(Message { turn, note, client_turn_id, prompt, delivery }))
+        }),
+        1 => (turn(), note(), proptest::option::of(delivery()), proptest::option::of("[a-c]{0,3}"))
+            .prop_map(|(turn, note, delivery, prompt)| InboxChange::Edit { turn, prompt, delivery, note }),
+        1 => turn().prop_map(|turn| InboxChange::Withdraw { turn, reason: None }),
+        1 => vec(turn(), 0..4).prop_map(|turns| InboxChange::Order { turns }),
+        1 => (turn(), promotion, note())
+            .prop_map(|(turn, to, note)| InboxChange::Promote { turn, to, note }),
+        1 => Just(InboxChange::Pause),
+        2 => Just(InboxChange::Go),
     ]
 }

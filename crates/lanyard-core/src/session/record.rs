@@ -5,11 +5,13 @@ use std::collections::VecDeque;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::actor::Actor;
 use crate::id::{SessionId, TurnId};
 use crate::policy::MemoryMode;
 use crate::session::event::{CheckpointReason, Fork, Hands};
 use crate::session::gate::{Gate, GateStatus};
 use crate::session::guidance::Note;
+use crate::session::inbox::{PauseReason, QueuedTurn};
 use crate::session::run::Run;
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName, Status};
@@ -63,6 +65,12 @@ pub struct Session {
     pub turn: Option<ActiveTurn>,
     #[serde(default)]
     pub turns: u64,
+    /// Messages that wait for their turn, the next one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inbox: Vec<QueuedTurn>,
+    /// Why none of them starts by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inbox_paused: Option<PauseReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -148,6 +156,12 @@ pub struct ActiveTurn {
     #[serde(default)]
     pub seq: u64,
     pub started_at: Timestamp,
+    /// Who sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Actor>,
+    /// The agent has its prompt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delivered: bool,
     #[serde(default)]
     pub cancel_requested: bool,
 }

@@ -4,6 +4,7 @@ use crate::id::{ConnectionId, GateId, NoteId, SessionId, TurnId};
 use crate::session::event::{ControlEvent, Event};
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
 use crate::session::state::StateName;
+use crate::session::turns::TurnStatus;
 
 /// A refusal changes nothing but, where it concerns the session's state, is recorded in its log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -74,6 +75,20 @@ pub enum Refusal {
     TakeoverDenied { by: ConnectionId },
     #[error("nobody has asked to take over")]
     NobodyAsked,
+    #[error("the inbox holds at most {max} {unit}")]
+    InboxFull { max: usize, unit: &'static str },
+    #[error("no message {turn} waits in the inbox")]
+    InboxTurnUnknown { turn: TurnId },
+    #[error("the order does not name each of the {waiting} messages that wait once")]
+    InboxOrderWrong { waiting: usize },
+    #[error("a message that waits cannot have the delivery `reject`")]
+    DeliveryWaits,
+    #[error("client_turn_id stands for turn {turn}, which had other content")]
+    ClientTurnConflict { turn: TurnId },
+    #[error("turn {turn} was handed to the agent and lost: it may have been carried out, or part of it")]
+    TurnUncertain { turn: TurnId },
+    #[error("turn {turn} is {}, and is not run again", status.as_str())]
+    TurnNotRepeatable { turn: TurnId, status: TurnStatus },
 }
 
 impl Refusal {
@@ -114,6 +129,13 @@ impl Refusal {
             Self::TakeoverPending { .. } => "takeover_pending",
             Self::TakeoverDenied { .. } => "takeover_denied",
             Self::NobodyAsked => "takeover_not_asked",
+            Self::InboxFull { .. } => "inbox_full",
+            Self::InboxTurnUnknown { .. } => "inbox_turn_unknown",
+            Self::InboxOrderWrong { .. } => "inbox_order_wrong",
+            Self::DeliveryWaits => "delivery_waits",
+            Self::ClientTurnConflict { .. } => "client_turn_conflict",
+            Self::TurnUncertain { .. } => "turn_uncertain",
+            Self::TurnNotRepeatable { .. } => "turn_not_repeatable",
         }
     }
 
@@ -121,7 +143,10 @@ impl Refusal {
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
-            Self::Busy { .. } => "wait for the turn to end, or cancel it with `lanyard cancel`".into(),
+            Self::Busy { .. } => {
+                "wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`"
+                    .into()
+            }
             Self::Ended { .. } => "fork it with `lanyard fork` to go on from its log".into(),
             Self::Deleted => "create a new session".into(),
             Self::Stopping => {
@@ -163,6 +188,21 @@ impl Refusal {
             Self::TakeoverPending { .. } => "wait until that is decided, then ask again".into(),
             Self::TakeoverDenied { .. } => "talk to them, or ask again a little later".into(),
             Self::NobodyAsked => "there is nothing to decide".into(),
+            Self::InboxFull { .. } => "withdraw some with `lanyard inbox`, or wait".into(),
+            Self::InboxTurnUnknown { .. } => {
+                "it may have started or been withdrawn; look at `lanyard inbox` and `lanyard turns`".into()
+            }
+            Self::InboxOrderWrong { .. } => "read the inbox again, and name all of it".into(),
+            Self::DeliveryWaits => "use `queue`, `steer` or `interrupt`, or withdraw the message".into(),
+            Self::ClientTurnConflict { .. } => "use a new client_turn_id for a new message".into(),
+            Self::TurnUncertain { .. } => {
+                "read the log; to run it once more, send the same with `\"again\": true` (`lanyard send --again`)"
+                    .into()
+            }
+            Self::TurnNotRepeatable { .. } => {
+                "what failed, was cancelled or lost can be run again; for anything else use a new client_turn_id"
+                    .into()
+            }
             Self::ForkAhead { .. } => "fork at a position that exists, or leave the position out".into(),
         }
     }
@@ -212,6 +252,13 @@ impl Refusal {
             | Self::TakeoverPending { .. }
             | Self::TakeoverDenied { .. }
             | Self::NobodyAsked
+            | Self::InboxFull { .. }
+            | Self::InboxTurnUnknown { .. }
+            | Self::InboxOrderWrong { .. }
+            | Self::DeliveryWaits
+            | Self::ClientTurnConflict { .. }
+            | Self::TurnUncertain { .. }
+            | Self::TurnNotRepeatable { .. }
             | Self::ForkAhead { .. } => false,
         }
     }
@@ -227,6 +274,7 @@ impl Refusal {
                 | Self::BadText { .. }
                 | Self::NothingToMigrate
                 | Self::NoSuchOption { .. }
+                | Self::DeliveryWaits
         )
     }
 }

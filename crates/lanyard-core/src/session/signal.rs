@@ -40,6 +40,10 @@ pub enum Signal {
         #[serde(default)]
         context_tokens: Option<u64>,
     },
+    /// The agent has the prompt of its turn.
+    TurnDelivered {
+        turn: TurnId,
+    },
     /// The agent came to the end of its turn; without an id, of whichever turn is running.
     TurnFinished {
         #[serde(default)]
@@ -175,6 +179,7 @@ impl Signal {
             Self::ToolCalled { .. } => "tool_called",
             Self::ToolReturned { .. } => "tool_returned",
             Self::UsageReported { .. } => "usage_reported",
+            Self::TurnDelivered { .. } => "turn_delivered",
             Self::TurnFinished { .. } => "turn_finished",
             Self::TurnLost { .. } => "turn_lost",
             Self::ContextCompacted { .. } => "context_compacted",

@@ -2,7 +2,10 @@
 //! of behaviour is a diff of that file. Beside it, DESIGN's table of legal transitions, checked against each cell.
 
 use crate::session::Compliance;
-use crate::session::testing::{START_MS, begins, claim, complies, ends, note_id, notify, release};
+use crate::session::testing::{
+    START_MS, begins, claim, complies, edit, ends, inbox, note_id, notify, order, promote, release, send,
+    turn_delivered, withdraw_turn,
+};
 use crate::time::Timestamp;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -20,7 +23,9 @@ use crate::session::testing::{
     start_turn, stop, stop_at, tool_called, tool_returned, turn_finished, turn_finished_as, turn_lost,
     unarchive, usage, withdraw_guidance, withdraw_stop, work_ended,
 };
-use crate::session::{Command, NewSession, Signal, State, StateName, StopLevel};
+use crate::session::{
+    Command, Delivery, InboxChange, NewSession, Promotion, Signal, State, StateName, StopLevel,
+};
 
 const LEGEND: &str = "\
 What each input does to a session in each state. A change of behaviour is a change of this file; `UPDATE_EXPECT=1`
@@ -32,8 +37,9 @@ writes it anew.
   !code            refused with this code
   ·                nothing happens
 
-Every session has one piece of guidance pending. `interrupted` behaves the same whatever its cause. `run` is the first
-run of the session, alive and ready; a gate that is open is gate 1, its question's handle is 1 as well.
+Every session has one piece of guidance pending; where a message waits it is turn 7. `interrupted` behaves the same
+whatever its cause. `run` is the first run of the session, alive and ready; a gate that is open is gate 1, its
+question's handle is 1 as well.
 ";
 
 /// S1-09..S1-17, X-04, S0-25: the whole table.
@@ -142,6 +148,8 @@ fn situations() -> Vec<(&'static str, Given)> {
         ("executing, run, stop 1", pending(Executing).with_run()),
         ("executing, run, open gate", noted_in(Executing).with_run().with_gate(1)),
         ("executing, mirrored run, stop 1", pending(Executing).with_mirrored_run()),
+        ("executing, one waits", waits_in(Executing)),
+        ("interrupted, one waits", waits_in(Executing).after(turn_lost(InterruptCause::User))),
         ("between_turn", noted_in(BetweenTurn)),
         ("between_turn, stop 1", pending(BetweenTurn)),
         ("between_turn, stop 2", stopping(BetweenTurn, StopLevel::Immediate)),
@@ -173,6 +181,10 @@ fn noted_in(state: StateName) -> Given {
     in_state(state).event(noted(1))
 }
 
+fn waits_in(state: StateName) -> Given {
+    noted_in(state).after(send(7, Delivery::Queue))
+}
+
 fn noted_before(end: Ending) -> Given {
     noted_in(StateName::Beginning).event(ended(end))
 }
@@ -198,10 +210,26 @@ fn work_tables() -> Vec<(&'static str, Columns)> {
             vec![
                 ("start_turn", start_turn(2)),
                 ("cancel_turn", cancel_turn()),
+                ("send, queue", send(2, Delivery::Queue)),
+                ("send, steer", send(2, Delivery::Steer)),
+                ("send, interrupt", send(2, Delivery::Interrupt)),
+                ("turn_delivered", turn_delivered(1)),
                 ("turn_finished", turn_finished()),
                 ("turn_finished, other", turn_finished_as(9, TurnOutcome::Completed)),
                 ("turn_lost", turn_lost(InterruptCause::Timeout)),
                 ("context_compacted", context_compacted(900, 100, &[])),
+            ],
+        ),
+        (
+            "INBOX",
+            vec![
+                ("withdraw_turn", withdraw_turn(7)),
+                ("edit_turn", edit(7, Some("go slowly"), None)),
+                ("order_inbox", order(&[7])),
+                ("promote, front", promote(7, Promotion::Front)),
+                ("promote, interrupt", promote(7, Promotion::Interrupt)),
+                ("pause_inbox", inbox(InboxChange::Pause)),
+                ("resume_inbox", inbox(InboxChange::Go)),
             ],
         ),
         (
@@ -365,8 +393,8 @@ fn the_table_leaves_no_input_and_no_state_out() {
     let numbers = |number: fn(&Input) -> Option<usize>| -> BTreeSet<usize> {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
-    assert_eq!(numbers(command_number), (0..20).collect());
-    assert_eq!(numbers(signal_number), (0..29).collect());
+    assert_eq!(numbers(command_number), (0..21).collect());
+    assert_eq!(numbers(signal_number), (0..30).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());
@@ -395,6 +423,7 @@ fn command_number(input: &Input) -> Option<usize> {
         Command::Resume { .. } => 17,
         Command::Notify { .. } => 18,
         Command::Writer(_) => 19,
+        Command::Inbox(_) => 20,
     })
 }
 
@@ -430,6 +459,7 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::NoticeSent { .. } => 26,
         Signal::Due { .. } => 27,
         Signal::HandedOff { .. } => 28,
+        Signal::TurnDelivered { .. } => 29,
     })
 }
 

@@ -21,8 +21,8 @@ use crate::session::family::NewSession;
 use crate::session::state::InterruptCause;
 use crate::session::writer::{Pen, WriterCommand};
 use crate::session::{
-    ApplyError, Command, Effect, NoteKind, Refusal, Session, Signal, StateName, StopLevel, StopScope,
-    call_begins, call_ends, create, decide, observe, react,
+    ApplyError, Command, Delivery, Effect, InboxChange, Message, NoteKind, Promotion, Refusal, Session,
+    Signal, StateName, StopLevel, StopScope, call_begins, call_ends, create, decide, observe, react,
 };
 use crate::text::content_hash;
 use crate::time::Timestamp;
@@ -397,6 +397,13 @@ fn flags(session: &Session) -> String {
         0 => {}
         open => write!(text, ", open gates {open}").unwrap(),
     }
+    if !session.inbox.is_empty() {
+        let turns: Vec<String> = session.inbox.iter().map(|waiting| waiting.turn.to_string()).collect();
+        write!(text, ", waiting {}", turns.join(" ")).unwrap();
+    }
+    if let Some(reason) = session.inbox_paused {
+        write!(text, ", paused ({})", reason.as_str()).unwrap();
+    }
     if session.archived {
         text += ", archived";
     }
@@ -483,6 +490,9 @@ pub(super) fn started(turn: u128) -> Event {
         prompt_hash: content_hash(b"go"),
         opening: Opening::New,
         anchors: Vec::new(),
+        delivery: Delivery::Reject,
+        queued: false,
+        by: None,
     }
     .into()
 }
@@ -492,7 +502,7 @@ pub(super) fn finished(turn: u128) -> Event {
 }
 
 pub(super) fn interrupted(turn: u128, cause: InterruptCause) -> Event {
-    TurnEvent::Interrupted { turn: turn_id(turn), cause, reason: None }.into()
+    TurnEvent::Interrupted { turn: turn_id(turn), cause, reason: None, uncertain: false }.into()
 }
 
 pub(super) fn cancel_asked(turn: u128) -> Event {
@@ -530,6 +540,43 @@ pub(super) fn ended(how: Ending) -> Event {
 
 pub(super) fn start_turn(turn: u128) -> Input {
     Command::StartTurn { turn: turn_id(turn), client_turn_id: None, prompt: "go".into() }.into()
+}
+
+/// A message of this delivery whose words are `go TURN`; steered, it goes by the note of the same number.
+pub(super) fn send(turn: u128, delivery: Delivery) -> Input {
+    let message = Message {
+        turn: turn_id(turn),
+        note: note_id(turn),
+        client_turn_id: None,
+        prompt: format!("go {turn}"),
+        delivery,
+    };
+    inbox(InboxChange::Send(Box::new(message)))
+}
+
+pub(super) fn inbox(change: InboxChange) -> Input {
+    Command::Inbox(change.into()).into()
+}
+
+pub(super) fn withdraw_turn(turn: u128) -> Input {
+    inbox(InboxChange::Withdraw { turn: turn_id(turn), reason: None })
+}
+
+pub(super) fn promote(turn: u128, to: Promotion) -> Input {
+    inbox(InboxChange::Promote { turn: turn_id(turn), to, note: note_id(100 + turn) })
+}
+
+pub(super) fn order(turns: &[u128]) -> Input {
+    inbox(InboxChange::Order { turns: turns.iter().copied().map(turn_id).collect() })
+}
+
+pub(super) fn edit(turn: u128, prompt: Option<&str>, delivery: Option<Delivery>) -> Input {
+    let (prompt, note) = (prompt.map(str::to_owned), note_id(200 + turn));
+    inbox(InboxChange::Edit { turn: turn_id(turn), prompt, delivery, note })
+}
+
+pub(super) fn turn_delivered(turn: u128) -> Input {
+    Signal::TurnDelivered { turn: turn_id(turn) }.into()
 }
 
 pub(super) fn cancel_turn() -> Input {

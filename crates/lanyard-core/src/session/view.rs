@@ -10,6 +10,7 @@ use crate::session::event::Fork;
 use crate::session::family::Lineage;
 use crate::session::gate::{Gate, GateStatus};
 use crate::session::guidance::Note;
+use crate::session::inbox::{PauseReason, QueuedTurn};
 use crate::session::record::{
     ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage,
 };
@@ -67,6 +68,12 @@ pub struct SessionView {
     pub last_seq: u64,
     pub turns: u64,
     pub active_turn: Option<ActiveTurn>,
+    /// Messages that wait for their turn, the next one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inbox: Vec<QueuedTurn>,
+    /// Why none of them starts by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inbox_paused: Option<PauseReason>,
     pub stop: Option<Stop>,
     pub guidance: Vec<Note>,
     /// Who writes, of all that are attached.
@@ -137,6 +144,8 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         last_seq: s.seq,
         turns: s.turns,
         active_turn: s.turn,
+        inbox: s.inbox,
+        inbox_paused: s.inbox_paused,
         stop: s.stop,
         guidance: s.guidance,
         writer: s.writer,

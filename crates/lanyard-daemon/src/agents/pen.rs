@@ -73,9 +73,11 @@ impl Pen {
         self.reports.is_empty() && self.text.is_none()
     }
 
-    /// The text that is being joined.
+    /// The text that is being joined, unless something that came before it is still to be reported: who is shown the
+    /// text would see it ahead of that.
     pub(super) fn unfinished(&self) -> Option<(SessionId, TextKind, &str)> {
-        self.text.as_ref().map(|text| (text.session, text.kind, text.words.as_str()))
+        let text = self.text.as_ref().filter(|_| self.reports.is_empty())?;
+        Some((text.session, text.kind, text.words.as_str()))
     }
 
     /// Everything so far, in order.
@@ -159,6 +161,19 @@ mod tests {
         let second = Report { session: session(2), to: 50, signals: vec![said("d")] };
         assert_eq!(pen.take(), [first, second]);
         assert!(pen.is_empty());
+    }
+
+    #[test]
+    fn text_is_shown_only_when_nothing_before_it_waits() {
+        let mut pen = Pen::default();
+        pen.text(session(1), TextKind::Message, "a", 10);
+        assert_eq!(pen.unfinished(), Some((session(1), TextKind::Message, "a")));
+        pen.signal(session(1), Signal::Planned { entries: vec![] }, 20);
+        pen.text(session(1), TextKind::Message, "b", 30);
+        assert_eq!(pen.unfinished(), None, "the plan is not in the log yet");
+        pen.take();
+        pen.text(session(1), TextKind::Message, "c", 40);
+        assert_eq!(pen.unfinished(), Some((session(1), TextKind::Message, "c")));
     }
 
     #[test]

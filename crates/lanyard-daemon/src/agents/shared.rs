@@ -125,6 +125,7 @@ impl Shared {
         match envelope.event {
             Event::Turn(TurnEvent::Started { prompt, anchors, .. }) => Some((prompt, anchors)),
             Event::Turn(_)
+            | Event::Inbox(_)
             | Event::Change(_)
             | Event::Context(_)
             | Event::Control(_)

@@ -99,6 +99,7 @@ fn line(event: &Event, whole: bool) -> Option<String> {
         }
         Event::Transcript(_)
         | Event::Turn(_)
+        | Event::Inbox(_)
         | Event::Change(_)
         | Event::Context(_)
         | Event::Control(_)
@@ -119,7 +120,7 @@ fn short(text: &str, whole: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanyard_core::session::{Opening, PlanEntry, PlanStatus};
+    use lanyard_core::session::{Delivery, Opening, PlanEntry, PlanStatus};
     use lanyard_core::{Actor, NoteId, SessionId, Timestamp, TurnId};
 
     fn envelope(event: impl Into<Event>) -> Envelope {
@@ -137,7 +138,18 @@ mod tests {
         let (turn, prompt_hash) = (TurnId::from_u128(1), String::new());
         let (client_turn_id, opening, anchors) = (None, Opening::New, Vec::new());
         let prompt = prompt.to_owned();
-        envelope(TurnEvent::Started { turn, client_turn_id, prompt, prompt_hash, opening, anchors })
+        let (delivery, queued, by) = (Delivery::Reject, false, None);
+        envelope(TurnEvent::Started {
+            turn,
+            client_turn_id,
+            prompt,
+            prompt_hash,
+            opening,
+            anchors,
+            delivery,
+            queued,
+            by,
+        })
     }
 
     fn said(text: &str) -> Envelope {

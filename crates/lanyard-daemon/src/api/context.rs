@@ -19,9 +19,6 @@ pub(super) const BODY_BYTES_MAX: usize = 2 << 20;
 /// Longest Idempotency-Key.
 const KEY_CHARS_MAX: usize = 200;
 
-/// Carries the epoch of the writer's lease.
-const WRITER: &str = "lanyard-writer";
-
 /// The session in the path, found by the guard.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target(pub(crate) SessionId);
@@ -34,14 +31,32 @@ impl<S: Sync> FromRequestParts<S> for Target {
     }
 }
 
+/// The epoch of the lease somebody writes under, from the header `Lanyard-Writer`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WriterEpoch(pub(super) Option<u64>);
+
+impl<S: Sync> FromRequestParts<S> for WriterEpoch {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let Some(value) = parts.headers.get("lanyard-writer") else { return Ok(Self(None)) };
+        let epoch = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+        epoch.map(|epoch| Self(Some(epoch))).ok_or_else(|| {
+            Problem::bad_request(
+                "writer_epoch_bad",
+                "the header Lanyard-Writer holds no epoch",
+                "send the number the lease was granted with",
+            )
+        })
+    }
+}
+
 /// A request to change something.
 #[derive(Debug)]
 pub(super) struct Change<T> {
     pub(super) actor: Actor,
     pub(super) cause: Option<Cause>,
     pub(super) keys: Vec<Key>,
-    /// The epoch of the writer's lease it was sent under.
-    pub(super) epoch: Option<u64>,
     pub(super) body: T,
 }
 
@@ -65,25 +80,12 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Change<T> {
             None => format!("req_{:032x}", app.clock.random()),
         };
         Ok(Self {
-            epoch: epoch(&parts.headers)?,
             body: parse(&parts.headers, &bytes)?,
             actor: caller.actor,
             cause: Some(Cause::Request(cause)),
             keys: key.map(|(_, key)| key).into_iter().collect(),
         })
     }
-}
-
-fn epoch(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
-    let Some(value) = headers.get(WRITER) else { return Ok(None) };
-    let epoch = value.to_str().ok().and_then(|text| text.parse().ok());
-    epoch.map(Some).ok_or_else(|| {
-        Problem::bad_request(
-            "writer_epoch_bad",
-            "the Lanyard-Writer header is not a number",
-            "send the epoch that `POST …/writer` answered",
-        )
-    })
 }
 
 pub(super) fn missing(what: &str) -> Problem {

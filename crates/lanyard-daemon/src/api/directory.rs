@@ -7,9 +7,9 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use lanyard_core::session::{Lifecycle, StateName, Status, view};
+use lanyard_core::session::{Lifecycle, Pending, StateName, Status, view};
 use lanyard_core::{Address, MemoryMode, SessionId};
-use lanyard_store::{Cursor, EventPage, Filter, Loaded, Row, StoreError};
+use lanyard_store::{Cursor, EventPage, Filter, Loaded, Row, Sort, StoreError};
 use serde::Deserialize;
 
 use crate::api::App;
@@ -50,6 +50,8 @@ pub(super) struct ListQuery {
     archived: Option<bool>,
     text: Option<String>,
     live: Option<bool>,
+    attention: Option<bool>,
+    sort: Option<Sort>,
     pub(super) cursor: Option<String>,
     pub(super) limit: Option<usize>,
 }
@@ -105,6 +107,9 @@ pub(super) async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, P
         archived: query.archived,
         live_since,
         text: query.text,
+        attention: query.attention.unwrap_or(false),
+        silent_since: Some(app.clock.now().minus_millis(app.rules.staleness.suspect_after_ms)),
+        sort: query.sort.unwrap_or_default(),
     })
 }
 
@@ -141,6 +146,8 @@ fn grow(store: &dyn Store, session: Row, room: &mut usize) -> Result<TreeNode, S
 
 fn row(loaded: &Loaded) -> Row {
     let session = &loaded.session;
+    let pending = Pending::of(session);
+    let attention = pending.attention(session.state.name(), session.state.cause(), false);
     Row {
         id: session.id,
         title: session.title.clone(),
@@ -162,6 +169,8 @@ fn row(loaded: &Loaded) -> Row {
         created_at: session.created_at,
         last_activity_at: session.last_activity_at,
         last_seq: session.seq,
+        pending,
+        attention,
     }
 }
 

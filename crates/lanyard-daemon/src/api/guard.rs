@@ -28,9 +28,8 @@ pub(super) async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let named = params.iter().find(|(name, _)| *name == "id").map(|(_, value)| value.to_owned());
-    // In an address of the gateway nobody is named by this.
-    let named = named.filter(|named| access.1 == API || named != NOBODY);
+    let named = params.iter().find(|(name, _)| *name == "id").map(|(_, value)| value);
+    let named = named.and_then(|named| if access.1 == API { Some(named) } else { in_address(named) });
     match admit(&app, access.0, named, request.headers(), request.uri(), via(&request)).await {
         Ok((caller, target)) => {
             request.extensions_mut().insert(caller);
@@ -43,10 +42,15 @@ pub(super) async fn guard(
     }
 }
 
-async fn admit(
+/// The session an address of the gateway names; nobody, where none is meant.
+pub(super) fn in_address(named: &str) -> Option<&str> {
+    Some(named).filter(|named| *named != NOBODY)
+}
+
+pub(super) async fn admit(
     app: &Arc<App>,
     access: Access,
-    named: Option<String>,
+    named: Option<&str>,
     headers: &HeaderMap,
     uri: &Uri,
     via: Via,
@@ -54,13 +58,17 @@ async fn admit(
     check_host(app, headers, via)?;
     let caller = app.tokens.caller(bearer(headers).as_deref())?;
     let target = match named {
-        Some(named) => {
-            let place: Place = query(uri)?;
-            Some(
-                resolve(app, Address { session: named, workspace: place.workspace, plan: place.plan })
-                    .await?,
-            )
-        }
+        Some(named) => Some(match (uri.query(), named.parse()) {
+            // A Lanyard id alone says it all.
+            (None, Ok(id)) => id,
+            (Some(_), _) | (None, Err(_)) => {
+                let place: Place = query(uri)?;
+                let session = named.to_owned();
+                // Aside, so that the usual way stays small.
+                Box::pin(resolve(app, Address { session, workspace: place.workspace, plan: place.plan }))
+                    .await?
+            }
+        }),
         None => None,
     };
     permit(&caller, access, target)?;

@@ -12,8 +12,8 @@ use crate::snapshot::SnapshotError;
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(super) status: StatusCode,
-    code: &'static str,
-    title: String,
+    pub(super) code: &'static str,
+    pub(super) title: String,
     advice: String,
 }
 

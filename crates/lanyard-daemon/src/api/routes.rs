@@ -7,24 +7,25 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, delete, get, patch, post};
 use lanyard_core::Outcome;
-use lanyard_core::session::{NewSession, Signal};
+use lanyard_core::session::{NewSession, Signal, TurnRow};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::api::guard::guard;
 use crate::api::problem::Problem;
 use crate::api::types::{
-    AgentCheck, AgentList, Anchors, AuditPage, CallAnswer, CallEnded, CallLead, CallUnsent, CheckReport,
-    DaemonStatus, DirectoryFrame, EventsPage, GateAnswer, GateList, GuidanceList, HeldWriter, McpAddress,
-    McpCheck, McpList, Migration, NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume,
-    NewRollback, NewStop, NewToken, NewTurn, NewWriter, PresenceList, Reason, Rebuilt, RolledBack,
-    SessionDetail, SessionPage, SnapshotList, StopReceipt, Stopping, StreamFrame, TokenInfo, TokenList,
-    TreeNode, WorkspaceDiff, WriterAnswer, WriterView,
+    AgentCheck, AgentList, Anchors, AuditPage, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead, CallUnsent,
+    CancelReceipt, CheckReport, DaemonStatus, DirectoryFrame, EventsPage, GateAnswer, GateList, GuidanceList,
+    HeldWriter, InboxEdit, InboxOrder, InboxPromotion, InboxView, McpAddress, McpCheck, McpList, Migration,
+    NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback, NewStop,
+    NewToken, NewTurn, NewWriter, PresenceList, Reason, Rebuilt, RolledBack, SessionDetail, SessionPage,
+    SnapshotList, StopReceipt, Stopping, StreamFrame, TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt,
+    WorkspaceDiff, WriterAnswer, WriterView,
 };
 use crate::api::{
-    App, agents, attach, audit, calls, directory, gates, mcp, sessions, snapshots, stops, streams, system,
-    writer,
+    App, agents, attach, audit, bulk, calls, directory, gates, mcp, sessions, snapshots, stops, streams,
+    system, turns, writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -71,6 +72,8 @@ const LIST: &[&str] = &[
     "archived",
     "text",
     "live",
+    "attention",
+    "sort",
     "cursor",
     "limit",
 ];
@@ -130,10 +133,12 @@ macro_rules! stream {
 pub fn table() -> Vec<Route> {
     let mut routes = about_the_daemon();
     routes.extend(about_sessions());
+    routes.extend(about_turns());
     routes.extend(about_control());
     routes.extend(about_agents());
     routes.extend(about_mcp());
     routes.extend(about_attaching());
+    routes.extend(for_operations());
     routes
 }
 
@@ -158,6 +163,7 @@ fn about_sessions() -> Vec<Route> {
         look!("/sessions" LookAll "list_sessions" "A page of sessions, newest first." LIST => SessionPage, directory::list),
         stream!("/directory/stream" LookAll "directory_stream" "Sessions as they are and as they change: server-sent events or a WebSocket." LIST => DirectoryFrame, streams::directory),
         change!(post "/sessions" Operate "create_session" "Create a session." NewSession => 201 Outcome, sessions::create),
+        change!(post "/sessions/bulk" Operate "bulk" "Do one thing to many sessions, each on its own; `dry_run` only tells." Bulk => 200 BulkAnswer, bulk::bulk),
         look!("/sessions/{id}" Look "get_session" "One session." &[] => SessionDetail, directory::get),
         change!(delete "/sessions/{id}" Operate "delete_session" "Delete a session, leaving a tombstone." Reason => 200 Outcome, sessions::delete),
         look!("/sessions/{id}/tree" Look "get_tree" "A session and the family below it." &[] => TreeNode, directory::tree),
@@ -176,10 +182,25 @@ fn about_sessions() -> Vec<Route> {
 }
 
 #[rustfmt::skip]
+fn about_turns() -> Vec<Route> {
+    vec![
+        change!(post "/sessions/{id}/turns" Operate "start_turn" "Send a message: it starts a turn, waits, steers or interrupts." NewTurn => 201 TurnReceipt, turns::send),
+        look!("/sessions/{id}/turns" Look "list_turns" "Its turns and what became of them, newest first." &["cursor", "limit"] => TurnList, turns::list),
+        look!("/sessions/{id}/turns/{turn}" Look "get_turn" "One turn." &[] => TurnRow, turns::get),
+        look!("/sessions/{id}/inbox" Look "get_inbox" "Messages that wait for their turn, the next one first." &[] => InboxView, turns::inbox),
+        change!(post "/sessions/{id}/inbox/order" Operate "order_inbox" "Put the messages that wait in another order." InboxOrder => 200 Outcome, turns::order),
+        change!(post "/sessions/{id}/inbox/pause" Operate "pause_inbox" "Start nothing of the inbox until somebody says go." Reason => 200 Outcome, turns::pause),
+        change!(post "/sessions/{id}/inbox/go" Operate "resume_inbox" "Let the inbox go on." Reason => 200 Outcome, turns::go),
+        change!(patch "/sessions/{id}/inbox/{turn}" Operate "edit_turn" "Change a message that waits." InboxEdit => 200 Outcome, turns::edit),
+        change!(delete "/sessions/{id}/inbox/{turn}" Operate "withdraw_turn" "Take a message back that waits." Reason => 200 Outcome, turns::withdraw),
+        change!(post "/sessions/{id}/inbox/{turn}/promote" Operate "promote_turn" "Move a message that waits to the front, into the running turn, or in its place." InboxPromotion => 200 Outcome, turns::promote),
+    ]
+}
+
+#[rustfmt::skip]
 fn about_control() -> Vec<Route> {
     vec![
-        change!(post "/sessions/{id}/turns" Operate "start_turn" "Start a turn." NewTurn => 201 Outcome, sessions::turn),
-        change!(post "/sessions/{id}/cancel" Operate "cancel_turn" "End the running turn; asked twice, without waiting." Reason => 202 Outcome, sessions::cancel),
+        change!(post "/sessions/{id}/cancel" Operate "cancel_turn" "End the running turn; asked twice, without waiting." Reason => 202 CancelReceipt, turns::cancel),
         change!(post "/sessions/{id}/stop" Operate "stop_session" "Ask it to stop, or raise the stop that is pending." NewStop => 202 Stopping, stops::stop),
         look!("/sessions/{id}/stop" Look "stop_receipt" "What its stop has reached so far, and by which channel." &[] => StopReceipt, stops::receipt),
         change!(post "/sessions/{id}/stop/withdraw" Operate "withdraw_stop" "Take a stop back before level 3." Reason => 200 Stopping, stops::withdraw),
@@ -232,6 +253,19 @@ fn about_attaching() -> Vec<Route> {
         change!(post "/sessions/{id}/writer/grant" Operate "grant_writer" "Hand over to who asked." HeldWriter => 200 WriterAnswer, writer::grant),
         change!(post "/sessions/{id}/writer/deny" Operate "deny_writer" "Keep it." HeldWriter => 200 WriterAnswer, writer::deny),
         change!(post "/sessions/{id}/writer/release" Operate "release_writer" "Be done with it." HeldWriter => 200 WriterAnswer, writer::release),
+    ]
+}
+
+/// The same things under the paths operations consoles know (S3-20, S3-22, S3-23, S3-24).
+#[rustfmt::skip]
+fn for_operations() -> Vec<Route> {
+    vec![
+        look!("/ops/sessions" LookAll "ops_list_sessions" "As `list_sessions`." LIST => SessionPage, directory::list),
+        look!("/ops/sessions/{id}" Look "ops_get_session" "As `get_session`." &[] => SessionDetail, directory::get),
+        change!(delete "/ops/sessions/{id}" Operate "ops_delete_session" "As `delete_session`." Reason => 200 Outcome, sessions::delete),
+        change!(post "/ops/sessions/{id}/archive" Operate "ops_archive_session" "As `archive_session`." Reason => 200 Outcome, sessions::archive),
+        change!(post "/ops/sessions/{id}/cancel" Operate "ops_cancel_turn" "As `cancel_turn`." Reason => 202 CancelReceipt, turns::cancel),
+        change!(post "/ops/sessions/{id}/reset" Operate "ops_reset_session" "As `reset_session`." Reason => 200 Outcome, sessions::reset),
     ]
 }
 

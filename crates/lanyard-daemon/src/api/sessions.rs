@@ -7,13 +7,13 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use lanyard_core::session::{Command, NewSession, Signal};
-use lanyard_core::{Address, NoteId, Outcome, SessionId, TurnId};
+use lanyard_core::{Address, NoteId, Outcome, SessionId};
 
 use crate::api::App;
-use crate::api::context::{Change, Target, key_of};
+use crate::api::context::{Change, Target};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
-use crate::api::types::{Anchors, Migration, NewAlias, NewFork, NewGuidance, NewLink, NewTurn, Reason};
+use crate::api::types::{Anchors, Migration, NewAlias, NewFork, NewGuidance, NewLink, Reason};
 use crate::engine::{Ask, Request};
 
 type Answer = Result<Response, Problem>;
@@ -43,25 +43,6 @@ pub(super) async fn fork(State(app): Shared, target: Target, change: Change<NewF
 pub(super) async fn link(State(app): Shared, target: Target, change: Change<NewLink>) -> Answer {
     let parent = resolve(&app, Address::of(change.body.parent.clone())).await?;
     carry_out(&app, change, Ask::Link { child: target.0, parent }, StatusCode::OK).await
-}
-
-pub(super) async fn turn(State(app): Shared, target: Target, mut change: Change<NewTurn>) -> Answer {
-    not_rolling_back(&app, target.0)?;
-    let turn = TurnId::mint(app.clock.now(), app.clock.random());
-    let NewTurn { prompt, client_turn_id } = change.body.clone();
-    // A turn named by its client is carried out once, whether or not the request has a key of its own (S3-15).
-    if let Some(client) = &client_turn_id {
-        let name = format!("turn\0{}\0{client}", target.0);
-        change.keys.push(key_of(&change.actor, &name, &[], prompt.as_bytes()));
-    }
-    let command = Command::StartTurn { turn, client_turn_id, prompt };
-    let ask = Ask::Write { session: target.0, command, epoch: change.epoch };
-    carry_out(&app, change, ask, StatusCode::CREATED).await
-}
-
-pub(super) async fn cancel(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
-    let command = Command::CancelTurn { reason: change.body.reason.clone() };
-    command_on(&app, target, change, command, StatusCode::ACCEPTED).await
 }
 
 pub(super) async fn complete(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
@@ -171,7 +152,11 @@ pub(super) async fn carry_out<T>(
 
 /// The first outcome of a key again.
 pub(super) fn repeated(accepted: StatusCode, outcome: Outcome) -> Response {
-    let mut response = (accepted, Json(outcome)).into_response();
+    marked((accepted, Json(outcome)).into_response())
+}
+
+/// An answer that says it was given before.
+pub(super) fn marked(mut response: Response) -> Response {
     response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     response
 }

@@ -3,9 +3,11 @@
 mod agents;
 mod attach;
 mod audit;
+mod bulk;
 mod control;
 mod mcp;
 mod snapshots;
+mod turns;
 mod writer;
 
 use lanyard_core::session::{SessionView, StateName};
@@ -22,6 +24,7 @@ pub use attach::{
     PreviewKind, Runtime, SessionRow, StreamAsk, StreamFrame,
 };
 pub use audit::{AuditEntry, AuditKind, AuditPage};
+pub use bulk::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult};
 pub use control::{
     CallAnswer, CallEnded, CallLead, CallUnsent, GuidanceList, NewCall, NewStop, StopReceipt, StopStep,
     Stopping,
@@ -29,6 +32,10 @@ pub use control::{
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,
+};
+pub use turns::{
+    CancelReceipt, CancelRequested, InboxEdit, InboxOrder, InboxPromotion, InboxView, LogRange, NewTurn,
+    TurnList, TurnReceipt,
 };
 pub use writer::{HeldWriter, NewWriter, WriterAnswer, WriterEntry, WriterResult, WriterView};
 
@@ -52,15 +59,6 @@ pub struct Problem {
 #[serde(default, deny_unknown_fields)]
 pub struct Reason {
     pub reason: Option<String>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewTurn {
-    pub prompt: String,
-    /// The client's own name for this turn: the same id and prompt again is the same turn.
-    #[serde(default)]
-    pub client_turn_id: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

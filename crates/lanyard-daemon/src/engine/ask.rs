@@ -1,14 +1,14 @@
 //! Carrying out one request: repeats, refusals, decisions. Nothing here waits or writes; it adds to the round.
 
 use lanyard_core::session::{
-    self, Command, Event, Lineage, Refusal, Signal, WriterCommand, create, decide, fork, link, may_write,
-    observe,
+    self, Command, Event, InboxCommand, Lineage, Refusal, Signal, WriterCommand, create, decide, fork, link,
+    may_write, observe,
 };
 use lanyard_core::{Cause, Outcome, SessionId};
-use lanyard_store::KeptOutcome;
+use lanyard_store::{Durability, KeptOutcome};
 
 use crate::engine::worker::{Worker, error_chain};
-use crate::engine::{Ask, AskError, Reply, Request};
+use crate::engine::{Ask, AskError, Key, Reply, Request};
 
 impl Worker {
     /// A session the request needs and that is not in memory.
@@ -22,7 +22,7 @@ impl Worker {
                 [Some(*child), Some(*parent), previous].into_iter().flatten().find(absent)
             }
             Ask::Do { session, .. }
-            | Ask::Write { session, .. }
+            | Ask::Send { session, .. }
             | Ask::Tell { session, .. }
             | Ask::CallBegins { session, .. }
             | Ask::CallEnds { session, .. }
@@ -40,40 +40,46 @@ impl Worker {
             Ask::Fork { id, source, at, title } => self.fork(request, *id, *source, *at, title.as_ref())?,
             Ask::Link { child, parent } => self.link(request, *child, *parent)?,
             Ask::Do { session, command } => self.command(request, *session, command)?,
-            Ask::Write { session, command, epoch } => self.words(request, *session, command, *epoch)?,
+            Ask::Send { session, sending } => return self.send(request, *session, sending),
             Ask::Tell { session, signals } => self.signals(request, *session, signals)?,
             Ask::CallBegins { session, call } => return self.call_begins(request, *session, call),
-            Ask::CallEnds { session, call, returned } => {
+            Ask::CallEnds { session, call, returned, .. } => {
                 return self.call_ends(request, *session, call, *returned);
             }
             Ask::CallPassed { session, call, returned } => {
                 let events = session::call_passed(self.resident(*session)?, call, returned);
-                let written = self.write_all(*session, &events, request);
+                let written = self.write_all(*session, events, request);
                 self.outcome(*session, written)?
             }
             Ask::Nudge { session } => return self.nudge(request, *session),
         };
         for key in &request.keys {
-            let kept = KeptOutcome {
-                key: key.key,
-                request: key.request,
-                at: self.draft.now,
-                outcome: outcome.clone(),
-            };
-            self.draft.keys.insert(key.key, self.draft.batch.outcomes.len());
-            self.draft.batch.outcomes.push(kept);
+            self.keep(*key, &outcome);
         }
         Ok(outcome.into())
+    }
+
+    /// Keeps an outcome for repeats of its key.
+    pub(super) fn keep(&mut self, key: Key, outcome: &Outcome) {
+        self.draft.batch.durability = Durability::Synced;
+        let Key { key, request } = key;
+        let kept = KeptOutcome { key, request, at: self.draft.now, outcome: outcome.clone() };
+        self.draft.keys.insert(key, self.draft.batch.outcomes.len());
+        self.draft.batch.outcomes.push(kept);
+    }
+
+    /// What is kept under a key, on disk or in this round.
+    pub(super) fn kept_under(&self, key: Key) -> Result<Option<KeptOutcome>, AskError> {
+        match self.draft.keys.get(&key.key) {
+            Some(at) => Ok(self.draft.batch.outcomes.get(*at).cloned()),
+            None => self.store.outcome(&key.key).map_err(|error| unavailable(&error)),
+        }
     }
 
     /// The outcome one of the request's keys was given before.
     fn kept(&self, request: &Request) -> Result<Option<Outcome>, AskError> {
         for key in &request.keys {
-            let kept = match self.draft.keys.get(&key.key) {
-                Some(at) => self.draft.batch.outcomes.get(*at).cloned(),
-                None => self.store.outcome(&key.key).map_err(|error| unavailable(&error))?,
-            };
-            match kept {
+            match self.kept_under(*key)? {
                 Some(kept) if kept.request != key.request => return Err(AskError::KeyConflict),
                 Some(kept) => return Ok(Some(kept.outcome)),
                 None => {}
@@ -152,6 +158,9 @@ impl Worker {
             self.flush()?;
             *children = self.store.live_children(id).map_err(|error| unavailable(&error))?;
         }
+        if let Command::Inbox(inbox) = &command {
+            self.words(request, id, inbox)?;
+        }
         if let Command::Writer(WriterCommand::Claim { holder_gone, .. }) = &mut command {
             *holder_gone = self.writer_gone(id)?;
         }
@@ -164,7 +173,8 @@ impl Worker {
             let (workspace, plan) = (session.workspace.clone(), session.plan.clone());
             self.claim_alias(alias, workspace.as_ref(), plan.as_ref())?;
         }
-        let written = self.write_all(id, &events, request);
+        let warnings = guidance_warnings(&events);
+        let written = self.write_all(id, events, request);
         let mut outcome = self.outcome(id, written)?;
         match &command {
             Command::StartTurn { turn, .. } => outcome.turn = Some(*turn),
@@ -173,9 +183,10 @@ impl Worker {
             }
             Command::Guide { note, .. } => {
                 outcome.note = Some(*note);
-                outcome.warnings = guidance_warnings(&events);
+                outcome.warnings = warnings;
             }
             Command::Notify { note, .. } => outcome.note = Some(*note),
+            Command::Inbox(command) => outcome.turn = command.change.turn(),
             Command::Complete { .. }
             | Command::Fail { .. }
             | Command::Stop { .. }
@@ -196,20 +207,19 @@ impl Worker {
         Ok(outcome)
     }
 
-    /// A command that is part of the conversation, and so the writer's alone.
-    fn words(
+    /// What is part of the conversation is the writer's alone, while there is one.
+    pub(super) fn words(
         &mut self,
         request: &Request,
         id: SessionId,
-        command: &Command,
-        epoch: Option<u64>,
-    ) -> Result<Outcome, AskError> {
+        command: &InboxCommand,
+    ) -> Result<(), AskError> {
         let gone = self.writer_gone(id)?;
-        match may_write(self.resident(id)?, epoch, &request.actor, gone) {
-            Ok(events) => self.write_all(id, &events, request),
-            Err(refusal) => return Err(self.refused(request, Some(id), command.name(), refusal)),
+        match may_write(self.resident(id)?, command.writer_epoch, &request.actor, gone) {
+            Ok(events) => self.write_all(id, events, request),
+            Err(refusal) => return Err(self.refused(request, Some(id), command.change.name(), refusal)),
         };
-        self.command(request, id, command)
+        Ok(())
     }
 
     /// Whether the session's writer has been away for longer than its lease lasts. A daemon that has just started has
@@ -236,7 +246,7 @@ impl Worker {
         let mut written = 0;
         for signal in signals {
             let events = observe(self.resident(id)?, signal, &self.rules);
-            written += self.write_all(id, &events, request);
+            written += self.write_all(id, events, request);
         }
         self.outcome(id, written)
     }
@@ -253,21 +263,22 @@ impl Worker {
             .filter(|limit| *limit > quiet_ms)
             .min()
             .map_or(staleness.stale_after_ms, |limit| limit - quiet_ms);
-        let written = self.write_all(id, &events, request);
+        let written = self.write_all(id, events, request);
         let mut outcome = self.outcome(id, written)?;
         outcome.seq = next;
         Ok(outcome.into())
     }
 
-    pub(super) fn write_all(&mut self, id: SessionId, events: &[Event], request: &Request) -> u32 {
+    pub(super) fn write_all(&mut self, id: SessionId, events: Vec<Event>, request: &Request) -> u32 {
+        let count = u32::try_from(events.len()).unwrap_or(u32::MAX);
         for event in events {
-            self.write(id, event.clone(), request);
+            self.write(id, event, request);
         }
-        u32::try_from(events.len()).unwrap_or(u32::MAX)
+        count
     }
 
     /// Records the refusal where the log should tell of it, and passes it on.
-    fn refused(
+    pub(super) fn refused(
         &mut self,
         request: &Request,
         session: Option<SessionId>,
@@ -329,7 +340,7 @@ impl Worker {
     }
 }
 
-fn unavailable(error: &lanyard_store::StoreError) -> AskError {
+pub(super) fn unavailable(error: &lanyard_store::StoreError) -> AskError {
     AskError::Unavailable(error_chain(error))
 }
 
@@ -340,6 +351,7 @@ fn guidance_warnings(events: &[Event]) -> Vec<String> {
             Event::Control(session::ControlEvent::GuidanceQueued { warnings, .. }) => Some(warnings.clone()),
             Event::Change(_)
             | Event::Turn(_)
+            | Event::Inbox(_)
             | Event::Context(_)
             | Event::Control(_)
             | Event::Transcript(_)

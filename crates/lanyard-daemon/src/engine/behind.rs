@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::engine::{AskError, INBOX_WAIT, Input, Request};
+use crate::engine::{AskError, Input, Request, place_in};
 
 /// Requests that may wait to be gathered. Beyond that a caller waits: nothing is dropped, a flood is slowed.
 const WAITING_MAX: usize = 8_192;
@@ -33,10 +33,7 @@ impl Behind {
     }
 
     pub(super) async fn put(&self, request: Request) -> Result<(), AskError> {
-        let place = tokio::time::timeout(INBOX_WAIT, self.0.reserve())
-            .await
-            .map_err(|_| AskError::Overloaded)?
-            .map_err(|_| AskError::Closing)?;
+        let place = place_in(&self.0).await?;
         place.send(Item::Request(Box::new(request)));
         Ok(())
     }

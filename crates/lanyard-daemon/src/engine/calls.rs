@@ -47,7 +47,7 @@ impl Worker {
     ) -> Result<Reply, AskError> {
         let (events, passage) = call_begins(self.resident(id)?, call, &self.incarnation, &self.rules);
         self.draft.flagged.insert(id);
-        let written = self.write_all(id, &events, request);
+        let written = self.write_all(id, events, request);
         Ok(Reply { passage: Some(passage), ..self.outcome(id, written)?.into() })
     }
 
@@ -61,7 +61,7 @@ impl Worker {
         let (session, now) = (self.resident(id)?, self.draft.now);
         let (events, lead) = call_ends(session, call, &returned, &self.incarnation, now, &self.rules);
         self.draft.flagged.insert(id);
-        let written = self.write_all(id, &events, request);
+        let written = self.write_all(id, events, request);
         Ok(Reply { lead, ..self.outcome(id, written)?.into() })
     }
 

@@ -1,9 +1,11 @@
 //! The end of a round: append, publish, act, answer. In this order, always.
 
 use bytes::Bytes;
-use lanyard_core::session::{ChangeEvent, Effect, Envelope, Event, Lineage, Signal, StopLevel, react};
+use lanyard_core::session::{
+    ChangeEvent, Effect, Envelope, Event, Lineage, Signal, StopLevel, TranscriptEvent, TurnStep, react,
+};
 use lanyard_core::{Actor, Cause, Session, SessionId};
-use lanyard_store::{AppendError, Entry};
+use lanyard_store::{AppendError, Durability, Entry};
 
 use crate::engine::draft::Draft;
 use crate::engine::worker::{Worker, error_chain};
@@ -22,6 +24,9 @@ impl Worker {
         }
         let seq = self.residents.get(session).map_or(0, |resident| resident.session.seq) + 1;
         let structural = event.is_structural();
+        if !is_record(&request.ask, &event) {
+            self.draft.batch.durability = Durability::Synced;
+        }
         let envelope = Envelope {
             seq,
             session,
@@ -58,6 +63,7 @@ impl Worker {
         let body = Bytes::from(body);
         let entry = Entry { session: envelope.session, seq: envelope.seq, at: envelope.at, body };
         self.draft.batch.entries.push(entry);
+        self.draft.batch.turns.extend(TurnStep::of(envelope));
         Ok(())
     }
 
@@ -196,4 +202,11 @@ impl Worker {
             self.own.push_back(Work { request, answer: None });
         }
     }
+}
+
+/// A line about a tool call that passed: nobody is told that it is kept, and nothing follows from it.
+fn is_record(ask: &Ask, event: &Event) -> bool {
+    let suffices =
+        matches!(ask, Ask::CallPassed { .. } | Ask::CallEnds { durability: Durability::Written, .. });
+    suffices && matches!(event, Event::Transcript(TranscriptEvent::ToolRelayed { .. }))
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use lanyard_core::session::Effect;
 use lanyard_core::{SessionId, Timestamp};
-use lanyard_store::{Batch, KeyHash};
+use lanyard_store::{Batch, Durability, KeyHash};
 use tokio::sync::oneshot;
 
 use crate::engine::{AskError, Reply};
@@ -18,6 +18,7 @@ pub(super) type AliasPlace = (Option<String>, Option<String>, String);
 pub(super) struct Draft {
     /// One reading of the clock for the whole round.
     pub(super) now: Timestamp,
+    /// Synced, unless all it holds are records of tool calls.
     pub(super) batch: Batch,
     /// Sessions with events in this round, and whether their rows must be written with it.
     pub(super) touched: HashMap<SessionId, bool>,
@@ -38,7 +39,7 @@ impl Draft {
     pub(super) fn new(now: Timestamp) -> Self {
         Self {
             now,
-            batch: Batch::default(),
+            batch: Batch { durability: Durability::Written, ..Batch::default() },
             touched: HashMap::new(),
             flagged: HashSet::new(),
             effects: Vec::new(),

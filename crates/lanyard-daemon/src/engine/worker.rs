@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanyard_core::session::next_due;
 use lanyard_core::{Rules, SessionId, Timestamp};
 use tokio::sync::mpsc;
 
@@ -172,6 +173,8 @@ impl Worker {
                 Some(damage) => Some(AskError::Damaged { session, damage }),
                 None if loaded.session.deleted => Some(AskError::Deleted(session)),
                 None => {
+                    // What was due while nobody looked, or nobody was there, is due now.
+                    self.deadlines.set(session, next_due(&loaded.session, &self.rules));
                     self.residents.insert(loaded.session, loaded.lineage);
                     None
                 }

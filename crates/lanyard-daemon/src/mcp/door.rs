@@ -7,14 +7,15 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use hyper::body::Body as HttpBody;
 use lanyard_core::SessionId;
 
-use crate::annotate::Taste;
-use crate::annotate::json;
+use crate::annotate::{self, Taste, json};
 use crate::api::App;
 use crate::api::{Problem, Target, marked_as_json};
 use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
 use crate::mcp::http::Outgoing;
+use crate::mcp::once::{self, Before};
 use crate::mcp::pass::{self, Entry};
 use crate::mcp::seat::Seat;
 use crate::mcp::server::{MESSAGE_BYTES_MAX, Server, Trouble, Upstream};
@@ -99,7 +100,18 @@ type Place = Path<(String, String)>;
 pub(crate) async fn post(State(app): State<Arc<App>>, Path((_, name)): Place, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let target = parts.extensions.get::<Target>().copied();
-    let body = match read(&parts.headers, body).await {
+    message(app, target, &name, parts.headers, body).await
+}
+
+/// A message of a client. Ways that are seldom gone are put aside, so that the usual one stays small.
+pub(crate) async fn message(
+    app: Arc<App>,
+    target: Option<Target>,
+    name: &str,
+    headers: HeaderMap,
+    body: impl HttpBody<Data = Bytes> + Unpin,
+) -> Response {
+    let body = match read(&headers, body).await {
         Ok(body) => body,
         Err(problem) => return problem.into_response(),
     };
@@ -108,18 +120,18 @@ pub(crate) async fn post(State(app): State<Arc<App>>, Path((_, name)): Place, re
         Err(error) => return malformed(&body, &error),
     };
     if name == OWN {
-        let visit = Visit::new(app, target, &name, parts.headers).await;
-        return own_post(&visit, &envelope, &body).await;
+        let visit = Visit::new(app, target, name, headers).await;
+        return Box::pin(own_post(&visit, &envelope, &body)).await;
     }
-    let Some(server) = app.gateway.server(&name) else { return unknown(&app, &name) };
-    let visit = Visit::new(app, target, &server.key, parts.headers).await;
+    let Some(server) = app.gateway.server(name) else { return unknown(&app, name) };
+    let visit = Visit::new(app, target, &server.key, headers).await;
     take(&visit, &server, &envelope, &body).await
 }
 
 /// A message for a server of the config.
 async fn take(visit: &Visit, server: &Arc<Server>, envelope: &Envelope<'_>, body: &Bytes) -> Response {
     if envelope.kind() != Kind::Request {
-        return forward_plain(visit, server, envelope, body).await;
+        return Box::pin(forward_plain(visit, server, envelope, body)).await;
     }
     let mut work = visit.work(envelope, &server.key);
     let mut body = body.clone();
@@ -132,6 +144,10 @@ async fn take(visit: &Visit, server: &Arc<Server>, envelope: &Envelope<'_>, body
                 return rpc::json_response(Body::from(rpc::result_text(envelope.id(), &result)));
             }
         }
+        if let Some(result) = made_before(visit, server, envelope, &mut work).await {
+            let answer = work.finish(rpc::result_text(envelope.id(), &result).into()).await;
+            return rpc::json_response(answer.into_body());
+        }
     }
     if envelope.method() == "initialize"
         && let Some(client) = std::str::from_utf8(&body).ok().and_then(introduced)
@@ -140,10 +156,36 @@ async fn take(visit: &Visit, server: &Arc<Server>, envelope: &Envelope<'_>, body
     }
     match &server.upstream {
         Upstream::Unusable(why) => {
-            failed(work, &format!("MCP server `{}` cannot be used: {why}.", server.name)).await
+            let what = format!("MCP server `{}` cannot be used: {why}.", server.name);
+            Box::pin(failed(work, &what)).await
         }
-        Upstream::Stdio(upstream) => stdio::request(visit, server, upstream, envelope, body, work).await,
+        Upstream::Stdio(upstream) => {
+            Box::pin(stdio::request(visit, server, upstream, envelope, body, work)).await
+        }
         Upstream::Http(upstream) => relay(visit, server, upstream, envelope, body, work).await,
+    }
+}
+
+/// The result of a call that is carried out once, where an earlier life of the agent has made it in this turn.
+async fn made_before(
+    visit: &Visit,
+    server: &Server,
+    envelope: &Envelope<'_>,
+    work: &mut Work,
+) -> Option<String> {
+    let passing = work.passing.as_mut().filter(|passing| server.is_once(&passing.call.tool))?;
+    let (session, tool) = (passing.person.bound.session(), &passing.call.tool);
+    match once::look(&visit.app, session, &server.name, tool, envelope.arguments()).await? {
+        Before::Goes(ticket) => {
+            passing.ticket = Some(ticket);
+            None
+        }
+        Before::Done(result) => Some(result),
+        Before::Unclear => {
+            let what = "call_uncertain: this call was made before the agent was restarted, and its answer was lost: \
+                        it may have been carried out. Look whether it was; call once more if it has to be repeated.";
+            Some(annotate::failure(what, work.modern))
+        }
     }
 }
 
@@ -157,15 +199,14 @@ async fn relay(
     upstream: &http::Upstream,
     envelope: &Envelope<'_>,
     body: Bytes,
-    mut work: Work,
+    work: Work,
 ) -> Response {
     let greeting = envelope.method() == "initialize";
     if work.modern
         && let Some(known) = old::known(visit).await
     {
-        return old::request(visit, server, upstream, envelope, &body, work, known).await;
+        return Box::pin(old::request(visit, server, upstream, envelope, &body, work, known)).await;
     }
-    let headers = http::onward(&visit.headers);
     let mut asker = None;
     let out = match up::dressed(visit, envelope, &body).filter(|_| !greeting) {
         Some(dressed) => {
@@ -175,29 +216,29 @@ async fn relay(
             }
             dressed
         }
-        None => Outgoing { method: Method::POST, headers, body: body.clone() },
+        None => {
+            let headers = http::onward(&visit.headers);
+            Outgoing { method: Method::POST, headers, body: body.clone() }
+        }
     };
     let sent = upstream.send(out, server.timeout).await;
     let answer = match sent {
         Ok(answer) => answer,
-        Err(trouble) => return failed(work, &server.failed(&trouble)).await,
+        Err(trouble) => return Box::pin(failed(work, &server.failed(&trouble))).await,
     };
     server.worked();
     if greeting && up::may_be_refused(&answer) {
-        return up::greet(visit, server, upstream, envelope, &body, answer).await;
+        return Box::pin(up::greet(visit, server, upstream, envelope, &body, answer)).await;
     }
     if work.modern && visit.seat.is_some() && old::may_be_refused(envelope, &answer) {
-        return old::meet(visit, server, upstream, envelope, &body, answer, work).await;
+        return Box::pin(old::meet(visit, server, upstream, envelope, &body, answer, work)).await;
     }
     if let Some((seat, sent)) = asker.filter(|_| answer.status().is_success()) {
-        return inquiry::follow(visit, server, &seat, sent, answer, work).await;
+        return Box::pin(inquiry::follow(visit, server, &seat, sent, answer, work)).await;
     }
     match http::returned(answer, work, server, &visit.app.gateway).await {
         Ok(response) => response,
-        Err((back, trouble)) => {
-            work = back;
-            failed(work, &server.failed(&trouble)).await
-        }
+        Err((back, trouble)) => Box::pin(failed(back, &server.failed(&trouble))).await,
     }
 }
 
@@ -366,9 +407,9 @@ pub(super) async fn failed(mut work: Work, what: &str) -> Response {
     rpc::json_response(work.failed(what).await.into_body())
 }
 
-async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
+async fn read(headers: &HeaderMap, body: impl HttpBody<Data = Bytes> + Unpin) -> Result<Bytes, Problem> {
     marked_as_json(headers)?;
-    axum::body::to_bytes(body, MESSAGE_BYTES_MAX).await.map_err(|_| {
+    http::whole(body, MESSAGE_BYTES_MAX).await.map_err(|_| {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body_too_large",

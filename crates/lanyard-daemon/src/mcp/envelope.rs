@@ -2,7 +2,9 @@
 //! it does not touch.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -20,6 +22,10 @@ pub(super) const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 /// The argument by which a model may say which session it is.
 pub(super) const HINT: &str = "_session_id";
+
+/// Signs that the arguments may name a session, made once for all calls.
+static NAMED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"session_id"));
+static ESCAPED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\u"));
 
 /// What the relay reads of a client's message.
 #[derive(Debug, Deserialize)]
@@ -112,9 +118,7 @@ impl<'a> Envelope<'a> {
     pub(super) fn hint(&self) -> Option<String> {
         let arguments = self.arguments()?;
         let bytes = arguments.as_bytes();
-        if memchr::memmem::find(bytes, b"session_id").is_none()
-            && memchr::memmem::find(bytes, b"\\u").is_none()
-        {
+        if NAMED.find(bytes).is_none() && ESCAPED.find(bytes).is_none() {
             return None;
         }
         let members = json::members(arguments)?;

@@ -24,8 +24,8 @@ use crate::mcp::seat::Seat;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Trouble};
 use crate::mcp::translate;
 use crate::mcp::work::Work;
-pub(super) use pool::Lent;
 use pool::Pool;
+pub(super) use pool::{Lent, whole};
 pub(super) use talk::Talk;
 use tls::Tls;
 
@@ -103,6 +103,11 @@ impl Upstream {
         Ok(Self { target, host, headers: headers(&settings.headers)?, pool })
     }
 
+    /// Closes connections that lie idle.
+    pub(super) fn sweep(&self) {
+        self.pool.sweep();
+    }
+
     /// Sends a request. The time is that until the answer begins.
     pub(super) async fn send(&self, out: Outgoing, patience: Duration) -> Result<Response<Lent>, Trouble> {
         let mut request = Request::new(Full::new(out.body));
@@ -154,8 +159,16 @@ fn without(headers: &HeaderMap, left_out: &[HeaderName]) -> HeaderMap {
 }
 
 /// The server's headers as the client gets them.
-pub(super) fn back(headers: &HeaderMap) -> HeaderMap {
-    without(headers, &NOT_RETURNED)
+pub(super) fn back(mut headers: HeaderMap) -> HeaderMap {
+    // Names that belong to the one connection are seldom there: those that stay keep their place.
+    if headers.contains_key(header::CONNECTION) {
+        return without(&headers, &NOT_RETURNED);
+    }
+    for name in &NOT_RETURNED {
+        headers.remove(name);
+    }
+    headers.remove("keep-alive");
+    headers
 }
 
 /// The message in an answer, which may be a stream of one event.
@@ -201,7 +214,7 @@ pub(super) async fn returned(
     };
     let mut response = Response::new(body);
     *response.status_mut() = parts.status;
-    *response.headers_mut() = back(&parts.headers);
+    *response.headers_mut() = back(parts.headers);
     Ok(response)
 }
 
@@ -212,7 +225,7 @@ pub(super) fn streamed(answer: Response<Lent>, seat: Option<Arc<Seat>>, gateway:
     tokio::spawn(sse::listen(body, seat, pieces, gateway.closing()));
     let mut response = Response::new(rpc::Pieces::body(stream));
     *response.status_mut() = parts.status;
-    *response.headers_mut() = back(&parts.headers);
+    *response.headers_mut() = back(parts.headers);
     response
 }
 
@@ -271,7 +284,13 @@ mod tests {
     fn an_address_that_cannot_be_reached_is_said_at_once() {
         let with = |url: &str, ca_file: Option<&str>| {
             let (url, headers) = (url.to_owned(), BTreeMap::new());
-            Upstream::new(&McpHttp { url, headers, timeout_ms: None, ca_file: ca_file.map(Into::into) })
+            Upstream::new(&McpHttp {
+                url,
+                headers,
+                timeout_ms: None,
+                once: Vec::new(),
+                ca_file: ca_file.map(Into::into),
+            })
         };
         let new = |url: &str| with(url, None);
         for (url, file, word) in [

@@ -106,7 +106,7 @@ pub(super) async fn meet(
     }
     let mut response = Response::new(Body::from(said));
     *response.status_mut() = parts.status;
-    *response.headers_mut() = http::back(&parts.headers);
+    *response.headers_mut() = http::back(parts.headers);
     response
 }
 

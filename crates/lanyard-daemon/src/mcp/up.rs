@@ -86,7 +86,7 @@ pub(super) async fn greet(
     let (true, Some(seat), Some(params)) = (refused, &visit.seat, params) else {
         let mut response = Response::new(Body::from(said));
         *response.status_mut() = parts.status;
-        *response.headers_mut() = http::back(&parts.headers);
+        *response.headers_mut() = http::back(parts.headers);
         return response;
     };
     let modern = Modern::of(params, MODERN);

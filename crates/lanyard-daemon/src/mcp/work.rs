@@ -1,14 +1,16 @@
 //! What is done with the answer to one request on its way back.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use lanyard_core::session::{Call, Returned};
+use memchr::memmem::Finder;
 use tokio::time::Instant;
 
 use crate::annotate::{self, Reader, Taste, Words, json};
 use crate::engine::AskError;
 use crate::intercept::UnderWay;
+use crate::mcp::once::Ticket;
 use crate::mcp::rpc::{self, Parcel, Piece};
 use crate::mcp::seat::{Person, Seat};
 use crate::mcp::translate;
@@ -41,6 +43,8 @@ pub(super) struct Passing {
     pub(super) call: Call,
     pub(super) began: Instant,
     pub(super) under_way: UnderWay,
+    /// It is one of those that are carried out once.
+    pub(super) ticket: Option<Ticket>,
 }
 
 /// One request on its way: who asked, and what becomes of its answer.
@@ -99,10 +103,13 @@ impl Work {
 
     async fn call_returned(&mut self, answer: Bytes) -> Piece {
         let answer = if self.own { answer } else { annotate::defused(answer) };
-        let Some(Passing { person, call, began, under_way }) = self.passing.take() else {
+        let Some(Passing { person, call, began, under_way, ticket }) = self.passing.take() else {
             return answer.into();
         };
-        let (person, call) = (&*person, &call);
+        if let Some(ticket) = ticket {
+            ticket.keep(&answer).await;
+        }
+        let (person, tool) = (&*person, call.tool.clone());
         let returned = Returned {
             is_error: is_error(&answer),
             took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -130,7 +137,7 @@ impl Work {
             withhold: lead.withholds(),
             is_error: lead.is_error(),
         };
-        let reader = self.reader(&call.tool);
+        let reader = self.reader(&tool);
         let annotated =
             std::str::from_utf8(&answer).ok().and_then(|text| annotate::annotate(text, &words, reader));
         match annotated {
@@ -171,10 +178,11 @@ pub(super) fn said(error: &AskError, what: &str) {
     }
 }
 
+static IS_ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"isError\""));
+static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"error\""));
+
 fn is_error(answer: &[u8]) -> bool {
-    if memchr::memmem::find(answer, b"\"isError\"").is_none()
-        && memchr::memmem::find(answer, b"\"error\"").is_none()
-    {
+    if IS_ERROR.find(answer).is_none() && ERROR.find(answer).is_none() {
         return false;
     }
     let Ok(text) = std::str::from_utf8(answer) else { return true };

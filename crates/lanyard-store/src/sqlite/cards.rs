@@ -1,7 +1,7 @@
 //! Cards as bytes. Opening the journal reads all of them, so a card is one value that is checked and taken apart in
 //! place, without copying its texts. States and modes are written as words: their order may change, their names not.
 
-use lanyard_core::session::{InterruptCause, StateName};
+use lanyard_core::session::{InterruptCause, Pending, StateName};
 use lanyard_core::{MemoryMode, SessionId, Timestamp};
 use rusqlite::{CachedStatement, Row};
 
@@ -9,7 +9,9 @@ use crate::card::Card;
 use crate::sqlite::rows::{Sid, blob, column};
 
 /// The first byte, so that another layout can be told from this one.
-const LAYOUT: u8 = 1;
+const LAYOUT: u8 = 2;
+/// The one before knew nothing of what waits in a session.
+const WITHOUT_PENDING: u8 = 1;
 
 pub(super) const GET: &str = "SELECT sid, crc, card FROM sessions WHERE sid = ?1";
 pub(super) const GET_ALL: &str = "SELECT sid, crc, card FROM sessions ORDER BY sid";
@@ -58,6 +60,10 @@ fn encode(card: &Card) -> Vec<u8> {
     for text in [&card.title, &card.agent, &card.workspace, &card.plan] {
         put_text(&mut bytes, text.as_deref());
     }
+    let Pending { gates, guidance, inbox, paused, stop_level, in_call, running, turn_at } = card.pending;
+    bytes.extend([gates, guidance, inbox, stop_level]);
+    bytes.extend([paused, in_call, running].map(u8::from));
+    bytes.extend_from_slice(&turn_at.map_or(i64::MIN, Timestamp::as_millis).to_le_bytes());
     bytes
 }
 
@@ -74,7 +80,8 @@ struct Torn;
 
 fn decode(bytes: &[u8]) -> Result<Card<&str>, Torn> {
     let mut rest = Rest(bytes);
-    if rest.take::<1>()? != [LAYOUT] {
+    let [layout] = rest.take()?;
+    if ![LAYOUT, WITHOUT_PENDING].contains(&layout) {
         return Err(Torn);
     }
     let mut card = Card {
@@ -98,9 +105,13 @@ fn decode(bytes: &[u8]) -> Result<Card<&str>, Torn> {
         agent: None,
         workspace: None,
         plan: None,
+        pending: Pending::default(),
     };
     for text in [&mut card.title, &mut card.agent, &mut card.workspace, &mut card.plan] {
         *text = rest.text()?;
+    }
+    if layout == LAYOUT {
+        card.pending = rest.pending()?;
     }
     if rest.0.is_empty() { Ok(card) } else { Err(Torn) }
 }
@@ -117,6 +128,14 @@ impl<'a> Rest<'a> {
 
     fn time(&mut self) -> Result<Timestamp, Torn> {
         Ok(Timestamp::from_millis(i64::from_le_bytes(self.take()?)))
+    }
+
+    fn pending(&mut self) -> Result<Pending, Torn> {
+        let [gates, guidance, inbox, stop_level] = self.take()?;
+        let [paused, in_call, running] = self.take::<3>()?.map(|flag| flag != 0);
+        let turn_at = Some(i64::from_le_bytes(self.take()?)).filter(|at| *at != i64::MIN);
+        let turn_at = turn_at.map(Timestamp::from_millis);
+        Ok(Pending { gates, guidance, inbox, paused, stop_level, in_call, running, turn_at })
     }
 
     fn text(&mut self) -> Result<Option<&'a str>, Torn> {
@@ -165,12 +184,24 @@ mod tests {
             created_at: time(1),
             last_activity_at: time(2),
             text_sum: -5,
+            pending: Pending {
+                gates: 1,
+                inbox: 2,
+                running: true,
+                turn_at: Some(time(5)),
+                ..Pending::default()
+            },
         };
         for cause in [Some(InterruptCause::HostLost), None] {
             card.cause = cause;
             let bytes = encode(&card);
             assert_eq!(decode(&bytes).unwrap().into_owned(), card);
             assert!((0..bytes.len()).all(|end| decode(&bytes[..end]).is_err()));
+            // A card of an older daemon is one of which less is known.
+            let mut older = bytes[..bytes.len() - 15].to_vec();
+            older[0] = WITHOUT_PENDING;
+            let known = Card { pending: Pending::default(), ..card.clone() };
+            assert_eq!(decode(&older).unwrap().into_owned(), known);
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use lanyard_core::session::{Lineage, StateName};
+use lanyard_core::session::{Attention, Lineage, StateName};
 use lanyard_core::{MemoryMode, SessionId, Timestamp};
 
 use crate::card::{ANCESTORS_MAX, Card};
@@ -43,6 +43,9 @@ pub(super) struct Facts {
     stopping: bool,
     archived: bool,
     presence: Presence,
+    /// Why a person should look at it, whatever the time is.
+    pressing: Option<Attention>,
+    in_call: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +121,8 @@ impl Facts {
             stopping: false,
             archived: false,
             presence: Presence::LogOnly,
+            pressing: None,
+            in_call: false,
         }
     }
 
@@ -131,6 +136,14 @@ impl Facts {
 
     pub(super) fn is_listed(&self) -> bool {
         self.presence == Presence::Listed
+    }
+
+    /// Why a person should look at it first, as `Card::attention` tells.
+    pub(super) fn pressing(&self, filter: &Filter) -> Option<Attention> {
+        let silent = filter.silent_since.is_some_and(|since| self.head.at <= since.as_millis());
+        let lost = silent && self.state == StateName::Executing && !self.in_call;
+        let reasons = [self.pressing, lost.then_some(Attention::SuspectedOrphan)];
+        reasons.into_iter().flatten().min().filter(|_| !self.archived)
     }
 
     /// Its workspace and plan, for telling places apart.
@@ -223,6 +236,8 @@ impl Catalog {
                 stopping: card.stopping,
                 archived: card.archived,
                 presence: if card.deleted { Presence::Deleted } else { Presence::Listed },
+                pressing: card.pending.attention(card.state, card.cause, false).first().copied(),
+                in_call: card.pending.in_call,
             };
         }
     }
@@ -309,5 +324,6 @@ impl<'a> Wanted<'a> {
             && filter.memory_mode.is_none_or(|wanted| facts.memory_mode == wanted)
             && filter.archived.is_none_or(|wanted| facts.archived == wanted)
             && filter.live_since.is_none_or(|since| !facts.state.is_ended() || facts.since >= since)
+            && (!filter.attention || facts.pressing(filter).is_some())
     }
 }

@@ -14,7 +14,7 @@ use crate::journal::{Damage, Report};
 use crate::sqlite::boot::{each_row, settled};
 use crate::sqlite::read::{FETCH, Fetched, Log, MARK_EVERY, fetch, record, scan, stored_card, undamaged};
 use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, read_head, signed};
-use crate::sqlite::{papers, schema, tokens, writer};
+use crate::sqlite::{papers, schema, tokens, turns, writer};
 
 /// Complaints of SQLite that are passed on; one damaged page can cause thousands.
 const STRUCTURE_MAX: u32 = 100;
@@ -25,11 +25,13 @@ pub(super) fn check(conn: &Connection) -> Result<Report, StoreError> {
         settled: settled(conn)?,
         report: Report::default(),
         tallies: BTreeMap::new(),
+        turns: turns::Audit::default(),
         last: 0,
     };
     checkup.report.schema = schema::version(conn)?;
     checkup.structure()?;
     scan(conn, 0, Pos::MAX, |pos, row| checkup.event(pos, row))?;
+    checkup.turns()?;
     let tallies = std::mem::take(&mut checkup.tallies);
     checkup.report.sessions = tallies.len() as u64;
     let (mut marks, mut aliases) = (0, 0);
@@ -51,6 +53,7 @@ struct Checkup<'a> {
     settled: Pos,
     report: Report,
     tallies: BTreeMap<Sid, Tally>,
+    turns: turns::Audit,
     /// The last position seen.
     last: Pos,
 }
@@ -130,6 +133,17 @@ impl Checkup<'_> {
         if intact && row.seq % MARK_EVERY == 0 {
             self.mark(id, &row);
         }
+        if intact {
+            self.turns.event(self.conn, &row);
+        }
+    }
+
+    fn turns(&mut self) -> Result<(), StoreError> {
+        let (turns, wrong) = std::mem::take(&mut self.turns).done(self.conn);
+        if wrong > 0 {
+            self.complain(None, (0, 0), format!("{wrong} rows of turns are not what the log says"));
+        }
+        self.count("turns", turns)
     }
 
     fn mark(&mut self, id: Option<SessionId>, row: &EventRow) {

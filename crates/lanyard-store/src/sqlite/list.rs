@@ -1,5 +1,6 @@
 //! Finding sessions: by address, by filter, by state. The catalog says which; the rows say the rest.
 
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
 use lanyard_core::session::StateName;
@@ -10,7 +11,7 @@ use rusqlite::Connection;
 use crate::card::{Card, words};
 use crate::error::StoreError;
 use crate::journal::{Directory, FIND_MAX, Found};
-use crate::query::{Cursor, Filter, Listing, Row};
+use crate::query::{Cursor, Filter, Listing, Rank, Row, Sort};
 use crate::sqlite::SqliteJournal;
 use crate::sqlite::catalog::{Facts, Wanted};
 use crate::sqlite::plan::holders;
@@ -65,9 +66,13 @@ impl Directory for SqliteJournal {
             if !words.is_empty() {
                 self.texts.ensure(&self.pool)?;
             }
-            let mut page = Page { filter, limit, rows: Vec::new(), last: None, more: false };
+            let mut page = Page { filter, limit, rows: Vec::new(), last: None, more: false, place: None };
             // The texts are forgotten when the journal recovers; then the search begins again.
-            if limit == 0 || self.pool.read(|conn| self.list_all(conn, &mut page, below, &words))? {
+            let read = |conn: &Connection| match filter.is_ordered() {
+                true => self.list_in_order(conn, &mut page, after, &words),
+                false => self.list_all(conn, &mut page, below, &words),
+            };
+            if limit == 0 || self.pool.read(read)? {
                 return Ok(page.done());
             }
         }
@@ -76,7 +81,8 @@ impl Directory for SqliteJournal {
     fn rows(&self, sessions: &[SessionId], filter: &Filter) -> Result<Vec<Row>, StoreError> {
         let words = words(filter);
         let words: Vec<Finder<'_>> = words.iter().map(Finder::new).collect();
-        let mut page = Page { filter, limit: sessions.len(), rows: Vec::new(), last: None, more: false };
+        let mut page =
+            Page { filter, limit: sessions.len(), rows: Vec::new(), last: None, more: false, place: None };
         let sids: Vec<Sid> = loop {
             if !words.is_empty() {
                 self.texts.ensure(&self.pool)?;
@@ -146,6 +152,42 @@ impl SqliteJournal {
     }
 
     /// Fills the page. Answers whether it could: not without the texts, when words are looked for.
+    /// Another order than that of birth: all that match are put in order, and a cursor is a place in it.
+    fn list_in_order(
+        &self,
+        conn: &Connection,
+        page: &mut Page<'_>,
+        after: Option<&Cursor>,
+        words: &[Finder<'_>],
+    ) -> Result<bool, StoreError> {
+        let skip = after.map_or(0, |cursor| usize::try_from(cursor.key).unwrap_or(0));
+        let mut hits = Vec::new();
+        let mut below = Some(Sid::MAX);
+        while let Some(start) = below {
+            let catalog = self.catalog();
+            let Some(wanted) = Wanted::compile(&catalog, page.filter) else { return Ok(true) };
+            let texts = self.texts.look();
+            if !words.is_empty() && !texts.are_read() {
+                return Ok(false);
+            }
+            let (facts, next) = catalog.before(start);
+            let found = facts.filter(|(sid, facts)| wanted.matches(facts) && texts.holds(*sid, words));
+            hits.extend(found.map(|(sid, facts)| {
+                let pressing = facts.pressing(page.filter).filter(|_| page.filter.sort == Sort::Attention);
+                (Rank::new(pressing, Timestamp::from_millis(facts.head.at)), Reverse(sid))
+            }));
+            below = next;
+        }
+        hits.sort_unstable();
+        for (place, (_, Reverse(sid))) in hits.into_iter().enumerate().skip(skip) {
+            page.place = Some(i64::try_from(place).unwrap_or(i64::MAX));
+            if !self.add_row(conn, page, sid)? {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
     fn list_all(
         &self,
         conn: &Connection,
@@ -190,8 +232,7 @@ impl SqliteJournal {
             (Log { id: facts.id, sid, head: facts.head }, catalog.lineage(facts.id).level())
         };
         let Some(card) = card(conn, &log)? else { return Ok(true) };
-        Ok(page
-            .add(sid, card, |card| card.into_row(level, (log.head.seq, Timestamp::from_millis(log.head.at)))))
+        Ok(page.add(sid, card, (level, (log.head.seq, Timestamp::from_millis(log.head.at)))))
     }
 }
 
@@ -202,19 +243,22 @@ struct Page<'a> {
     rows: Vec<Row>,
     last: Option<Sid>,
     more: bool,
+    /// Where in another order than that of birth the row stands.
+    place: Option<i64>,
 }
 
 impl Page<'_> {
-    fn add(&mut self, sid: Sid, card: Card, row: impl FnOnce(Card) -> Row) -> bool {
-        if !card.matches(self.filter) {
+    fn add(&mut self, sid: Sid, card: Card, (level, head): (u32, (u64, Timestamp))) -> bool {
+        let pressing = !self.filter.attention || !card.attention(head.1, self.filter).is_empty();
+        if !(pressing && card.matches(self.filter)) {
             return true;
         }
         if self.rows.len() >= self.limit {
             self.more = true;
             return false;
         }
-        self.rows.push(row(card));
-        self.last = Some(sid);
+        self.rows.push(card.into_row(level, head, self.filter));
+        self.last = Some(self.place.map_or(sid, |place| place + 1));
         true
     }
 

@@ -49,7 +49,7 @@ pub(super) fn prepare(options: &SqliteOptions, wal_pages: &Arc<AtomicI32>) -> Re
     known(schema::version(&conn).map_err(|error| explain(path, error))?)?;
     drop(conn);
     let conn = writer(path, Some(wal_pages)).map_err(|error| explain(path, error))?;
-    schema::migrate(&conn, options.failpoint.as_ref()).map_err(|error| explain(path, error))?;
+    schema::migrate(&conn, options.failpoint.as_ref()).map_err(|error| explain_all(path, error))?;
     Ok(conn)
 }
 
@@ -105,7 +105,7 @@ fn create(options: &SqliteOptions) -> Result<(), OpenError> {
         .mode(MODE)
         .open(&new)
         .map_err(|source| io(&new, source))?;
-    let fill = || -> rusqlite::Result<()> {
+    let fill = || -> Result<(), StoreError> {
         let conn = Connection::open_with_flags(
             &new,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
@@ -115,9 +115,9 @@ fn create(options: &SqliteOptions) -> Result<(), OpenError> {
         conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
         conn.pragma_update(None, "synchronous", "full")?;
         schema::migrate(&conn, options.failpoint.as_ref())?;
-        conn.close().map_err(|(_, error)| error)
+        conn.close().map_err(|(_, error)| error.into())
     };
-    fill().map_err(|error| explain(&new, error))?;
+    fill().map_err(|error| explain_all(&new, error))?;
     let settle = || -> std::io::Result<()> {
         File::open(&new)?.sync_all()?;
         std::fs::rename(&new, path)?;
@@ -173,6 +173,13 @@ fn damaged(path: &Path, what: &str) -> OpenError {
 
 fn io(path: &Path, source: std::io::Error) -> OpenError {
     StoreError::Io { path: path.to_owned(), source }.into()
+}
+
+pub(super) fn explain_all(path: &Path, error: StoreError) -> OpenError {
+    match error {
+        StoreError::Sqlite(error) => explain(path, error),
+        other @ (StoreError::Io { .. } | StoreError::Damaged(_) | StoreError::Stopped(_)) => other.into(),
+    }
 }
 
 pub(super) fn explain(path: &Path, error: rusqlite::Error) -> OpenError {

@@ -4,7 +4,7 @@ use lanyard_core::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::StoreError;
-use crate::journal::{Paper, Papers, Place, Put};
+use crate::journal::{Durability, Paper, Papers, Place, Put};
 use crate::sqlite::SqliteJournal;
 use crate::sqlite::rows::{Sum, signed, unsigned};
 
@@ -57,6 +57,7 @@ impl Papers for SqliteJournal {
     fn put_paper(&self, place: &Place, from: u64, at: Timestamp, body: &str) -> Result<Put, StoreError> {
         let mut writer = self.writer();
         let put = writer.commit(
+            Durability::Synced,
             |_| {},
             |conn, _| {
                 let found = version(conn, place)?;
@@ -79,6 +80,7 @@ impl Papers for SqliteJournal {
 
     fn remove_paper(&self, place: &Place) -> Result<bool, StoreError> {
         self.writer().commit(
+            Durability::Synced,
             |_| {},
             |conn, _| {
                 let mut remove = conn

@@ -15,6 +15,7 @@ use crate::sqlite::plan::Change;
 use crate::sqlite::read::{FETCH, Fetched, MARK_EVERY, fetch, last_pos, record, scan};
 use crate::sqlite::rows::{Head, Judged, Pos, RUNG, Sid};
 use crate::sqlite::schema::reset_projections;
+use crate::sqlite::turns;
 use crate::sqlite::writer::{write_heads, write_mark, write_session};
 
 /// To be run in a transaction.
@@ -45,6 +46,7 @@ pub(super) fn rebuild(conn: &Connection) -> Result<(), StoreError> {
     for (&sid, log) in &logs {
         log.project(conn, sid, records.remove(&sid))?;
     }
+    turns::fill(conn)?;
     store_settled(conn, last_pos(conn)?)?;
     Ok(())
 }

@@ -6,21 +6,22 @@
 use rusqlite::Connection;
 
 use crate::card::search_text;
-use crate::sqlite::Failpoints;
+use crate::error::StoreError;
 use crate::sqlite::rows::{Sid, read_record};
+use crate::sqlite::{Failpoints, turns};
 
 /// "LNYD": marks the file as a Lanyard journal.
 pub(super) const APPLICATION_ID: u32 = 0x4C4E_5944;
 
 /// The schema this program writes. The steps are `STEPS[0]` to reach 1, and so on.
-pub(super) const KNOWN: u32 = 3;
+pub(super) const KNOWN: u32 = 4;
 
-type Step = fn(&Connection) -> rusqlite::Result<()>;
+type Step = fn(&Connection) -> Result<(), StoreError>;
 
-const STEPS: [Step; KNOWN as usize] = [log_and_projections, search_index, papers];
+const STEPS: [Step; KNOWN as usize] = [log_and_projections, search_index, papers, turn_rows];
 
 /// What `rebuild` throws away and makes again.
-const PROJECTIONS: [&str; 6] = ["sessions", "records", "heads", "marks", "aliases", "search"];
+const PROJECTIONS: [&str; 7] = ["sessions", "records", "heads", "marks", "aliases", "search", "turns"];
 
 const LOG: &str = "
     CREATE TABLE events (
@@ -106,12 +107,23 @@ const PAPERS: &str = "
     );
 ";
 
-fn log_and_projections(conn: &Connection) -> rusqlite::Result<()> {
+/// One row per turn; a turn's id is in order of its time.
+const TURNS: &str = "
+    CREATE TABLE turns (
+        sid INTEGER NOT NULL,
+        turn BLOB NOT NULL,
+        crc INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (sid, turn)
+    ) WITHOUT ROWID;
+";
+
+fn log_and_projections(conn: &Connection) -> Result<(), StoreError> {
     conn.execute_batch(LOG)?;
-    conn.execute_batch(PROJECTED)
+    Ok(conn.execute_batch(PROJECTED)?)
 }
 
-fn search_index(conn: &Connection) -> rusqlite::Result<()> {
+fn search_index(conn: &Connection) -> Result<(), StoreError> {
     conn.execute_batch(SEARCH)?;
     let mut records = conn.prepare("SELECT as_of, crc, body, sid FROM records")?;
     let mut insert = conn.prepare("INSERT INTO search (sid, text) VALUES (?1, ?2)")?;
@@ -128,8 +140,14 @@ fn search_index(conn: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn papers(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute_batch(PAPERS)
+fn papers(conn: &Connection) -> Result<(), StoreError> {
+    Ok(conn.execute_batch(PAPERS)?)
+}
+
+/// The turns of sessions that are there already are read from their logs.
+fn turn_rows(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute_batch(TURNS)?;
+    turns::fill(conn)
 }
 
 /// Makes the projections again, empty.
@@ -138,7 +156,8 @@ pub(super) fn reset_projections(conn: &Connection) -> rusqlite::Result<()> {
         conn.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
     }
     conn.execute_batch(PROJECTED)?;
-    conn.execute_batch(SEARCH)
+    conn.execute_batch(SEARCH)?;
+    conn.execute_batch(TURNS)
 }
 
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<u32> {
@@ -146,7 +165,7 @@ pub(super) fn version(conn: &Connection) -> rusqlite::Result<u32> {
 }
 
 /// Takes the file from the version it has to the one this program knows.
-pub(super) fn migrate(conn: &Connection, failpoint: Option<&Failpoints>) -> rusqlite::Result<()> {
+pub(super) fn migrate(conn: &Connection, failpoint: Option<&Failpoints>) -> Result<(), StoreError> {
     let pass = || {
         if let Some(failpoint) = failpoint {
             failpoint("migration");

@@ -4,7 +4,7 @@ use lanyard_core::{SessionId, Timestamp, TokenId};
 use rusqlite::Row;
 
 use crate::error::StoreError;
-use crate::journal::{StoredToken, Tokens};
+use crate::journal::{Durability, StoredToken, Tokens};
 use crate::sqlite::SqliteJournal;
 use crate::sqlite::rows::{Sum, id_bytes};
 
@@ -16,6 +16,7 @@ impl Tokens for SqliteJournal {
         let session = token.session.map(id_bytes);
         let crc = sum(&id, &token.hash, &actor, session.as_ref(), token.created_at.as_millis());
         self.writer().commit(
+            Durability::Synced,
             |_| {},
             |conn, _| {
                 let mut put = conn.prepare_cached(
@@ -48,6 +49,7 @@ impl Tokens for SqliteJournal {
 
     fn revoke_token(&self, id: TokenId) -> Result<bool, StoreError> {
         self.writer().commit(
+            Durability::Synced,
             |_| {},
             |conn, _| {
                 let mut revoke = conn.prepare_cached("DELETE FROM tokens WHERE id = ?1")?;

@@ -1,4 +1,5 @@
-//! The one connection that writes. Append before act: what it answers `Ok` to is on disk.
+//! The one connection that writes. Append before act: what it answers `Ok` to is on disk, or in the write-ahead log of
+//! a system that goes on, where that is all that was asked.
 //!
 //! After any failure it writes nothing more until it has been recovered: what a failed write or fsync left behind is
 //! unknown, and trying again would only hide that.
@@ -13,7 +14,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::card::{Card, search_text};
 use crate::error::StoreError;
-use crate::journal::{Batch, KeptOutcome};
+use crate::journal::{Batch, Durability, KeptOutcome};
 use crate::sqlite::boot::store_settled;
 use crate::sqlite::cards;
 use crate::sqlite::catalog::Catalog;
@@ -21,6 +22,7 @@ use crate::sqlite::heads::Elevator;
 use crate::sqlite::plan::{Change, Place, Plan};
 use crate::sqlite::read::MARK_EVERY;
 use crate::sqlite::rows::{Head, Pos, Sid, Sum, encode_record, event_sum, head_sum, record_sum, signed};
+use crate::sqlite::turns;
 
 /// How long a write waits for somebody else's, such as a person's with a database tool.
 pub(super) const BUSY_PATIENCE: Duration = Duration::from_secs(5);
@@ -30,6 +32,8 @@ const RESET_PATIENCE: Duration = Duration::from_millis(250);
 pub(super) struct Writer {
     /// None between a failed attempt to recover and the next one.
     pub(super) conn: Option<Connection>,
+    /// What the connection's commits survive at present.
+    pub(super) durability: Durability,
     pub(super) elevator: Elevator,
     /// The last position taken.
     pub(super) end: Pos,
@@ -54,6 +58,7 @@ impl Writer {
     /// Runs `write` in one transaction and commits it. Any error stops the writer.
     pub(super) fn commit<T>(
         &mut self,
+        durability: Durability,
         pass: impl Fn(&'static str),
         write: impl FnOnce(&Connection, &mut Elevator) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -61,8 +66,12 @@ impl Writer {
         let Some(conn) = &mut self.conn else {
             return Err(StoreError::Stopped("the journal is closed".to_owned()));
         };
-        let elevator = &mut self.elevator;
+        let (elevator, current) = (&mut self.elevator, &mut self.durability);
         let attempt = || -> Result<T, StoreError> {
+            if *current != durability {
+                conn.pragma_update(None, "synchronous", synchronous(durability))?;
+                *current = durability;
+            }
             let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let answer = write(&transaction, elevator)?;
             pass("before_commit");
@@ -121,6 +130,15 @@ impl Writer {
     }
 }
 
+/// SQLite's word for it. With `normal` a commit is written to the write-ahead log and not synced; the next sync of that
+/// file, by a `full` commit or before a checkpoint, covers all that is in it.
+fn synchronous(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Written => "normal",
+        Durability::Synced => "full",
+    }
+}
+
 /// Everything a batch writes.
 pub(super) fn write_batch(
     conn: &Connection,
@@ -134,6 +152,7 @@ pub(super) fn write_batch(
         write_session(conn, *sid, card, session, *change)?;
     }
     write_outcomes(conn, &batch.outcomes)?;
+    turns::write(conn, &batch.turns, plan)?;
     for touched in plan.touched.values() {
         elevator.touch(touched.sid);
     }

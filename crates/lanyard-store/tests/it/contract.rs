@@ -1,8 +1,10 @@
 //! The log itself: appending, reading, loading, outcomes, tokens.
 
-use lanyard_core::session::{Ending, TranscriptEvent};
-use lanyard_core::{Actor, SessionId, TokenId};
-use lanyard_store::{AppendError, Batch, StoredToken};
+use lanyard_core::session::{
+    Delivery, Ending, InboxEvent, InterruptCause, TranscriptEvent, TurnEvent, TurnStatus,
+};
+use lanyard_core::{Actor, SessionId, TokenId, TurnId};
+use lanyard_store::{AppendError, Batch, Durability, StoredToken};
 
 use crate::kit::{Store, Teller, at, on_every_journal, outcome};
 
@@ -16,9 +18,11 @@ on_every_journal! {
     transcript_batches_need_no_record
     outcomes_are_kept_until_they_are_swept
     tokens_are_kept_until_they_are_revoked
+    written_and_synced_batches_follow_each_other
     an_empty_batch_is_fine
     the_latest_time_is_known
     a_sound_journal_has_nothing_to_report
+    turns_are_what_their_log_adds_up_to
 }
 
 /// S0-23: every mutation is there once it is acknowledged.
@@ -201,6 +205,22 @@ fn tokens_are_kept_until_they_are_revoked(store: &dyn Store) {
     assert_eq!(store.tokens().unwrap(), [two]);
 }
 
+/// A batch that is only written is as visible, as whole and as much in order as a synced one.
+fn written_and_synced_batches_follow_each_other(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let id = teller.plain();
+    teller.append(store);
+    for durability in [Durability::Written, Durability::Written, Durability::Synced, Durability::Written] {
+        teller.say(id, &format!("{durability:?}"));
+        let batch = Batch { durability, ..teller.batch() };
+        store.append(&batch).unwrap();
+        assert!(matches!(store.append(&batch), Err(AppendError::Contradiction(_))));
+        teller.assert_kept(store);
+    }
+    store.recover().unwrap();
+    teller.assert_kept(store);
+}
+
 fn an_empty_batch_is_fine(store: &dyn Store) {
     store.append(&Batch::default()).unwrap();
     assert_eq!(store.check().unwrap().events, 0);
@@ -232,4 +252,54 @@ fn a_sound_journal_has_nothing_to_report(store: &dyn Store) {
     let report = store.check().unwrap();
     assert_eq!((report.sessions, report.events), (5, 5 * 72 + 1));
     assert_eq!((report.structure, report.damage), (Vec::new(), Vec::new()));
+}
+
+/// S3-B01: what became of each turn, however long ago, also when all of it is made again.
+fn turns_are_what_their_log_adds_up_to(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let (id, other) = (teller.plain(), teller.plain());
+    for _ in 0..5 {
+        teller.start_turn(id);
+        teller.finish_turn(id);
+        teller.append(store);
+    }
+    let waits = TurnId::from_u128(u128::MAX);
+    teller.start_turn(id);
+    let lost = teller.sessions[&id].turn.as_ref().unwrap().id;
+    teller.push(id, InboxEvent::Delivered { turn: lost });
+    let queued = InboxEvent::Queued {
+        turn: waits,
+        client_turn_id: Some("mine".to_owned()),
+        prompt: "x".repeat(500),
+        prompt_hash: "0".to_owned(),
+        delivery: Delivery::Queue,
+        note: None,
+    };
+    teller.push(id, queued);
+    let (cause, reason) = (InterruptCause::Crash, Some("gone".to_owned()));
+    teller.push(id, TurnEvent::Interrupted { turn: lost, cause, reason, uncertain: true });
+    teller.append(store);
+    let before = store.turns(id, None, 100).unwrap();
+    assert!(!before.more);
+    let statuses: Vec<TurnStatus> = before.turns.iter().map(|row| row.status).collect();
+    let done = TurnStatus::Completed;
+    assert_eq!(statuses, [TurnStatus::Queued, TurnStatus::Uncertain, done, done, done, done, done]);
+    assert_eq!(before.turns[0].prompt_preview.len(), 120);
+    assert_eq!(before.turns[0].client_turn_id.as_deref(), Some("mine"));
+    assert_eq!(before.turns[1].reason.as_deref(), Some("gone"));
+    assert!(before.turns[1].delivered_at.is_some());
+    let first = store.turns(id, None, 3).unwrap();
+    assert!(first.more && first.turns == before.turns[..3]);
+    let rest = store.turns(id, Some(first.turns[2].turn), 100).unwrap();
+    assert!(!rest.more && rest.turns == before.turns[3..]);
+    assert_eq!(store.turn(id, lost).unwrap().as_ref(), Some(&before.turns[1]));
+    assert_eq!(store.turn(other, lost).unwrap(), None, "another session's");
+    assert!(store.turns(SessionId::from_u128(7), None, 10).unwrap().turns.is_empty());
+    assert_eq!(store.check().unwrap().damage, []);
+    store.rebuild().unwrap();
+    assert_eq!(store.turns(id, None, 100).unwrap(), before);
+    teller.push(id, InboxEvent::Withdrawn { turn: waits, reason: None });
+    teller.append(store);
+    assert_eq!(store.turn(id, waits).unwrap().unwrap().status, TurnStatus::Withdrawn);
+    assert_eq!(store.check().unwrap().damage, []);
 }

@@ -1,11 +1,11 @@
 //! Finding sessions: addresses, filters, families, timers.
 
 use lanyard_core::session::{
-    ChangeEvent, ControlEvent, Ending, InterruptCause, Lifecycle, NewSession, StateName, Status, StopLevel,
-    TurnEvent,
+    Attention, ChangeEvent, ControlEvent, Ending, InterruptCause, Lifecycle, NewSession, StateName, Status,
+    StopLevel, TurnEvent,
 };
 use lanyard_core::{Address, MemoryMode, SessionId};
-use lanyard_store::{AppendError, Cursor, CursorError, FIND_MAX, Filter, Found};
+use lanyard_store::{AppendError, Cursor, CursorError, FIND_MAX, Filter, Found, Sort};
 
 use crate::kit::{Store, Teller, at, list_all, listed, on_every_journal};
 
@@ -26,6 +26,8 @@ on_every_journal! {
     only_live_children_count
     candidates_for_timers_come_longest_first
     states_are_counted
+    who_needs_a_person_comes_first
+    the_latest_activity_comes_first_and_pages_follow
     moving_a_session_moves_it_in_every_listing
 }
 
@@ -176,7 +178,10 @@ fn menagerie(teller: &mut Teller) -> [SessionId; 6] {
     teller.end(done, Ending::Completed);
     teller.start_turn(crashed);
     let turn = teller.sessions[&crashed].turn.as_ref().unwrap().id;
-    teller.push(crashed, TurnEvent::Interrupted { turn, cause: InterruptCause::Crash, reason: None });
+    teller.push(
+        crashed,
+        TurnEvent::Interrupted { turn, cause: InterruptCause::Crash, reason: None, uncertain: false },
+    );
     teller.push(archived, ChangeEvent::Archived {});
     teller.delete(gone);
     [busy, stopping, child, done, crashed, archived]
@@ -471,4 +476,58 @@ fn moving_a_session_moves_it_in_every_listing(store: &dyn Store) {
 fn stop_requested() -> ControlEvent {
     let (level, scope) = (StopLevel::Graceful, lanyard_core::session::StopScope::Session);
     ControlEvent::StopRequested { level, scope, reason: None, inherited: None }
+}
+
+/// S3-20, and the order of the overview: what needs a person, the most pressing first; then the latest activity.
+fn who_needs_a_person_comes_first(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let ids: Vec<SessionId> = (0..6).map(|_| teller.plain()).collect();
+    // 0 calm, 1 failed, 2 at work and silent, 3 crashed, 4 stopping, 5 failed and put away.
+    teller.end(ids[1], Ending::Failed);
+    teller.start_turn(ids[2]);
+    let TurnEvent::Started { turn, .. } = teller.started() else { panic!("a turn starts") };
+    teller.start_turn(ids[3]);
+    let turn = teller.sessions[&ids[3]].turn.as_ref().map_or(turn, |turn| turn.id);
+    teller.push(
+        ids[3],
+        TurnEvent::Interrupted { turn, cause: InterruptCause::Crash, reason: None, uncertain: true },
+    );
+    let stop = ControlEvent::StopRequested {
+        level: StopLevel::Graceful,
+        scope: lanyard_core::session::StopScope::Session,
+        reason: None,
+        inherited: None,
+    };
+    teller.push(ids[4], stop);
+    teller.end(ids[5], Ending::Failed);
+    teller.push(ids[5], ChangeEvent::Archived {});
+    teller.append(store);
+    let filter = Filter { sort: Sort::Attention, silent_since: Some(at(teller.now)), ..Filter::default() };
+    let order = listed(store, &filter);
+    assert_eq!(order, [ids[2], ids[3], ids[1], ids[4], ids[5], ids[0]]);
+    let pressing = Filter { attention: true, ..filter.clone() };
+    assert_eq!(listed(store, &pressing), [ids[2], ids[3], ids[1], ids[4]]);
+    let reasons: Vec<_> = list_all(store, &pressing, 3).into_iter().flat_map(|row| row.attention).collect();
+    use Attention::{Failed, Stopping, SuspectedOrphan, Uncertain};
+    assert_eq!(reasons, [SuspectedOrphan, Uncertain, Failed, Stopping]);
+    // Heard of lately: nobody has to look.
+    let lately = Filter { silent_since: Some(at(0)), ..pressing };
+    assert_eq!(listed(store, &lately), [ids[3], ids[1], ids[4]]);
+}
+
+fn the_latest_activity_comes_first_and_pages_follow(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let ids: Vec<SessionId> = (0..7).map(|_| teller.plain()).collect();
+    for index in [4, 1, 6] {
+        teller.say(ids[index], "at work");
+    }
+    teller.append(store);
+    let filter = Filter { sort: Sort::Activity, ..Filter::default() };
+    let expected = [6, 1, 4, 5, 3, 2, 0].map(|index: usize| ids[index]);
+    for page in 1..8 {
+        let rows: Vec<SessionId> = list_all(store, &filter, page).into_iter().map(|row| row.id).collect();
+        assert_eq!(rows, expected, "pages of {page}");
+    }
+    let cursor = store.list(&filter, None, 2).unwrap().next.unwrap().to_string();
+    assert_eq!(Cursor::parse(&cursor, &Filter::default()), Err(CursorError::OtherFilter));
 }

@@ -5,18 +5,18 @@ use std::path::Path;
 
 use bytes::Bytes;
 use lanyard_core::session::{
-    ChangeEvent, Ending, Envelope, Event, Hands, Lineage, NewSession, Opening, Role, TranscriptEvent,
-    TurnEvent, TurnOutcome, create, replay,
+    ChangeEvent, Delivery, Ending, Envelope, Event, Hands, Lineage, NewSession, Opening, Role,
+    TranscriptEvent, TurnEvent, TurnOutcome, TurnStep, create, replay,
 };
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
     Batch, Directory, Entry, Families, Filter, Journal, KeptOutcome, Papers, Row, SqliteJournal,
-    SqliteOptions, Tokens, Upkeep,
+    SqliteOptions, Tokens, Turns, Upkeep,
 };
 
 /// All a journal can be asked.
-pub(crate) trait Store: Journal + Directory + Families + Upkeep + Tokens + Papers {}
-impl<T: Journal + Directory + Families + Upkeep + Tokens + Papers> Store for T {}
+pub(crate) trait Store: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers {}
+impl<T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers> Store for T {}
 
 /// Runs each check on every journal.
 macro_rules! on_every_journal {
@@ -61,6 +61,7 @@ pub(crate) struct Teller {
     /// In order of creation.
     pub(crate) ids: Vec<SessionId>,
     entries: Vec<Entry>,
+    turns: Vec<TurnStep>,
     /// Sessions with structural events in the batch to come.
     changed: Vec<SessionId>,
 }
@@ -74,6 +75,7 @@ impl Default for Teller {
             logs: BTreeMap::new(),
             ids: Vec::new(),
             entries: Vec::new(),
+            turns: Vec::new(),
             changed: Vec::new(),
         }
     }
@@ -127,6 +129,7 @@ impl Teller {
         self.logs.get_mut(&envelope.session).unwrap().push(body.clone());
         let (session, seq, at) = (envelope.session, envelope.seq, envelope.at);
         self.entries.push(Entry { session, seq, at, body });
+        self.turns.extend(TurnStep::of(envelope));
         if envelope.event.is_structural() && !self.changed.contains(&session) {
             self.changed.push(session);
         }
@@ -158,7 +161,18 @@ impl Teller {
         let turn = TurnId::from_u128(self.mint());
         let (client_turn_id, prompt, anchors) = (None, "go on".to_owned(), Vec::new());
         let (prompt_hash, opening) = ("0".to_owned(), Opening::Continued);
-        TurnEvent::Started { turn, client_turn_id, prompt, prompt_hash, opening, anchors }
+        let (delivery, queued, by) = (Delivery::Reject, false, None);
+        TurnEvent::Started {
+            turn,
+            client_turn_id,
+            prompt,
+            prompt_hash,
+            opening,
+            anchors,
+            delivery,
+            queued,
+            by,
+        }
     }
 
     pub(crate) fn start_turn(&mut self, id: SessionId) {
@@ -192,7 +206,8 @@ impl Teller {
     /// Everything that happened since the last batch.
     pub(crate) fn batch(&mut self) -> Batch {
         let sessions = std::mem::take(&mut self.changed).iter().map(|id| self.sessions[id].clone()).collect();
-        Batch { entries: std::mem::take(&mut self.entries), sessions, outcomes: Vec::new() }
+        let (entries, turns) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.turns));
+        Batch { entries, sessions, turns, ..Batch::default() }
     }
 
     pub(crate) fn append(&mut self, store: &dyn Store) {

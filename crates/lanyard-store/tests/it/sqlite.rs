@@ -4,7 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use lanyard_store::{Directory, Filter, Journal, OpenError, SqliteJournal, SqliteOptions, Upkeep};
+use lanyard_store::{
+    Batch, Directory, Durability, Filter, Journal, OpenError, SqliteJournal, SqliteOptions, Turns, Upkeep,
+};
 use rusqlite::Connection;
 
 use crate::kit::{Teller, open, options};
@@ -71,7 +73,8 @@ fn a_crash_loses_nothing_that_was_acknowledged() {
             let id = ids[rng.usize(0..ids.len())];
             teller.say(id, "said in time");
         }
-        teller.append(&journal);
+        let durability = if rng.bool() { Durability::Written } else { Durability::Synced };
+        journal.append(&Batch { durability, ..teller.batch() }).unwrap();
         if round % 6 == 0 {
             let other = tempfile::tempdir().unwrap();
             let copy = open(&crash_image(&path, other.path()));
@@ -199,22 +202,28 @@ fn an_older_journal_is_brought_forward() {
         let journal = open(&path);
         let id = teller.plain();
         teller.alias(id, "old-timer");
+        teller.start_turn(id);
+        teller.finish_turn(id);
         teller.append(&journal);
     }
     let older = Connection::open(&path).unwrap();
-    older.execute_batch("DROP TABLE search; DROP TABLE papers; PRAGMA user_version = 1").unwrap();
+    older
+        .execute_batch("DROP TABLE search; DROP TABLE papers; DROP TABLE turns; PRAGMA user_version = 1")
+        .unwrap();
     drop(older);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let seen_there = Arc::clone(&seen);
     let failpoint: lanyard_store::Failpoints = Arc::new(move |point| seen_there.lock().unwrap().push(point));
     let journal =
         SqliteJournal::open(SqliteOptions { failpoint: Some(failpoint), ..options(&path) }).unwrap();
-    assert_eq!(*seen.lock().unwrap(), ["migration"; 4]);
+    assert_eq!(*seen.lock().unwrap(), ["migration"; 6]);
     teller.assert_kept(&journal);
     let found =
         journal.list(&Filter { text: Some("TIMER".to_owned()), ..Filter::default() }, None, 10).unwrap();
     assert_eq!(found.rows.len(), 1);
-    assert_eq!(journal.check().unwrap().schema, 3);
+    let report = journal.check().unwrap();
+    assert_eq!((report.schema, report.damage), (4, Vec::new()));
+    assert_eq!(journal.turns(teller.ids[0], None, 10).unwrap().turns.len(), 1, "read from the older log");
 }
 
 /// The points at which the crash suite ends the process.

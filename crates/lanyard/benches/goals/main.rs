@@ -20,6 +20,7 @@ mod fixture;
 mod gateway;
 mod http;
 mod listing;
+mod load;
 mod machine;
 mod memory;
 mod process;
@@ -41,9 +42,9 @@ use clap::Parser;
 use crate::report::Row;
 
 /// Every goal there is, in the order they are shown.
-const GOALS: [&str; 23] = [
-    "D1", "D4", "T1", "F1", "F2", "F3", "F4", "M1", "M2", "rss", "R1", "R2", "list", "A1", "A2", "A3", "P1",
-    "P2", "P3", "P4", "P5", "P6", "guided",
+const GOALS: [&str; 24] = [
+    "D1", "D4", "T1", "F1", "F2", "F3", "F4", "L1", "M1", "M2", "rss", "R1", "R2", "list", "A1", "A2", "A3",
+    "P1", "P2", "P3", "P4", "P5", "P6", "guided",
 ];
 
 /// Others' share of the machine above which figures are noise. What the kernel does for us is counted as theirs.
@@ -88,6 +89,8 @@ struct Plan {
     sessions: usize,
     events: usize,
     idle_observers: usize,
+    /// How long sessions and readers are under load: a small crowd and a large one.
+    load_spans: [Duration; 2],
 }
 
 impl Plan {
@@ -103,6 +106,7 @@ impl Plan {
                 sessions,
                 events: 200_000,
                 idle_observers: 1_000,
+                load_spans: [Duration::from_secs(5), Duration::from_secs(10)],
             }
         } else {
             let (span, sessions) = (Duration::from_secs(2), 100_000);
@@ -114,6 +118,7 @@ impl Plan {
                 sessions,
                 events: 1_000_000,
                 idle_observers: 5_000,
+                load_spans: [Duration::from_mins(1), Duration::from_mins(10)],
             }
         }
     }
@@ -196,6 +201,7 @@ fn rooms(plan: &Plan, dir: &Path) -> (Vec<Row>, Vec<anyhow::Error>) {
     enter("durable", &["D1", "D4"], &|dir| durable::run(plan, dir));
     enter("turns", &["T1"], &|dir| turns::run(plan, dir));
     enter("fanout", &["F1", "F2", "F3", "F4"], &|dir| fanout::run(plan, dir));
+    enter("load", &["L1"], &|dir| load::run(plan, dir));
     enter("observers", &["M1"], &|dir| memory::observers(plan, dir));
     enter("catalogue", &catalogue, &|_| {
         progress(&format!("writing a journal of {} sessions and {} events", plan.sessions, plan.events));

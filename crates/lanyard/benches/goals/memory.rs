@@ -21,7 +21,8 @@ const MEMORY_MB_MAX: f64 = 150.0;
 const SETTLE: Duration = Duration::from_millis(500);
 
 pub(crate) fn observers(plan: &Plan, dir: &Path) -> Result<Vec<Row>> {
-    let what = format!("memory per idle HTTP/1.1 SSE observer ({} of them)", plan.idle_observers);
+    let what =
+        format!("memory per idle reader, attached over HTTP/1.1 SSE ({} of them)", plan.idle_observers);
     let mut row = Row::new("M1", what, "KiB", Judge::Ratio(Better::AtMost, 1.2, 0.4)).beside("axum Sse");
     let home = dir.join("observers");
     let journal = fixture::open(&home)?;
@@ -37,7 +38,7 @@ pub(crate) fn observers(plan: &Plan, dir: &Path) -> Result<Vec<Row>> {
         drop(reference);
 
         let daemon = Daemon::start(&home)?;
-        let words = Caller::of(&daemon).stream(&format!("/sessions/{session}/events?tail=0"));
+        let words = Caller::of(&daemon).stream(&format!("/sessions/{session}/attach?mode=tail"));
         let ours = per_observer(plan, daemon.address, daemon.pid(), &words)?;
         daemon.stop()?;
         row.add(ours, bare);

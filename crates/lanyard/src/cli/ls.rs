@@ -21,6 +21,7 @@ Examples:
   lanyard ls --state executing
   lanyard ls --workspace . --text login
   lanyard ls --all --limit 20
+  lanyard ls --sort attention
   lanyard ls --json | jq -r '.[].id'";
 
 /// List sessions, newest first
@@ -33,6 +34,12 @@ pub(super) struct Ls {
     /// Show this many at most [default: all]
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
+    /// Only sessions a person should look at
+    #[arg(long)]
+    attention: bool,
+    /// In this order: the newest, the latest activity, or what needs a person first
+    #[arg(long, value_parser = ["created", "activity", "attention"])]
+    sort: Option<String>,
     #[command(flatten)]
     filter: Filter,
 }
@@ -118,6 +125,8 @@ impl Ls {
             .with("plan", filter.plan.as_ref())
             .with("parent", filter.parent.as_ref())
             .with("memory_mode", filter.memory_mode.as_ref())
+            .with("attention", self.attention.then_some("true"))
+            .with("sort", self.sort.as_ref())
     }
 }
 

@@ -27,7 +27,8 @@ pub(super) struct Prompt {
 
 impl Prompt {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let turn = NewTurn { prompt: text_or_stdin(self.text)?, client_turn_id: self.turn_id };
+        let prompt = text_or_stdin(self.text)?;
+        let turn = NewTurn { prompt, client_turn_id: self.turn_id, ..NewTurn::default() };
         let outcome = self.target.change(context, &["turns"], &turn).await?;
         let id = outcome.turn.map(|turn| turn.to_string());
         context.out.receipt(&outcome, id.as_deref(), "")

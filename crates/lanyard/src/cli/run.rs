@@ -69,7 +69,7 @@ impl Run {
         };
         let made: Outcome = client.post_part("session", &Route::to(&["sessions"]), &new).await?;
         let id = made.session.to_string();
-        let turn = NewTurn { prompt, client_turn_id: None };
+        let turn = NewTurn { prompt, ..NewTurn::default() };
         let route = Route::to(&["sessions", &id, "turns"]);
         let started: Outcome = client.post_part("turn", &route, &turn).await?;
         if self.detach {

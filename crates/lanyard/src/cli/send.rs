@@ -1,6 +1,7 @@
-//! `lanyard send`: a further turn in a session, watched to its end.
+//! `lanyard send`: a further message to a session, watched to the end of its turn.
 
-use lanyard_daemon::api::types::NewTurn;
+use lanyard_core::session::{Delivery, TurnResult, TurnStatus};
+use lanyard_daemon::api::types::{NewTurn, TurnReceipt};
 
 use super::target::{Target, text_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
@@ -11,10 +12,25 @@ const ABOUT: &str = "\
 Shows the turn as `lanyard run` does. An agent whose process is gone takes the conversation up
 again by itself, and says how. `lanyard prompt` starts a turn without watching it.
 
+While a turn is running, --delivery says how the message wants to arrive:
+  reject     not at all: it is refused, naming the turn that runs
+  queue      as a turn of its own, after this one and after what waits already
+  steer      into the running turn; if the agent cannot be told in time, as the next turn
+  interrupt  in place of the running turn, which is cancelled
+With nothing running each of them just starts a turn. What waits is in `lanyard inbox`.
+
+With --id the message is carried out once, however often it is sent: a repeat is shown the running
+turn, or told what became of it. A turn whose agent was lost in the middle of it is `uncertain`:
+read the log, then send the same with --again to have it run once more.
+
 Examples:
   lanyard send ses_4f2a \"now the other test\"
   lanyard send ses_4f2a - < task.md
   lanyard send ses_4f2a --detach \"go on\"
+  lanyard send ses_4f2a --delivery queue \"then update the changelog\"
+  lanyard send ses_4f2a --delivery steer \"use the staging key\"
+  lanyard send ses_4f2a --id nightly-42 \"run the migration\"
+  lanyard send ses_4f2a --id nightly-42 --again \"run the migration\"
 
 ";
 
@@ -29,12 +45,39 @@ pub(super) struct Send {
     /// Do not wait: print the turn's id
     #[arg(long, short)]
     detach: bool,
+    /// How it wants to arrive while a turn is running
+    #[arg(long, value_name = "HOW", default_value = "reject", value_parser = delivery_parser())]
+    delivery: String,
+    /// Your own name for the message: the same name and text again is the same turn
+    #[arg(long, value_name = "CLIENT_TURN_ID")]
+    id: Option<String>,
+    /// Run once more what failed, was cancelled or was lost
+    #[arg(long, requires = "id")]
+    again: bool,
+}
+
+/// The deliveries by the names they have on the wire.
+pub(super) fn delivery_parser() -> clap::builder::PossibleValuesParser {
+    clap::builder::PossibleValuesParser::new(Delivery::ALL.map(Delivery::as_str))
+}
+
+/// The parser above lets nothing else in.
+pub(super) fn delivery_of(text: &str) -> Option<Delivery> {
+    Delivery::ALL.into_iter().find(|delivery| delivery.as_str() == text)
 }
 
 impl Send {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let prompt = text_or_stdin(self.prompt)?;
-        send(context, &self.target, prompt, self.detach).await
+        let turn = NewTurn {
+            prompt: text_or_stdin(self.prompt)?,
+            client_turn_id: self.id,
+            delivery: delivery_of(&self.delivery).filter(|delivery| *delivery != Delivery::Reject),
+            again: self.again,
+            writer_epoch: None,
+        };
+        let route = self.target.route(&["turns"]);
+        let receipt: TurnReceipt = context.client().await?.post(&route, &turn).await?;
+        show(context, receipt, self.detach).await
     }
 }
 
@@ -45,13 +88,52 @@ pub(super) async fn send(
     prompt: String,
     detach: bool,
 ) -> Result<(), Failure> {
-    let turn = NewTurn { prompt, client_turn_id: None };
-    let started = target.change(context, &["turns"], &turn).await?;
-    match started.turn {
-        Some(turn) if !detach => {
-            let after = started.seq.saturating_sub(u64::from(started.events));
-            watch(context, Watched { session: started.session, turn, after }).await
+    let turn = NewTurn { prompt, ..NewTurn::default() };
+    let receipt: TurnReceipt = context.client().await?.post(&target.route(&["turns"]), &turn).await?;
+    show(context, receipt, detach).await
+}
+
+/// Watches what runs or is about to, and tells of everything else.
+async fn show(context: &Context, receipt: TurnReceipt, detach: bool) -> Result<(), Failure> {
+    let runs = matches!(
+        receipt.result,
+        TurnResult::Accepted | TurnResult::Interrupting | TurnResult::TurnInProgress
+    );
+    let session = receipt.outcome.session;
+    if let (Some(turn), true) = (receipt.outcome.turn, runs && !detach) {
+        for warning in &receipt.outcome.warnings {
+            context.out.warn(warning);
         }
-        turn => context.out.receipt(&started, turn.map(|turn| turn.to_string()).as_deref(), ""),
+        return watch(context, Watched { session, turn, after: receipt.log.after }).await;
+    }
+    if context.out.is_json() {
+        return context.out.json(&receipt);
+    }
+    for warning in &receipt.outcome.warnings {
+        context.out.warn(warning);
+    }
+    let sentence = sentence(&receipt);
+    if !sentence.is_empty() {
+        context.out.note(&sentence);
+    }
+    receipt.outcome.turn.map_or(Ok(()), |turn| context.out.data(&turn.to_string()))
+}
+
+fn sentence(receipt: &TurnReceipt) -> String {
+    match receipt.result {
+        TurnResult::Accepted => String::new(),
+        TurnResult::Queued => "it waits for its turn; `lanyard inbox` shows what waits".to_owned(),
+        TurnResult::Steered => "its words are on their way into the running turn".to_owned(),
+        TurnResult::Interrupting => "the running turn was asked to end; it runs then".to_owned(),
+        TurnResult::TurnInProgress => "it was sent before, and runs".to_owned(),
+        TurnResult::DuplicateTurnIgnored => {
+            let what = match receipt.turn_status {
+                TurnStatus::Steered => "went into another turn",
+                other => other.as_str(),
+            };
+            let last = receipt.log.last.map(|last| format!(" to {last}")).unwrap_or_default();
+            let from = receipt.log.after + 1;
+            format!("it was sent before and is {what}; nothing ran again. Its events are {from}{last}")
+        }
     }
 }

@@ -6,8 +6,8 @@ mod show;
 use std::collections::VecDeque;
 
 use lanyard_core::session::{
-    ChangeEvent, ControlEvent, Ending, Envelope, Event, GateEvent, InterruptCause, Question, TranscriptEvent,
-    TurnEvent, TurnOutcome,
+    ChangeEvent, ControlEvent, Ending, Envelope, Event, GateEvent, InboxEvent, InterruptCause, Question,
+    TranscriptEvent, TurnEvent, TurnOutcome,
 };
 use lanyard_core::{GateId, Outcome, SessionId, Timestamp, TurnId};
 use lanyard_daemon::api::types::{GateAnswer, Reason};
@@ -137,6 +137,7 @@ impl Watch<'_> {
                 Ok(self.verdict.is_some())
             }
             Event::Change(event) => Ok(self.change(event)),
+            Event::Inbox(event) => Ok(self.inbox(event)),
             Event::Control(_)
             | Event::Context(_)
             | Event::Transcript(_)
@@ -144,6 +145,30 @@ impl Watch<'_> {
             | Event::Gate(_)
             | Event::Writer(_) => Ok(false),
         }
+    }
+
+    /// A message that waits may never become a turn.
+    fn inbox(&mut self, event: &InboxEvent) -> bool {
+        let verdict = match event {
+            InboxEvent::Withdrawn { turn, reason } if *turn == self.watched.turn => {
+                let reason = reason.as_deref().map(|reason| format!(": {}", one_line(reason)));
+                (1, format!("the message was withdrawn{}", reason.unwrap_or_default()))
+            }
+            InboxEvent::Steered { turn, .. } if *turn == self.watched.turn => {
+                (0, "its words went into the running turn".to_owned())
+            }
+            InboxEvent::Withdrawn { .. }
+            | InboxEvent::Steered { .. }
+            | InboxEvent::Queued { .. }
+            | InboxEvent::Edited { .. }
+            | InboxEvent::Promoted { .. }
+            | InboxEvent::Delivered { .. }
+            | InboxEvent::Reordered { .. }
+            | InboxEvent::Paused { .. }
+            | InboxEvent::Resumed {} => return false,
+        };
+        self.verdict = Some(verdict);
+        true
     }
 
     fn count(&mut self, event: &Event) {
@@ -163,7 +188,7 @@ impl Watch<'_> {
             }
             TurnEvent::CancelRequested { .. } => return false,
             TurnEvent::Finished { turn, outcome, reason } => (turn, finished(*outcome, reason.as_deref())),
-            TurnEvent::Interrupted { turn, cause, reason } => (turn, cut(*cause, reason.as_deref())),
+            TurnEvent::Interrupted { turn, cause, reason, .. } => (turn, cut(*cause, reason.as_deref())),
         };
         if *turn != self.watched.turn {
             return false;

@@ -3,7 +3,7 @@
 use lanyard_core::ActorKind;
 use lanyard_core::session::{
     ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, Ending, Envelope, Event,
-    GateEvent, Hands, Opening, Pen, PlanStatus, ReleaseReason, Role, RunEnd, RunEvent, Settled,
+    GateEvent, Hands, InboxEvent, Opening, Pen, PlanStatus, ReleaseReason, Role, RunEnd, RunEvent, Settled,
     SnapshotReason, StallKind, StopLevel, StopScope, TranscriptEvent, TurnEvent, TurnOutcome, WriterEvent,
 };
 use serde::Deserialize;
@@ -44,6 +44,7 @@ fn summary(envelope: &Envelope) -> String {
     let text = match &envelope.event {
         Event::Change(event) => change(event),
         Event::Turn(event) => turn(event),
+        Event::Inbox(event) => inbox(event),
         Event::Context(event) => context(event),
         Event::Control(event) => control(event),
         Event::Transcript(event) => return transcript(event),
@@ -119,7 +120,7 @@ fn handed(from: &Hands, to: &Hands) -> String {
 
 fn turn(event: &TurnEvent) -> String {
     match event {
-        TurnEvent::Started { prompt, opening, anchors, .. } => {
+        TurnEvent::Started { prompt, opening, anchors, queued, .. } => {
             let returned = match opening {
                 Opening::Returned { after_ms } => format!("back after {}", span(*after_ms)),
                 Opening::New | Opening::Continued => String::new(),
@@ -129,7 +130,8 @@ fn turn(event: &TurnEvent) -> String {
             } else {
                 format!("with {}", count(anchors.len(), "anchor"))
             };
-            words([quoted(prompt), returned, told])
+            let waited = if *queued { "from the inbox" } else { "" };
+            words([quoted(prompt), waited.to_owned(), returned, told])
         }
         TurnEvent::CancelRequested { reason, forced, .. } => {
             because(if *forced { "again, not waiting for the agent" } else { "" }, reason.as_ref())
@@ -142,7 +144,29 @@ fn turn(event: &TurnEvent) -> String {
             };
             because(outcome, reason.as_ref())
         }
-        TurnEvent::Interrupted { cause, reason, .. } => because(cause.as_str(), reason.as_ref()),
+        TurnEvent::Interrupted { cause, reason, uncertain, .. } => {
+            let what = if *uncertain { "; what it did nobody knows" } else { "" };
+            because(&format!("{}{what}", cause.as_str()), reason.as_ref())
+        }
+    }
+}
+
+fn inbox(event: &InboxEvent) -> String {
+    match event {
+        InboxEvent::Queued { prompt, delivery, .. } => words([quoted(prompt), delivery.as_str().to_owned()]),
+        InboxEvent::Edited { prompt, delivery, .. } => {
+            let delivery = delivery.map(|delivery| delivery.as_str().to_owned());
+            words([prompt.as_deref().map(quoted).unwrap_or_default(), delivery.unwrap_or_default()])
+        }
+        InboxEvent::Withdrawn { turn, reason } => because(&turn.to_string(), reason.as_ref()),
+        InboxEvent::Promoted { turn, to, .. } => words([turn.to_string(), to.as_str().to_owned()]),
+        InboxEvent::Delivered { turn } => turn.to_string(),
+        InboxEvent::Steered { turn, into, channel } => {
+            format!("{turn} into {into} by {}", one_line(channel))
+        }
+        InboxEvent::Reordered { turns } => count(turns.len(), "message"),
+        InboxEvent::Paused { reason } => reason.as_str().to_owned(),
+        InboxEvent::Resumed {} => String::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! How a session is named and described in one line, in listings, trees and questions.
 
 use lanyard_core::Timestamp;
-use lanyard_core::session::{InterruptCause, StateName, Status};
+use lanyard_core::session::{Attention, InterruptCause, StateName, Status};
 use lanyard_store::Row;
 
 use crate::render::table::{Column, table};
@@ -24,6 +24,17 @@ fn state_of(row: &Row) -> String {
     let mut text = state(row.state, row.cause, row.status);
     if row.archived {
         text.push_str(", archived");
+    }
+    // A stop shows in the state already.
+    for reason in row.attention.iter().filter(|reason| **reason != Attention::Stopping) {
+        text.push_str(match reason {
+            Attention::Gate => ", asks",
+            Attention::SuspectedOrphan => ", silent",
+            Attention::Uncertain => ", uncertain",
+            Attention::InboxPaused => ", paused",
+            Attention::Guidance => ", words wait",
+            Attention::Failed | Attention::Stopping => "",
+        });
     }
     text
 }
@@ -73,7 +84,7 @@ pub(crate) fn listing(rows: &[Row], now: Timestamp, max: Option<usize>) -> Strin
 
 #[cfg(test)]
 pub(crate) mod testing {
-    use lanyard_core::session::Lifecycle;
+    use lanyard_core::session::{Lifecycle, Pending};
     use lanyard_core::{MemoryMode, SessionId};
 
     use super::{Row, StateName, Status, Timestamp};
@@ -101,6 +112,8 @@ pub(crate) mod testing {
             since: at,
             created_at: at,
             last_activity_at: at,
+            pending: Pending::default(),
+            attention: Vec::new(),
             last_seq: 7,
         }
     }

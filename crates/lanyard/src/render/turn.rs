@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use lanyard_core::GateId;
 use lanyard_core::session::{
-    ChangeEvent, ContextEvent, ControlEvent, Envelope, Event, GateEvent, PlanStatus, Role, RunEnd, RunEvent,
-    TranscriptEvent, TurnEvent,
+    ChangeEvent, ContextEvent, ControlEvent, Envelope, Event, GateEvent, InboxEvent, PlanStatus, Role,
+    RunEnd, RunEvent, TranscriptEvent, TurnEvent,
 };
 use serde_json::Value;
 
@@ -43,6 +43,7 @@ impl Narrator {
             Event::Run(event) => run(event),
             Event::Gate(event) => return gate(event),
             Event::Turn(event) => turn(event),
+            Event::Inbox(event) => inbox(event),
             Event::Context(event) => context(event),
             Event::Control(event) => control(event),
             Event::Change(event) => change(event),
@@ -102,7 +103,7 @@ impl Narrator {
 }
 
 /// A tool with what says most of its arguments.
-fn called(tool: &str, arguments: &Value) -> String {
+pub(crate) fn called(tool: &str, arguments: &Value) -> String {
     const TELLING: [&str; 8] = ["command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url"];
     let telling = TELLING.iter().find_map(|name| match &arguments[*name] {
         Value::String(text) => Some(text.clone()),
@@ -123,7 +124,7 @@ fn called(tool: &str, arguments: &Value) -> String {
 }
 
 /// The text of a result, wherever it lies in it.
-fn answer(content: &Value) -> String {
+pub(crate) fn answer(content: &Value) -> String {
     match content {
         Value::Null => String::new(),
         Value::String(text) => one_line(text),
@@ -189,6 +190,22 @@ fn turn(event: &TurnEvent) -> Option<String> {
         ),
         // Whoever watches began it, and is told of its end in words of its own.
         TurnEvent::Started { .. } | TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. } => None,
+    }
+}
+
+fn inbox(event: &InboxEvent) -> Option<String> {
+    match event {
+        InboxEvent::Queued { prompt, delivery, .. } => {
+            Some(format!("{}: {}", delivery.as_str(), one_line(prompt)))
+        }
+        InboxEvent::Steered { channel, .. } => Some(format!("a message went in by {}", one_line(channel))),
+        InboxEvent::Paused { reason } => Some(format!("the inbox is paused ({})", reason.as_str())),
+        InboxEvent::Resumed {} => Some("the inbox goes on".to_owned()),
+        InboxEvent::Edited { .. }
+        | InboxEvent::Withdrawn { .. }
+        | InboxEvent::Promoted { .. }
+        | InboxEvent::Delivered { .. }
+        | InboxEvent::Reordered { .. } => None,
     }
 }
 

@@ -3,7 +3,10 @@
  * LANYARD_FAULTS names a file of at least two bytes, mapped shared, so a test changes the weather at any moment:
  *   byte 0, writes: 0 fine, 1 EIO, 2 ENOSPC, 3 half is written and then ENOSPC, 4 EROFS
  *   byte 1, syncs:  0 fine, 1 EIO, 2 ENOSPC
- * Only files whose name contains "journal.db" are concerned. */
+ * Only files whose name contains "journal.db" are concerned.
+ *
+ * LANYARD_SYNCED names a folder that gets a copy of each of them as it was when it was last synced: what is left after
+ * a power cut that takes everything else. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,6 +18,7 @@
 #include <unistd.h>
 
 static volatile unsigned char *weather;
+static const char *synced;
 static ssize_t (*real_write)(int, const void *, size_t);
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
 static int (*real_fsync)(int);
@@ -25,6 +29,7 @@ __attribute__((constructor)) static void begin(void) {
     real_pwrite = dlsym(RTLD_NEXT, "pwrite");
     real_fsync = dlsym(RTLD_NEXT, "fsync");
     real_fdatasync = dlsym(RTLD_NEXT, "fdatasync");
+    synced = getenv("LANYARD_SYNCED");
     const char *path = getenv("LANYARD_FAULTS");
     int fd = path ? open(path, O_RDONLY) : -1;
     if (fd < 0) return;
@@ -33,13 +38,34 @@ __attribute__((constructor)) static void begin(void) {
     close(fd);
 }
 
-static int is_journal(int fd) {
-    char link[64], name[4096];
+/* Where a file of the journal is; 0 for any other. */
+static int place_of(int fd, char name[4096]) {
+    char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(link, name, sizeof name - 1);
+    ssize_t length = readlink(link, name, 4095);
     if (length < 0) return 0;
     name[length] = 0;
     return strstr(name, "journal.db") != NULL;
+}
+
+static int is_journal(int fd) {
+    char name[4096];
+    return place_of(fd, name);
+}
+
+/* A new journal is made aside and then moved to its place. */
+static void keep(int fd) {
+    char name[4096], aside[4200], copy[4200], bytes[65536];
+    if (!synced || !place_of(fd, name)) return;
+    const char *base = strrchr(name, '/') + 1;
+    snprintf(aside, sizeof aside, "%s/part-%s", synced, base);
+    snprintf(copy, sizeof copy, "%s/%s", synced, strcmp(base, "journal.db-new") ? base : "journal.db");
+    int from = open(name, O_RDONLY), to = open(aside, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    for (ssize_t count; from >= 0 && to >= 0 && (count = read(from, bytes, sizeof bytes)) > 0;)
+        if (real_write(to, bytes, (size_t)count) != count) break;
+    close(from);
+    close(to);
+    rename(aside, copy);
 }
 
 /* 0 to go on, -1 with errno to fail, or how many bytes to write before failing. */
@@ -79,6 +105,14 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at) {
 
 ssize_t pwrite64(int fd, const void *bytes, size_t size, off_t at) { return pwrite(fd, bytes, size, at); }
 
-int fsync(int fd) { return on_sync(fd) ? -1 : real_fsync(fd); }
+int fsync(int fd) {
+    int failed = on_sync(fd) || real_fsync(fd);
+    if (!failed) keep(fd);
+    return failed ? -1 : 0;
+}
 
-int fdatasync(int fd) { return on_sync(fd) ? -1 : real_fdatasync(fd); }
+int fdatasync(int fd) {
+    int failed = on_sync(fd) || real_fdatasync(fd);
+    if (!failed) keep(fd);
+    return failed ? -1 : 0;
+}

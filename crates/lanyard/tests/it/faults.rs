@@ -42,11 +42,15 @@ struct Storm {
 
 impl Storm {
     fn new() -> Self {
+        // Stops rise fast, for the one test that waits for it.
+        Self::with("[stop]\ngraceful_ms = 300\nimmediate_ms = 300\n")
+    }
+
+    fn with(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let sky = folder.path().join("sky");
         std::fs::write(&sky, FINE).unwrap();
-        // Stops rise fast, for the one test that waits for it.
-        let setup = Setup::default().config("[stop]\ngraceful_ms = 300\nimmediate_ms = 300\n");
+        let setup = Setup::default().config(config);
         let setup = setup.env("LD_PRELOAD", library()).env("LANYARD_FAULTS", &sky);
         let daemon = Daemon::start(setup);
         let made = daemon.request("POST", "/api/v1/sessions", &[], Some(r#"{"title":"in the storm"}"#));
@@ -122,6 +126,68 @@ fn tool_calls_pass_in_a_storm_and_what_is_not_recorded_is_told() {
         assert!(since.elapsed() < PATIENCE, "a call that was not recorded is not told of");
         let _ = passes();
     }
+}
+
+/// Calls of a session, and how many of them the daemon has in its log.
+fn pass_calls(daemon: &Daemon, session: &str, count: usize) -> Vec<(u16, u16)> {
+    let path = |what: &str| format!("/api/v1/sessions/{session}/{what}");
+    let pass = |number: usize| {
+        let call = format!(r#"{{"id":"{number}","tool":"echo","channel":"mcp"}}"#);
+        let ended = format!(r#"{{"call":{call}}}"#);
+        let begun = daemon.request("POST", &path("calls"), &[], Some(&call)).status;
+        (begun, daemon.request("POST", &path("calls/end"), &[], Some(&ended)).status)
+    };
+    (0..count).map(pass).collect()
+}
+
+fn relayed(daemon: &Daemon, session: &str) -> usize {
+    daemon.log_after(session, 0).iter().filter(|event| event["type"] == "tool.relayed").count()
+}
+
+/// A record that is only written needs no sync; one that is to be synced is not taken for kept without it.
+#[test]
+fn a_written_record_waits_for_no_sync_and_a_synced_one_does() {
+    for (record, passed) in [("written", (200, 200)), ("synced", (200, 503))] {
+        let storm = Storm::with(&format!("[gateway]\nrecord = \"{record}\"\n"));
+        assert_eq!(pass_calls(&storm.daemon, &storm.session, 2), [(200, 200); 2]);
+        storm.set([0, 1]);
+        assert_eq!(pass_calls(&storm.daemon, &storm.session, 1), [passed], "{record}");
+        let kept = relayed(&storm.daemon, &storm.session);
+        assert_eq!(kept, if record == "written" { 3 } else { 2 }, "{record}");
+    }
+}
+
+/// S0-23: after a power cut nothing is there that was not synced. Records of calls that were only written are gone, and
+/// safe from the next command on that is acknowledged.
+#[test]
+fn a_power_cut_takes_written_records_until_the_next_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = Setup::default().config("[gateway]\nrecord = \"written\"\n");
+    let setup = setup.env("LD_PRELOAD", library()).env("LANYARD_SYNCED", folder.path());
+    let daemon = Daemon::start(setup);
+    let post = |path: &str, body: &str| daemon.request("POST", path, &[], Some(body));
+    let made = post("/api/v1/sessions", r#"{"title":"in the dark"}"#);
+    let session = made.json()["session"].as_str().unwrap().to_owned();
+    // The journal as the disk has it, under another daemon.
+    let after_the_cut = || {
+        let mut other = Daemon::prepare(Setup::default());
+        std::fs::create_dir_all(other.home()).unwrap();
+        for name in ["journal.db", "journal.db-wal"] {
+            let _ = std::fs::copy(folder.path().join(name), other.home().join(name));
+        }
+        other.try_start().unwrap();
+        other
+    };
+    assert_eq!(pass_calls(&daemon, &session, 20), [(200, 200); 20]);
+    assert_eq!(relayed(&daemon, &session), 20);
+    assert!(relayed(&after_the_cut(), &session) < 20, "what is only written must not be synced each time");
+    let said = format!("/api/v1/sessions/{session}/signals");
+    assert_eq!(post(&said, r#"{"type":"said","role":"agent","text":"kept"}"#).status, 201);
+    let other = after_the_cut();
+    assert_eq!(relayed(&other, &session), 20);
+    assert_eq!(other.log_after(&session, 0), daemon.log_after(&session, 0));
+    let report = other.request("GET", "/api/v1/check", &[], None).json();
+    assert_eq!((&report["damage"], &report["structure"]), (&serde_json::json!([]), &serde_json::json!([])));
 }
 
 /// S0-B03: a deadline that comes while nothing can be written is kept until something can.

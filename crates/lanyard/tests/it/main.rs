@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for in real time")]
 
+mod acp;
 mod agents;
 mod api;
 mod attach;
@@ -10,6 +11,7 @@ mod auth;
 mod bridge;
 mod calls;
 mod crash;
+mod directory;
 mod faults;
 mod gateway;
 mod help;
@@ -25,4 +27,7 @@ mod stream;
 mod support;
 mod surface;
 mod survival;
+mod tui;
+mod turns;
 mod wrap;
+mod writer;

@@ -8,6 +8,7 @@ mod anytime;
 mod away;
 mod clients;
 mod conversations;
+mod inbox;
 mod kit;
 mod places;
 mod shims;

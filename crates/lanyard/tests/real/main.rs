@@ -9,6 +9,7 @@
 
 mod agents;
 mod browser;
+mod editors;
 mod hooks;
 mod mcp;
 mod model;

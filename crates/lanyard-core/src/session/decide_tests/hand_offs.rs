@@ -44,7 +44,7 @@ fn a_running_session_changes_its_owner_only() {
         in_state(StateName::Executing),
         migrate_to_agent("reviewer"),
         expect![[r#"
-            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`
+            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`
             command.refused code=turn_rejected_busy command=migrate state=executing
             executing
         "#]],
@@ -63,7 +63,7 @@ fn a_running_session_changes_no_owner_together_with_its_agent() {
         in_state(StateName::Executing),
         migrate,
         expect![[r#"
-            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`
+            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`
             command.refused code=turn_rejected_busy command=migrate state=executing
             executing
         "#]],

@@ -143,10 +143,18 @@ fn the_codes_of_refusals() {
         writer_superseded                           the writer has changed; the epoch is 3
         takeover_pending                            connection conn_00000000000000000000000001 has already asked to take over
         takeover_denied                             connection conn_00000000000000000000000001 has just denied to hand over
-        takeover_not_asked                          nobody has asked to take over"#]]
+        takeover_not_asked                          nobody has asked to take over
+        inbox_full                                  the inbox holds at most 32 messages
+        inbox_turn_unknown                          no message turn#1 waits in the inbox
+        inbox_order_wrong                           the order does not name each of the 2 messages that wait once
+        delivery_waits                  bad request a message that waits cannot have the delivery `reject`
+        client_turn_conflict                        client_turn_id stands for turn turn#1, which had other content
+        turn_uncertain                              turn turn#1 was handed to the agent and lost: it may have been carried out, or part of it
+        turn_not_repeatable                         turn turn#1 is completed, and is not run again"#]]
     .assert_eq(&short_ids(&lines.join("\n")));
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn every_refusal() -> Vec<Refusal> {
     let parent = session_id(2);
     let all = vec![
@@ -183,6 +191,13 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::TakeoverPending { by: pen(1).connection },
         Refusal::TakeoverDenied { by: pen(1).connection },
         Refusal::NobodyAsked,
+        Refusal::InboxFull { max: 32, unit: "messages" },
+        Refusal::InboxTurnUnknown { turn: turn_id(1) },
+        Refusal::InboxOrderWrong { waiting: 2 },
+        Refusal::DeliveryWaits,
+        Refusal::ClientTurnConflict { turn: turn_id(1) },
+        Refusal::TurnUncertain { turn: turn_id(1) },
+        Refusal::TurnNotRepeatable { turn: turn_id(1), status: crate::session::TurnStatus::Completed },
     ];
     for refusal in &all {
         // A new refusal does not compile before it stands here, and above.
@@ -219,7 +234,14 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::WriterSuperseded { .. }
             | Refusal::TakeoverPending { .. }
             | Refusal::TakeoverDenied { .. }
-            | Refusal::NobodyAsked => {}
+            | Refusal::NobodyAsked
+            | Refusal::InboxFull { .. }
+            | Refusal::InboxTurnUnknown { .. }
+            | Refusal::InboxOrderWrong { .. }
+            | Refusal::DeliveryWaits
+            | Refusal::ClientTurnConflict { .. }
+            | Refusal::TurnUncertain { .. }
+            | Refusal::TurnNotRepeatable { .. } => {}
         }
     }
     all

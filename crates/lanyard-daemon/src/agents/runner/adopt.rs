@@ -66,6 +66,8 @@ impl Runner {
                     let turn = active.id;
                     self.take_turn(turn);
                     self.say(|driver, out| driver.prompt(turn, None, &text, out));
+                    self.carry_out().await;
+                    self.handed_over(turn, None).await;
                 }
             } else {
                 self.waiting = Some(active.id);

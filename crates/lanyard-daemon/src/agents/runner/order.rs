@@ -86,15 +86,19 @@ impl Runner {
         // Boxed, since carrying out may lead back here.
         Box::pin(self.carry_out()).await;
         failpoint::hit("after_prompt");
-        self.told_with_prompt(&session).await;
+        self.handed_over(turn, Some(&session)).await;
     }
 
-    /// What waited to be said went along with the prompt.
-    pub(super) async fn told_with_prompt(&self, session: &Session) {
-        let told: Vec<NoteId> = pending(session);
-        if !told.is_empty() {
-            let channel = "prompt".to_owned();
-            self.shared.note(self.session, Signal::GuidanceDelivered { notes: told, channel }).await;
+    /// The agent has the prompt: from here on nobody can say that nothing was done. What waited to be said in the
+    /// session the prompt was made from went along with it.
+    pub(super) async fn handed_over(&self, turn: TurnId, from: Option<&Session>) {
+        let mut signals = vec![Signal::TurnDelivered { turn }];
+        let notes: Vec<NoteId> = from.map_or(Vec::new(), pending);
+        if !notes.is_empty() {
+            signals.push(Signal::GuidanceDelivered { notes, channel: "prompt".to_owned() });
+        }
+        if let Err(error) = self.shared.tell(self.session, None, signals).await {
+            tracing::warn!(session = %self.session, %error, "that a prompt was handed over was not taken");
         }
     }
 

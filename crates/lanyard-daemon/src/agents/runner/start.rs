@@ -199,7 +199,7 @@ async fn prepare(
         runner.take_turn(turn);
         runner.say(|driver, out| driver.prompt(turn, None, &text, out));
         runner.carry_out().await;
-        runner.told_with_prompt(session).await;
+        runner.handed_over(turn, Some(session)).await;
         let _ = runner.link.close_input().await;
     }
     Ok(runner)

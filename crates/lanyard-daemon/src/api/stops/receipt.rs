@@ -113,6 +113,7 @@ fn step(envelope: &Envelope) -> Vec<StopStep> {
             one("end", format!("the session is {how}"))
         }
         Event::Turn(_)
+        | Event::Inbox(_)
         | Event::Change(_)
         | Event::Context(_)
         | Event::Transcript(_)

@@ -1,6 +1,8 @@
-//! Connections to one address, kept open between requests.
+//! Connections to one address, kept open between requests. Whoever waits for an answer carries the bytes of its
+//! connection itself: no task stands in between, to be woken twice for every call.
 
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
@@ -9,6 +11,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -26,14 +29,57 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// Connections tried in turn when the server has closed those that were kept.
 const TRIES_MAX: usize = 8;
 
-type Sender = SendRequest<Full<Bytes>>;
+type Outgoing = Request<Full<Bytes>>;
+
+/// One connection.
+struct Line {
+    sender: SendRequest<Full<Bytes>>,
+    /// Carries bytes in both directions while it is polled; nothing once the connection has ended.
+    carrier: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl std::fmt::Debug for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Line").field("is_open", &self.carrier.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Line {
+    /// Carries what can be carried.
+    fn carry(&mut self, context: &mut Context<'_>) {
+        if self.carrier.as_mut().is_some_and(|carrier| carrier.as_mut().poll(context).is_ready()) {
+            self.carrier = None;
+        }
+    }
+
+    /// Waits until it takes a request; `false` when it never will.
+    async fn is_ready(&mut self) -> bool {
+        poll_fn(|context| {
+            self.carry(context);
+            if self.carrier.is_none() {
+                return Poll::Ready(false);
+            }
+            self.sender.poll_ready(context).map(|ready| ready.is_ok())
+        })
+        .await
+    }
+
+    async fn send(&mut self, request: Outgoing) -> Result<Response<Incoming>, TrySendError<Outgoing>> {
+        let mut sent = pin!(self.sender.try_send_request(request));
+        poll_fn(|context| {
+            self.carry(context);
+            sent.as_mut().poll(context)
+        })
+        .await
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Pool {
     host: String,
     port: u16,
     tls: Option<Tls>,
-    idle: Mutex<Vec<(Sender, Instant)>>,
+    idle: Mutex<Vec<(Line, Instant)>>,
 }
 
 impl Pool {
@@ -41,16 +87,13 @@ impl Pool {
         Self { host, port, tls, idle: Mutex::default() }
     }
 
-    pub(super) async fn send(
-        self: &Arc<Self>,
-        mut request: Request<Full<Bytes>>,
-    ) -> Result<Response<Lent>, Trouble> {
+    pub(super) async fn send(self: &Arc<Self>, mut request: Outgoing) -> Result<Response<Lent>, Trouble> {
         for _ in 0..TRIES_MAX {
-            let mut sender = self.connection().await?;
-            match sender.try_send_request(request).await {
+            let mut line = self.connection().await?;
+            match line.send(request).await {
                 Ok(response) => {
                     let pool = self.clone();
-                    return Ok(response.map(|body| Lent { body, lender: Some((sender, pool)) }));
+                    return Ok(response.map(|body| Lent { body, lender: Some((line, pool)) }));
                 }
                 // The server closed it in the meantime: nothing of the request went out.
                 Err(mut unsent) => match unsent.take_message() {
@@ -62,10 +105,10 @@ impl Pool {
         Err(Trouble::Broken("it closes every connection".to_owned()))
     }
 
-    async fn connection(&self) -> Result<Sender, Trouble> {
-        while let Some(mut sender) = self.take() {
-            if sender.ready().await.is_ok() {
-                return Ok(sender);
+    async fn connection(&self) -> Result<Line, Trouble> {
+        while let Some(mut line) = self.take() {
+            if line.is_ready().await {
+                return Ok(line);
             }
         }
         match tokio::time::timeout(CONNECT_PATIENCE, self.connect()).await {
@@ -74,7 +117,7 @@ impl Pool {
         }
     }
 
-    async fn connect(&self) -> Result<Sender, Trouble> {
+    async fn connect(&self) -> Result<Line, Trouble> {
         let stream = TcpStream::connect((self.host.as_str(), self.port))
             .await
             .map_err(|error| Trouble::Unreachable(error.to_string()))?;
@@ -85,78 +128,100 @@ impl Pool {
         }
     }
 
-    fn take(&self) -> Option<Sender> {
+    fn take(&self) -> Option<Line> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         // The newest first: what lies below it is older still.
-        let (sender, since) = idle.pop()?;
+        let (line, since) = idle.pop()?;
         if since.elapsed() > IDLE_FOR {
             idle.clear();
             return None;
         }
-        Some(sender)
+        Some(line)
     }
 
-    fn give_back(&self, sender: Sender) {
-        if sender.is_closed() {
+    fn give_back(&self, line: Line) {
+        if line.carrier.is_none() || line.sender.is_closed() {
             return;
         }
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX {
-            idle.push((sender, Instant::now()));
+            idle.push((line, Instant::now()));
         }
+    }
+
+    /// Closes those that lie idle: nobody else hears when the server closes its end.
+    pub(super) fn sweep(&self) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|(_, since)| since.elapsed() <= IDLE_FOR);
     }
 }
 
-async fn shake<S>(stream: S) -> Result<Sender, Trouble>
+async fn shake<S>(stream: S) -> Result<Line, Trouble>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let shaken = http1::handshake(TokioIo::new(stream)).await;
     let (sender, connection) = shaken.map_err(|error| Trouble::Unreachable(error.to_string()))?;
-    tokio::spawn(async move {
+    let carrier = async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection to an MCP server ended early");
         }
-    });
-    Ok(sender)
+    };
+    Ok(Line { sender, carrier: Some(Box::pin(carrier)) })
 }
 
 /// The body of an answer. Read to its end, its connection is used again; dropped before, it is closed.
 #[derive(Debug)]
 pub(in crate::mcp) struct Lent {
     body: Incoming,
-    lender: Option<(Sender, Arc<Pool>)>,
+    lender: Option<(Line, Arc<Pool>)>,
 }
 
 impl Lent {
     fn ended(&mut self) {
-        if let Some((sender, pool)) = self.lender.take() {
-            pool.give_back(sender);
+        if let Some((line, pool)) = self.lender.take() {
+            pool.give_back(line);
         }
     }
 
     /// All of it, if it is not larger than it may be.
-    pub(in crate::mcp) async fn whole(mut self, max: usize) -> Result<Bytes, Trouble> {
-        let mut first: Option<Bytes> = None;
-        let mut rest = BytesMut::new();
-        while let Some(frame) = self.frame().await {
-            let frame = frame.map_err(|error| Trouble::Broken(error.to_string()))?;
-            let Ok(data) = frame.into_data() else { continue };
-            if first.as_ref().map_or(rest.len(), Bytes::len) + data.len() > max {
-                return Err(Trouble::TooLarge(max));
-            }
-            match first.take() {
-                // Most answers come in one piece, which need not be copied.
-                None if rest.is_empty() => first = Some(data),
-                None => rest.extend_from_slice(&data),
-                Some(begun) => {
-                    rest.extend_from_slice(&begun);
-                    rest.extend_from_slice(&data);
-                }
+    pub(in crate::mcp) async fn whole(self, max: usize) -> Result<Bytes, Trouble> {
+        whole(self, max).await.map_err(|cut| match cut {
+            Cut::TooLarge => Trouble::TooLarge(max),
+            Cut::Broken(error) => Trouble::Broken(error.to_string()),
+        })
+    }
+}
+
+/// Why a body was not read to its end.
+pub(in crate::mcp) enum Cut<E> {
+    TooLarge,
+    Broken(E),
+}
+
+/// All of a body, if it is not larger than it may be.
+pub(in crate::mcp) async fn whole<B>(mut body: B, max: usize) -> Result<Bytes, Cut<B::Error>>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let mut first: Option<Bytes> = None;
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(Cut::Broken)?.into_data() else { continue };
+        if first.as_ref().map_or(rest.len(), Bytes::len) + data.len() > max {
+            return Err(Cut::TooLarge);
+        }
+        match first.take() {
+            // Most bodies come in one piece, which need not be copied.
+            None if rest.is_empty() => first = Some(data),
+            None => rest.extend_from_slice(&data),
+            Some(begun) => {
+                rest.extend_from_slice(&begun);
+                rest.extend_from_slice(&data);
             }
         }
-        Ok(first.unwrap_or_else(|| rest.freeze()))
     }
+    Ok(first.unwrap_or_else(|| rest.freeze()))
 }
 
 impl Body for Lent {
@@ -167,7 +232,15 @@ impl Body for Lent {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        // Asked first, so that the connection knows that more is wanted.
+        let mut frame = Pin::new(&mut self.body).poll_frame(context);
+        if frame.is_pending()
+            && let Some((line, _)) = &mut self.lender
+        {
+            line.carry(context);
+            frame = Pin::new(&mut self.body).poll_frame(context);
+        }
+        let frame = ready!(frame);
         if frame.is_none() || self.body.is_end_stream() {
             self.ended();
         }

@@ -16,10 +16,12 @@ const SERVER: &str = "echo";
 /// When a call is recorded in its session's log.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Record {
-    /// Before its answer goes out.
-    Before,
-    /// After it, without being waited for.
+    /// After its answer went out, without being waited for.
     After,
+    /// Before it, in the write-ahead log (`synchronous=NORMAL`).
+    Written,
+    /// Before it, on disk (`synchronous=FULL`).
+    Synced,
 }
 
 pub(super) fn local(port: u16) -> SocketAddr {
@@ -50,8 +52,9 @@ pub(super) struct Lanyard {
 impl Lanyard {
     pub(super) fn start(home: &Path, record: Record, server: &str) -> Result<Self> {
         let word = match record {
-            Record::Before => "before",
             Record::After => "after",
+            Record::Written => "written",
+            Record::Synced => "synced",
         };
         std::fs::create_dir_all(home)?;
         std::fs::write(home.join("config.toml"), format!("[gateway]\nrecord = \"{word}\"\n{server}"))?;

@@ -107,3 +107,25 @@ fn a_notice_survives_a_kill_before_it_was_told() {
     let waiting = get(&daemon, &hub, "/guidance")["waiting"].clone();
     assert_eq!((sent.len(), &sent[0]["data"]["note"]), (1, &waiting[0]["id"]), "{waiting}");
 }
+
+/// S0-23: where an answer waits for its record, killing the daemon the moment it has arrived loses none.
+#[test]
+fn a_call_that_was_answered_is_in_the_log_after_a_kill() {
+    for record in ["written", "synced"] {
+        let setup = || patient().config(&format!("[gateway]\nrecord = \"{record}\"\n"));
+        let mut daemon = Daemon::start(setup());
+        let session = external(&daemon);
+        for round in 0..4 {
+            let calls: Vec<String> = (0..=round).map(|number| format!("{round}-{number}")).collect();
+            for id in &calls {
+                assert_eq!(try_call(&daemon, &session, id).unwrap(), None);
+            }
+            daemon.kill_9();
+            daemon.restart_with(setup());
+            let log = daemon.log_after(&session, 0);
+            let relayed = log.iter().filter(|event| event["type"] == "tool.relayed");
+            let kept: Vec<&str> = relayed.filter_map(|event| event["data"]["call"].as_str()).collect();
+            assert!(calls.iter().all(|id| kept.contains(&id.as_str())), "{record}: {kept:?}");
+        }
+    }
+}

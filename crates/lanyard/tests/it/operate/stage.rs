@@ -33,7 +33,7 @@ impl Stage {
         Self { daemon: Daemon::start(Setup::default().config(&config)), folder }
     }
 
-    pub(super) fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         self.folder.path().join("work").canonicalize().unwrap()
     }
 
@@ -68,7 +68,7 @@ impl Stage {
         text(&output.stdout).trim().to_owned()
     }
 
-    pub(super) fn get(&self, path: &str) -> Value {
+    pub(crate) fn get(&self, path: &str) -> Value {
         let answer = self.daemon.request("GET", &format!("/api/v1{path}"), &[], None);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         answer.json()
@@ -79,7 +79,7 @@ impl Stage {
     }
 
     /// Waits until a session's record is as wanted.
-    pub(super) fn until(&self, session: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&self, session: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let since = Instant::now();
         loop {
             let shown = self.get(&format!("/sessions/{session}"));
@@ -92,7 +92,7 @@ impl Stage {
         }
     }
 
-    pub(super) fn until_at_rest(&self, session: &str) -> Value {
+    pub(crate) fn until_at_rest(&self, session: &str) -> Value {
         self.until(session, |shown| shown["active_turn"].is_null())
     }
 

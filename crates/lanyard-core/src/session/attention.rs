@@ -1,0 +1,118 @@
+//! What of a session a person should look at first, and the few numbers a listing shows of what waits in it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::session::guidance::NoteStatus;
+use crate::session::record::Session;
+use crate::session::state::{InterruptCause, StateName};
+use crate::time::Timestamp;
+
+/// Why somebody should look, the most pressing first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Attention {
+    /// It asks, and waits for an answer.
+    Gate,
+    /// It works, waits for no tool, and nothing was heard of it for long.
+    SuspectedOrphan,
+    /// A crash cut its turn off; nobody knows how far it came.
+    Uncertain,
+    /// It ended as failed, and nobody put it away.
+    Failed,
+    /// Turns wait in it until somebody says go.
+    InboxPaused,
+    /// Words wait for it although it rests.
+    Guidance,
+    /// It is being stopped.
+    Stopping,
+}
+
+/// What waits in a session, in numbers that fit a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Pending {
+    /// Questions that are open.
+    pub gates: u8,
+    /// Pieces of guidance that were not delivered.
+    pub guidance: u8,
+    /// Turns that wait for theirs.
+    pub inbox: u8,
+    /// They wait until somebody says go.
+    pub paused: bool,
+    /// The level of its stop; 0 for none.
+    pub stop_level: u8,
+    /// Waits for a tool.
+    pub in_call: bool,
+    /// Its agent's process lives.
+    pub running: bool,
+    /// When the turn that runs began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_at: Option<Timestamp>,
+}
+
+impl Pending {
+    #[must_use]
+    pub fn of(session: &Session) -> Self {
+        let few = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
+        let undelivered = session.guidance.iter().filter(|note| note.status == NoteStatus::Pending);
+        Self {
+            gates: few(session.open_gates().count()),
+            guidance: few(undelivered.count()),
+            inbox: few(session.inbox.len()),
+            paused: session.inbox_paused.is_some(),
+            stop_level: session.stop.as_ref().map_or(0, |stop| stop.level.into()),
+            in_call: !session.open_calls.is_empty(),
+            running: session.live_run().is_some(),
+            turn_at: session.turn.as_ref().map(|turn| turn.started_at),
+        }
+    }
+
+    /// Why somebody should look at a session in this state, `silent` when nothing was heard of it for long.
+    #[must_use]
+    pub fn attention(&self, state: StateName, cause: Option<InterruptCause>, silent: bool) -> Vec<Attention> {
+        let crashed = matches!(cause, Some(InterruptCause::Crash | InterruptCause::HostLost));
+        let executing = state == StateName::Executing;
+        let reasons = [
+            (Attention::Gate, self.gates > 0),
+            (Attention::SuspectedOrphan, executing && silent && !self.in_call),
+            (Attention::Uncertain, state == StateName::Interrupted && crashed),
+            (Attention::Failed, state == StateName::Failed),
+            (Attention::InboxPaused, self.paused && self.inbox > 0 && !state.is_ended()),
+            (Attention::Guidance, self.guidance > 0 && !executing && !state.is_ended()),
+            (Attention::Stopping, self.stop_level > 0 && !state.is_ended()),
+        ];
+        reasons.into_iter().filter(|(_, holds)| *holds).map(|(reason, _)| reason).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_pressing_comes_first() {
+        let nothing = Pending::default();
+        let asks = Pending { gates: 1, stop_level: 1, ..nothing };
+        let table: [(Pending, StateName, Option<InterruptCause>, bool, &[Attention]); 10] = [
+            (nothing, StateName::Executing, None, false, &[]),
+            (nothing, StateName::Executing, None, true, &[Attention::SuspectedOrphan]),
+            (Pending { in_call: true, ..nothing }, StateName::Executing, None, true, &[]),
+            (asks, StateName::Executing, None, false, &[Attention::Gate, Attention::Stopping]),
+            (nothing, StateName::Interrupted, Some(InterruptCause::Crash), false, &[Attention::Uncertain]),
+            (nothing, StateName::Interrupted, Some(InterruptCause::User), true, &[]),
+            (
+                Pending { inbox: 1, paused: true, ..nothing },
+                StateName::Idle,
+                None,
+                false,
+                &[Attention::InboxPaused],
+            ),
+            (nothing, StateName::Failed, None, false, &[Attention::Failed]),
+            (Pending { guidance: 2, ..nothing }, StateName::Idle, None, true, &[Attention::Guidance]),
+            (Pending { guidance: 2, ..nothing }, StateName::Executing, None, false, &[]),
+        ];
+        for (pending, state, cause, silent, expected) in table {
+            assert_eq!(pending.attention(state, cause, silent), expected, "{pending:?} while {state}");
+        }
+    }
+}

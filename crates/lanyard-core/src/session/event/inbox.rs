@@ -1,0 +1,65 @@
+//! What happens to messages that wait, and when the agent has one.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{NoteId, TurnId};
+use crate::session::inbox::{Delivery, PauseReason, Promotion};
+
+/// What happens to messages that wait.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "data")]
+pub enum InboxEvent {
+    /// Admitted, and not seen by the agent yet.
+    #[serde(rename = "turn.queued")]
+    Queued {
+        turn: TurnId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client_turn_id: Option<String>,
+        prompt: String,
+        prompt_hash: String,
+        delivery: Delivery,
+        /// The note by which it goes into the running turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<NoteId>,
+    },
+    #[serde(rename = "turn.edited")]
+    Edited {
+        turn: TurnId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt_hash: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delivery: Option<Delivery>,
+        /// The note by which it goes into the running turn from now on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<NoteId>,
+    },
+    /// It will not run.
+    #[serde(rename = "turn.withdrawn")]
+    Withdrawn {
+        turn: TurnId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    #[serde(rename = "turn.promoted")]
+    Promoted {
+        turn: TurnId,
+        to: Promotion,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<NoteId>,
+    },
+    /// The agent has the running turn's prompt. A turn that is lost after this may have done anything.
+    #[serde(rename = "turn.delivered")]
+    Delivered { turn: TurnId },
+    /// Its words went into the running turn: it is no turn of its own any more.
+    #[serde(rename = "turn.steered")]
+    Steered { turn: TurnId, into: TurnId, channel: String },
+    #[serde(rename = "inbox.reordered")]
+    Reordered { turns: Vec<TurnId> },
+    #[serde(rename = "inbox.paused")]
+    Paused { reason: PauseReason },
+    #[serde(rename = "inbox.resumed")]
+    Resumed {},
+}

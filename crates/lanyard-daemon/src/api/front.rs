@@ -1,0 +1,95 @@
+//! What every connection talks to: the router, and in front of it a short way for the one request that comes by the
+//! thousand, a message of an MCP client. It passes the same gate, with the access its row of the table asks for; the
+//! router would answer it alike, and slower.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Method, Request};
+use axum::response::{IntoResponse, Response};
+use hyper::body::Incoming;
+use tower::ServiceExt;
+
+use crate::api::guard::{admit, in_address};
+use crate::api::routes::table;
+use crate::api::{App, Target, Via};
+use crate::auth::Access;
+use crate::mcp;
+
+/// The row of the table that is answered here.
+const ROW: &str = "mcp_message";
+
+/// Everything there is to answer with; one for all connections.
+#[derive(Debug)]
+pub struct Front {
+    app: Arc<App>,
+    router: Router,
+    /// What the row asks of its caller; without it the router answers.
+    access: Option<Access>,
+}
+
+impl Front {
+    #[must_use]
+    pub fn new(app: &Arc<App>, router: Router) -> Self {
+        let row = table().into_iter().find(|row| row.name == ROW);
+        let access = row.filter(|row| row.method == "post").map(|row| row.access);
+        Self { app: app.clone(), router, access }
+    }
+
+    pub(crate) async fn answer(self: Arc<Self>, via: Via, mut request: Request<Incoming>) -> Response {
+        if let Some(access) = self.access
+            && request.method() == Method::POST
+            && let Some((named, server)) = place(request.uri().path())
+        {
+            let (named, server) = (in_address(named).map(str::to_owned), server.to_owned());
+            return self.message(access, named, &server, via, request).await;
+        }
+        request.extensions_mut().insert(via);
+        let router = self.router.clone();
+        match router.oneshot(request.map(Body::new)).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+
+    async fn message(
+        &self,
+        access: Access,
+        named: Option<String>,
+        server: &str,
+        via: Via,
+        request: Request<Incoming>,
+    ) -> Response {
+        let (parts, body) = request.into_parts();
+        match admit(&self.app, access, named.as_deref(), &parts.headers, &parts.uri, via).await {
+            Ok((_, target)) => {
+                mcp::message(self.app.clone(), target.map(Target), server, parts.headers, body).await
+            }
+            Err(problem) => problem.into_response(),
+        }
+    }
+}
+
+/// The session and the server in `/mcp/SESSION/SERVER`, where nothing in it is escaped.
+fn place(path: &str) -> Option<(&str, &str)> {
+    let (session, server) = path.strip_prefix("/mcp/")?.split_once('/')?;
+    let is_plain = |part: &str| !part.is_empty() && !part.contains(['/', '%']);
+    (is_plain(session) && is_plain(server)).then_some((session, server))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place;
+
+    #[test]
+    fn only_plain_addresses_go_the_short_way() {
+        assert_eq!(place("/mcp/sess_1/echo"), Some(("sess_1", "echo")));
+        assert_eq!(place("/mcp/-/files@agent"), Some(("-", "files@agent")));
+        for path in
+            ["/mcp/a", "/mcp/a/", "/mcp//b", "/mcp/a/b/c", "/mcp/a%2Fb/c", "/mcp/a/b%20c", "/mcpx/a/b"]
+        {
+            assert_eq!(place(path), None, "{path}");
+        }
+    }
+}

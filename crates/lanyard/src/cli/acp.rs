@@ -1,0 +1,39 @@
+//! `lanyard acp`: an agent for editors.
+
+use crate::acp::{Delivery, Options};
+use crate::context::Context;
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+For the settings of an editor that speaks the Agent Client Protocol, such as Zed, JetBrains or
+Neovim. Its conversations are sessions of Lanyard: closing the editor leaves them running, loading
+one shows its history and goes on live, and they are seen and answered from everywhere else too.
+
+Examples:
+  lanyard acp --agent opencode
+  lanyard acp --agent demo --delivery queue
+
+In Zed's settings:
+  \"agent_servers\": {
+    \"Lanyard\": {
+      \"type\": \"custom\", \"command\": \"lanyard\", \"args\": [\"acp\", \"--agent\", \"opencode\"]
+    }
+  }";
+
+/// Be an agent for an editor (ACP on stdin and stdout)
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Acp {
+    /// The agent of new sessions, as `lanyard agents` lists them [default: the config's, or the only one]
+    #[arg(long)]
+    agent: Option<String>,
+    /// What becomes of a prompt while somebody else's turn runs: it is refused, or it waits
+    #[arg(long, value_enum, default_value_t = Delivery::Reject, value_name = "HOW")]
+    delivery: Delivery,
+}
+
+impl Acp {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        crate::acp::run(context, Options { agent: self.agent, delivery: self.delivery }).await
+    }
+}

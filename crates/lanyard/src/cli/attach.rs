@@ -1,0 +1,201 @@
+//! `lanyard attach`: a screen of one session, to watch it and to step in.
+
+use std::io::IsTerminal;
+
+use clap::builder::NonEmptyStringValueParser;
+use lanyard_core::SessionId;
+use lanyard_core::session::SessionView;
+use serde_json::Value;
+
+use super::follow::{Follower, mark};
+use super::logs::read;
+use super::target::workspace;
+use crate::client::{Address, Cursor, Feed, Route};
+use crate::context::{Context, daemon_now};
+use crate::failure::Failure;
+use crate::render::event::line;
+use crate::tui::attach::{Mode, Model};
+use crate::tui::message::{Exit, Refused};
+use crate::tui::paint::Paint;
+use crate::tui::pick;
+use crate::tui::stage::{Clock, part, show};
+
+/// Events a stream can begin with; what is older is read when one scrolls up to it.
+const LAST_MAX: u64 = 10_000;
+
+/// Screens one can go down to from one another.
+const OPEN_MAX: usize = 16;
+
+const EXAMPLES: &str = "\
+Shows what was said and done, follows what happens, and lets you type: a turn, guidance, answers.
+Leaving (Ctrl-D) detaches: the session goes on. `?` shows all keys. Without a session you choose
+one from a list. It outlasts a restart of the daemon and misses nothing.
+
+Examples:
+  lanyard attach
+  lanyard attach ses_4f2a
+  lanyard attach -r ses_4f2a
+  lanyard attach ses_4f2a --full | less";
+
+/// Watch a session on a screen, and step in
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Attach {
+    /// The session: its id or one of its aliases [default: choose from a list]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    session: Option<String>,
+    /// Only watch: nothing that is pressed changes anything
+    #[arg(long, short)]
+    read_only: bool,
+    /// Begin with the last N events
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 200)]
+    tail: u64,
+    /// Begin with the first event
+    #[arg(long, conflicts_with = "tail")]
+    full: bool,
+    /// Of several sessions with the same alias, the one in this workspace
+    #[arg(long, value_name = "WORKSPACE", value_parser = workspace)]
+    workspace: Option<String>,
+    /// Of several sessions with the same alias, the one of this plan
+    #[arg(long, value_name = "PLAN")]
+    plan: Option<String>,
+}
+
+/// How a session is shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    pub(super) mode: Mode,
+    /// Events to begin with; all of them when nothing is said.
+    pub(super) last: Option<u64>,
+}
+
+impl Attach {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mode = if self.read_only { Mode::ReadOnly } else { Mode::Write };
+        let how = How { mode, last: (!self.full).then_some(self.tail) };
+        let screen =
+            std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !context.out.is_json();
+        let Some(named) = self.session else {
+            if !screen {
+                return Err(Failure::usage(
+                    "no session is named, and there is no terminal to choose one in",
+                    "name one: `lanyard ls` lists them",
+                ));
+            }
+            return match pick(context).await? {
+                Some(id) => on_screen(context, id, how).await,
+                None => Ok(()),
+            };
+        };
+        let mut client = context.client().await?;
+        let route = Route::to(&["sessions", &named])
+            .with("workspace", self.workspace.as_ref())
+            .with("plan", self.plan.as_ref());
+        let view: SessionView = client.get(&route).await?;
+        drop(client);
+        if screen { on_screen(context, view.id, how).await } else { plain(context, &view, how).await }
+    }
+}
+
+async fn clock(context: &Context) -> Result<Clock, Failure> {
+    let mut client = context.client().await?;
+    Ok(Clock::set(daemon_now(&mut client).await?))
+}
+
+/// Lets the user choose; nothing when they left.
+async fn pick(context: &Context) -> Result<Option<SessionId>, Failure> {
+    let clock = clock(context).await?;
+    let address: Address = Box::new(|_| Route::to(&["directory", "stream"]).with("archived", Some("false")));
+    let mut feed = Feed::open(context, address);
+    let mut model = pick::Model::new(Paint::from_env());
+    match show(&mut model, context, &mut feed, clock).await? {
+        Exit::Attach(id) => Ok(Some(id)),
+        Exit::Quit => Ok(None),
+        Exit::Refused(refused) => Err(failed(refused)),
+    }
+}
+
+/// The screen of a session, until it is left. Whoever goes to a session below it comes back to it.
+pub(super) async fn on_screen(context: &Context, id: SessionId, how: How) -> Result<(), Failure> {
+    let mut open = vec![id];
+    while let Some(top) = open.last().copied() {
+        match one(context, top, how).await? {
+            Exit::Refused(refused) => return Err(failed(refused)),
+            Exit::Attach(below) if open.len() < OPEN_MAX => open.push(below),
+            Exit::Attach(_) | Exit::Quit => {
+                open.pop();
+            }
+        }
+    }
+    context.out.note(&format!("detached; the session goes on. Come back with `lanyard attach {id}`"));
+    Ok(())
+}
+
+async fn one(context: &Context, id: SessionId, how: How) -> Result<Exit, Failure> {
+    let clock = clock(context).await?;
+    let mut bits = [0_u8; 16];
+    getrandom::fill(&mut bits).map_err(|error| {
+        Failure::local("no_randomness", format!("cannot make ids for turns: {error}"), "")
+    })?;
+    let mut model = Model::new(id, how.mode, Paint::from_env(), u128::from_ne_bytes(bits));
+    let address: Address = Box::new(move |cursor: &Cursor| address(id, how, cursor));
+    let mut feed = Feed::open(context, address);
+    let exit = show(&mut model, context, &mut feed, clock).await?;
+    if let Some(call) = model.parting() {
+        part(context, call).await;
+    }
+    Ok(exit)
+}
+
+fn address(id: SessionId, how: How, cursor: &Cursor) -> Route {
+    let route = Route::to(&["sessions", &id.to_string(), "attach"])
+        .with("client", Some("cli"))
+        .with("write", (how.mode == Mode::Write).then_some("true"))
+        .with("connection", cursor.connection.as_ref());
+    match (cursor.seq, how.last) {
+        (Some(seq), _) => route.with("after", Some(seq)),
+        (None, Some(last)) => route.with("last", Some(last.min(LAST_MAX))),
+        (None, None) => route.with("mode", Some("full")),
+    }
+}
+
+pub(super) fn failed(refused: Refused) -> Failure {
+    Failure::local(&refused.code, refused.title, refused.advice)
+}
+
+/// One line per event, for whoever reads it with something else than a terminal.
+async fn plain(context: &Context, view: &SessionView, how: How) -> Result<(), Failure> {
+    let out = &context.out;
+    out.note("there is no terminal to draw on: showing the log as text, as `lanyard logs -f` does");
+    let id = view.id.to_string();
+    let last = how.last.map_or(0, |last| view.last_seq.saturating_sub(last));
+    let mut printer = Printer { context, last, ended: view.state.is_ended() };
+    let mut client = context.client().await?;
+    read(&mut client, &id, last, view.last_seq, |event| printer.print(event)).await?;
+    drop(client);
+    let mut follower = Follower::after(context, &id, printer.last);
+    while !printer.ended {
+        printer.print(&follower.next().await?)?;
+    }
+    Ok(())
+}
+
+struct Printer<'a> {
+    context: &'a Context,
+    last: u64,
+    ended: bool,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, event: &str) -> Result<(), Failure> {
+        let Some(mark) = mark(event).filter(|mark| mark.seq > self.last) else { return Ok(()) };
+        self.last = mark.seq;
+        self.ended |= matches!(mark.kind.as_str(), "session.ended" | "session.deleted");
+        let out = &self.context.out;
+        if out.is_json() {
+            return out.data(event);
+        }
+        let raw: Value = serde_json::from_str(event).unwrap_or_default();
+        out.data(&line(&raw, out.columns))
+    }
+}

@@ -1,0 +1,158 @@
+//! `lanyard inbox`: the messages that wait for their turn.
+
+use lanyard_core::session::{Promotion, QueuedTurn};
+use lanyard_core::{Outcome, TurnId};
+use lanyard_daemon::api::types::{InboxEdit, InboxOrder, InboxPromotion, InboxView, Reason};
+
+use super::send::{delivery_of, delivery_parser};
+use super::target::{Target, text_or_stdin};
+use crate::context::{Context, daemon_now};
+use crate::failure::Failure;
+use crate::render::table::{Column, table};
+use crate::render::text::one_line;
+use crate::render::time::ago;
+
+const EXAMPLES: &str = "\
+A turn that completes is followed by the next message at once. After one that was cancelled, failed
+or was lost the inbox is paused: nothing starts by itself until somebody says go. What waits is kept
+over a restart of the daemon, and is withdrawn when the session ends.
+
+Examples:
+  lanyard inbox ses_4f2a
+  lanyard inbox ses_4f2a edit turn_01m7n5djg0fayvh8t5cxyjkdnf --prompt \"only the unit tests\"
+  lanyard inbox ses_4f2a order turn_01m7… turn_01m6…
+  lanyard inbox ses_4f2a rm turn_01m7n5djg0fayvh8t5cxyjkdnf
+  lanyard inbox ses_4f2a promote turn_01m7n5djg0fayvh8t5cxyjkdnf --as interrupt
+  lanyard inbox ses_4f2a pause
+  lanyard inbox ses_4f2a go";
+
+const COLUMNS: [Column; 6] = [
+    Column::whole("TURN"),
+    Column::whole("DELIVERY"),
+    Column::whole("SENT"),
+    Column::elastic("FROM", 5),
+    Column::elastic("YOUR ID", 7),
+    Column::elastic("PROMPT", 20),
+];
+
+/// List the messages that wait for their turn, and change them
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = false, subcommand_negates_reqs = false)]
+pub(super) struct Inbox {
+    #[command(flatten)]
+    target: Target,
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Change the words of a message, or how it wants to arrive
+    Edit {
+        turn: TurnId,
+        /// The new words; `-` reads them from stdin
+        #[arg(long)]
+        prompt: Option<String>,
+        #[arg(long, value_name = "HOW", value_parser = delivery_parser())]
+        delivery: Option<String>,
+    },
+    /// Put the messages in another order: name all of them, the next one first
+    Order {
+        #[arg(required = true)]
+        turns: Vec<TurnId>,
+    },
+    /// Take a message back
+    Rm {
+        turn: TurnId,
+        /// Why, for the log
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Move a message to the front, into the running turn, or in its place
+    Promote {
+        turn: TurnId,
+        #[arg(long = "as", value_name = "HOW", default_value = "front", value_parser = promotion_parser())]
+        to: String,
+    },
+    /// Start nothing until somebody says go
+    Pause,
+    /// Let the inbox go on
+    Go,
+}
+
+const PROMOTIONS: [Promotion; 3] = [Promotion::Front, Promotion::Steer, Promotion::Interrupt];
+
+fn promotion_parser() -> clap::builder::PossibleValuesParser {
+    clap::builder::PossibleValuesParser::new(PROMOTIONS.map(Promotion::as_str))
+}
+
+impl Inbox {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let Some(verb) = self.verb else { return list(context, &self.target).await };
+        let mut client = context.client().await?;
+        let at = |below: &[&str]| self.target.route(below);
+        let (outcome, sentence): (Outcome, String) = match verb {
+            Verb::Edit { turn, prompt, delivery } => {
+                let id = turn.to_string();
+                let prompt = prompt.map(text_or_stdin).transpose()?;
+                let delivery = delivery.as_deref().and_then(delivery_of);
+                let body = InboxEdit { prompt, delivery, writer_epoch: None };
+                (client.patch(&at(&["inbox", &id]), &body).await?, format!("{id} was changed"))
+            }
+            Verb::Order { turns } => {
+                let body = InboxOrder { turns, writer_epoch: None };
+                (client.post(&at(&["inbox", "order"]), &body).await?, "the order was changed".to_owned())
+            }
+            Verb::Rm { turn, reason } => {
+                let id = turn.to_string();
+                let outcome = client.delete(&at(&["inbox", &id]), &Reason { reason }).await?;
+                (outcome, format!("{id} was taken back"))
+            }
+            Verb::Promote { turn, to } => {
+                let id = turn.to_string();
+                let to = PROMOTIONS.into_iter().find(|known| known.as_str() == to).unwrap_or_default();
+                let body = InboxPromotion { to, writer_epoch: None };
+                let outcome = client.post(&at(&["inbox", &id, "promote"]), &body).await?;
+                (outcome, format!("{id} was promoted ({})", to.as_str()))
+            }
+            Verb::Pause => {
+                let outcome = client.post(&at(&["inbox", "pause"]), &Reason::default()).await?;
+                (outcome, "the inbox is paused".to_owned())
+            }
+            Verb::Go => {
+                let outcome: Outcome = client.post(&at(&["inbox", "go"]), &Reason::default()).await?;
+                let sentence = format!("the inbox goes on; the session is {}", outcome.state);
+                (outcome, sentence)
+            }
+        };
+        context.out.receipt(&outcome, None, &sentence)
+    }
+}
+
+async fn list(context: &Context, target: &Target) -> Result<(), Failure> {
+    let mut client = context.client().await?;
+    let inbox: InboxView = client.get(&target.route(&["inbox"])).await?;
+    if context.out.is_json() {
+        return context.out.json(&inbox);
+    }
+    if let Some(reason) = inbox.paused {
+        context.out.note(&format!("paused ({}); `lanyard inbox {} go` goes on", reason.as_str(), target.id));
+    }
+    if inbox.turns.is_empty() {
+        context.out.note("nothing waits; `lanyard send --delivery queue` adds to it");
+        return Ok(());
+    }
+    let now = daemon_now(&mut client).await?;
+    let cell = |waiting: &QueuedTurn| {
+        vec![
+            waiting.turn.to_string(),
+            waiting.delivery.as_str().to_owned(),
+            ago(now, waiting.at),
+            one_line(&waiting.actor.name),
+            waiting.client_turn_id.as_deref().map(one_line).unwrap_or_default(),
+            one_line(&waiting.prompt),
+        ]
+    };
+    let cells: Vec<Vec<String>> = inbox.turns.iter().map(cell).collect();
+    context.out.data(&table(&COLUMNS, &cells, context.out.columns))
+}

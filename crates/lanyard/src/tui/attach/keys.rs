@@ -1,0 +1,269 @@
+//! What a key does on the screen of a session.
+
+use serde_json::json;
+
+use super::{Aim, Asked, Do, Exit, Input, Mode, Model, Over, SETTLE_TICKS, draw};
+use crate::tui::key::Key;
+
+impl Model {
+    pub(super) fn key(&mut self, key: Key) -> Vec<Do> {
+        match &self.over {
+            Over::Nothing => {}
+            Over::Help => {
+                self.over = Over::Nothing;
+                return Vec::new();
+            }
+            Over::Leave => return self.leave_key(key),
+            Over::Inbox => return self.inbox_key(key),
+            Over::Again(_) => return self.again_key(key),
+        }
+        if let Some(done) = self.answer_key(key) {
+            return done;
+        }
+        match key {
+            Key::Ctrl(letter) => self.order_key(letter),
+            Key::Up | Key::Down | Key::PageUp | Key::PageDown | Key::Top | Key::Bottom => {
+                self.scroll_key(key)
+            }
+            Key::Char('q') if self.input.is_empty() && self.aim == Aim::Turn => self.leave(),
+            Key::Char('?') if self.input.is_empty() => {
+                self.over = Over::Help;
+                Vec::new()
+            }
+            Key::End if self.input.is_empty() => self.scroll_key(Key::Bottom),
+            Key::Home if self.input.is_empty() => self.scroll_key(Key::Top),
+            _ if self.mode == Mode::ReadOnly => {
+                self.say("read-only: started with -r");
+                Vec::new()
+            }
+            Key::Enter => self.enter(),
+            Key::Tab => {
+                self.delivery = self.delivery.next();
+                Vec::new()
+            }
+            Key::BackTab => {
+                self.delivery = self.delivery.previous();
+                Vec::new()
+            }
+            Key::Esc => {
+                self.escape();
+                Vec::new()
+            }
+            Key::Char(_)
+            | Key::NewLine
+            | Key::Backspace
+            | Key::WordBackspace
+            | Key::Delete
+            | Key::Left
+            | Key::Right
+            | Key::WordLeft
+            | Key::WordRight
+            | Key::Home
+            | Key::End => {
+                type_key(&mut self.input, key);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Keys with Ctrl: what can be done to the session.
+    fn order_key(&mut self, letter: char) -> Vec<Do> {
+        match letter {
+            'd' => return self.leave(),
+            'c' => self.over = Over::Leave,
+            'q' => {
+                self.over = Over::Inbox;
+                return self.refresh();
+            }
+            'o' => {
+                let below = self.below.as_ref().map(|asking| Do::Leave(Exit::Attach(asking.session)));
+                return below.into_iter().collect();
+            }
+            _ if self.mode == Mode::ReadOnly => self.say("read-only: started with -r"),
+            'g' => self.aim = if self.aim == Aim::Guidance { Aim::Turn } else { Aim::Guidance },
+            's' => return self.call(Asked::Stop, &["stop"], json!({"reason": "asked for while attached"})),
+            'x' => {
+                let body = json!({"reason": "asked for while attached"});
+                return self.call(Asked::Unstop, &["stop", "withdraw"], body);
+            }
+            'w' => return self.writer_key(),
+            'a' => self.input.home(),
+            'e' => self.input.end(),
+            'u' => self.input.delete_to_start(),
+            'k' => self.input.delete_to_end(),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// Takes the right to write, asks for it, or gives it back.
+    fn writer_key(&mut self) -> Vec<Do> {
+        let Some(connection) = self.connection.clone() else {
+            self.say("not connected yet");
+            return Vec::new();
+        };
+        match self.own_epoch() {
+            Some(epoch) => {
+                let body = json!({"connection": connection, "epoch": epoch});
+                self.call(Asked::Handover, &["writer", "release"], body)
+            }
+            None => {
+                let body = json!({"connection": connection, "client": "cli", "take": true});
+                self.call(Asked::Claim, &["writer"], body)
+            }
+        }
+    }
+
+    /// Answers to what is asked on the screen: by another who wants to write, or by the agent.
+    fn answer_key(&mut self, key: Key) -> Option<Vec<Do>> {
+        if self.mode == Mode::ReadOnly {
+            return None;
+        }
+        let bare = self.input.is_empty();
+        if self.takeover().is_some() {
+            let pressed = |letter| key == Key::Ctrl(letter) || (bare && key == Key::Char(letter));
+            let verb = if pressed('y') { "grant" } else { "deny" };
+            if let Some(epoch) = self.own_epoch().filter(|_| pressed('y') || pressed('n')) {
+                let body = json!({"connection": self.connection, "epoch": epoch});
+                return Some(self.call(Asked::Handover, &["writer", verb], body));
+            }
+        }
+        let Key::Char(digit @ '1'..='9') = key else { return None };
+        let gate = self.question().filter(|_| bare)?;
+        let nth = usize::try_from(digit.to_digit(10)?).ok()?.checked_sub(1)?;
+        let option = gate.question.options.get(nth)?.id.clone();
+        let id = gate.id;
+        // What was typed before the question could be read is no answer to it.
+        if self.shown.is_none_or(|(shown, ticks)| shown != id || ticks < SETTLE_TICKS) {
+            return Some(Vec::new());
+        }
+        Some(self.call(Asked::Gate(id), &["gates", &id.to_string()], json!({"option": option})))
+    }
+
+    fn leave_key(&mut self, key: Key) -> Vec<Do> {
+        let reason = json!({"reason": "asked for while attached"});
+        self.over = Over::Nothing;
+        let leaves = matches!(key, Key::Char('d') | Key::Ctrl('c' | 'd') | Key::Enter);
+        match key.letter() {
+            _ if leaves => self.leave(),
+            Some('c' | 's') if self.mode == Mode::ReadOnly => {
+                self.say("read-only: started with -r");
+                Vec::new()
+            }
+            Some('c') => self.call(Asked::Cancel, &["cancel"], reason),
+            Some('s') => self.call(Asked::Stop, &["stop"], reason),
+            // Anything else goes on.
+            _ => Vec::new(),
+        }
+    }
+
+    fn again_key(&mut self, key: Key) -> Vec<Do> {
+        let Over::Again(mut sent) = std::mem::replace(&mut self.over, Over::Nothing) else {
+            return Vec::new();
+        };
+        if matches!(key, Key::Enter | Key::Char('y')) {
+            sent.again = true;
+            let order = self.order(&sent);
+            self.sent.push(sent);
+            return vec![order];
+        }
+        if matches!(key, Key::Esc | Key::Char('n' | 'q') | Key::Ctrl('c')) {
+            if self.input.is_empty() {
+                self.input = Input::holding(&sent.prompt);
+            }
+            return Vec::new();
+        }
+        self.over = Over::Again(sent);
+        Vec::new()
+    }
+
+    fn enter(&mut self) -> Vec<Do> {
+        if self.input.text().trim().is_empty() {
+            return Vec::new();
+        }
+        let text = self.input.take();
+        match std::mem::replace(&mut self.aim, Aim::Turn) {
+            Aim::Turn => self.send(text),
+            Aim::Guidance => self.call(Asked::Guidance, &["guidance"], json!({"text": text})),
+            Aim::Edit(turn) => self.patch(Asked::InboxChange, &["inbox", &turn], json!({"prompt": text})),
+        }
+    }
+
+    /// Out of guidance or an edit; then a question is put aside, or taken up again.
+    fn escape(&mut self) {
+        match &self.aim {
+            Aim::Guidance => self.aim = Aim::Turn,
+            Aim::Edit(_) => {
+                self.aim = Aim::Turn;
+                self.input = Input::default();
+            }
+            Aim::Turn => self.aside = self.question().map(|gate| gate.id),
+        }
+    }
+
+    fn scroll_key(&mut self, key: Key) -> Vec<Do> {
+        let height = draw::transcript_rows(self);
+        let page = height.saturating_sub(2).max(1);
+        let by = if matches!(key, Key::Up | Key::Down) { 1 } else { page };
+        if key == Key::Bottom {
+            self.transcript.down(usize::MAX);
+            self.catch_up()
+        } else if key == Key::Top {
+            self.up(usize::MAX / 2, height)
+        } else if matches!(key, Key::Up | Key::PageUp) {
+            self.up(by, height)
+        } else {
+            self.down(by)
+        }
+    }
+
+    fn up(&mut self, by: usize, height: usize) -> Vec<Do> {
+        let at_top = self.transcript.up(by, height);
+        match self.transcript.older() {
+            Some((after, limit)) if at_top && !self.paging => {
+                self.paging = true;
+                vec![self.page(Asked::Older, after, limit)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn down(&mut self, by: usize) -> Vec<Do> {
+        let at_bottom = self.transcript.down(by);
+        match self.transcript.newer() {
+            Some(after) if at_bottom && !self.paging => {
+                self.paging = true;
+                vec![self.page(Asked::Newer, after, crate::tui::transcript::PAGE_EVENTS)]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Editing keys.
+pub(crate) fn type_key(input: &mut Input, key: Key) {
+    match key {
+        Key::Char(letter) => input.insert(letter.encode_utf8(&mut [0; 4])),
+        Key::NewLine => input.insert("\n"),
+        Key::Backspace => input.backspace(),
+        Key::WordBackspace => input.delete_word(),
+        Key::Delete => input.delete(),
+        Key::Left => input.left(),
+        Key::Right => input.right(),
+        Key::WordLeft => input.word_left(),
+        Key::WordRight => input.word_right(),
+        Key::Home => input.home(),
+        Key::End => input.end(),
+        Key::Ctrl(_)
+        | Key::Enter
+        | Key::Tab
+        | Key::BackTab
+        | Key::Esc
+        | Key::Up
+        | Key::Down
+        | Key::Top
+        | Key::Bottom
+        | Key::PageUp
+        | Key::PageDown => {}
+    }
+}

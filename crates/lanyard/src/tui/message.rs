@@ -1,0 +1,142 @@
+//! What a screen is told, and what it wants done.
+
+use lanyard_core::{GateId, SessionId, Timestamp};
+use ratatui::Frame;
+use serde_json::Value;
+
+use super::key::Key;
+use crate::client::Route;
+
+/// Something happened.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Message {
+    Key(Key),
+    Paste(String),
+    Resized {
+        columns: u16,
+        rows: u16,
+    },
+    /// What time it is by the daemon's clock.
+    Tick(Timestamp),
+    /// From the daemon, over the stream.
+    Frame(Value),
+    Link(Link),
+    Reply(Asked, Result<Value, Refused>),
+}
+
+/// How the stream is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Link {
+    Connecting,
+    Up,
+    /// Broken; tried again and again.
+    Down,
+}
+
+/// Why there was no answer, or why the answer was no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) code: String,
+    pub(crate) title: String,
+    pub(crate) advice: String,
+    /// Nobody answered: whether it was done is not known.
+    pub(crate) unheard: bool,
+}
+
+/// What a reply is the reply to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Session,
+    Receipt,
+    /// The family below.
+    Below,
+    Older,
+    Newer,
+    Latest,
+    /// A turn, by its number among those sent from here.
+    Turn(u64),
+    Guidance,
+    Stop,
+    Unstop,
+    Cancel,
+    Gate(GateId),
+    InboxChange,
+    Claim,
+    Handover,
+    /// Something about one row of the directory.
+    Row(SessionId, Verb),
+    Detail(SessionId),
+}
+
+/// What can be done to a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Stop,
+    StopBelow,
+    Guide,
+    Cancel,
+    Resume,
+    Archive,
+    Unarchive,
+    Delete,
+}
+
+/// Something for the world outside.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Do {
+    Call(Asked, Call),
+    Leave(Exit),
+}
+
+/// Why a screen is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Quit,
+    Attach(SessionId),
+    /// Something is wrong that no further try will mend.
+    Refused(Refused),
+}
+
+/// A request of the API.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    pub(crate) route: Route,
+    pub(crate) body: Value,
+    /// The epoch of the right to write, where one is held.
+    pub(crate) writer: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    Get,
+    Post,
+    Patch,
+    Delete,
+}
+
+impl Call {
+    pub(crate) fn get(route: Route) -> Self {
+        Self { method: Method::Get, route, body: Value::Null, writer: None }
+    }
+
+    pub(crate) fn post(route: Route, body: Value) -> Self {
+        Self { method: Method::Post, route, body, writer: None }
+    }
+
+    /// Carries the epoch of the right to write.
+    pub(crate) fn writing(self, epoch: Option<u64>) -> Self {
+        Self { writer: epoch, ..self }
+    }
+}
+
+/// A screen of a terminal.
+pub(crate) trait Screen {
+    /// Takes a message. Pure: all it does to the world is what it answers.
+    fn update(&mut self, message: Message) -> Vec<Do>;
+
+    /// Makes ready for drawing what many messages changed.
+    fn settle(&mut self) {}
+
+    fn draw(&self, frame: &mut Frame<'_>);
+}

@@ -1,0 +1,119 @@
+//! The screen of all sessions: families as trees, what each does, what it waits for, and keys to step in.
+
+mod draw;
+mod keys;
+pub(crate) mod row;
+#[cfg(test)]
+mod tests;
+
+use lanyard_core::{SessionId, Timestamp};
+use ratatui::Frame;
+
+use super::directory::{Directory, Shape};
+use super::input::Input;
+use super::message::{Asked, Call, Do, Link, Message, Screen, Verb};
+use super::paint::Paint;
+use crate::client::Route;
+
+/// Sessions whose details are asked for at one tick.
+const DETAILS_PER_TICK: usize = 8;
+const NOTICE_TICKS: u32 = 24;
+/// Rows around the list: the head, the titles, the foot.
+const ROWS_AROUND: u16 = 3;
+
+/// What lies over the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Over {
+    Nothing,
+    Help,
+    Confirm(Verb, SessionId),
+    Guide(SessionId, Input),
+    Filter(Input),
+}
+
+#[derive(Debug)]
+pub(crate) struct Model {
+    paint: Paint,
+    columns: u16,
+    rows: u16,
+    now: Timestamp,
+    link: Link,
+    pub(crate) directory: Directory,
+    over: Over,
+    /// What happened, whether it is bad, and for how many ticks it is shown.
+    notice: Option<(String, bool, u32)>,
+}
+
+impl Model {
+    pub(crate) fn new(paint: Paint) -> Self {
+        Self {
+            paint,
+            columns: 80,
+            rows: 24,
+            now: Timestamp::from_millis(0),
+            link: Link::Connecting,
+            directory: Directory::new(Shape::Tree),
+            over: Over::Nothing,
+            notice: None,
+        }
+    }
+
+    fn height(&self) -> usize {
+        usize::from(self.rows.saturating_sub(ROWS_AROUND))
+    }
+
+    fn say(&mut self, text: impl Into<String>) {
+        self.notice = Some((text.into(), false, NOTICE_TICKS));
+    }
+
+    fn tick(&mut self, now: Timestamp) -> Vec<Do> {
+        self.now = now;
+        if let Some((_, _, ticks)) = &mut self.notice {
+            *ticks = ticks.saturating_sub(1);
+        }
+        if matches!(self.notice, Some((_, _, 0))) {
+            self.notice = None;
+        }
+        if self.link != Link::Up {
+            return Vec::new();
+        }
+        let wanted = self.directory.wanting(self.height(), DETAILS_PER_TICK);
+        wanted
+            .into_iter()
+            .map(|id| Do::Call(Asked::Detail(id), Call::get(Route::to(&["sessions", &id.to_string()]))))
+            .collect()
+    }
+}
+
+impl Screen for Model {
+    fn update(&mut self, message: Message) -> Vec<Do> {
+        match message {
+            Message::Key(key) => return self.key(key),
+            Message::Paste(text) => self.paste(&text),
+            Message::Resized { columns, rows } => (self.columns, self.rows) = (columns, rows),
+            Message::Tick(now) => return self.tick(now),
+            Message::Frame(frame) => {
+                self.directory.frame(&frame);
+            }
+            Message::Link(link) => self.link = link,
+            Message::Reply(Asked::Detail(id), Ok(value)) => self.directory.detail(id, &value),
+            Message::Reply(Asked::Row(id, verb), Ok(_)) => self.done(id, verb),
+            Message::Reply(Asked::Row(..), Err(refused)) => {
+                let text = format!("{} [{}]; {}", refused.title, refused.code, refused.advice);
+                self.notice = Some((text.trim_end_matches("; ").to_owned(), true, NOTICE_TICKS * 2));
+            }
+            // Details come again with the next change.
+            Message::Reply(..) => {}
+        }
+        Vec::new()
+    }
+
+    fn settle(&mut self) {
+        let height = self.height();
+        self.directory.settle(height);
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>) {
+        draw::draw(self, frame);
+    }
+}

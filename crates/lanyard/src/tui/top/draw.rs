@@ -1,0 +1,197 @@
+//! How the screen of all sessions looks. Only rows that are visible are drawn.
+
+use ratatui::Frame;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
+use ratatui::text::Line;
+
+use super::row::{Words, words};
+use super::{Model, Over};
+use crate::render::text::{count, fit, pad};
+use crate::tui::directory::{Need, need};
+use crate::tui::message::{Link, Verb};
+use crate::tui::paint::{both_ends, hints, key_page, line, overlay, row};
+use crate::tui::wrap::columns;
+
+const HELP: [(&str, &str); 14] = [
+    ("Enter", "attach to the session"),
+    ("s", "stop it; S stops all below it too"),
+    ("g", "give it guidance"),
+    ("c", "cancel its turn"),
+    ("r", "resume: bring its agent back"),
+    ("a", "archive it, or bring it back from the archive"),
+    ("x", "delete it"),
+    ("/", "filter by words; Esc shows all again"),
+    ("Up Down", "choose; PgUp, PgDn, Home and End go further"),
+    ("q", "leave; sessions go on"),
+    ("", ""),
+    ("!", "somebody is wanted: it asks, or was cut short"),
+    ("*", "a turn runs"),
+    ("-", "it is over"),
+];
+
+/// Where the columns stand.
+struct Columns {
+    state: usize,
+    lasting: usize,
+    agent: usize,
+    title: usize,
+    tool: usize,
+    notes: usize,
+}
+
+impl Columns {
+    /// What there is room for. The title gets what is left; narrow screens do without the agent and the tool.
+    fn of(width: usize) -> Self {
+        let (state, lasting, agent, tool, notes) = match width {
+            110.. => (21, 5, 12, 18, 26),
+            80..110 => (14, 5, 10, 10, 18),
+            _ => (12, 4, 0, 0, 14),
+        };
+        let gaps = 2 + [state, lasting, agent, tool, notes].iter().filter(|columns| **columns > 0).count();
+        let title = width.saturating_sub(state + lasting + agent + tool + notes + gaps);
+        Self { state, lasting, agent, title, tool, notes }
+    }
+
+    fn row(&self, mark: &str, branch: &str, words: &Words) -> String {
+        let title = format!("{branch}{}", words.title);
+        let cells = [
+            (&words.state, self.state),
+            (&words.lasting, self.lasting),
+            (&words.agent, self.agent),
+            (&title, self.title),
+            (&words.tool, self.tool),
+            (&words.notes, self.notes),
+        ];
+        let mut text = pad(mark, 2);
+        for (cell, width) in cells.into_iter().filter(|(_, width)| *width > 0) {
+            text.push_str(&pad(&fit(cell, width), width + 1));
+        }
+        text.trim_end().to_owned()
+    }
+}
+
+pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    head(model, frame, row(area, 0));
+    let columns = Columns::of(usize::from(area.width));
+    let titles = Words {
+        mark: " ",
+        state: "STATE".to_owned(),
+        lasting: "FOR".to_owned(),
+        agent: "AGENT".to_owned(),
+        title: "SESSION".to_owned(),
+        tool: "LAST TOOL".to_owned(),
+        notes: "WAITS, WHO IS THERE".to_owned(),
+    };
+    line(frame, row(area, 1), &columns.row(" ", "", &titles), model.paint.quiet());
+    let list = Rect { y: area.y + 2.min(area.height), height: area.height.saturating_sub(3), ..area };
+    rows(model, frame, list, &columns);
+    foot(model, frame, row(area, usize::from(area.height.saturating_sub(1))));
+    over(model, frame);
+}
+
+fn rows(model: &Model, frame: &mut Frame<'_>, area: Rect, columns: &Columns) {
+    let height = usize::from(area.height);
+    let mut none = true;
+    for (at, (place, face)) in model.directory.visible(height).enumerate() {
+        none = false;
+        let words = words(&face, model.now);
+        let chosen = model.directory.chosen() == Some(place.id);
+        let style = match need(&face) {
+            _ if chosen => model.paint.chosen(),
+            Need::Attention => model.paint.loud(),
+            Need::Running => Style::new(),
+            Need::Resting | Need::Over => model.paint.quiet(),
+        };
+        let mark = format!("{}{}", words.mark, if chosen { ">" } else { " " });
+        let text = columns.row(&mark, &place.branch, &words);
+        // The bar of the chosen one goes all the way.
+        let text = if chosen { pad(&text, usize::from(area.width)) } else { text };
+        line(frame, row(area, at), &text, style);
+    }
+    if none {
+        let text = match (model.directory.complete, model.directory.filter()) {
+            (false, _) => "reading the directory …".to_owned(),
+            (true, "") => "no sessions; `lanyard run \"…\"` begins one".to_owned(),
+            (true, filter) => {
+                format!("none of {} matches \"{filter}\"", count(model.directory.len(), "session"))
+            }
+        };
+        line(frame, row(area, 1), &text, model.paint.quiet());
+    }
+}
+
+fn head(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let (running, wanted) = model.directory.tally();
+    let wanted = match wanted {
+        0 => String::new(),
+        1 => ", 1 wants somebody".to_owned(),
+        more => format!(", {more} want somebody"),
+    };
+    let left = format!("lanyard top  {}, {running} running{wanted}", count(model.directory.len(), "session"));
+    let right = match (model.link, model.directory.filter()) {
+        (Link::Down, _) => "no connection, trying again".to_owned(),
+        (Link::Connecting, _) => "connecting".to_owned(),
+        (Link::Up, "") => String::new(),
+        (Link::Up, filter) => {
+            format!("\"{filter}\": {} shown", model.directory.places().len())
+        }
+    };
+    let style = if model.link == Link::Up { model.paint.strong() } else { model.paint.bad() };
+    both_ends(frame, area, (&left, model.paint.strong()), (&right, style));
+}
+
+fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let typed = match &model.over {
+        Over::Filter(input) => Some(("filter> ", input)),
+        Over::Guide(_, input) => Some(("guide> ", input)),
+        Over::Nothing | Over::Help | Over::Confirm(..) => None,
+    };
+    if let Some((label, input)) = typed {
+        let text = format!("{label}{}", crate::render::text::one_line(input.text()));
+        line(frame, area, &text, model.paint.own());
+        let x = columns(label) + columns(input.before());
+        let x = u16::try_from(x).unwrap_or(u16::MAX).min(area.width.saturating_sub(1));
+        return frame.set_cursor_position(Position::new(area.x + x, area.y));
+    }
+    if let Some((text, bad, _)) = &model.notice {
+        let style = if *bad { model.paint.bad() } else { model.paint.good() };
+        return line(frame, area, text, style);
+    }
+    let parts = [
+        "Enter attach",
+        "s stop",
+        "g guide",
+        "/ filter",
+        "q leave",
+        "c cancel",
+        "r resume",
+        "a archive",
+        "x delete",
+    ];
+    line(frame, area, &hints(&parts, usize::from(area.width)), model.paint.quiet());
+}
+
+fn over(model: &Model, frame: &mut Frame<'_>) {
+    match &model.over {
+        Over::Help => key_page(frame, &HELP),
+        Over::Confirm(verb, id) => {
+            let name = model.directory.face(*id).map_or_else(|| id.to_string(), |face| face.name());
+            let what = match verb {
+                Verb::Stop => "stop",
+                Verb::StopBelow => "stop, with all below it,",
+                Verb::Delete => "delete",
+                Verb::Guide => "guide",
+                Verb::Cancel => "cancel",
+                Verb::Resume => "resume",
+                Verb::Archive => "archive",
+                Verb::Unarchive => "unarchive",
+            };
+            let width = usize::from(frame.area().width).saturating_sub(6);
+            let rows = vec![Line::from(fit(&format!("{what} {name}"), width)), Line::from(id.to_string())];
+            overlay(frame, "Sure?", rows, "y yes, any other key no");
+        }
+        Over::Nothing | Over::Guide(..) | Over::Filter(_) => {}
+    }
+}

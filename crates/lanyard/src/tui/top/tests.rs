@@ -1,0 +1,336 @@
+//! Tables and pictures of the screen of all sessions.
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::tui::testing::{done, picture, press};
+
+fn id(n: u128) -> SessionId {
+    SessionId::from_u128(n)
+}
+
+fn row(n: u128, parent: Option<u128>, title: &str, changes: &Value) -> Value {
+    let mut row = json!({
+        "id": id(n).to_string(), "title": title, "agent": "scripted", "parent": parent.map(|parent| id(parent).to_string()),
+        "state": "idle", "status": "active", "archived": false, "since": "2026-11-15T07:58:00Z",
+        "last_activity_at": "2026-11-15T07:59:00Z", "last_seq": 7, "active_connections": 0,
+    });
+    for (name, value) in changes.as_object().unwrap() {
+        row[name] = value.clone();
+    }
+    row
+}
+
+fn with(rows: &[Value]) -> Model {
+    let mut model = Model::new(Paint::default());
+    model.update(Message::Tick("2026-11-15T08:00:12Z".parse().unwrap()));
+    model.update(Message::Link(Link::Up));
+    read(&mut model, rows);
+    model
+}
+
+fn read(model: &mut Model, rows: &[Value]) {
+    model.update(Message::Frame(json!({"type": "connected"})));
+    for row in rows {
+        model.update(Message::Frame(json!({"type": "row", "row": row})));
+    }
+    model.update(Message::Frame(json!({"type": "ready"})));
+    model.settle();
+}
+
+fn family() -> Vec<Value> {
+    let running = json!({"state": "executing", "since": "2026-11-15T08:00:00Z", "last_activity_at": "2026-11-15T08:00:10Z", "active_connections": 2,
+        "pending": {"gates": 0, "guidance": 1, "inbox": 2, "paused": false, "stop_level": 1, "turn_at": "2026-11-15T08:00:02Z"}});
+    vec![
+        row(1, None, "hub: tidy the docs", &running),
+        row(2, Some(1), "scout", &running),
+        row(
+            3,
+            Some(1),
+            "checker",
+            &json!({"state": "executing", "attention": ["gate"], "pending": {"gates": 1}}),
+        ),
+        row(4, Some(3), "checker's helper", &json!({})),
+        row(
+            5,
+            None,
+            "nightly build",
+            &json!({"state": "interrupted", "cause": "crash", "attention": ["uncertain"]}),
+        ),
+        row(
+            6,
+            None,
+            "a question of style, with a title that goes on and on and on",
+            &json!({"agent": "opencode"}),
+        ),
+        row(7, None, "done long ago", &json!({"state": "completed"})),
+    ]
+}
+
+fn detail(model: &mut Model, n: u128, changes: &Value) {
+    let value = row(n, None, "", changes);
+    model.update(Message::Reply(Asked::Detail(id(n)), Ok(value)));
+}
+
+fn full() -> Model {
+    let mut model = with(&family());
+    detail(
+        &mut model,
+        1,
+        &json!({
+        "last_tool_call": {"tool": "search", "at": "2026-11-15T08:00:10Z"}, "guidance": [{"status": "pending"}],
+        "active_turn": {"id": "turn_1", "started_at": "2026-11-15T08:00:02Z"},
+        "writer": {"connection": "conn_1", "actor": {"name": "ann"}, "client": "web", "epoch": 1},
+        }),
+    );
+    detail(&mut model, 3, &json!({"last_tool_call": {"tool": "ask"}, "gates": []}));
+    model
+}
+
+fn check(model: &mut Model, columns: u16, rows: u16, expected: &Expect) {
+    expected.assert_eq(&picture(model, columns, rows));
+}
+
+#[test]
+fn families_those_that_want_somebody_first() {
+    check(
+        &mut full(),
+        120,
+        12,
+        &expect![[r#"
+            lanyard top  7 sessions, 3 running, 2 want somebody
+              STATE                 FOR   AGENT        SESSION                         LAST TOOL          WAITS, WHO IS THERE
+            *>executing             10s   scripted     hub: tidy the docs              search             stop 1, 1 note, 2 queued,…
+            * executing             10s   scripted     ├─ scout                                           stop 1, 1 note, 2 queued,…
+            ! executing             2m    scripted     └─ checker                      ask                asks 1
+              idle                  2m    scripted        └─ checker's helper
+            ! interrupted (crash)   2m    scripted     nightly build                                      uncertain
+              idle                  2m    opencode     a question of style, with a ti…
+            - completed             2m    scripted     done long ago
+
+
+            Enter attach · s stop · g guide · / filter · q leave · c cancel · r resume · a archive · x delete · ? help
+        "#]],
+    );
+}
+
+#[test]
+fn a_narrow_screen() {
+    check(
+        &mut full(),
+        60,
+        12,
+        &expect![[r#"
+            lanyard top  7 sessions, 3 running, 2 want somebody
+              STATE        FOR  SESSION                   WAITS, WHO IS…
+            *>executing    10s  hub: tidy the docs        stop 1, 1 not…
+            * executing    10s  ├─ scout                  stop 1, 1 not…
+            ! executing    2m   └─ checker                asks 1
+              idle         2m      └─ checker's helper
+            ! interrupted… 2m   nightly build             uncertain
+              idle         2m   a question of style, wit…
+            - completed    2m   done long ago
+
+
+            Enter attach · s stop · g guide · / filter · ? help
+        "#]],
+    );
+}
+
+#[test]
+fn a_filter_keeps_what_matches_and_what_it_hangs_from() {
+    let mut model = full();
+    press(&mut model, r#"/ "helper""#);
+    check(
+        &mut model,
+        90,
+        8,
+        &expect![[r#"
+            lanyard top  7 sessions, 3 running, 2 want somebody                      "helper": 3 shown
+              STATE          FOR   AGENT      SESSION                    LAST TOOL  WAITS, WHO IS THE…
+            *>executing      10s   scripted   hub: tidy the docs         search     stop 1, 1 note, 2…
+            ! executing      2m    scripted   └─ checker                 ask        asks 1
+              idle           2m    scripted      └─ checker's helper
+
+
+            filter> helper▏
+        "#]],
+    );
+    press(&mut model, r#"enter / " nothing like it" enter"#);
+    check(
+        &mut model,
+        90,
+        6,
+        &expect![[r#"
+            lanyard top  7 sessions, 3 running, 2 want somebody      "helper nothing like it": 0 shown
+              STATE          FOR   AGENT      SESSION                    LAST TOOL  WAITS, WHO IS THE…
+
+            none of 7 sessions matches "helper nothing like it"
+
+            Enter attach · s stop · g guide · / filter · q leave · c cancel · r resume · ? help
+        "#]],
+    );
+    press(&mut model, "esc");
+    model.settle();
+    assert_eq!(model.directory.places().len(), 7);
+}
+
+#[test]
+fn nothing_there() {
+    check(
+        &mut with(&[]),
+        80,
+        6,
+        &expect![[r#"
+            lanyard top  0 sessions, 0 running
+              STATE          FOR   AGENT      SESSION          LAST TOOL  WAITS, WHO IS THE…
+
+            no sessions; `lanyard run "…"` begins one
+
+            Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
+        "#]],
+    );
+    check(
+        &mut Model::new(Paint::default()),
+        80,
+        6,
+        &expect![[r#"
+            lanyard top  0 sessions, 0 running                                    connecting
+              STATE          FOR   AGENT      SESSION          LAST TOOL  WAITS, WHO IS THE…
+
+            reading the directory …
+
+            Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
+        "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_undone_is_asked_about() {
+    let mut model = full();
+    press(&mut model, "S");
+    check(
+        &mut model,
+        80,
+        12,
+        &expect![[r#"
+            lanyard top  7 sessions, 3 running, 2 want somebody
+              STATE          FOR   AGENT      SESSION          LAST TOOL  WAITS, WHO IS THE…
+            *>executing      10s   scripted   hub: tidy the d… search     stop 1, 1 note, 2…
+            * executing      10s   scripted   ├─ scout                    stop 1, 1 note, 2…
+            ! executing     ┌ Sure? ──────────────────────────────────────┐sks 1
+              idle          │ stop, with all below it, hub: tidy the docs │
+            ! interrupted (…│ sess_00000000000000000000000001             │ncertain
+              idle          └ y yes, any other key no ────────────────────┘
+            - completed      2m    scripted   done long ago
+
+
+            Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
+        "#]],
+    );
+    press(&mut model, "esc ?");
+    check(
+        &mut model,
+        80,
+        18,
+        &expect![[r#"
+            lanyard top  7 sessions, 3 running, 2 want somebody
+              STATE    ┌ Keys ──────────────────────────────────────────────────┐WHO IS THE…
+            *>executing│ Enter    attach to the session                         │ 1 note, 2…
+            * executing│ s        stop it; S stops all below it too             │ 1 note, 2…
+            ! executing│ g        give it guidance                              │
+              idle     │ c        cancel its turn                               │
+            ! interrupt│ r        resume: bring its agent back                  │in
+              idle     │ a        archive it, or bring it back from the archive │
+            - completed│ x        delete it                                     │
+                       │ /        filter by words; Esc shows all again          │
+                       │ Up Down  choose; PgUp, PgDn, Home and End go further   │
+                       │ q        leave; sessions go on                         │
+                       │                                                        │
+                       │ !        somebody is wanted: it asks, or was cut short │
+                       │ *        a turn runs                                   │
+                       │ -        it is over                                    │
+                       └ any key closes ────────────────────────────────────────┘
+            Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
+        "#]],
+    );
+}
+
+/// S3-24: each control touches the chosen session alone.
+#[test]
+fn keys_are_about_the_chosen_session() {
+    let mut model = full();
+    let first = model.directory.chosen().unwrap();
+    assert_eq!(first, id(1));
+    let all = press(&mut model, r#"s y s n S enter x y c r a g "use staging" enter g esc enter down enter"#);
+    let text = done(&all).replace(&id(1).to_string(), "S1").replace(&id(2).to_string(), "S2");
+    expect![[r#"
+        Row(S1, Stop): Post /sessions/S1/stop {"reason":"asked for in `lanyard top`"}
+        Row(S1, StopBelow): Post /sessions/S1/stop {"reason":"asked for in `lanyard top`","scope":"subtree"}
+        Row(S1, Delete): Delete /sessions/S1 {"reason":"asked for in `lanyard top`"}
+        Row(S1, Cancel): Post /sessions/S1/cancel {"reason":"asked for in `lanyard top`"}
+        Row(S1, Resume): Post /sessions/S1/resume {}
+        Row(S1, Archive): Post /sessions/S1/archive {"reason":"asked for in `lanyard top`"}
+        Row(S1, Guide): Post /sessions/S1/guidance {"text":"use staging"}
+        leave: Attach(S1)
+        leave: Attach(S2)
+    "#]]
+    .assert_eq(&text);
+    model.update(Message::Reply(Asked::Row(id(1), Verb::Stop), Ok(json!({}))));
+    assert!(picture(&mut model, 80, 8).contains("hub: tidy the docs is asked to stop"));
+}
+
+/// A chosen row stays chosen while others come, change and go; when it goes itself its neighbour is chosen.
+#[test]
+fn the_choice_stays_where_it_was() {
+    let mut model = full();
+    press(&mut model, "down down");
+    assert_eq!(model.directory.chosen(), Some(id(3)));
+    model.update(Message::Frame(
+        json!({"type": "row", "row": row(9, None, "new", &json!({"attention": ["asks"]}))}),
+    ));
+    model.settle();
+    assert_eq!(model.directory.chosen(), Some(id(3)));
+    let gone = json!({"type": "gone", "session": id(3).to_string()});
+    model.update(Message::Frame(gone));
+    model.settle();
+    assert!(model.directory.chosen().is_some_and(|chosen| chosen != id(3)));
+}
+
+/// After a daemon's restart all rows come again: none twice, and what is gone is gone.
+#[test]
+fn a_new_reading_replaces_the_old_one() {
+    let mut model = full();
+    model.update(Message::Link(Link::Down));
+    assert!(picture(&mut model, 80, 12).contains("no connection, trying again"));
+    model.update(Message::Link(Link::Up));
+    read(&mut model, &family()[..3]);
+    assert_eq!(model.directory.places().len(), 3);
+}
+
+#[test]
+fn thousands_of_rows_are_drawn_a_screen_at_a_time() {
+    let rows: Vec<Value> = (1..=5_000).map(|n| row(n, None, &format!("session {n}"), &json!({}))).collect();
+    let mut model = with(&rows);
+    press(&mut model, "end");
+    model.settle();
+    let screen = picture(&mut model, 80, 10);
+    assert_eq!(screen.lines().filter(|line| line.contains("session ")).count(), 7, "{screen}");
+    // Details are asked for what is seen, a few at a time, and once.
+    let mut asked = 0;
+    for _ in 0..10 {
+        asked += model.update(Message::Tick("2026-11-15T08:00:12Z".parse().unwrap())).len();
+    }
+    assert_eq!(asked, 7);
+}
+
+#[test]
+fn a_loop_of_parents_ends() {
+    let mut model = with(&[
+        row(1, Some(2), "a", &json!({})),
+        row(2, Some(1), "b", &json!({})),
+        row(3, Some(3), "c", &json!({})),
+    ]);
+    picture(&mut model, 80, 10);
+}

@@ -1,0 +1,407 @@
+//! The part of a session's log that is on the screen or near it: entries broken into rows, the newest kept, older ones
+//! asked for when somebody scrolls up to them. Nothing here grows without bound.
+
+mod narrate;
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use super::wrap::wrap;
+use narrate::{Narration, Told};
+
+/// Entries kept in memory. A long turn has some hundreds; this is an afternoon of them.
+pub(crate) const ENTRIES_MAX: usize = 3_000;
+/// Words of an agent that run on are one entry up to this size.
+const ENTRY_BYTES_MAX: usize = 32 * 1024;
+/// Events asked for at a time when scrolling.
+pub(crate) const PAGE_EVENTS: u64 = 300;
+
+/// What an entry is; decides how it looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Prompt,
+    Words,
+    Thought,
+    Line,
+    /// A question, a stop, an end that was no completion.
+    Loud,
+    /// A tool call and what came of it.
+    Call {
+        call: String,
+        outcome: Option<String>,
+    },
+    /// The end of a turn.
+    End,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) kind: Kind,
+    /// The last event that went into it.
+    seq: u64,
+    text: String,
+    rows: Vec<String>,
+}
+
+impl Entry {
+    fn new(kind: Kind, seq: u64, text: String) -> Self {
+        Self { kind, seq, text, rows: Vec::new() }
+    }
+
+    fn lay_out(&mut self, width: usize) {
+        let (first, rest) = match self.kind {
+            Kind::Prompt => ("> ", "  "),
+            Kind::Words => ("", ""),
+            Kind::Thought => ("┊ ", "┊ "),
+            Kind::Line | Kind::Call { .. } => ("· ", "    "),
+            Kind::Loud => ("! ", "    "),
+            Kind::End => ("── ", "   "),
+        };
+        let text = match &self.kind {
+            Kind::Call { outcome, .. } => match outcome {
+                Some(outcome) => format!("{}: {outcome}", self.text),
+                None => format!("{} …", self.text),
+            },
+            Kind::Prompt | Kind::Words | Kind::Thought | Kind::Line | Kind::Loud | Kind::End => {
+                self.text.trim_end().to_owned()
+            }
+        };
+        self.rows = wrap(&text, width, first, rest);
+        // A turn stands apart from what was before it.
+        if matches!(self.kind, Kind::Prompt) {
+            self.rows.insert(0, String::new());
+        }
+    }
+}
+
+/// Where the newest rows that are shown stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Scroll {
+    /// Rows below the last visible one.
+    pub(crate) below: usize,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Transcript {
+    entries: VecDeque<Entry>,
+    rows: usize,
+    width: usize,
+    /// Everything after `from` and up to `to` is in here.
+    from: u64,
+    to: u64,
+    /// The newest event there is.
+    head: u64,
+    preview: Option<Entry>,
+    narration: Narration,
+    pub(crate) scroll: Scroll,
+}
+
+impl Transcript {
+    /// Where the stream was joined: what is older is asked for when it is wanted.
+    pub(crate) fn join(&mut self, after: u64) {
+        if self.to == 0 && self.entries.is_empty() {
+            (self.from, self.to, self.head) = (after, after, after);
+        }
+    }
+
+    pub(crate) fn head(&self) -> u64 {
+        self.head
+    }
+
+    /// Whether the newest events are in here.
+    pub(crate) fn is_live(&self) -> bool {
+        self.to >= self.head
+    }
+
+    /// The newest tool call, and whether it has come back.
+    pub(crate) fn last_call(&self) -> Option<(&str, bool)> {
+        self.entries.iter().rev().find_map(|entry| match &entry.kind {
+            Kind::Call { outcome, .. } if !entry.text.is_empty() => {
+                Some((entry.text.as_str(), outcome.is_some()))
+            }
+            Kind::Call { .. }
+            | Kind::Prompt
+            | Kind::Words
+            | Kind::Thought
+            | Kind::Line
+            | Kind::Loud
+            | Kind::End => None,
+        })
+    }
+
+    pub(crate) fn resize(&mut self, width: usize) {
+        if width == self.width {
+            return;
+        }
+        self.width = width;
+        for entry in &mut self.entries {
+            entry.lay_out(width);
+        }
+        if let Some(preview) = &mut self.preview {
+            preview.lay_out(width);
+        }
+        self.count();
+    }
+
+    /// Takes an event of the stream. Each counts once, whichever way it came.
+    pub(crate) fn live(&mut self, seq: u64, raw: &Value) {
+        if seq <= self.head {
+            return;
+        }
+        let was_live = self.is_live();
+        self.head = seq;
+        if !was_live {
+            return;
+        }
+        let before = self.total();
+        self.preview = None;
+        self.push(seq, raw);
+        self.trim_oldest();
+        self.keep_place(before);
+    }
+
+    /// Text that is not an event yet. The event that follows stands in its place.
+    pub(crate) fn preview(&mut self, thought: bool, text: &str) {
+        if !self.is_live() {
+            return;
+        }
+        let before = self.total();
+        let text = crate::render::text::harmless(text);
+        let entry = match self.entries.back() {
+            Some(last) if !thought && last.kind == Kind::Words => {
+                Entry::new(Kind::Words, self.to, format!("{}{text}", last.text))
+            }
+            _ => Entry::new(if thought { Kind::Thought } else { Kind::Words }, self.to, text),
+        };
+        let mut entry = entry;
+        entry.lay_out(self.width);
+        self.preview = Some(entry);
+        self.keep_place(before);
+    }
+
+    pub(crate) fn forget_preview(&mut self) {
+        self.preview = None;
+    }
+
+    /// Events before the oldest here.
+    pub(crate) fn prepend(&mut self, events: &[Value]) {
+        let mut older = Self { width: self.width, ..Self::default() };
+        let mut first = self.from;
+        for raw in events {
+            let seq = raw["seq"].as_u64().unwrap_or(0);
+            if seq == 0 || seq > self.from {
+                continue;
+            }
+            first = first.min(seq - 1);
+            older.push(seq, raw);
+        }
+        if first == self.from {
+            // Nothing readable there: do not ask for it again and again.
+            first = self.from.saturating_sub(PAGE_EVENTS);
+        }
+        self.from = first;
+        self.settle_calls(&mut older);
+        for entry in older.entries.into_iter().rev() {
+            self.entries.push_front(entry);
+        }
+        while self.entries.len() > ENTRIES_MAX {
+            let Some(gone) = self.entries.pop_back() else { break };
+            self.preview = None;
+            // What is dropped here is asked for again on the way down.
+            self.scroll.below = self.scroll.below.saturating_sub(gone.rows.len());
+            self.to = self.entries.back().map_or(self.from, |entry| entry.seq);
+        }
+        self.count();
+    }
+
+    /// Events after the newest here, when the newest of the log were let go.
+    pub(crate) fn append(&mut self, events: &[Value]) {
+        let before = self.total();
+        for raw in events {
+            let seq = raw["seq"].as_u64().unwrap_or(0);
+            if seq > self.to {
+                self.push(seq, raw);
+                self.head = self.head.max(seq);
+            }
+        }
+        self.trim_oldest();
+        self.keep_place(before);
+        self.count();
+    }
+
+    /// Begins anew with the newest events.
+    pub(crate) fn replace(&mut self, events: &[Value]) {
+        let head = self.head;
+        *self = Self { width: self.width, head, ..Self::default() };
+        let first = events.first().and_then(|raw| raw["seq"].as_u64()).unwrap_or(1);
+        (self.from, self.to) = (first.saturating_sub(1), first.saturating_sub(1));
+        self.append(events);
+        self.scroll = Scroll::default();
+    }
+
+    /// The position to ask for older events after, and how many; nothing at the beginning of the log.
+    pub(crate) fn older(&self) -> Option<(u64, u64)> {
+        (self.from > 0).then(|| {
+            let after = self.from.saturating_sub(PAGE_EVENTS);
+            (after, self.from - after)
+        })
+    }
+
+    pub(crate) fn newer(&self) -> Option<u64> {
+        (!self.is_live()).then_some(self.to)
+    }
+
+    pub(crate) fn total(&self) -> usize {
+        self.rows - self.replaced() + self.preview.as_ref().map_or(0, |entry| entry.rows.len())
+    }
+
+    /// The rows that fit into `height`, oldest first, each with what it is part of.
+    pub(crate) fn visible(&self, height: usize) -> Vec<(&Kind, &str)> {
+        let mut rows: Vec<(&Kind, &str)> = Vec::with_capacity(height);
+        let mut skip = self.scroll.below;
+        let hidden = usize::from(self.replaced() > 0);
+        let shown = self.preview.iter().chain(self.entries.iter().rev().skip(hidden));
+        for entry in shown {
+            if skip >= entry.rows.len() {
+                skip -= entry.rows.len();
+                continue;
+            }
+            for row in entry.rows.iter().rev().skip(std::mem::take(&mut skip)) {
+                if rows.len() == height {
+                    rows.reverse();
+                    return rows;
+                }
+                rows.push((&entry.kind, row.as_str()));
+            }
+        }
+        rows.reverse();
+        rows
+    }
+
+    /// Scrolls up by so many rows; `height` are visible. Says whether the top was reached.
+    pub(crate) fn up(&mut self, by: usize, height: usize) -> bool {
+        let most = self.total().saturating_sub(height);
+        self.scroll.below = (self.scroll.below + by).min(most);
+        self.scroll.below == most
+    }
+
+    /// Scrolls down. Says whether the bottom was reached.
+    pub(crate) fn down(&mut self, by: usize) -> bool {
+        self.scroll.below = self.scroll.below.saturating_sub(by);
+        self.scroll.below == 0
+    }
+
+    fn push(&mut self, seq: u64, raw: &Value) {
+        self.to = seq;
+        for told in self.narration.tell(raw) {
+            match told {
+                Told::Entry(kind, text) => self.add(kind, seq, text),
+                Told::Returned { call, outcome } => self.returned(seq, &call, outcome),
+            }
+        }
+    }
+
+    fn add(&mut self, kind: Kind, seq: u64, text: String) {
+        let width = self.width;
+        if let Some(last) = self.entries.back_mut()
+            && matches!((&last.kind, &kind), (Kind::Words, Kind::Words) | (Kind::Thought, Kind::Thought))
+            && last.text.len() + text.len() <= ENTRY_BYTES_MAX
+        {
+            self.rows -= last.rows.len();
+            last.text.push_str(&text);
+            last.seq = seq;
+            last.lay_out(width);
+            self.rows += last.rows.len();
+            return;
+        }
+        let mut entry = Entry::new(kind, seq, text);
+        entry.lay_out(width);
+        self.rows += entry.rows.len();
+        self.entries.push_back(entry);
+    }
+
+    fn returned(&mut self, seq: u64, call: &str, outcome: String) {
+        let width = self.width;
+        let open =
+            self.entries.iter_mut().rev().find(
+                |entry| matches!(&entry.kind, Kind::Call { call: held, outcome: None } if held == call),
+            );
+        match open {
+            Some(entry) => {
+                self.rows -= entry.rows.len();
+                entry.kind = Kind::Call { call: call.to_owned(), outcome: Some(outcome) };
+                entry.lay_out(width);
+                self.rows += entry.rows.len();
+            }
+            // Its beginning is further up than what was read.
+            None => {
+                let kind = Kind::Call { call: call.to_owned(), outcome: Some(outcome) };
+                self.add(kind, seq, String::new());
+            }
+        }
+    }
+
+    /// Calls of an older page whose results are here already: told on one line again.
+    fn settle_calls(&mut self, older: &mut Self) {
+        let width = self.width;
+        for entry in &mut older.entries {
+            let Kind::Call { call, outcome: outcome @ None } = &mut entry.kind else { continue };
+            let result = self.entries.iter().position(|held| {
+                held.text.is_empty() && matches!(&held.kind, Kind::Call { call: other, .. } if other == call)
+            });
+            if let Some(at) = result
+                && let Some(Entry { kind: Kind::Call { outcome: known, .. }, .. }) = self.entries.remove(at)
+            {
+                *outcome = known;
+                entry.lay_out(width);
+            }
+        }
+        if let (Some(last), Some(first)) = (older.entries.back(), self.entries.front())
+            && last.kind == Kind::Words
+            && first.kind == Kind::Words
+        {
+            let head = last.text.clone();
+            older.entries.pop_back();
+            if let Some(first) = self.entries.front_mut() {
+                first.text.insert_str(0, &head);
+                first.lay_out(width);
+            }
+        }
+    }
+
+    fn trim_oldest(&mut self) {
+        while self.entries.len() > ENTRIES_MAX {
+            if let Some(gone) = self.entries.pop_front() {
+                self.rows -= gone.rows.len();
+                self.from = gone.seq;
+            }
+        }
+    }
+
+    /// Whoever reads further up is not moved by what comes below.
+    fn keep_place(&mut self, before: usize) {
+        if self.scroll.below > 0 {
+            let grown = self.total().saturating_sub(before);
+            self.scroll.below += grown;
+        }
+    }
+
+    /// Rows of the last entry that the preview shows with more behind them.
+    fn replaced(&self) -> usize {
+        match (&self.preview, self.entries.back()) {
+            (Some(preview), Some(last)) if preview.kind == Kind::Words && last.kind == Kind::Words => {
+                last.rows.len()
+            }
+            _ => 0,
+        }
+    }
+
+    fn count(&mut self) {
+        self.rows = self.entries.iter().map(|entry| entry.rows.len()).sum();
+    }
+}
+
+#[cfg(test)]
+#[path = "transcript/tests.rs"]
+mod tests;

@@ -1,0 +1,10 @@
+//! `lanyard attach` and `lanyard top` in a real terminal, against a real daemon with agents that work.
+
+mod attach;
+mod plain;
+mod terminal;
+mod top;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,211 @@
+//! Attaching to sessions that work (S3-01, S3-08, S3-10, X-02).
+
+use serde_json::json;
+
+use super::terminal::Terminal;
+use crate::operate::Stage;
+use crate::support::Setup;
+
+const CTRL_C: &str = "\u{3}";
+const CTRL_D: &str = "\u{4}";
+const CTRL_G: &str = "\u{7}";
+const CTRL_Q: &str = "\u{11}";
+const CTRL_S: &str = "\u{13}";
+const CTRL_W: &str = "\u{17}";
+
+fn attached(stage: &Stage, id: &str) -> Terminal {
+    let terminal = Terminal::lanyard(&stage.daemon, &["attach", id], 100, 30);
+    terminal.until("status", |text| text.contains("writer: free"));
+    terminal
+}
+
+/// The whole of it: what was said, a prompt typed and answered, and leaving, after which the session goes on.
+#[test]
+fn a_prompt_is_typed_and_answered_and_detaching_leaves_the_session_alone() {
+    let stage = Stage::new();
+    let id = stage.detached("/say the first answer");
+    stage.until_at_rest(&id);
+    let mut terminal = attached(&stage, &id);
+    terminal.until_shows("the first answer");
+    terminal.press("/say the second answer\n/wait 60000");
+    terminal.until_shows("send> /say the second answer\n      /wait 60000");
+    terminal.press("\r");
+    terminal.until("answer", |text| text.matches("the second answer").count() >= 2);
+    terminal.until_shows("executing");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.ended(), Some(0));
+    let shown = stage.get(&format!("/sessions/{id}"));
+    assert_eq!(shown["state"], "executing", "detaching is not stopping");
+    let turn =
+        stage.daemon.log_after(&id, 0).into_iter().rfind(|event| event["type"] == "turn.started").unwrap();
+    let client_turn_id = turn["data"]["client_turn_id"].as_str().unwrap();
+    assert_eq!(client_turn_id.len(), 36, "S3-15: every turn carries an id: {client_turn_id}");
+}
+
+/// X-02: the window is torn down; the turn comes to its end without anybody.
+#[test]
+fn a_client_that_dies_takes_nothing_with_it() {
+    let stage = Stage::new();
+    let id = stage.detached("/say begin\n/tool look {}\n/wait-file go\n/say the end");
+    let mut terminal = attached(&stage, &id);
+    terminal.until_shows("begin");
+    terminal.kill_9();
+    std::fs::write(stage.workspace().join("go"), "").unwrap();
+    stage.until_at_rest(&id);
+    let log = stage.daemon.log_after(&id, 0);
+    assert!(log.iter().any(|event| event["data"]["text"] == "the end"), "{log:#?}");
+    assert!(log.iter().any(|event| event["type"] == "turn.finished"), "{log:#?}");
+}
+
+/// A window that is closed ends the screen and no more: no process is left that reads from a terminal that is gone.
+#[test]
+fn a_terminal_that_goes_away_is_leaving() {
+    let stage = Stage::new();
+    let id = stage.detached("/say begin\n/wait 60000");
+    let mut terminal = attached(&stage, &id);
+    terminal.hang_up();
+    assert_eq!(terminal.ended(), Some(0));
+    assert_eq!(stage.get(&format!("/sessions/{id}"))["state"], "executing");
+}
+
+/// The daemon is killed and comes back: the screen says so, and nothing is missed or shown twice.
+#[test]
+fn a_restart_of_the_daemon_is_outlasted() {
+    let mut stage = Stage::new();
+    let id = stage.detached("/say before-the-restart\n/tool look {}\n/wait-file go\n/say after-the-restart");
+    let mut terminal = attached(&stage, &id);
+    terminal.until_shows("before-the-restart");
+    stage.daemon.kill_9();
+    terminal.until_shows("no connection, trying again");
+    terminal.press("typed-while-away");
+    terminal.until_shows("typed-while-away");
+    let config = std::fs::read_to_string(stage.daemon.config()).unwrap();
+    stage.daemon.restart_with(Setup::default().config(&config));
+    std::fs::write(stage.workspace().join("go"), "").unwrap();
+    let text = terminal.until("answer", |text| text.contains("\nafter-the-restart"));
+    assert!(!text.contains("no connection"), "{text}");
+    let once = |words: &str| text.lines().filter(|line| line.trim_end() == words).count();
+    assert_eq!(once("before-the-restart"), 1, "{text}");
+    assert_eq!(once("after-the-restart"), 1, "{text}");
+    assert!(text.contains("> typed-while-away"), "what was typed is still there:\n{text}");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.ended(), Some(0));
+}
+
+/// X-01: guidance, questions, cancel and stop from the screen.
+#[test]
+fn a_session_is_guided_answered_and_stopped_from_its_screen() {
+    let stage = Stage::new();
+    let id = stage.detached("/ask Count the files here\n/say counted\n/wait 60000");
+    let mut terminal = attached(&stage, &id);
+    terminal.until_shows("asks: Count the files here");
+    terminal.until_shows("press a number");
+    // Pressed until it counts: a question that has just come is not answered by what was typed before it.
+    for _ in 0..100 {
+        terminal.press("1");
+        // sleep: as long as a finger needs.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        if !terminal.text().contains("press a number") {
+            break;
+        }
+    }
+    terminal.until_shows("counted");
+    for _ in 0..20 {
+        terminal.press("\u{7f}");
+    }
+    terminal.press(CTRL_G);
+    terminal.until_shows("guide>");
+    terminal.press("use staging\r");
+    terminal.until_shows("guidance: use staging");
+    terminal.press("?");
+    terminal.until_shows("any key closes");
+    terminal.press("x");
+    terminal.press(CTRL_C);
+    terminal.until_shows("cancel the turn");
+    terminal.press("g");
+    terminal.press(CTRL_S);
+    terminal.until_shows("level 1 (graceful)");
+    terminal.press(CTRL_S);
+    terminal.press(CTRL_S);
+    stage.until(&id, |shown| shown["state"] == "stopped");
+    terminal.until("end", |text| text.contains("stopped "));
+    terminal.press("q");
+    assert_eq!(terminal.ended(), Some(0));
+}
+
+/// S3-B04: what waits is seen and withdrawn from the screen.
+#[test]
+fn a_message_waits_its_turn_and_is_withdrawn() {
+    let stage = Stage::new();
+    let id = stage.detached("/say busy\n/wait 60000");
+    let mut terminal = attached(&stage, &id);
+    terminal.until_shows("executing");
+    terminal.press("/say later");
+    terminal.until_shows("queue> /say later");
+    terminal.press("\r");
+    terminal.until_shows("1 queued");
+    terminal.press(CTRL_Q);
+    terminal.until_shows("> 1 [queue] /say later");
+    terminal.press("x");
+    terminal.until_shows("nothing waits");
+    terminal.press("\u{1b}");
+    stage.until(&id, |_| true);
+    assert_eq!(stage.get(&format!("/sessions/{id}/inbox"))["turns"], json!([]));
+}
+
+/// Two screens on one session: both see all of it, one holds the right to write and gives it to the other.
+#[test]
+fn the_right_to_write_passes_from_screen_to_screen() {
+    let stage = Stage::new();
+    let id = stage.detached("/say hello");
+    stage.until_at_rest(&id);
+    let mut first = attached(&stage, &id);
+    first.press(CTRL_W);
+    first.until_shows("writer: you");
+    let mut second = Terminal::lanyard(&stage.daemon, &["attach", &id], 100, 30);
+    second.until_shows("writer: local (cli)");
+    first.until_shows("also here: local (cli)");
+    second.press("/say from the second\r");
+    second.until_shows("[writer_held]");
+    second.until_shows("send> /say from the second");
+    second.press(CTRL_W);
+    first.until_shows("asks to write here");
+    first.press("y");
+    second.until_shows("writer: you");
+    first.until_shows("writer: local (cli)");
+    second.press("\r");
+    first.until("words", |text| text.contains("\nfrom the second"));
+    second.press(CTRL_D);
+    assert_eq!(second.ended(), Some(0));
+    // Whoever leaves gives it back.
+    first.until_shows("writer: free");
+}
+
+#[test]
+fn a_read_only_screen_and_a_list_to_choose_from() {
+    let stage = Stage::new();
+    let id = stage.detached("/say only looking");
+    stage.until_at_rest(&id);
+    let mut terminal = Terminal::lanyard(&stage.daemon, &["attach"], 80, 20);
+    terminal.until_shows("between_turn");
+    terminal.press("nothing-like-it");
+    terminal.until_shows("none of 1 session matches");
+    for _ in 0.."nothing-like-it".len() {
+        terminal.press("\u{7f}");
+    }
+    terminal.until_shows("between_turn");
+    terminal.press("\r");
+    terminal.until_shows("writer: free");
+    terminal.until("words", |text| text.contains("\nonly looking"));
+    terminal.press("q");
+    assert_eq!(terminal.ended(), Some(0));
+
+    let mut terminal = Terminal::lanyard(&stage.daemon, &["attach", "-r", &id], 80, 20);
+    terminal.until_shows("· read-only");
+    let before = stage.get(&format!("/sessions/{id}"))["last_seq"].clone();
+    terminal.press(CTRL_S);
+    terminal.until_shows("read-only: started with -r");
+    terminal.press("q");
+    assert_eq!(terminal.ended(), Some(0));
+    assert_eq!(stage.get(&format!("/sessions/{id}"))["last_seq"], before);
+}
