@@ -8,8 +8,8 @@
 #![allow(dead_code, reason = "the model and the agents can do more than each suite asks of them")]
 
 mod agents;
-mod editors;
 mod browser;
+mod editors;
 mod hooks;
 mod mcp;
 mod model;
