@@ -12,6 +12,7 @@ mod http;
 mod input;
 mod inquiry;
 mod old;
+mod once;
 pub(crate) mod own;
 mod pass;
 mod rpc;

@@ -86,6 +86,10 @@ pub struct McpStdio {
     /// How long a call may go without a word from the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// Tools with side effects: in a turn that is taken up again after a crash, a call that was carried out before is
+    /// answered with its first answer. `*` is all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub once: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -100,6 +104,10 @@ pub struct McpHttp {
     /// PEM of CAs that are trusted besides the system's own, for an `https://` address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
+    /// Tools with side effects: in a turn that is taken up again after a crash, a call that was carried out before is
+    /// answered with its first answer. `*` is all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub once: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

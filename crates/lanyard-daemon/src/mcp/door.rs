@@ -10,12 +10,12 @@ use bytes::Bytes;
 use hyper::body::Body as HttpBody;
 use lanyard_core::SessionId;
 
-use crate::annotate::Taste;
-use crate::annotate::json;
+use crate::annotate::{self, Taste, json};
 use crate::api::App;
 use crate::api::{Problem, Target, marked_as_json};
 use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
 use crate::mcp::http::Outgoing;
+use crate::mcp::once::{self, Before};
 use crate::mcp::pass::{self, Entry};
 use crate::mcp::seat::Seat;
 use crate::mcp::server::{MESSAGE_BYTES_MAX, Server, Trouble, Upstream};
@@ -144,6 +144,10 @@ async fn take(visit: &Visit, server: &Arc<Server>, envelope: &Envelope<'_>, body
                 return rpc::json_response(Body::from(rpc::result_text(envelope.id(), &result)));
             }
         }
+        if let Some(result) = made_before(visit, server, envelope, &mut work).await {
+            let answer = work.finish(rpc::result_text(envelope.id(), &result).into()).await;
+            return rpc::json_response(answer.into_body());
+        }
     }
     if envelope.method() == "initialize"
         && let Some(client) = std::str::from_utf8(&body).ok().and_then(introduced)
@@ -159,6 +163,29 @@ async fn take(visit: &Visit, server: &Arc<Server>, envelope: &Envelope<'_>, body
             Box::pin(stdio::request(visit, server, upstream, envelope, body, work)).await
         }
         Upstream::Http(upstream) => relay(visit, server, upstream, envelope, body, work).await,
+    }
+}
+
+/// The result of a call that is carried out once, where an earlier life of the agent has made it in this turn.
+async fn made_before(
+    visit: &Visit,
+    server: &Server,
+    envelope: &Envelope<'_>,
+    work: &mut Work,
+) -> Option<String> {
+    let passing = work.passing.as_mut().filter(|passing| server.is_once(&passing.call.tool))?;
+    let (session, tool) = (passing.person.bound.session(), &passing.call.tool);
+    match once::look(&visit.app, session, &server.name, tool, envelope.arguments()).await? {
+        Before::Goes(ticket) => {
+            passing.ticket = Some(ticket);
+            None
+        }
+        Before::Done(result) => Some(result),
+        Before::Unclear => {
+            let what = "call_uncertain: this call was made before the agent was restarted, and its answer was lost: \
+                        it may have been carried out. Look whether it was; call once more if it has to be repeated.";
+            Some(annotate::failure(what, work.modern))
+        }
     }
 }
 

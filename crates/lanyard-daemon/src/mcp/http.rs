@@ -284,7 +284,13 @@ mod tests {
     fn an_address_that_cannot_be_reached_is_said_at_once() {
         let with = |url: &str, ca_file: Option<&str>| {
             let (url, headers) = (url.to_owned(), BTreeMap::new());
-            Upstream::new(&McpHttp { url, headers, timeout_ms: None, ca_file: ca_file.map(Into::into) })
+            Upstream::new(&McpHttp {
+                url,
+                headers,
+                timeout_ms: None,
+                once: Vec::new(),
+                ca_file: ca_file.map(Into::into),
+            })
         };
         let new = |url: &str| with(url, None);
         for (url, file, word) in [

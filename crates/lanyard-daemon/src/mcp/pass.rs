@@ -61,7 +61,7 @@ pub(super) async fn enter(
         Ok(Passage::Go) => {
             person.remember(None);
             let (person, under_way) = (person.clone(), person.bound.under_way());
-            work.passing = Some(Passing { person, call, began: Instant::now(), under_way });
+            work.passing = Some(Passing { person, call, began: Instant::now(), under_way, ticket: None });
             None
         }
         Ok(Passage::Refused(stop)) => {

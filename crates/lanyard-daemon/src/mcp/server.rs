@@ -67,6 +67,8 @@ pub(crate) struct Server {
     pub(super) agent: Option<String>,
     pub(super) timeout: Duration,
     pub(super) upstream: Upstream,
+    /// Tools whose calls are carried out once in a turn, also when it is taken up again.
+    once: Vec<String>,
     pub(super) calls: AtomicU64,
     trouble: Mutex<Option<String>>,
     /// Whether it has answered, and whether its last word was one.
@@ -76,9 +78,9 @@ pub(crate) struct Server {
 
 impl Server {
     pub(super) fn new(name: &str, agent: Option<&str>, settings: &McpSettings) -> Self {
-        let timeout_ms = match settings {
-            McpSettings::Stdio(settings) => settings.timeout_ms,
-            McpSettings::Http(settings) => settings.timeout_ms,
+        let (timeout_ms, once) = match settings {
+            McpSettings::Stdio(settings) => (settings.timeout_ms, &settings.once),
+            McpSettings::Http(settings) => (settings.timeout_ms, &settings.once),
         };
         let upstream = match settings {
             McpSettings::Stdio(settings) => Upstream::Stdio(stdio::Upstream::new(settings.clone())),
@@ -96,11 +98,16 @@ impl Server {
             agent: agent.map(str::to_owned),
             timeout: timeout_ms.map_or(TIMEOUT, Duration::from_millis),
             upstream,
+            once: once.clone(),
             calls: AtomicU64::new(0),
             trouble: Mutex::default(),
             has_answered: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
         }
+    }
+
+    pub(super) fn is_once(&self, tool: &str) -> bool {
+        self.once.iter().any(|once| once == tool || once == "*")
     }
 
     /// Where it is, if it is behind an address.

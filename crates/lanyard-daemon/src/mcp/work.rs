@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::annotate::{self, Reader, Taste, Words, json};
 use crate::engine::AskError;
 use crate::intercept::UnderWay;
+use crate::mcp::once::Ticket;
 use crate::mcp::rpc::{self, Parcel, Piece};
 use crate::mcp::seat::{Person, Seat};
 use crate::mcp::translate;
@@ -42,6 +43,8 @@ pub(super) struct Passing {
     pub(super) call: Call,
     pub(super) began: Instant,
     pub(super) under_way: UnderWay,
+    /// It is one of those that are carried out once.
+    pub(super) ticket: Option<Ticket>,
 }
 
 /// One request on its way: who asked, and what becomes of its answer.
@@ -100,9 +103,12 @@ impl Work {
 
     async fn call_returned(&mut self, answer: Bytes) -> Piece {
         let answer = if self.own { answer } else { annotate::defused(answer) };
-        let Some(Passing { person, call, began, under_way }) = self.passing.take() else {
+        let Some(Passing { person, call, began, under_way, ticket }) = self.passing.take() else {
             return answer.into();
         };
+        if let Some(ticket) = ticket {
+            ticket.keep(&answer).await;
+        }
         let (person, tool) = (&*person, call.tool.clone());
         let returned = Returned {
             is_error: is_error(&answer),

@@ -59,10 +59,12 @@ pub(super) fn permission(
         Some(name) => format!("{name}: {}", question.title),
         None => question.title.clone(),
     };
-    let fields = ToolCallUpdateFields::new()
-        .title(title)
-        .status(ToolCallStatus::Pending)
-        .raw_input((!question.detail.is_null()).then(|| question.detail.clone()));
+    // An agent that speaks the protocol has put it in the protocol's own terms, with diffs and places.
+    let told = serde_json::from_value::<ToolCallUpdate>(question.detail.clone()).map(|told| told.fields);
+    let fields = told.unwrap_or_else(|_| {
+        ToolCallUpdateFields::new().raw_input((!question.detail.is_null()).then(|| question.detail.clone()))
+    });
+    let fields = fields.title(title).status(ToolCallStatus::Pending);
     let options = question.options.iter().map(|option| {
         let kind = match option.kind {
             OptionKind::AllowOnce => PermissionOptionKind::AllowOnce,
@@ -150,6 +152,28 @@ mod tests {
             prompt_text(&blocks).unwrap(),
             "look at this\n[lib.rs](file:///w/lib.rs)\n<context ref=\"file:///w/main.rs\">\nfn main() {}\n</context>"
         );
+    }
+
+    #[test]
+    fn a_question_keeps_what_the_agent_showed_with_it() {
+        let ask = |detail: Value| {
+            let question = serde_json::from_value::<Question>(json!({
+                "kind": "permission", "title": "Edit a.rs", "call": "c1", "detail": detail, "request": "1",
+                "options": [{"id": "y", "name": "Yes", "kind": "allow_once"}, {"id": "z", "name": "?", "kind": "other"}],
+            }))
+            .unwrap();
+            let request = permission(&SessionId::new("s"), GateId::from_u128(7), &question, None);
+            serde_json::to_value(request).unwrap()
+        };
+        let diff = json!([{"type": "diff", "path": "/w/a.rs", "oldText": "a", "newText": "b"}]);
+        let told = ask(json!({"toolCallId": "c1", "title": "x", "kind": "edit", "content": diff}));
+        let expected = json!({
+            "toolCallId": "c1", "title": "Edit a.rs", "kind": "edit", "status": "pending", "content": diff,
+        });
+        assert_eq!(told["toolCall"], expected);
+        assert_eq!(told["options"][1]["kind"], "reject_once", "what nobody knows is not allowed by itself");
+        let told = ask(json!({"command": "ls"}));
+        assert_eq!(told["toolCall"]["rawInput"], json!({"command": "ls"}));
     }
 
     #[test]

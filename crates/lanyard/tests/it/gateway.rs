@@ -7,6 +7,7 @@ mod identity;
 mod kit;
 mod modern;
 mod older;
+mod once;
 mod program;
 mod server;
 mod spoken;

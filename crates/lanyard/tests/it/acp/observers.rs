@@ -83,3 +83,22 @@ fn with_a_queue_a_prompt_waits_and_a_cancel_takes_back_only_that_one() {
     assert_eq!(kept.wait().unwrap().stop_reason, StopReason::EndTurn);
     assert!(plain(&second.updates(&session)).ends_with("agent_message: kept\n"));
 }
+
+/// words need the lease while somebody holds it; a cancel and an answer never do.
+#[test]
+fn while_somebody_else_holds_the_pen_prompts_are_refused_and_cancels_are_not() {
+    let stage = Stage::new();
+    let editor = stage.editor();
+    let session = editor.new_session(&stage);
+    let pending = editor.send(&session, "/touch began\n/ask May I?\n/wait-file never");
+    stage.await_file("began");
+    let claim = json!({"connection": "conn_00000000000000000000000001", "client": "cli"});
+    let claimed = stage.post(&format!("/sessions/{session}/writer"), &claim);
+    assert_eq!(claimed.status, 200, "{}", claimed.text());
+    editor.asked().choose("allow_once");
+    editor.until(&session, "the answer to arrive", |told| told.contains("permission: allow_once"));
+    editor.cancel(&session);
+    assert_eq!(pending.wait().unwrap().stop_reason, StopReason::Cancelled);
+    let refused = editor.prompt(&session, "/say me").unwrap_err();
+    assert_eq!(refused.data.as_ref().unwrap()["code"], "writer_held", "{refused:?}");
+}

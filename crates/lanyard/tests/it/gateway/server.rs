@@ -66,6 +66,11 @@ impl Server {
         self.got.recv_timeout(PATIENCE).unwrap()
     }
 
+    /// What has come and was not looked at yet.
+    pub(super) fn try_got(&self) -> Option<Got> {
+        self.got.try_recv().ok()
+    }
+
     /// How many connections were made to it.
     pub(super) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)

@@ -103,7 +103,7 @@ touch("go");
 await busy;
 second.updates.length = 0;
 await first.prompt(two, "/say seen by both");
-await until(() => second.story(two).length === 2);
+await until(() => second.story(two).at(-1) === "message: seen by both");
 seen.observed = second.story(two);
 
 // Answered by the one while the other still thinks.
