@@ -1,4 +1,4 @@
-//! Attaching to a session, over server-sent events and over WebSockets: real daemons, real sockets.
+//! Attaching to a session, over both kinds of stream: real daemons, real sockets.
 
 mod churn;
 mod directory;
