@@ -129,7 +129,15 @@ fn sentence(receipt: &TurnReceipt) -> String {
         TurnResult::DuplicateTurnIgnored => {
             let what = match receipt.turn_status {
                 TurnStatus::Steered => "went into another turn",
-                other => other.as_str(),
+                other @ (TurnStatus::Queued
+                | TurnStatus::Running
+                | TurnStatus::Completed
+                | TurnStatus::Failed
+                | TurnStatus::Refused
+                | TurnStatus::Cancelled
+                | TurnStatus::Interrupted
+                | TurnStatus::Uncertain
+                | TurnStatus::Withdrawn) => other.as_str(),
             };
             let last = receipt.log.last.map(|last| format!(" to {last}")).unwrap_or_default();
             let from = receipt.log.after + 1;
