@@ -276,7 +276,8 @@ async fn place_in<T>(queue: &mpsc::Sender<T>) -> Result<mpsc::Permit<'_, T>, Ask
     if let Ok(place) = queue.try_reserve() {
         return Ok(place);
     }
-    tokio::time::timeout(INBOX_WAIT, queue.reserve())
+    // Aside, so that the usual way stays small.
+    tokio::time::timeout(INBOX_WAIT, Box::pin(queue.reserve()))
         .await
         .map_err(|_| AskError::Overloaded)?
         .map_err(|_| AskError::Closing)

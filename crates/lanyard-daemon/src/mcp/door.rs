@@ -37,14 +37,8 @@ impl Visit {
         let mut seat = None;
         if let Some(session) = session {
             let (found, is_new) = app.gateway.seats.seat(&app.interceptor, session, server);
-            if is_new && let Some(client) = app.gateway.book.find(Some(session), server, "client").await {
-                found.introduce(&client);
-            }
-            if is_new
-                && let Some(params) = app.gateway.book.find(Some(session), server, "modern").await
-                && let Ok(mut modern) = found.modern.write()
-            {
-                *modern = Some(Arc::new(translate::Modern::of(&params, MODERN)));
+            if is_new {
+                Box::pin(remembered(&app, session, server, &found)).await;
             }
             seat = Some(found);
         }
@@ -92,6 +86,18 @@ impl Visit {
         let (book, session) = (self.app.gateway.book.clone(), self.session);
         let (server, client) = (server.to_owned(), client.to_owned());
         tokio::spawn(async move { book.keep(session, &server, "client", client).await });
+    }
+}
+
+/// What an earlier daemon knew of the client.
+async fn remembered(app: &App, session: SessionId, server: &str, seat: &Seat) {
+    if let Some(client) = app.gateway.book.find(Some(session), server, "client").await {
+        seat.introduce(&client);
+    }
+    if let Some(params) = app.gateway.book.find(Some(session), server, "modern").await
+        && let Ok(mut modern) = seat.modern.write()
+    {
+        *modern = Some(Arc::new(translate::Modern::of(&params, MODERN)));
     }
 }
 
@@ -208,18 +214,14 @@ async fn relay(
         return Box::pin(old::request(visit, server, upstream, envelope, &body, work, known)).await;
     }
     let mut asker = None;
-    let out = match up::dressed(visit, envelope, &body).filter(|_| !greeting) {
-        Some(dressed) => {
-            if inquiry::may_ask(envelope) {
-                asker =
-                    visit.seat.clone().map(|seat| (seat, (dressed.headers.clone(), dressed.body.clone())));
-            }
-            dressed
+    let out = if let Some(dressed) = up::dressed(visit, envelope, &body).filter(|_| !greeting) {
+        if inquiry::may_ask(envelope) {
+            asker = visit.seat.clone().map(|seat| (seat, (dressed.headers.clone(), dressed.body.clone())));
         }
-        None => {
-            let headers = http::onward(&visit.headers);
-            Outgoing { method: Method::POST, headers, body: body.clone() }
-        }
+        dressed
+    } else {
+        let headers = http::onward(&visit.headers);
+        Outgoing { method: Method::POST, headers, body: body.clone() }
     };
     let sent = upstream.send(out, server.timeout).await;
     let answer = match sent {

@@ -111,21 +111,21 @@ async fn whose(
 ) -> Result<Option<SessionId>, Mismatch> {
     let Some(seat) = seat else {
         let Some(hint) = hint else { return Ok(None) };
-        return Ok(known(app, hint).await);
+        return Ok(Box::pin(known(app, hint)).await);
     };
     let own = seat.session();
     if let Some(hint) = hint {
         if hint == own.to_string() {
             return Ok(Some(own));
         }
-        return match relative(app, seat, hint).await {
+        return match Box::pin(relative(app, seat, hint)).await {
             Some(session) => Ok(Some(session)),
             None => Err(Mismatch(hint.to_owned())),
         };
     }
     let Some(thread) = envelope.thread() else { return Ok(Some(own)) };
     // The agent's own word for a subagent. One that Lanyard has not seen yet counts as its parent.
-    Ok(Some(relative(app, seat, &thread).await.unwrap_or(own)))
+    Ok(Some(Box::pin(relative(app, seat, &thread)).await.unwrap_or(own)))
 }
 
 /// The session of this name, if it is the seat's own or one of the family below it.

@@ -46,9 +46,10 @@ impl Turns for SqliteJournal {
                     break;
                 }
                 // A damaged one does not hide the others.
-                match read(log.sid, row)? {
-                    Some(turn) => page.turns.push(turn),
-                    None => tracing::error!(%session, "the row of a turn is damaged"),
+                if let Some(turn) = read(log.sid, row)? {
+                    page.turns.push(turn);
+                } else {
+                    tracing::error!(%session, "the row of a turn is damaged");
                 }
             }
             Ok(page)

@@ -128,7 +128,7 @@ fn a_newer_journal_is_refused_and_left_alone() {
     populated(&path);
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = std::fs::read(&path).unwrap();
-    assert!(matches!(SqliteJournal::open(options(&path)), Err(OpenError::Newer { found: 99, known: 3 })));
+    assert!(matches!(SqliteJournal::open(options(&path)), Err(OpenError::Newer { found: 99, known: 4 })));
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
@@ -143,7 +143,7 @@ fn a_newer_journal_is_refused_when_only_its_log_says_so() {
     let elsewhere = tempfile::tempdir().unwrap();
     let copy = crash_image(&path, elsewhere.path());
     let before = (std::fs::read(&copy).unwrap(), std::fs::read(beside(&copy, "-wal")).unwrap());
-    assert!(matches!(SqliteJournal::open(options(&copy)), Err(OpenError::Newer { found: 99, known: 3 })));
+    assert!(matches!(SqliteJournal::open(options(&copy)), Err(OpenError::Newer { found: 99, known: 4 })));
     assert_eq!((std::fs::read(&copy).unwrap(), std::fs::read(beside(&copy, "-wal")).unwrap()), before);
 }
 
@@ -240,7 +240,7 @@ fn failpoints_are_passed_in_order() {
     let id = teller.plain();
     teller.append(&journal);
     // Two for each step that leads to the schema, then the batch's own.
-    let points = [["migration"; 6].as_slice(), &["before_commit", "after_commit"]].concat();
+    let points = [["migration"; 8].as_slice(), &["before_commit", "after_commit"]].concat();
     assert_eq!(*seen.lock().unwrap(), points);
     // Enough to be worth a checkpoint.
     for _ in 0..8 {

@@ -56,9 +56,9 @@ impl Desk {
     /// Sees to a request; what is not answered here is answered by whoever it was given to.
     async fn request(&mut self, id: &RequestId, method: &str, params: Value) -> Result<(), Error> {
         if method == "initialize" {
-            let request: InitializeRequest = params_of(params)?;
+            let _: InitializeRequest = params_of(params)?;
             self.greeted = true;
-            self.host.wire.answer(id.clone(), Ok(greeting(&request))).await;
+            self.host.wire.answer(id.clone(), Ok(greeting())).await;
             return Ok(());
         }
         if !self.greeted {
@@ -66,7 +66,7 @@ impl Desk {
         }
         let id = id.clone();
         match method {
-            "session/new" => self.begin(id, params_of(params)?),
+            "session/new" => self.begin(id, &params_of(params)?),
             "session/list" => self.list(id, params_of(params)?),
             "session/fork" => self.fork(id, params_of(params)?),
             "session/load" => {
@@ -110,7 +110,7 @@ impl Desk {
         }
     }
 
-    fn begin(&self, id: RequestId, request: NewSessionRequest) -> Result<(), Error> {
+    fn begin(&self, id: RequestId, request: &NewSessionRequest) -> Result<(), Error> {
         let workspace = folder(&request.cwd)?;
         self.mind_servers(&request.mcp_servers);
         let host = Arc::clone(&self.host);
@@ -172,9 +172,8 @@ impl Desk {
     }
 }
 
-fn greeting(request: &InitializeRequest) -> InitializeResponse {
-    // There is one version; whoever speaks only others leaves.
-    let _asked = request.protocol_version;
+/// The same for everybody: there is one version, and whoever speaks only others leaves.
+fn greeting() -> InitializeResponse {
     let sessions = SessionCapabilities::new()
         .list(SessionListCapabilities::new())
         .resume(SessionResumeCapabilities::new())

@@ -47,7 +47,7 @@ impl Teller {
     }
 
     /// Goes on where another one has told of everything so far.
-    pub(super) fn go_on_from(&mut self, other: Self) {
+    pub(super) fn go_on_from(&mut self, other: &Self) {
         (self.visible, self.text, self.shown) = (other.visible, other.text, None);
     }
 
@@ -128,7 +128,7 @@ impl Teller {
     /// Text that is an event: what was not sent of it before.
     fn written(&mut self, kind: Kind, text: &str, seq: u64) -> Option<SessionUpdate> {
         let (sent, rest) = match self.shown.take() {
-            Some((held, sent)) if held == kind => settle(sent, text),
+            Some((held, sent)) if held == kind => settle(&sent, text),
             // Another kind of text is being written; its event is still to come.
             other => {
                 self.shown = other;
@@ -164,8 +164,8 @@ impl Teller {
 }
 
 /// What is still ahead of the events after this text, and what of the text was not sent.
-fn settle(sent: String, text: &str) -> (Option<String>, &str) {
-    if let Some(rest) = text.strip_prefix(sent.as_str()) {
+fn settle<'a>(sent: &str, text: &'a str) -> (Option<String>, &'a str) {
+    if let Some(rest) = text.strip_prefix(sent) {
         return (None, rest);
     }
     match sent.strip_prefix(text) {

@@ -49,10 +49,10 @@ pub(super) struct Send {
     #[arg(long, value_name = "HOW", default_value = "reject", value_parser = delivery_parser())]
     delivery: String,
     /// Your own name for the message: the same name and text again is the same turn
-    #[arg(long, value_name = "CLIENT_TURN_ID")]
-    id: Option<String>,
+    #[arg(long = "id", value_name = "CLIENT_TURN_ID")]
+    client_turn_id: Option<String>,
     /// Run once more what failed, was cancelled or was lost
-    #[arg(long, requires = "id")]
+    #[arg(long, requires = "client_turn_id")]
     again: bool,
 }
 
@@ -70,7 +70,7 @@ impl Send {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let turn = NewTurn {
             prompt: text_or_stdin(self.prompt)?,
-            client_turn_id: self.id,
+            client_turn_id: self.client_turn_id,
             delivery: delivery_of(&self.delivery).filter(|delivery| *delivery != Delivery::Reject),
             again: self.again,
             writer_epoch: None,
@@ -129,7 +129,15 @@ fn sentence(receipt: &TurnReceipt) -> String {
         TurnResult::DuplicateTurnIgnored => {
             let what = match receipt.turn_status {
                 TurnStatus::Steered => "went into another turn",
-                other => other.as_str(),
+                other @ (TurnStatus::Queued
+                | TurnStatus::Running
+                | TurnStatus::Completed
+                | TurnStatus::Failed
+                | TurnStatus::Refused
+                | TurnStatus::Cancelled
+                | TurnStatus::Interrupted
+                | TurnStatus::Uncertain
+                | TurnStatus::Withdrawn) => other.as_str(),
             };
             let last = receipt.log.last.map(|last| format!(" to {last}")).unwrap_or_default();
             let from = receipt.log.after + 1;

@@ -123,9 +123,8 @@ impl Feeder {
     /// Gives out frames until the stream breaks.
     async fn read(&mut self, mut socket: WebSocketStream<UnixStream>) {
         loop {
-            let message = match tokio::time::timeout(SILENCE_MAX, socket.next()).await {
-                Ok(Some(Ok(message))) => message,
-                Ok(Some(Err(_)) | None) | Err(_) => return,
+            let Ok(Some(Ok(message))) = tokio::time::timeout(SILENCE_MAX, socket.next()).await else {
+                return;
             };
             match message {
                 Message::Text(text) => {

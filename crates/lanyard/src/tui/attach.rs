@@ -388,15 +388,15 @@ impl Model {
         face.questions.iter().find(|gate| Some(gate.id) != self.aside)
     }
 
-    fn leave(&self) -> Vec<Do> {
-        let _ = self;
-        vec![Do::Leave(Exit::Quit)]
-    }
-
     fn patch(&self, asked: Asked, below: &[&str], body: Value) -> Vec<Do> {
         let call = Call { method: Method::Patch, ..Call::post(self.route(below), body) };
         vec![Do::Call(asked, call.writing(self.own_epoch()))]
     }
+}
+
+/// Leaving is all a screen can do to itself; the session does not notice.
+fn leave() -> Vec<Do> {
+    vec![Do::Leave(Exit::Quit)]
 }
 
 /// Bits in the form of a random UUID.

@@ -111,12 +111,10 @@ impl Directory {
             return;
         }
         self.stale = true;
-        match self.items.get_mut(&row.id) {
-            Some(item) => (item.row, item.reading) = (row, reading),
-            None => {
-                let id = row.id;
-                self.items.insert(id, Item { row, detail: None, asked_at: None, reading });
-            }
+        if let Some(item) = self.items.get_mut(&row.id) {
+            (item.row, item.reading) = (row, reading);
+        } else {
+            self.items.insert(row.id, Item { row, detail: None, asked_at: None, reading });
         }
     }
 

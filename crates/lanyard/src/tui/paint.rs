@@ -25,10 +25,18 @@ impl Paint {
         if self.colour { style.fg(colour) } else { style }
     }
 
+    #[expect(
+        clippy::unused_self,
+        reason = "looks are asked for in one place, whether or not they have a colour"
+    )]
     pub(crate) fn quiet(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
+    #[expect(
+        clippy::unused_self,
+        reason = "looks are asked for in one place, whether or not they have a colour"
+    )]
     pub(crate) fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
@@ -50,6 +58,10 @@ impl Paint {
         self.tinted(self.strong(), Color::Cyan)
     }
 
+    #[expect(
+        clippy::unused_self,
+        reason = "looks are asked for in one place, whether or not they have a colour"
+    )]
     pub(crate) fn chosen(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }

@@ -52,7 +52,7 @@ pub(crate) async fn show(
                 // The terminal is gone: that is leaving.
                 None => Some(Exit::Quit),
             },
-            fed = feed.next() => stage.fed(fed),
+            came = feed.next() => stage.fed(came),
             Some(answered) = stage.calls.join_next() => stage.answered(answered),
             _ = ticks.tick() => stage.tell(Message::Tick(clock.now())),
             () = received(term_signal) => Some(Exit::Quit),

@@ -327,18 +327,15 @@ impl Transcript {
             self.entries.iter_mut().rev().find(
                 |entry| matches!(&entry.kind, Kind::Call { call: held, outcome: None } if held == call),
             );
-        match open {
-            Some(entry) => {
-                self.rows -= entry.rows.len();
-                entry.kind = Kind::Call { call: call.to_owned(), outcome: Some(outcome) };
-                entry.lay_out(width);
-                self.rows += entry.rows.len();
-            }
+        let kind = Kind::Call { call: call.to_owned(), outcome: Some(outcome) };
+        if let Some(entry) = open {
+            self.rows -= entry.rows.len();
+            entry.kind = kind;
+            entry.lay_out(width);
+            self.rows += entry.rows.len();
+        } else {
             // Its beginning is further up than what was read.
-            None => {
-                let kind = Kind::Call { call: call.to_owned(), outcome: Some(outcome) };
-                self.add(kind, seq, String::new());
-            }
+            self.add(kind, seq, String::new());
         }
     }
 

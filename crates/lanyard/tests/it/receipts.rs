@@ -149,7 +149,8 @@ fn the_audit_has_who_did_what_by_which_channel_and_when() {
     call(&daemon, &session, "call_1");
     daemon.lanyard(&["stop", &session, "--no-wait", "--reason", "wrong branch"]);
     call(&daemon, &session, "call_2");
-    daemon.lanyard(&["stop", &quiet, "--no-wait"]);
+    // Seen to its end, so that nothing more is written while the audit is read.
+    daemon.lanyard(&["stop", &quiet]);
 
     let all = json_of(&daemon, &["audit", "--json"]);
     let entries = all.as_array().unwrap();

@@ -227,8 +227,13 @@ fn a_daemon_that_hangs_is_reported_and_not_waited_for() {
 fn what_a_daemon_in_the_background_says_is_in_its_log() {
     let place = Place::new();
     assert!(place.lanyard(&["up", "--detach"]).status.success());
-    let log = std::fs::read_to_string(place.home().log()).unwrap();
-    assert!(log.contains("ready"), "{log}");
+    // It says that it is ready where its starter waits for it, and then in its log.
+    let until = std::time::Instant::now() + crate::support::PATIENCE;
+    while !std::fs::read_to_string(place.home().log()).unwrap().contains("ready") {
+        assert!(std::time::Instant::now() < until, "its log does not say that it is ready");
+        // sleep: the line is on its way
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
     let metadata = std::fs::metadata(place.home().log()).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777, 0o600);
 }

@@ -111,7 +111,8 @@ impl Pool {
                 return Ok(line);
             }
         }
-        match tokio::time::timeout(CONNECT_PATIENCE, self.connect()).await {
+        // Aside: a handshake is large, and almost every request finds a connection.
+        match tokio::time::timeout(CONNECT_PATIENCE, Box::pin(self.connect())).await {
             Ok(connected) => connected,
             Err(_) => Err(Trouble::Unreachable("it does not take the connection".to_owned())),
         }

@@ -38,7 +38,7 @@ impl Seat {
             teller = Teller::new(&self.host.mine);
             self.play_stretch(&mut teller, &stretch).await?;
         }
-        self.teller.go_on_from(teller);
+        self.teller.go_on_from(&teller);
         Ok(())
     }
 

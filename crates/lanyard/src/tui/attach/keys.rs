@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Aim, Asked, Do, Exit, Input, Mode, Model, Over, SETTLE_TICKS, draw};
+use super::{Aim, Asked, Do, Exit, Input, Mode, Model, Over, SETTLE_TICKS, draw, leave};
 use crate::tui::key::Key;
 
 impl Model {
@@ -25,7 +25,7 @@ impl Model {
             Key::Up | Key::Down | Key::PageUp | Key::PageDown | Key::Top | Key::Bottom => {
                 self.scroll_key(key)
             }
-            Key::Char('q') if self.input.is_empty() && self.aim == Aim::Turn => self.leave(),
+            Key::Char('q') if self.input.is_empty() && self.aim == Aim::Turn => leave(),
             Key::Char('?') if self.input.is_empty() => {
                 self.over = Over::Help;
                 Vec::new()
@@ -69,7 +69,7 @@ impl Model {
     /// Keys with Ctrl: what can be done to the session.
     fn order_key(&mut self, letter: char) -> Vec<Do> {
         match letter {
-            'd' => return self.leave(),
+            'd' => return leave(),
             'c' => self.over = Over::Leave,
             'q' => {
                 self.over = Over::Inbox;
@@ -102,16 +102,12 @@ impl Model {
             self.say("not connected yet");
             return Vec::new();
         };
-        match self.own_epoch() {
-            Some(epoch) => {
-                let body = json!({"connection": connection, "epoch": epoch});
-                self.call(Asked::Handover, &["writer", "release"], body)
-            }
-            None => {
-                let body = json!({"connection": connection, "client": "cli", "take": true});
-                self.call(Asked::Claim, &["writer"], body)
-            }
+        if let Some(epoch) = self.own_epoch() {
+            let body = json!({"connection": connection, "epoch": epoch});
+            return self.call(Asked::Handover, &["writer", "release"], body);
         }
+        let body = json!({"connection": connection, "client": "cli", "take": true});
+        self.call(Asked::Claim, &["writer"], body)
     }
 
     /// Answers to what is asked on the screen: by another who wants to write, or by the agent.
@@ -145,7 +141,7 @@ impl Model {
         self.over = Over::Nothing;
         let leaves = matches!(key, Key::Char('d') | Key::Ctrl('c' | 'd') | Key::Enter);
         match key.letter() {
-            _ if leaves => self.leave(),
+            _ if leaves => leave(),
             Some('c' | 's') if self.mode == Mode::ReadOnly => {
                 self.say("read-only: started with -r");
                 Vec::new()

@@ -98,7 +98,7 @@ fn families_those_that_want_somebody_first() {
         &mut full(),
         120,
         12,
-        &expect![[r#"
+        &expect![[r"
             lanyard top  7 sessions, 3 running, 2 want somebody
               STATE                 FOR   AGENT        SESSION                         LAST TOOL          WAITS, WHO IS THERE
             *>executing             10s   scripted     hub: tidy the docs              search             stop 1, 1 note, 2 queued,…
@@ -111,7 +111,7 @@ fn families_those_that_want_somebody_first() {
 
 
             Enter attach · s stop · g guide · / filter · q leave · c cancel · r resume · a archive · x delete · ? help
-        "#]],
+        "]],
     );
 }
 
@@ -121,7 +121,7 @@ fn a_narrow_screen() {
         &mut full(),
         60,
         12,
-        &expect![[r#"
+        &expect![[r"
             lanyard top  7 sessions, 3 running, 2 want somebody
               STATE        FOR  SESSION                   WAITS, WHO IS…
             *>executing    10s  hub: tidy the docs        stop 1, 1 not…
@@ -134,7 +134,7 @@ fn a_narrow_screen() {
 
 
             Enter attach · s stop · g guide · / filter · ? help
-        "#]],
+        "]],
     );
 }
 
@@ -195,14 +195,14 @@ fn nothing_there() {
         &mut Model::new(Paint::default()),
         80,
         6,
-        &expect![[r#"
+        &expect![[r"
             lanyard top  0 sessions, 0 running                                    connecting
               STATE          FOR   AGENT      SESSION          LAST TOOL  WAITS, WHO IS THE…
 
             reading the directory …
 
             Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
-        "#]],
+        "]],
     );
 }
 
@@ -214,7 +214,7 @@ fn what_cannot_be_undone_is_asked_about() {
         &mut model,
         80,
         12,
-        &expect![[r#"
+        &expect![[r"
             lanyard top  7 sessions, 3 running, 2 want somebody
               STATE          FOR   AGENT      SESSION          LAST TOOL  WAITS, WHO IS THE…
             *>executing      10s   scripted   hub: tidy the d… search     stop 1, 1 note, 2…
@@ -227,14 +227,14 @@ fn what_cannot_be_undone_is_asked_about() {
 
 
             Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
-        "#]],
+        "]],
     );
     press(&mut model, "esc ?");
     check(
         &mut model,
         80,
         18,
-        &expect![[r#"
+        &expect![[r"
             lanyard top  7 sessions, 3 running, 2 want somebody
               STATE    ┌ Keys ──────────────────────────────────────────────────┐WHO IS THE…
             *>executing│ Enter    attach to the session                         │ 1 note, 2…
@@ -253,7 +253,7 @@ fn what_cannot_be_undone_is_asked_about() {
                        │ -        it is over                                    │
                        └ any key closes ────────────────────────────────────────┘
             Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
-        "#]],
+        "]],
     );
 }
 

@@ -1,5 +1,6 @@
 //! A daemon with a scripted agent, and editors: the official client crate over the pipes of a real `lanyard acp`.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, mpsc};
@@ -29,8 +30,8 @@ impl Stage {
     pub(super) fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("ly").tempdir_in("/tmp").unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
-        let state = folder.path().join("state").display().to_string();
-        let command = [&binary().display().to_string(), "scripted-agent", "--state", &state];
+        let memory = folder.path().join("state").display().to_string();
+        let command = [&binary().display().to_string(), "scripted-agent", "--state", &memory];
         let command = serde_json::to_string(&command).unwrap();
         let config = format!(
             "[agents.a]\ndriver = \"acp\"\ncommand = {command}\nkill_grace_ms = 400\ncancel_grace_ms = 5000\n"
@@ -379,14 +380,20 @@ pub(super) fn until(what: &str, mut done: impl FnMut() -> bool) {
 
 /// Updates as lines, chunks of one message joined: what an editor would show, however it was cut.
 pub(super) fn story(updates: &[SessionUpdate]) -> String {
-    let shown =
-        |piece: &Piece| format!("{}: {}\n", format!("{} {}", piece.kind, piece.id).trim_end(), piece.text);
-    pieces(updates).iter().map(shown).collect()
+    let mut story = String::new();
+    for Piece { kind, id, text } in pieces(updates) {
+        writeln!(story, "{}: {text}", format!("{kind} {id}").trim_end()).unwrap();
+    }
+    story
 }
 
 /// The same without the ids of messages and turns.
 pub(super) fn plain(updates: &[SessionUpdate]) -> String {
-    pieces(updates).iter().map(|piece| format!("{}: {}\n", piece.kind, piece.text)).collect()
+    let mut story = String::new();
+    for Piece { kind, text, .. } in pieces(updates) {
+        writeln!(story, "{kind}: {text}").unwrap();
+    }
+    story
 }
 
 struct Piece {
@@ -402,20 +409,18 @@ fn pieces(updates: &[SessionUpdate]) -> Vec<Piece> {
         let value = serde_json::to_value(update).unwrap();
         let kind = value["sessionUpdate"].as_str().unwrap().trim_end_matches("_chunk").to_owned();
         let word = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
-        let text = match update {
-            SessionUpdate::Plan(plan) => {
-                let shown = plan.entries.iter().map(|entry| {
-                    let status = serde_json::to_value(&entry.status).unwrap();
-                    format!("{} ({})", entry.content, status.as_str().unwrap())
-                });
-                shown.collect::<Vec<_>>().join(", ")
-            }
-            SessionUpdate::ToolCall(_) | SessionUpdate::ToolCallUpdate(_) => {
-                let text = value["content"][0]["content"]["text"].as_str().unwrap_or_default();
-                let words = [word("toolCallId"), word("title"), word("status"), text.to_owned()];
-                words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
-            }
-            _ => value["content"]["text"].as_str().unwrap().to_owned(),
+        let text = if let SessionUpdate::Plan(plan) = update {
+            let shown = plan.entries.iter().map(|entry| {
+                let status = serde_json::to_value(&entry.status).unwrap();
+                format!("{} ({})", entry.content, status.as_str().unwrap())
+            });
+            shown.collect::<Vec<_>>().join(", ")
+        } else if let Some(text) = value["content"]["text"].as_str() {
+            text.to_owned()
+        } else {
+            let text = value["content"][0]["content"]["text"].as_str().unwrap_or_default();
+            let words = [word("toolCallId"), word("title"), word("status"), text.to_owned()];
+            words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
         };
         let piece = Piece { kind, id: word("messageId"), text };
         match pieces.last_mut() {

@@ -183,8 +183,8 @@ fn what_is_not_offered_is_refused() {
     let stage = Stage::new();
     let editor = stage.editor();
     let session = editor.new_session(&stage);
-    let mode = editor.request(SetSessionModeRequest::new(session.clone(), "plan"));
-    assert_eq!(i32::from(mode.unwrap_err().code), -32601);
+    let refused = editor.request(SetSessionModeRequest::new(session.clone(), "plan"));
+    assert_eq!(i32::from(refused.unwrap_err().code), -32601);
     let missing = editor.request(NewSessionRequest::new("/no/such/folder"));
     assert_eq!(i32::from(missing.unwrap_err().code), -32602);
     // Servers of the editor are not passed on; the session is made all the same.

@@ -109,9 +109,9 @@ fn q_and_the_question_mark_are_letters_once_something_is_typed() {
     check(
         &mut model,
         "? x q",
-        &expect![[r#"
+        &expect![[r"
         leave: Quit
-    "#]],
+    "]],
     );
 }
 
@@ -212,17 +212,17 @@ fn read_only_touches_nothing() {
     check(
         &mut model,
         keys,
-        &expect![[r#"
+        &expect![[r"
         Session: Get /sessions/S
-    "#]],
+    "]],
     );
     assert!(model.input.is_empty());
     check(
         &mut model,
         "q",
-        &expect![[r#"
+        &expect![[r"
         leave: Quit
-    "#]],
+    "]],
     );
 }
 
@@ -268,9 +268,9 @@ fn older_events_are_read_when_one_scrolls_up_to_them() {
     check(
         &mut model,
         "top up",
-        &expect![[r#"
+        &expect![[r"
         Older: Get /sessions/S/events?after=200&limit=300
-    "#]],
+    "]],
     );
     let page: Vec<Value> = (201..=500)
         .map(|seq| event(seq, "file.changed", &json!({"path": format!("src/{seq}.rs")})))
@@ -280,9 +280,9 @@ fn older_events_are_read_when_one_scrolls_up_to_them() {
     check(
         &mut model,
         "top",
-        &expect![[r#"
+        &expect![[r"
         Older: Get /sessions/S/events?after=0&limit=200
-    "#]],
+    "]],
     );
     check(&mut model, "bottom", &expect![""]);
     assert_eq!(model.transcript.scroll.below, 0);
