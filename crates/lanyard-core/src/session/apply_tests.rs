@@ -946,6 +946,7 @@ mod the_wire {
 
     /// One line for each type of event: what clients read and what is stored.
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn every_event_on_the_wire() {
         let lines: Vec<String> =
             samples().into_iter().map(|event| serde_json::to_string(&event).unwrap()).collect();

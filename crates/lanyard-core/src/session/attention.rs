@@ -89,11 +89,13 @@ impl Pending {
 mod tests {
     use super::*;
 
+    type Row<'a> = (Pending, StateName, Option<InterruptCause>, bool, &'a [Attention]);
+
     #[test]
     fn the_most_pressing_comes_first() {
         let nothing = Pending::default();
         let asks = Pending { gates: 1, stop_level: 1, ..nothing };
-        let table: [(Pending, StateName, Option<InterruptCause>, bool, &[Attention]); 10] = [
+        let table: [Row<'_>; 10] = [
             (nothing, StateName::Executing, None, false, &[]),
             (nothing, StateName::Executing, None, true, &[Attention::SuspectedOrphan]),
             (Pending { in_call: true, ..nothing }, StateName::Executing, None, true, &[]),

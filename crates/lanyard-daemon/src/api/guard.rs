@@ -58,16 +58,14 @@ pub(super) async fn admit(
     check_host(app, headers, via)?;
     let caller = app.tokens.caller(bearer(headers).as_deref())?;
     let target = match named {
-        Some(named) => Some(match (uri.query(), named.parse()) {
-            // A Lanyard id alone says it all.
-            (None, Ok(id)) => id,
-            (Some(_), _) | (None, Err(_)) => {
-                let place: Place = query(uri)?;
-                let session = named.to_owned();
-                // Aside, so that the usual way stays small.
-                Box::pin(resolve(app, Address { session, workspace: place.workspace, plan: place.plan }))
-                    .await?
-            }
+        // A Lanyard id alone says it all.
+        Some(named) => Some(if let (None, Ok(id)) = (uri.query(), named.parse()) {
+            id
+        } else {
+            let place: Place = query(uri)?;
+            let session = named.to_owned();
+            // Aside, so that the usual way stays small.
+            Box::pin(resolve(app, Address { session, workspace: place.workspace, plan: place.plan })).await?
         }),
         None => None,
     };

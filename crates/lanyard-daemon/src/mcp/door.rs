@@ -214,18 +214,14 @@ async fn relay(
         return Box::pin(old::request(visit, server, upstream, envelope, &body, work, known)).await;
     }
     let mut asker = None;
-    let out = match up::dressed(visit, envelope, &body).filter(|_| !greeting) {
-        Some(dressed) => {
-            if inquiry::may_ask(envelope) {
-                asker =
-                    visit.seat.clone().map(|seat| (seat, (dressed.headers.clone(), dressed.body.clone())));
-            }
-            dressed
+    let out = if let Some(dressed) = up::dressed(visit, envelope, &body).filter(|_| !greeting) {
+        if inquiry::may_ask(envelope) {
+            asker = visit.seat.clone().map(|seat| (seat, (dressed.headers.clone(), dressed.body.clone())));
         }
-        None => {
-            let headers = http::onward(&visit.headers);
-            Outgoing { method: Method::POST, headers, body: body.clone() }
-        }
+        dressed
+    } else {
+        let headers = http::onward(&visit.headers);
+        Outgoing { method: Method::POST, headers, body: body.clone() }
     };
     let sent = upstream.send(out, server.timeout).await;
     let answer = match sent {

@@ -68,9 +68,12 @@ impl Directory for SqliteJournal {
             }
             let mut page = Page { filter, limit, rows: Vec::new(), last: None, more: false, place: None };
             // The texts are forgotten when the journal recovers; then the search begins again.
-            let read = |conn: &Connection| match filter.is_ordered() {
-                true => self.list_in_order(conn, &mut page, after, &words),
-                false => self.list_all(conn, &mut page, below, &words),
+            let read = |conn: &Connection| {
+                if filter.is_ordered() {
+                    self.list_in_order(conn, &mut page, after, &words)
+                } else {
+                    self.list_all(conn, &mut page, below, &words)
+                }
             };
             if limit == 0 || self.pool.read(read)? {
                 return Ok(page.done());

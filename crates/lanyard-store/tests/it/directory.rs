@@ -508,8 +508,8 @@ fn who_needs_a_person_comes_first(store: &dyn Store) {
     let pressing = Filter { attention: true, ..filter.clone() };
     assert_eq!(listed(store, &pressing), [ids[2], ids[3], ids[1], ids[4]]);
     let reasons: Vec<_> = list_all(store, &pressing, 3).into_iter().flat_map(|row| row.attention).collect();
-    use Attention::{Failed, Stopping, SuspectedOrphan, Uncertain};
-    assert_eq!(reasons, [SuspectedOrphan, Uncertain, Failed, Stopping]);
+    let expected = [Attention::SuspectedOrphan, Attention::Uncertain, Attention::Failed, Attention::Stopping];
+    assert_eq!(reasons, expected);
     // Heard of lately: nobody has to look.
     let lately = Filter { silent_since: Some(at(0)), ..pressing };
     assert_eq!(listed(store, &lately), [ids[3], ids[1], ids[4]]);

@@ -103,7 +103,7 @@ fn day(home: &Path, ids: &[SessionId], crowd: usize, span: Duration) -> Result<S
         read.map(|()| (events, millis))
     })?;
     let took = began.elapsed();
-    let cpu = machine::cpu(daemon.pid())? - cpu;
+    let cpu = machine::cpu(daemon.pid())?.saturating_sub(cpu);
     readers.catch_up(&daemon, epoch, &mut millis)?;
     drop(readers);
     daemon.stop()?;
@@ -150,7 +150,7 @@ fn report(
 /// Everyone who is attached, read by one thread.
 struct Readers {
     ready: Ready,
-    readers: Vec<Reader>,
+    all: Vec<Reader>,
     buffer: Vec<u8>,
 }
 
@@ -166,33 +166,33 @@ struct Reader {
 impl Readers {
     fn attach(daemon: &Daemon, ids: &[SessionId], count: usize) -> Result<Self> {
         let (ready, buffer) = (Ready::new()?, vec![0; READ_BYTES]);
-        let mut all = Self { ready, readers: Vec::with_capacity(count), buffer };
+        let mut crowd = Self { ready, all: Vec::with_capacity(count), buffer };
         let caller = Caller::of(daemon);
-        while all.readers.len() < count {
-            let some = (count - all.readers.len()).min(100);
+        while crowd.all.len() < count {
+            let some = (count - crowd.all.len()).min(100);
             for _ in 0..some {
-                let number = all.readers.len();
+                let number = crowd.all.len();
                 let session = ids[number % ids.len()];
                 let mut stream = TcpStream::connect(daemon.address).context("a reader cannot connect")?;
                 stream.write_all(&caller.stream(&format!("/sessions/{session}/attach?mode=tail")))?;
                 stream.set_nonblocking(true)?;
-                all.ready.add(&stream, number)?;
-                all.readers.push(Reader { stream, session, last: None, carried: Vec::new() });
+                crowd.ready.add(&stream, number)?;
+                crowd.all.push(Reader { stream, session, last: None, carried: Vec::new() });
             }
             let began = Instant::now();
-            while all.readers.iter().any(|reader| reader.last.is_none()) {
+            while crowd.all.iter().any(|reader| reader.last.is_none()) {
                 ensure!(began.elapsed() < PATIENCE, "a reader was not told that it is connected");
-                all.turn(Duration::from_millis(100), began, &mut Vec::new())?;
+                crowd.turn(Duration::from_millis(100), began, &mut Vec::new())?;
             }
         }
-        Ok(all)
+        Ok(crowd)
     }
 
     /// Reads everything that has come, for at most so long.
     fn turn(&mut self, at_most: Duration, epoch: Instant, millis: &mut Vec<f64>) -> Result<usize> {
         let numbers = self.ready.wait(at_most)?;
         for &number in &numbers {
-            let reader = self.readers.get_mut(number).context("an unknown reader")?;
+            let reader = self.all.get_mut(number).context("an unknown reader")?;
             match reader.stream.read(&mut self.buffer) {
                 Ok(0) => bail!("the stream of reader {number} ended"),
                 Ok(count) => reader.take(&self.buffer[..count], epoch, millis)?,
@@ -207,7 +207,7 @@ impl Readers {
     fn catch_up(&mut self, daemon: &Daemon, epoch: Instant, millis: &mut Vec<f64>) -> Result<()> {
         let (caller, mut client) = (Caller::of(daemon), Client::connect(daemon)?);
         let mut heads = HashMap::new();
-        for reader in &self.readers {
+        for reader in &self.all {
             if heads.contains_key(&reader.session) {
                 continue;
             }
@@ -219,8 +219,8 @@ impl Readers {
             readers.iter().filter(|reader| reader.last < heads.get(&reader.session).copied()).count()
         };
         let began = Instant::now();
-        while behind(&self.readers) > 0 {
-            ensure!(began.elapsed() < PATIENCE, "{} readers miss events", behind(&self.readers));
+        while behind(&self.all) > 0 {
+            ensure!(began.elapsed() < PATIENCE, "{} readers miss events", behind(&self.all));
             self.turn(Duration::from_millis(50), epoch, millis)?;
         }
         Ok(())

@@ -127,9 +127,18 @@ fn sentence(receipt: &TurnReceipt) -> String {
         TurnResult::Interrupting => "the running turn was asked to end; it runs then".to_owned(),
         TurnResult::TurnInProgress => "it was sent before, and runs".to_owned(),
         TurnResult::DuplicateTurnIgnored => {
-            let status = receipt.turn_status;
-            let went = status == TurnStatus::Steered;
-            let what = if went { "part of another turn" } else { status.as_str() };
+            let what = match receipt.turn_status {
+                TurnStatus::Steered => "went into another turn",
+                other @ (TurnStatus::Queued
+                | TurnStatus::Running
+                | TurnStatus::Completed
+                | TurnStatus::Failed
+                | TurnStatus::Refused
+                | TurnStatus::Cancelled
+                | TurnStatus::Interrupted
+                | TurnStatus::Uncertain
+                | TurnStatus::Withdrawn) => other.as_str(),
+            };
             let last = receipt.log.last.map(|last| format!(" to {last}")).unwrap_or_default();
             let from = receipt.log.after + 1;
             format!("it was sent before and is {what}; nothing ran again. Its events are {from}{last}")

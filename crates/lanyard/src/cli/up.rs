@@ -93,12 +93,12 @@ impl Up {
 /// it is gone in a moment, or can then be named.
 async fn serve_when_free(options: impl Fn() -> Options) -> Result<(), BootError> {
     for _ in 0..CLAIMS_MAX {
-        match lanyard_daemon::run(options()).await {
+        match Box::pin(lanyard_daemon::run(options())).await {
             Err(BootError::Home(HomeError::Taken(None))) => tokio::time::sleep(CLAIM).await,
             ended => return ended,
         }
     }
-    lanyard_daemon::run(options()).await
+    Box::pin(lanyard_daemon::run(options())).await
 }
 
 fn announce(out: Out, running: &Running) {

@@ -85,7 +85,8 @@ impl Browser {
             flags.into_iter().map(str::to_owned).chain([format!("--user-data-dir={folder}")]).collect();
         let wanted = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": flags}}}});
         let made = browser.call("POST", "/session", &wanted);
-        browser.session = made["sessionId"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned();
+        let session = made["sessionId"].as_str().unwrap_or_else(|| panic!("{made}"));
+        session.clone_into(&mut browser.session);
         browser
     }
 

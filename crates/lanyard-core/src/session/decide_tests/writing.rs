@@ -24,8 +24,8 @@ fn after_a_lapse(connection: u128) -> Input {
     WriterCommand::Claim { pen: pen(connection), take: false, holder_gone: true }.into()
 }
 
-fn refused(given: &Given, input: Input) -> &'static str {
-    given.clone().put(&input).refusal.map_or("", |refusal| refusal.code())
+fn refused(given: &Given, input: impl Into<Input>) -> &'static str {
+    given.clone().put(&input.into()).refusal.map_or("", |refusal| refusal.code())
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn a_connection_counts_with_who_is_behind_it() {
     forged.actor = Actor::operator("bob");
     let held = given([]).after(claim(1));
     let command = WriterCommand::Claim { pen: forged.clone(), take: false, holder_gone: false };
-    assert_eq!(refused(&held, command.into()), "writer_held");
-    assert_eq!(refused(&held, WriterCommand::Release { pen: forged, epoch: 1 }.into()), "writer_superseded");
+    assert_eq!(refused(&held, command), "writer_held");
+    assert_eq!(refused(&held, WriterCommand::Release { pen: forged, epoch: 1 }), "writer_superseded");
     assert!(may_write(&held.session, Some(1), &Actor::operator("bob"), false).is_err());
 }
 

@@ -24,8 +24,8 @@ fn calls(server: &Server) -> usize {
 fn twice(once: &str) -> (usize, Vec<Value>) {
     let server = Server::start();
     let folder = tempfile::tempdir().unwrap();
-    let (program, state) = (binary().display().to_string(), folder.path().join("state"));
-    let command = [program.as_str(), "scripted-agent", "--state", state.to_str().unwrap()];
+    let (program, memory) = (binary().display().to_string(), folder.path().join("state"));
+    let command = [program.as_str(), "scripted-agent", "--state", memory.to_str().unwrap()];
     let command = serde_json::to_string(&command).unwrap();
     let agent = format!("[agents.a]\ndriver = \"acp\"\ncommand = {command}\n");
     let stage = Stage::new(&(server.config("h", once) + &agent));
