@@ -1,5 +1,5 @@
-//! Clients that come, go and change sessions at random while agents work (S3-T9): every reader's log is complete and
-//! in order, no session is made, none is cancelled.
+//! Clients that come, go and change sessions at random while agents work in many sessions at once (S3-02, S3-T9): every
+//! reader's log is complete and in order, no session is made, none is cancelled.
 //!
 //! `LANYARD_CHURN_ROUNDS=10000 LANYARD_CHURN_SEED=…` makes a longer run, or one run again.
 

@@ -85,6 +85,7 @@ fn the_connected_frame_has_both_shapes() {
 }
 
 /// S3-B05: who comes back with its last position gets what follows it, also from a daemon that was killed since.
+/// S3-T1: the session and the place in it are found again, also by a daemon that was killed.
 #[test]
 fn coming_back_leaves_no_gap_and_no_repeat_over_a_kill() {
     for wire in BOTH {
