@@ -43,7 +43,8 @@ impl Front {
             && let Some((named, server)) = place(request.uri().path())
         {
             let (named, server) = (in_address(named).map(str::to_owned), server.to_owned());
-            return self.message(access, named, &server, via, request).await;
+            // Aside: every connection keeps room for the largest answer, also one that only listens.
+            return Box::pin(self.message(access, named, &server, via, request)).await;
         }
         request.extensions_mut().insert(via);
         let router = self.router.clone();
