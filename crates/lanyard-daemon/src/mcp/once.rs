@@ -152,6 +152,7 @@ fn fingerprint(server: &str, tool: &str, arguments: &str) -> Option<String> {
     if let Some(members) = arguments.as_object_mut() {
         members.remove(HINT);
     }
+    arguments.sort_all_objects();
     Some(format!("{server}\0{tool}\0{arguments}"))
 }
 
