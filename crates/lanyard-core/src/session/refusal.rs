@@ -180,7 +180,7 @@ impl Refusal {
             Self::GateAnswered { .. } => "the first answer stands; nothing was changed".into(),
             Self::GateVoid { .. } => "nobody waits for it any more; look at `lanyard show`".into(),
             Self::WriterHeld { .. } => {
-                "ask to take over with `lanyard writer SESSION --take`, or guide it instead".into()
+                "free it with `lanyard writer ID --free`, take over in `lanyard attach`, or guide it instead".into()
             }
             Self::WriterSuperseded { .. } => {
                 "look who writes with `lanyard writer`, and claim it again".into()
