@@ -150,7 +150,7 @@ impl Refusal {
             Self::Ended { .. } => "fork it with `lanyard fork` to go on from its log".into(),
             Self::Deleted => "create a new session".into(),
             Self::Stopping => {
-                "withdraw the stop with `lanyard stop --withdraw`, or wait until it is confirmed".into()
+                "withdraw the stop with `lanyard unstop`, or wait until it is confirmed".into()
             }
             Self::Archived => "bring it back with `lanyard archive --undo`".into(),
             Self::NotArchived => "there is nothing to undo".into(),

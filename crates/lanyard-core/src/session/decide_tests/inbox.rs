@@ -440,7 +440,7 @@ fn a_stop_of_the_session_takes_no_further_messages() {
         busy().after(stop()),
         send(2, Queue),
         expect![[r#"
-        refused session_stopping: a stop is pending; withdraw the stop with `lanyard stop --withdraw`, or wait until it is confirmed
+        refused session_stopping: a stop is pending; withdraw the stop with `lanyard unstop`, or wait until it is confirmed
         command.refused code=session_stopping command=start_turn state=executing
         executing, stop 1
     "#]],

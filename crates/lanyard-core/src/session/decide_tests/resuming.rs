@@ -116,7 +116,7 @@ fn a_session_that_is_being_stopped_is_not_resumed() {
         given([stop_at(StopLevel::Graceful)]),
         resume(),
         expect![[r#"
-            refused session_stopping: a stop is pending; withdraw the stop with `lanyard stop --withdraw`, or wait until it is confirmed
+            refused session_stopping: a stop is pending; withdraw the stop with `lanyard unstop`, or wait until it is confirmed
             command.refused code=session_stopping command=resume state=beginning
             beginning, stop 1
         "#]],

@@ -342,7 +342,7 @@ fn a_session_under_a_stop_is_not_reset() {
         given([stop_at(StopLevel::Terminated)]),
         reset(),
         expect![[r#"
-            refused session_stopping: a stop is pending; withdraw the stop with `lanyard stop --withdraw`, or wait until it is confirmed
+            refused session_stopping: a stop is pending; withdraw the stop with `lanyard unstop`, or wait until it is confirmed
             command.refused code=session_stopping command=reset state=beginning
             beginning, stop 3
         "#]],

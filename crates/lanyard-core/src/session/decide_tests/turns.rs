@@ -148,7 +148,7 @@ fn a_session_that_is_being_stopped_starts_no_turn() {
         given([stop_at(StopLevel::Graceful)]),
         start_turn(1),
         expect![[r#"
-            refused session_stopping: a stop is pending; withdraw the stop with `lanyard stop --withdraw`, or wait until it is confirmed
+            refused session_stopping: a stop is pending; withdraw the stop with `lanyard unstop`, or wait until it is confirmed
             command.refused code=session_stopping command=start_turn state=beginning
             beginning, stop 1
         "#]],
