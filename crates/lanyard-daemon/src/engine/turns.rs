@@ -151,11 +151,7 @@ impl Worker {
 }
 
 fn attempt(base: Key, turn: TurnId) -> Key {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&base.key).update(b"again").update(&turn.as_u128().to_be_bytes());
-    let mut key = [0; 16];
-    key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-    Key { key, request: base.request }
+    base.part(&format!("again {turn}"))
 }
 
 /// A turn of the same sender with the same words that is not over and not old.
