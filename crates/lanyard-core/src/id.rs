@@ -152,6 +152,10 @@ ids! {
     GateId = "gate";
     /// Work and its steps.
     PlanId = "plan";
+    /// A piece of work that somebody is to do.
+    TaskId = "task";
+    /// A message between those who work for each other.
+    MailId = "mail";
     /// A client attached to a session.
     ConnectionId = "conn";
     /// One daemon.

@@ -11,15 +11,18 @@ pub mod outcome;
 pub mod paper;
 pub mod policy;
 pub mod session;
+pub mod task;
 pub mod text;
 pub mod time;
 
 pub use actor::{Actor, ActorKind, Cause};
 pub use address::Address;
 pub use id::{
-    ConnectionId, GateId, NodeId, NoteId, PlanId, RunId, SessionId, TokenId, TurnId, WorkerId, WorkspaceId,
+    ConnectionId, GateId, MailId, NodeId, NoteId, PlanId, RunId, SessionId, TaskId, TokenId, TurnId,
+    WorkerId, WorkspaceId,
 };
 pub use outcome::Outcome;
 pub use policy::{Limits, MemoryMode, Overlong, Rules, Staleness};
 pub use session::Session;
+pub use task::Task;
 pub use time::Timestamp;

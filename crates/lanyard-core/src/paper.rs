@@ -26,7 +26,7 @@ pub const NAME_CHARS_MAX: usize = 200;
 pub const TEXT_CHARS_MAX: usize = 4_000;
 
 /// One line that is there and not too long.
-fn name(field: &'static str, text: &str) -> Result<(), Refusal> {
+pub(crate) fn name(field: &'static str, text: &str) -> Result<(), Refusal> {
     if text.chars().any(char::is_control) {
         return Err(Refusal::BadText { field });
     }
@@ -34,7 +34,7 @@ fn name(field: &'static str, text: &str) -> Result<(), Refusal> {
 }
 
 /// Text that is there and not too long.
-fn words(field: &'static str, text: &str, max: usize) -> Result<(), Refusal> {
+pub(crate) fn words(field: &'static str, text: &str, max: usize) -> Result<(), Refusal> {
     if text.trim().is_empty() {
         return Err(Refusal::Empty { field });
     }
@@ -49,6 +49,6 @@ pub fn optional(field: &'static str, text: Option<&str>) -> Result<(), Refusal> 
     text.map_or(Ok(()), |text| name(field, text))
 }
 
-fn few<T>(field: &'static str, items: &[T], max: usize) -> Result<(), Refusal> {
+pub(crate) fn few<T>(field: &'static str, items: &[T], max: usize) -> Result<(), Refusal> {
     if items.len() > max { Err(Refusal::TooMany { field, max }) } else { Ok(()) }
 }

@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::task::health::HealthRules;
+use crate::task::schedule::FamilyRules;
+
 const MINUTE_MS: u64 = 60_000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 
@@ -148,4 +151,6 @@ pub struct Rules {
     pub limits: Limits,
     pub stop: StopRules,
     pub writer: WriterRules,
+    pub families: FamilyRules,
+    pub health: HealthRules,
 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use lanyard_core::Rules;
 use lanyard_core::policy::{Limits, Staleness, StopRules, WriterRules};
+use lanyard_core::task::health::HealthRules;
+use lanyard_core::task::schedule::FamilyRules;
 use serde::Deserialize;
 
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
@@ -28,6 +30,8 @@ pub struct Config {
     pub limits: Limits,
     pub stop: StopRules,
     pub writer: WriterRules,
+    pub families: FamilyRules,
+    pub health: HealthRules,
     pub gateway: GatewayConfig,
     /// The agents Lanyard runs, by name.
     pub agents: BTreeMap<String, AgentSettings>,
@@ -131,7 +135,14 @@ impl Config {
 
     #[must_use]
     pub fn rules(&self) -> Rules {
-        Rules { staleness: self.staleness, limits: self.limits, stop: self.stop, writer: self.writer }
+        Rules {
+            staleness: self.staleness,
+            limits: self.limits,
+            stop: self.stop,
+            writer: self.writer,
+            families: self.families,
+            health: self.health,
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use lanyard_core::session::{
-    Command, Envelope, Event, Lineage, Role, Session, Signal, TranscriptEvent, TurnEvent,
+    Command, Envelope, Event, Lineage, NoteKind, Role, Session, Signal, TranscriptEvent, TurnEvent,
 };
 use lanyard_core::text::cut;
 use lanyard_core::{Actor, Cause, NoteId, SessionId};
@@ -35,7 +35,8 @@ pub(crate) async fn send(engine: &Engine, store: &Arc<dyn Store>, clock: &Clock,
     let note = NoteId::mint(clock.now(), clock.random());
     let mut told = None;
     for ancestor in lineage.ancestors {
-        let command = Command::Notify { note, about: session.id, text: text.clone() };
+        let command =
+            Command::Notify { note, kind: NoteKind::Notice, about: Some(session.id), text: text.clone() };
         let cause = Some(Cause::Signal(command.name().to_owned()));
         let ask = Ask::Do { session: ancestor, command };
         let keys = vec![Key::once(&format!("notice\0{child}\0{ancestor}"))];

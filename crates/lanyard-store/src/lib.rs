@@ -11,6 +11,7 @@ mod journal;
 mod memory;
 mod query;
 mod sqlite;
+mod tasks;
 
 pub use error::{AppendError, OpenError, StoreError};
 pub use journal::{
@@ -21,3 +22,4 @@ pub use journal::{
 pub use memory::MemoryJournal;
 pub use query::{Cursor, CursorError, Filter, Listing, Row, Sort};
 pub use sqlite::{Failpoints, SqliteJournal, SqliteOptions};
+pub use tasks::{MailFilter, TaskFilter, Tasks, WorkBatch};

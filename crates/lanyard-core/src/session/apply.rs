@@ -163,8 +163,8 @@ impl Session {
                 self.end_reason.clone_from(reason);
                 self.writer = None;
                 // A stop stays with the session it ended, whether it was obeyed or enforced: calls that come after
-                // are answered with it (S0-B06), and the parent is told.
-                self.notice_due = self.stop.is_some() && self.parent.is_some();
+                // are answered with it (S0-B06), and the parent is told. What becomes of a task is told by mail.
+                self.notice_due = self.stop.is_some() && self.parent.is_some() && self.task.is_none();
                 let state = match how {
                     Ending::Completed => State::Completed,
                     Ending::Failed => State::Failed,
@@ -347,7 +347,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         title: created.title.clone(),
         hands: crate::session::event::Hands {
             agent: created.agent.clone(),
-            worker: None,
+            worker: created.worker,
             owner: created.owner.clone(),
         },
         handoffs: [].into(),
@@ -356,6 +356,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         plan: created.plan.clone(),
         phase: created.phase.clone(),
         purpose: created.purpose.clone(),
+        task: created.task,
         parent: created.parent,
         forked_from: created.forked_from,
         aliases: created.aliases.clone(),

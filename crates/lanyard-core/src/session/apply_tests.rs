@@ -951,7 +951,7 @@ mod the_wire {
         let lines: Vec<String> =
             samples().into_iter().map(|event| serde_json::to_string(&event).unwrap()).collect();
         expect![[r#"
-            {"type":"session.created","data":{"state":"custom","title":"t","agent":"executor","owner":"ann","source":"api","workspace":"/a","plan":"p","phase":"custom","purpose":"fix","parent":"sess#2","forked_from":{"session":"sess#3","seq":7},"aliases":["x"],"anchors":["a"],"policy":{"depth_limit":3,"leaf":true,"memory_mode":"selective"}}}
+            {"type":"session.created","data":{"state":"custom","title":"t","agent":"executor","owner":"ann","source":"api","workspace":"/a","plan":"p","phase":"custom","purpose":"fix","task":"task_00000000000000000000000005","worker":"worker#6","parent":"sess#2","forked_from":{"session":"sess#3","seq":7},"aliases":["x"],"anchors":["a"],"policy":{"depth_limit":3,"leaf":true,"memory_mode":"selective"}}}
             {"type":"session.linked","data":{"parent":"sess#2","previous":"sess#3"}}
             {"type":"session.child_linked","data":{"child":"sess#4","agent":"executor"}}
             {"type":"session.child_unlinked","data":{"child":"sess#4"}}
@@ -1422,6 +1422,8 @@ fn change_samples() -> Vec<Event> {
         plan: Some("p".into()),
         phase: Some("custom".into()),
         purpose: Some("fix".into()),
+        task: Some(crate::TaskId::from_u128(5)),
+        worker: Some(crate::WorkerId::from_u128(6)),
         parent: Some(session_id(2)),
         forked_from: Some(Fork { session: session_id(3), seq: 7 }),
         aliases: vec!["x".into()],

@@ -1,6 +1,7 @@
 //! What may be asked of a session. A command can be refused; ids it needs were minted before it got here.
 
 use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};
+use crate::session::guidance::NoteKind;
 use crate::session::inbox::InboxCommand;
 use crate::session::run::ResumeWay;
 use crate::session::stop::StopScope;
@@ -39,10 +40,11 @@ pub enum Command {
         note: NoteId,
         text: String,
     },
-    /// Lanyard tells of a child that was stopped, and what it left (S0-49).
+    /// Lanyard tells of a child that was stopped, and what it left (S0-49), or gives over what a child says.
     Notify {
         note: NoteId,
-        about: SessionId,
+        kind: NoteKind,
+        about: Option<SessionId>,
         text: String,
     },
     WithdrawGuidance {

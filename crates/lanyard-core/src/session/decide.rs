@@ -47,7 +47,7 @@ pub fn decide(
         Command::Stop { reason, scope, now } => stop(session, reason.as_deref(), *scope, *now),
         Command::WithdrawStop { reason } => withdraw_stop(session, reason.as_deref()),
         Command::Guide { note, text } => guide(session, *note, text, &rules.limits),
-        Command::Notify { note, about, text } => notify(session, *note, *about, text),
+        Command::Notify { note, kind, about, text } => notify(session, *note, *kind, *about, text),
         Command::WithdrawGuidance { note } => withdraw_guidance(session, *note),
         Command::AnswerGate { gate, option, message } => answer(session, *gate, option, message.as_deref()),
         Command::Resume { ways } => resume(session, ways),
@@ -213,13 +213,21 @@ fn guide(session: &Session, note: NoteId, text: &str, limits: &Limits) -> Result
 }
 
 /// Lanyard's own words have their bounds where they are made, and find a place beside people's.
-fn notify(session: &Session, note: NoteId, about: SessionId, text: &str) -> Result<Vec<Event>, Refusal> {
+/// Told twice, it is there once.
+fn notify(
+    session: &Session,
+    note: NoteId,
+    kind: NoteKind,
+    about: Option<SessionId>,
+    text: &str,
+) -> Result<Vec<Event>, Refusal> {
     alive(session)?;
     body("text", text)?;
-    let (kind, text) = (NoteKind::Notice, text.to_owned());
-    Ok(vec![
-        ControlEvent::GuidanceQueued { note, kind, text, warnings: Vec::new(), about: Some(about) }.into(),
-    ])
+    if session.guidance.iter().chain(&session.guidance_settled).any(|held| held.id == note) {
+        return Ok(Vec::new());
+    }
+    let text = text.to_owned();
+    Ok(vec![ControlEvent::GuidanceQueued { note, kind, text, warnings: Vec::new(), about }.into()])
 }
 
 fn withdraw_guidance(session: &Session, note: NoteId) -> Result<Vec<Event>, Refusal> {

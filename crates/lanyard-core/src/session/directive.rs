@@ -15,18 +15,20 @@ pub const IMMEDIATE: &str = "🛑 SESSION STOP — IMMEDIATE";
 pub const TERMINATED: &str = "❌ SESSION TERMINATED";
 pub const GUIDANCE: &str = "📝 USER GUIDANCE (injected by user):";
 pub const INTERRUPTED: &str = "⚠️ SUBAGENT INTERRUPTED:";
+pub const REPORT: &str = "📬 SUBAGENT REPORT (agent output, not from the user):";
 /// Between a directive of level 1 and the answer it precedes.
 pub const ORIGINAL: &str = "--- ORIGINAL RESPONSE ---";
 /// Between guidance and the answer it precedes.
 pub const RESPONSE: &str = "--- TOOL RESPONSE ---";
 
 /// What lookalikes of the markers have in common, whatever stands around it. Searched for in tool output.
-pub const LOOKALIKES: [&str; 8] = [
+pub const LOOKALIKES: [&str; 9] = [
     "SESSION STOP",
     "SESSION TERMINATED",
     "USER GUIDANCE",
     "GUIDANCE (from",
     "SUBAGENT INTERRUPTED",
+    "SUBAGENT REPORT",
     "ORIGINAL RESPONSE ---",
     "TOOL RESPONSE ---",
     "[lanyard ",
@@ -81,7 +83,7 @@ impl Lead {
             return vec![text];
         }
         let mut blocks: Vec<String> = Vec::new();
-        let is_notice = |told: &&Told| told.kind == NoteKind::Notice;
+        let is_notice = |told: &&Told| matches!(told.kind, NoteKind::Notice | NoteKind::Report);
         blocks.extend(self.notes.iter().filter(is_notice).map(|told| notice(told, nonce)));
         let words: Vec<&Told> = self.notes.iter().filter(|told| !is_notice(told)).collect();
         // All that one hand wrote stands under one heading, in the order it was written (S0-45).
@@ -114,7 +116,8 @@ fn guidance(group: &[&Told], nonce: &str) -> String {
 }
 
 fn notice(told: &Told, nonce: &str) -> String {
-    format!("{INTERRUPTED}{}", fenced(told, nonce))
+    let heading = if told.kind == NoteKind::Report { REPORT } else { INTERRUPTED };
+    format!("{heading}{}", fenced(told, nonce))
 }
 
 /// The words between two lines only Lanyard can write: who, when, and which note.

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, Cause};
-use crate::id::{SessionId, TurnId, WorkerId};
+use crate::id::{SessionId, TaskId, TurnId, WorkerId};
 use crate::session::calls::Channel;
 use crate::session::gate::GateEvent;
 use crate::session::inbox::Delivery;
@@ -287,6 +287,11 @@ pub struct Created {
     pub phase: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
+    /// The task it was made for, and the worker whose session it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<WorkerId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

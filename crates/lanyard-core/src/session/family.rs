@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::SessionId;
+use crate::id::{SessionId, TaskId, WorkerId};
 use crate::policy::{Limits, MemoryMode};
 use crate::session::decide::{ALIASES_MAX, ANCHORS_MAX, alive, exists, names, optional_name};
 use crate::session::event::{ChangeEvent, ControlEvent, Created, Event, Fork};
@@ -38,6 +38,9 @@ pub struct NewSession {
     pub leaf: bool,
     /// A tighter depth limit for the family below; never wider than the parent's.
     pub depth_limit: Option<u32>,
+    /// The task it is made for, and who works at it. Only Lanyard itself says so.
+    #[serde(skip)]
+    pub task: Option<(TaskId, WorkerId)>,
 }
 
 /// A session's place in its family: its ancestors, nearest first.
@@ -110,6 +113,8 @@ pub fn create(
         // S1-24: a session made through the API for no named phase is in phase "custom".
         phase: new.phase.clone().or_else(|| asked_for.then(|| "custom".to_owned())),
         purpose: new.purpose.clone(),
+        task: new.task.map(|(task, _)| task),
+        worker: new.task.map(|(_, worker)| worker),
         parent: parent.map(|(parent, _)| parent.id),
         forked_from: None,
         aliases,
@@ -140,6 +145,8 @@ pub fn fork(source: &Session, at: Option<u64>, title: Option<String>) -> Result<
         plan: source.plan.clone(),
         phase: source.phase.clone(),
         purpose: Some("fork".to_owned()),
+        task: None,
+        worker: None,
         parent: None,
         forked_from: Some(Fork { session: source.id, seq }),
         aliases: Vec::new(),

@@ -37,6 +37,7 @@ impl Note {
     pub fn in_prompt(&self) -> String {
         match (self.kind, self.by.kind) {
             (NoteKind::Notice, _) => format!("{}\n{}", directive::INTERRUPTED, self.text),
+            (NoteKind::Report, _) => format!("{}\n{}", directive::REPORT, neutral(&self.text)),
             (NoteKind::Steer, ActorKind::Operator | ActorKind::System) => {
                 format!("Message from {}: {}", self.by.name, self.text)
             }
@@ -61,6 +62,20 @@ pub enum NoteKind {
     Notice,
     /// A whole message of the inbox that is to go into the running turn; it is never cut.
     Steer,
+    /// What one who works for it says: agent output, whose it is stands with it (S4-B03). It waits for as long as it
+    /// takes.
+    Report,
+}
+
+impl NoteKind {
+    /// Whether it is given up when nobody could be told in time.
+    #[must_use]
+    pub const fn expires(self) -> bool {
+        match self {
+            Self::Guidance | Self::Notice => true,
+            Self::Steer | Self::Report => false,
+        }
+    }
 }
 
 /// How a note went out.

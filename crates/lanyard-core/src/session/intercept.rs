@@ -6,7 +6,7 @@ use crate::policy::{Rules, StopRules};
 use crate::session::calls::{Call, Channel, Directive, Lead, Passage, Returned, Told};
 use crate::session::decide_inbox::steered;
 use crate::session::event::{ControlEvent, Event, Settled, TranscriptEvent};
-use crate::session::guidance::{Note, NoteKind, NoteStatus};
+use crate::session::guidance::{Note, NoteStatus};
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
 use crate::session::stop::{Stop, StopLevel};
 use crate::session::writer;
@@ -175,7 +175,7 @@ pub fn next_due(session: &Session, rules: &Rules) -> Option<Timestamp> {
         return None;
     }
     let pending = session.guidance.iter().filter(|note| note.status == NoteStatus::Pending);
-    let pending = pending.filter(|note| note.kind != NoteKind::Steer);
+    let pending = pending.filter(|note| note.kind.expires());
     let expires = rules.limits.guidance_expires_ms;
     let expiry = pending.filter(|_| expires > 0).map(|note| note.queued_at.plus_millis(expires)).min();
     let stop = session.stop.as_ref().and_then(|stop| deadline(stop, &rules.stop));
@@ -193,10 +193,10 @@ fn deadline(stop: &Stop, rules: &StopRules) -> Option<Timestamp> {
 
 fn is_expired(note: &Note, now: Timestamp, rules: &Rules) -> bool {
     let expires = rules.limits.guidance_expires_ms;
-    // What would be a turn of its own waits for as long as the turn it is meant for.
+    // What would be a turn of its own waits for as long as the turn it is meant for; a report waits for ever.
     expires > 0
         && note.status == NoteStatus::Pending
-        && note.kind != NoteKind::Steer
+        && note.kind.expires()
         && now.millis_since(note.queued_at) >= expires
 }
 

@@ -321,7 +321,8 @@ pub(super) fn call(n: u32) -> Call {
 
 pub(super) fn notify(note: u128) -> Input {
     let (note, about) = (note_id(note), session_id(2));
-    Command::Notify { note, about, text: "a child was stopped".into() }.into()
+    Command::Notify { note, kind: NoteKind::Notice, about: Some(about), text: "a child was stopped".into() }
+        .into()
 }
 
 pub(super) fn begins(n: u32) -> Input {

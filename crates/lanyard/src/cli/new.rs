@@ -68,6 +68,7 @@ impl New {
         let memory_mode =
             self.memory_mode.and_then(|word| MemoryMode::ALL.into_iter().find(|mode| mode.as_str() == word));
         let new = NewSession {
+            task: None,
             title: self.title,
             agent: self.agent,
             owner: self.owner,

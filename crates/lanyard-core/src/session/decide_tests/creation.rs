@@ -61,11 +61,12 @@ fn everything_that_is_asked_for_is_kept() {
         memory_mode: Some(MemoryMode::Full),
         leaf: true,
         depth_limit: Some(2),
+        task: Some((crate::TaskId::from_u128(5), crate::WorkerId::from_u128(6))),
     };
     check_made(
         make(&new),
         expect![[r#"
-            session.created agent=executor aliases=[chat::7, b] anchors=["never push"] owner=bob phase=execute plan=plan-1 policy={depth_limit=2 leaf=true memory_mode=full} purpose=fix source=telegram state=custom title="Fix the test" workspace=/src/app
+            session.created agent=executor aliases=[chat::7, b] anchors=["never push"] owner=bob phase=execute plan=plan-1 policy={depth_limit=2 leaf=true memory_mode=full} purpose=fix source=telegram state=custom task=task_00000000000000000000000005 title="Fix the test" worker=worker#6 workspace=/src/app
         "#]],
     );
 }

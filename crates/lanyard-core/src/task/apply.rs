@@ -1,0 +1,212 @@
+//! The one place where a task changes. The same when running and when replaying; a contradiction is an error, so a bad
+//! event is never written.
+
+use crate::actor::Actor;
+use crate::id::TaskId;
+use crate::task::event::{TaskCreated, TaskEnvelope, TaskEvent};
+use crate::task::health::Remedy;
+use crate::task::record::{RUNS_MAX, Remedies, Task, TaskRun, TaskState};
+use crate::time::Timestamp;
+
+/// An event that cannot have happened to this task.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("event {seq} of task {task} does not follow: {what}")]
+pub struct Impossible {
+    pub task: TaskId,
+    pub seq: u64,
+    pub what: &'static str,
+}
+
+impl Task {
+    /// The task its first event makes.
+    pub fn born(envelope: &TaskEnvelope) -> Result<Self, Impossible> {
+        let impossible = |what| Impossible { task: envelope.task, seq: envelope.seq, what };
+        let TaskEvent::Created(created) = &envelope.event else {
+            return Err(impossible("a task begins with its creation"));
+        };
+        if envelope.seq != 1 {
+            return Err(impossible("a task is created once"));
+        }
+        Ok(Self::fresh(envelope.task, envelope.at, &envelope.actor, created))
+    }
+
+    fn fresh(id: TaskId, at: Timestamp, by: &Actor, created: &TaskCreated) -> Self {
+        Self {
+            id,
+            seq: 1,
+            plan: created.plan,
+            parent: created.parent,
+            reports_to: created.reports_to,
+            workspace: created.workspace.clone(),
+            spec: created.spec.clone(),
+            aliases: created.aliases.clone(),
+            created_at: at,
+            created_by: by.clone(),
+            created_in: created.created_in,
+            state: TaskState::Pending,
+            since: at,
+            reason: None,
+            ending: None,
+            result: None,
+            worker: None,
+            worker_source: None,
+            session: None,
+            turns_before: 0,
+            run: 0,
+            runs: Vec::new(),
+            attempts: 0,
+            tree: None,
+            captured: None,
+            capture_failed: None,
+            merged: None,
+            remedies: Remedies::default(),
+        }
+    }
+
+    pub fn apply(&mut self, envelope: &TaskEnvelope) -> Result<(), Impossible> {
+        let impossible = |what| Impossible { task: envelope.task, seq: envelope.seq, what };
+        if envelope.task != self.id {
+            return Err(impossible("it is another task's"));
+        }
+        if envelope.seq != self.seq + 1 {
+            return Err(impossible("its number is not the next"));
+        }
+        self.change(envelope).map_err(impossible)?;
+        self.seq = envelope.seq;
+        Ok(())
+    }
+
+    fn change(&mut self, envelope: &TaskEnvelope) -> Result<(), &'static str> {
+        let at = envelope.at;
+        if self.state.is_ended() && !envelope.event.may_follow_the_end() {
+            return Err("the task has ended");
+        }
+        match &envelope.event {
+            TaskEvent::Created(_) => return Err("a task is created once"),
+            TaskEvent::Edited { spec } => self.spec = (**spec).clone(),
+            TaskEvent::Deployed { worker, source, session, run, turns } => {
+                if *run <= self.run {
+                    return Err("a run's number only grows");
+                }
+                self.worker = Some(*worker);
+                self.worker_source = Some(*source);
+                self.session = Some(*session);
+                self.turns_before = *turns;
+                self.attempts += 1;
+                self.add_run(TaskRun { number: *run, session: *session, run: None, at });
+                self.enter(TaskState::Deploying, at, None);
+            }
+            TaskEvent::TreeMade { tree } => self.tree = Some(tree.clone()),
+            TaskEvent::Started {} => self.enter(TaskState::Running, at, None),
+            TaskEvent::RunSeen { run, process } => self.see_run(*run, *process, at)?,
+            TaskEvent::Interrupted { cause, reason } => {
+                let reason = reason.clone().unwrap_or_else(|| cause.as_str().to_owned());
+                self.enter(TaskState::Interrupted, at, Some(reason));
+            }
+            TaskEvent::Resumed { turns } => self.go_on(*turns, at),
+            TaskEvent::Paused { reason } => self.enter(TaskState::Paused, at, reason.clone()),
+            TaskEvent::EndAsked { ending, reason } => {
+                self.ending = Some(ending.clone());
+                self.reason.clone_from(reason);
+            }
+            TaskEvent::Reported { result } => self.result = Some(result.clone()),
+            TaskEvent::Captured { captured } => {
+                self.captured = Some(captured.clone());
+                self.capture_failed = None;
+            }
+            TaskEvent::CaptureFailed { why } => self.capture_failed = Some(why.clone()),
+            TaskEvent::Ended { state, reason } => {
+                if !state.is_ended() {
+                    return Err("it is not an end");
+                }
+                self.ending = None;
+                self.enter(*state, at, reason.clone());
+            }
+            TaskEvent::Retried {} => self.begin_again(at),
+            TaskEvent::Merged { commit, .. } => self.merged = Some(commit.clone()),
+            TaskEvent::TreeRemoved {} => {
+                if let Some(tree) = &mut self.tree {
+                    tree.removed = true;
+                }
+            }
+            TaskEvent::Discarded { .. } => self.tree = None,
+            TaskEvent::Remedied { remedy, turns, .. } => self.remedied(*remedy, *turns, at),
+            TaskEvent::Adopted { reports_to } => self.reports_to = *reports_to,
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, state: TaskState, at: Timestamp, reason: Option<String>) {
+        self.state = state;
+        self.since = at;
+        self.reason = reason;
+    }
+
+    fn add_run(&mut self, run: TaskRun) {
+        self.run = run.number;
+        if self.runs.len() >= RUNS_MAX {
+            self.runs.remove(0);
+        }
+        self.runs.push(run);
+    }
+
+    fn see_run(&mut self, number: u32, process: crate::id::RunId, at: Timestamp) -> Result<(), &'static str> {
+        let session = self.session.ok_or("it has no session")?;
+        match self.runs.last_mut() {
+            Some(last) if last.number == number && last.run.is_none() => last.run = Some(process),
+            Some(last) if last.number < number => {
+                self.add_run(TaskRun { number, session, run: Some(process), at });
+            }
+            Some(_) | None => return Err("a run's number only grows"),
+        }
+        Ok(())
+    }
+
+    /// A task that was held before anybody worked at it waits again; any other is brought back to work.
+    fn go_on(&mut self, turns: u64, at: Timestamp) {
+        if self.session.is_none() {
+            return self.enter(TaskState::Pending, at, None);
+        }
+        self.turns_before = turns;
+        self.enter(TaskState::Deploying, at, None);
+    }
+
+    /// Its worker, branch and history stay; the rest begins anew (S4-14).
+    fn begin_again(&mut self, at: Timestamp) {
+        self.ending = None;
+        self.result = None;
+        self.session = None;
+        self.captured = None;
+        self.capture_failed = None;
+        self.remedies = Remedies::default();
+        self.enter(TaskState::Pending, at, None);
+    }
+
+    fn remedied(&mut self, remedy: Remedy, turns: u64, at: Timestamp) {
+        self.remedies.last_at = Some(at);
+        match remedy {
+            Remedy::Nudge => self.remedies.nudges += 1,
+            Remedy::Escalate => self.remedies.escalations += 1,
+            Remedy::Restart => {
+                self.remedies.restarts += 1;
+                self.go_on(turns, at);
+            }
+        }
+    }
+}
+
+impl TaskEvent {
+    /// What is done with its branch, and who hears of it, is decided after the end too.
+    const fn may_follow_the_end(&self) -> bool {
+        matches!(
+            self,
+            Self::Retried {}
+                | Self::Merged { .. }
+                | Self::TreeRemoved {}
+                | Self::Discarded { .. }
+                | Self::Captured { .. }
+                | Self::CaptureFailed { .. }
+                | Self::Adopted { .. }
+        )
+    }
+}

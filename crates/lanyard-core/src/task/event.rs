@@ -1,0 +1,104 @@
+//! What happens to a task. The events of a task are its log; the record is their sum.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::actor::Actor;
+use crate::id::{PlanId, RunId, SessionId, TaskId, WorkerId};
+use crate::session::InterruptCause;
+use crate::task::health::Remedy;
+use crate::task::mail::MailTo;
+use crate::task::record::{Ending, TaskResult, TaskSpec, TaskState, WorkerSource};
+use crate::task::tree::{Captured, Tree};
+use crate::time::Timestamp;
+
+/// One entry of a task's log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskEnvelope {
+    pub task: TaskId,
+    pub seq: u64,
+    pub at: Timestamp,
+    pub actor: Actor,
+    #[serde(flatten)]
+    pub event: TaskEvent,
+}
+
+/// Everything a task is born with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskCreated {
+    pub plan: Option<PlanId>,
+    pub parent: Option<TaskId>,
+    pub reports_to: Option<MailTo>,
+    pub workspace: Option<String>,
+    pub created_in: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    pub spec: TaskSpec,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "data")]
+pub enum TaskEvent {
+    #[serde(rename = "task.created")]
+    Created(Box<TaskCreated>),
+    #[serde(rename = "task.edited")]
+    Edited { spec: Box<TaskSpec> },
+    /// The worker's id is chosen and kept before anything is started (S4-13).
+    #[serde(rename = "task.deployed")]
+    Deployed {
+        worker: WorkerId,
+        source: WorkerSource,
+        session: SessionId,
+        run: u32,
+        /// Turns the session had had by then.
+        #[serde(default)]
+        turns: u64,
+    },
+    #[serde(rename = "task.tree_made")]
+    TreeMade { tree: Tree },
+    #[serde(rename = "task.started")]
+    Started {},
+    /// Its worker has a process, or another one than before.
+    #[serde(rename = "task.run_seen")]
+    RunSeen { run: u32, process: RunId },
+    #[serde(rename = "task.interrupted")]
+    Interrupted { cause: InterruptCause, reason: Option<String> },
+    /// It goes on after an interruption or a pause.
+    #[serde(rename = "task.resumed")]
+    Resumed { turns: u64 },
+    #[serde(rename = "task.paused")]
+    Paused { reason: Option<String> },
+    #[serde(rename = "task.end_asked")]
+    EndAsked { ending: Ending, reason: Option<String> },
+    #[serde(rename = "task.reported")]
+    Reported { result: TaskResult },
+    #[serde(rename = "task.captured")]
+    Captured { captured: Captured },
+    /// What its worktree held could not be committed; the worktree stays.
+    #[serde(rename = "task.capture_failed")]
+    CaptureFailed { why: String },
+    #[serde(rename = "task.ended")]
+    Ended { state: TaskState, reason: Option<String> },
+    #[serde(rename = "task.retried")]
+    Retried {},
+    #[serde(rename = "task.merged")]
+    Merged { commit: String, into: String },
+    /// Its worktree is gone; the branch stays.
+    #[serde(rename = "task.tree_removed")]
+    TreeRemoved {},
+    /// Its worktree and branch are gone; what they held is under this ref.
+    #[serde(rename = "task.discarded")]
+    Discarded { reference: String },
+    /// Something was done to keep it going (health).
+    #[serde(rename = "task.remedied")]
+    Remedied {
+        remedy: Remedy,
+        why: String,
+        /// Turns its session had had by then.
+        #[serde(default)]
+        turns: u64,
+    },
+    /// Another hears of it from now on.
+    #[serde(rename = "task.adopted")]
+    Adopted { reports_to: Option<MailTo> },
+}

@@ -1,0 +1,230 @@
+//! Mail: what those who work for each other tell each other. In order per box, at least once, acknowledged after it was
+//! handled, never thrown away without a record (S4-B02).
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{IdError, MailId, NoteId, SessionId, TaskId, WorkerId};
+use crate::session::directive;
+use crate::task::record::TaskState;
+use crate::text::cut;
+use crate::time::Timestamp;
+
+/// Characters of one message; more is cut, and said so.
+pub const TEXT_CHARS_MAX: usize = 8_000;
+/// Messages that may wait in one box. What comes on top is refused, except an end.
+pub const BOX_MAX: usize = 1_000;
+
+/// Whose box it is: a task's, whoever works at it, or that of a session without one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MailTo {
+    Task(TaskId),
+    Session(SessionId),
+}
+
+impl MailTo {
+    #[must_use]
+    pub const fn bits(self) -> u128 {
+        match self {
+            Self::Task(id) => id.as_u128(),
+            Self::Session(id) => id.as_u128(),
+        }
+    }
+}
+
+impl fmt::Display for MailTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Task(id) => id.fmt(f),
+            Self::Session(id) => id.fmt(f),
+        }
+    }
+}
+
+impl FromStr for MailTo {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        text.parse().map(Self::Task).or_else(|_| text.parse().map(Self::Session))
+    }
+}
+
+impl Serialize for MailTo {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for MailTo {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for MailTo {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "MailTo".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": "^(task|sess)_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MailKind {
+    /// A child ended; `state` says how.
+    Ended,
+    Progress,
+    Question,
+    Error,
+    Message,
+}
+
+impl MailKind {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::Progress => "progress",
+            Self::Question => "question",
+            Self::Error => "error",
+            Self::Message => "message",
+        }
+    }
+}
+
+/// Who wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct MailFrom {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<WorkerId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u32>,
+    /// The agent's name, or the operator's.
+    pub name: String,
+    /// A person wrote it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub operator: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Mail {
+    pub id: MailId,
+    /// Whose box it is in.
+    pub to: MailTo,
+    /// Its place in the box.
+    pub seq: u64,
+    pub from: MailFrom,
+    pub kind: MailKind,
+    /// How the child ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<TaskState>,
+    pub text: String,
+    pub at: Timestamp,
+    #[serde(flatten)]
+    pub state: MailState,
+    /// How often it went out.
+    #[serde(default)]
+    pub times: u32,
+    /// Whose box it was in before, when that box's owner had ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwarded_from: Option<MailTo>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum MailState {
+    /// It waits for somebody who can take it.
+    Pending,
+    /// It is among the words that wait for the session's agent.
+    Given {
+        session: SessionId,
+        note: NoteId,
+        given_at: Timestamp,
+    },
+    /// It went out in the answer to a call of Lanyard's own tools.
+    Shown {
+        session: SessionId,
+        shown_at: Timestamp,
+    },
+    Acknowledged {
+        session: Option<SessionId>,
+        acknowledged_at: Timestamp,
+        how: String,
+    },
+    /// Nobody is left to take it. It stays until somebody reads it.
+    Dead {
+        why: String,
+        dead_at: Timestamp,
+    },
+}
+
+impl MailState {
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Given { .. } => "given",
+            Self::Shown { .. } => "shown",
+            Self::Acknowledged { .. } => "acknowledged",
+            Self::Dead { .. } => "dead",
+        }
+    }
+
+    /// Nothing is to be done about it any more.
+    #[must_use]
+    pub const fn is_settled(&self) -> bool {
+        matches!(self, Self::Acknowledged { .. } | Self::Dead { .. })
+    }
+}
+
+impl Mail {
+    /// The words, with whose they are (S4-B03).
+    #[must_use]
+    pub fn words(&self) -> String {
+        let what = match (self.kind, self.ended) {
+            (MailKind::Ended, Some(state)) => format!("ended: {state}"),
+            (kind, _) => kind.as_str().to_owned(),
+        };
+        let from = &self.from;
+        let parts = [
+            Some(format!("{} ({what}) from {}", self.id, from.name)),
+            from.task.map(|task| format!("task {task}")),
+            from.session.map(|session| format!("session {session}")),
+            from.run.map(|run| format!("run {run}")),
+        ];
+        let head: Vec<String> = parts.into_iter().flatten().collect();
+        format!("{}\n{}", head.join(", "), self.text)
+    }
+
+    /// The note of the same message.
+    #[must_use]
+    pub const fn note(&self) -> NoteId {
+        NoteId::from_u128(self.id.as_u128())
+    }
+}
+
+/// The text as it is kept: nothing in it can be taken for Lanyard's words, and it is not too long.
+#[must_use]
+pub fn admit(text: &str) -> String {
+    let safe = directive::defuse(text).unwrap_or_else(|| text.to_owned());
+    let (kept, was_cut) = cut(&safe, TEXT_CHARS_MAX);
+    if was_cut {
+        format!("{kept}\n[cut here; the whole text is in the log of its session]")
+    } else {
+        kept.to_owned()
+    }
+}

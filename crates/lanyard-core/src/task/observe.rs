@@ -1,0 +1,266 @@
+//! What follows from looking at a task's session. Nothing here remembers what was done before: the daemon looks, writes
+//! down what is new, and does what is wanted; after a crash it looks again and wants the same.
+
+use crate::id::RunId;
+use crate::session::{InterruptCause, State, TurnStatus};
+use crate::task::event::TaskEvent;
+use crate::task::record::{Ending, Task, TaskResult, TaskState, WorkerKind};
+
+/// A session as far as its task cares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenSession {
+    pub state: State,
+    pub deleted: bool,
+    /// A stop is pending or was.
+    pub stopped: bool,
+    pub turns: u64,
+    /// How its newest turn stands, with the reason.
+    pub turn: Option<(TurnStatus, Option<String>)>,
+    pub run: Option<SeenRun>,
+    /// Messages and words that still wait for its agent.
+    pub waiting: usize,
+    /// What its agent said last.
+    pub said: Option<String>,
+    pub end_reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeenRun {
+    pub id: RunId,
+    pub live: bool,
+}
+
+/// Those around the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kin {
+    /// Tasks that report to this one and have not ended.
+    pub open_children: usize,
+    /// Mail in its box that is not settled.
+    pub mail: usize,
+}
+
+impl SeenSession {
+    fn is_over(&self) -> bool {
+        self.deleted || self.state.is_ended()
+    }
+
+    fn is_executing(&self) -> bool {
+        self.state == State::Executing
+    }
+}
+
+/// What is new.
+#[must_use]
+pub fn observe(task: &Task, seen: Option<&SeenSession>, kin: Kin) -> Vec<TaskEvent> {
+    let Some(seen) = seen else { return Vec::new() };
+    if task.state.is_ended() || task.session.is_none() {
+        return Vec::new();
+    }
+    let mut events = Vec::new();
+    if let Some(run) = seen.run
+        && run.live
+    {
+        events.extend(new_run(task, run.id));
+    }
+    if seen.is_over() {
+        return events;
+    }
+    match task.state {
+        TaskState::Deploying if has_begun(task, seen) => events.push(TaskEvent::Started {}),
+        TaskState::Interrupted if seen.is_executing() => events.push(TaskEvent::Started {}),
+        TaskState::Running => events.extend(at_work(task, seen, kin)),
+        TaskState::Deploying
+        | TaskState::Interrupted
+        | TaskState::Pending
+        | TaskState::Paused
+        | TaskState::Completed
+        | TaskState::Failed
+        | TaskState::Cancelled => {}
+    }
+    events
+}
+
+fn has_begun(task: &Task, seen: &SeenSession) -> bool {
+    task.spec.kind == WorkerKind::External || seen.turns > task.turns_before
+}
+
+fn new_run(task: &Task, process: RunId) -> Option<TaskEvent> {
+    let last = task.current_run()?;
+    match last.run {
+        Some(known) if known == process => None,
+        Some(_) => Some(TaskEvent::RunSeen { run: task.run + 1, process }),
+        None => Some(TaskEvent::RunSeen { run: last.number, process }),
+    }
+}
+
+fn at_work(task: &Task, seen: &SeenSession, kin: Kin) -> Option<TaskEvent> {
+    if task.ending.is_some() || task.result.is_some() {
+        return None;
+    }
+    if let State::Interrupted { cause } = seen.state {
+        let reason = seen.turn.as_ref().and_then(|(_, reason)| reason.clone());
+        return Some(TaskEvent::Interrupted { cause, reason });
+    }
+    // People talk in a chat session, and a program outside says when it is done.
+    let by_itself = task.spec.kind == WorkerKind::Background && !seen.is_executing();
+    if !by_itself || seen.waiting > 0 || kin.open_children > 0 || kin.mail > 0 {
+        return None;
+    }
+    match &seen.turn {
+        Some((TurnStatus::Completed, _)) => {
+            let summary =
+                seen.said.clone().unwrap_or_else(|| "its agent ended its turn and said nothing".to_owned());
+            let result = TaskResult { summary, evidence: None, by_turn_end: true };
+            Some(TaskEvent::Reported { result })
+        }
+        Some((TurnStatus::Failed | TurnStatus::Refused, reason)) => {
+            let reason = reason.clone().unwrap_or_else(|| "its agent's turn failed".to_owned());
+            Some(TaskEvent::EndAsked { ending: Ending::Fail, reason: Some(reason) })
+        }
+        Some((_, _)) | None => None,
+    }
+}
+
+/// What the daemon has to do for the task now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Want {
+    /// Make its worktree and its session.
+    Create,
+    /// Tell its agent what to do: for the first time, or to go on.
+    Prompt {
+        first: bool,
+    },
+    /// End what its agent does, and leave the session.
+    CancelTurn,
+    Stop {
+        now: bool,
+    },
+    /// End its session in order, as completed or as failed.
+    EndSession {
+        completed: bool,
+    },
+    /// Its session is over: keep what it left, and say how the task ended.
+    Settle {
+        state: TaskState,
+        reason: Option<String>,
+    },
+    /// Its agent was lost: bring it back, if it was not lost too often.
+    Restart,
+}
+
+/// `seen` is nothing when there is no such session.
+#[must_use]
+pub fn want(task: &Task, seen: Option<&SeenSession>) -> Option<Want> {
+    if task.state.is_ended() || task.session.is_none() {
+        return None;
+    }
+    let Some(seen) = seen else {
+        return match (&task.ending, task.state) {
+            (Some(_), _) => Some(settled(task, None)),
+            (None, TaskState::Deploying) => Some(Want::Create),
+            // It was there, and is not: nothing can be taken up.
+            (None, _) => {
+                let reason = Some("its session is gone".to_owned());
+                Some(Want::Settle { state: TaskState::Failed, reason })
+            }
+        };
+    };
+    // A chat session goes on after the task that was worked at in it.
+    let chat = task.spec.kind == WorkerKind::Chat;
+    if seen.is_over() {
+        return Some(settled(task, Some(seen)));
+    }
+    match (&task.ending, &task.result) {
+        (Some(Ending::Cancel { now }), _) => {
+            Some(if chat { settled(task, Some(seen)) } else { Want::Stop { now: *now } })
+        }
+        (Some(Ending::Complete), _) | (None, Some(_)) if chat => Some(settled(task, Some(seen))),
+        (Some(Ending::Complete), _) | (None, Some(_)) => Some(Want::EndSession { completed: true }),
+        (Some(Ending::Fail), _) if chat => Some(settled(task, Some(seen))),
+        (Some(Ending::Fail), _) => Some(Want::EndSession { completed: false }),
+        (None, None) => of_state(task, seen),
+    }
+}
+
+fn of_state(task: &Task, seen: &SeenSession) -> Option<Want> {
+    match task.state {
+        TaskState::Deploying if task.spec.kind == WorkerKind::External => None,
+        TaskState::Deploying if !seen.is_executing() => {
+            Some(Want::Prompt { first: task.turns_before == 0 || task.run <= 1 })
+        }
+        TaskState::Paused if seen.is_executing() => Some(Want::CancelTurn),
+        TaskState::Interrupted if lost(seen) && task.spec.kind == WorkerKind::Background => {
+            Some(Want::Restart)
+        }
+        TaskState::Deploying
+        | TaskState::Paused
+        | TaskState::Interrupted
+        | TaskState::Pending
+        | TaskState::Running
+        | TaskState::Completed
+        | TaskState::Failed
+        | TaskState::Cancelled => None,
+    }
+}
+
+/// Nobody wanted it to end: it is worth another try.
+fn lost(seen: &SeenSession) -> bool {
+    match seen.state {
+        State::Interrupted { cause } => {
+            matches!(cause, InterruptCause::Crash | InterruptCause::HostLost | InterruptCause::Timeout)
+        }
+        State::Beginning
+        | State::Custom
+        | State::Executing
+        | State::BetweenTurn
+        | State::Compacted
+        | State::Idle
+        | State::Stale
+        | State::Completed
+        | State::Failed
+        | State::Stopped => false,
+    }
+}
+
+/// How a task ends whose session is over.
+fn settled(task: &Task, seen: Option<&SeenSession>) -> Want {
+    let (state, reason) = match (&task.ending, seen) {
+        (Some(Ending::Cancel { .. }), _) => (TaskState::Cancelled, task.reason.clone()),
+        (Some(Ending::Fail), _) => (TaskState::Failed, task.reason.clone()),
+        (_, Some(seen)) if seen.stopped => (TaskState::Cancelled, Some(stop_reason(seen))),
+        (Some(Ending::Complete), _) => (TaskState::Completed, task.reason.clone()),
+        (None, Some(seen)) if seen.deleted => {
+            (TaskState::Cancelled, Some("its session was deleted".to_owned()))
+        }
+        (None, Some(seen)) => (from_session(task, seen.state), seen.end_reason.clone()),
+        (None, None) => (TaskState::Failed, Some("its session is gone".to_owned())),
+    };
+    Want::Settle { state, reason }
+}
+
+fn stop_reason(seen: &SeenSession) -> String {
+    seen.end_reason.clone().unwrap_or_else(|| "stopped".to_owned())
+}
+
+fn from_session(task: &Task, state: State) -> TaskState {
+    match state {
+        State::Stopped => TaskState::Cancelled,
+        State::Failed => TaskState::Failed,
+        State::Completed => TaskState::Completed,
+        // Only asked of sessions that are over, or of chats whose task has its result.
+        State::Beginning
+        | State::Custom
+        | State::Executing
+        | State::BetweenTurn
+        | State::Compacted
+        | State::Interrupted { .. }
+        | State::Idle
+        | State::Stale => {
+            if task.result.is_some() {
+                TaskState::Completed
+            } else {
+                TaskState::Failed
+            }
+        }
+    }
+}

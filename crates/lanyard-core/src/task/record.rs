@@ -1,0 +1,318 @@
+//! What a task is: the work, who does it, how it stands.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::actor::Actor;
+use crate::id::{PlanId, RunId, SessionId, TaskId, WorkerId};
+use crate::paper::Priority;
+use crate::task::mail::MailTo;
+use crate::task::tree::{Captured, Tree};
+use crate::time::Timestamp;
+
+/// Runs a record keeps; the task's log keeps all.
+pub(super) const RUNS_MAX: usize = 16;
+
+/// A task as its log adds up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Task {
+    pub id: TaskId,
+    /// The last event that was applied.
+    pub seq: u64,
+    pub plan: Option<PlanId>,
+    /// The task it is a part of (S4-07).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<TaskId>,
+    /// Whose mailbox hears of it (S4-15).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reports_to: Option<MailTo>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    #[serde(flatten)]
+    pub spec: TaskSpec,
+    /// Foreign ids by which it can be found as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    pub created_at: Timestamp,
+    pub created_by: Actor,
+    /// The session whose agent made it (S4-18).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_in: Option<SessionId>,
+    pub state: TaskState,
+    pub since: Timestamp,
+    /// Why it is in this state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Somebody wants it to end, and its session has not yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<TaskResult>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<WorkerId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_source: Option<WorkerSource>,
+    /// Where its worker works now, or worked last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// Turns that session had had when it was last asked to work; one more, and it has begun.
+    #[serde(default)]
+    pub turns_before: u64,
+    /// The number of the newest run; what an older one says is late.
+    #[serde(default)]
+    pub run: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<TaskRun>,
+    /// How often it was deployed.
+    #[serde(default)]
+    pub attempts: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<Tree>,
+    /// What Lanyard committed for it, so that nothing was lost (S4-B10).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captured: Option<Captured>,
+    /// Why what its worktree holds could not be committed; the worktree stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture_failed: Option<String>,
+    /// The commit its work was merged with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<String>,
+    #[serde(default)]
+    pub remedies: Remedies,
+}
+
+/// The work itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TaskSpec {
+    /// What its plan calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    pub title: String,
+    pub prompt: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<TaskId>,
+    pub priority: Priority,
+    /// Tasks of a plan run beside each other when they have the same group, or none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Files it will write: two tasks that name the same are not run at the same time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// The branch, tag or commit its worktree begins at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    pub kind: WorkerKind,
+    pub isolation: Isolation,
+    pub when_parent_ends: ParentEnd,
+    /// The chat session that works at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat: Option<SessionId>,
+    /// Its worker may spawn.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub may_spawn: bool,
+}
+
+/// What kind of worker does it. A field, never guessed from an id (S4-17, S4-B05).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkerKind {
+    /// A session people talk in as well; the task ends when somebody says so (S4-08).
+    Chat,
+    /// An agent Lanyard runs for the task alone (S4-09).
+    #[default]
+    Background,
+    /// A program outside, which reports with the token of its run.
+    External,
+}
+
+/// Where a background worker works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// In a git worktree and branch of its own, where the workspace is a git repository; else in the workspace.
+    #[default]
+    Auto,
+    /// In a git worktree and branch of its own, or not at all.
+    Worktree,
+    /// In the workspace itself.
+    Shared,
+}
+
+/// What becomes of a task whose parent ends first (S4-B09).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ParentEnd {
+    /// It goes on, and its result waits in the parent's mailbox.
+    Wait,
+    /// It goes on, and reports to whoever is next above and lives.
+    #[default]
+    Adopt,
+    /// It is cancelled.
+    Cancel,
+}
+
+/// Where a worker's id came from (S4-13, S4-19).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkerSource {
+    /// The task had one.
+    Reused,
+    /// The chat session's.
+    Session,
+    Generated,
+}
+
+impl WorkerSource {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Reused => "reused",
+            Self::Session => "session",
+            Self::Generated => "generated",
+        }
+    }
+}
+
+impl WorkerKind {
+    pub const ALL: [Self; 3] = [Self::Chat, Self::Background, Self::External];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Background => "background",
+            Self::External => "external",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    /// Nobody works at it yet.
+    Pending,
+    /// Its worktree and session are being made.
+    Deploying,
+    Running,
+    /// Held by somebody until they say go.
+    Paused,
+    /// Its run was lost or its turn cut short; it can go on.
+    Interrupted,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl TaskState {
+    pub const ALL: [Self; 8] = [
+        Self::Pending,
+        Self::Deploying,
+        Self::Running,
+        Self::Paused,
+        Self::Interrupted,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    #[must_use]
+    pub const fn is_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    /// Whether it takes one of the places there are.
+    #[must_use]
+    pub const fn is_at_work(self) -> bool {
+        matches!(self, Self::Deploying | Self::Running | Self::Paused | Self::Interrupted)
+    }
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Deploying => "deploying",
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Interrupted => "interrupted",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for TaskState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An end somebody asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum Ending {
+    Complete,
+    Fail,
+    Cancel {
+        /// At once, whatever its agent is doing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        now: bool,
+    },
+}
+
+/// What came of it, in the words of whoever says so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskResult {
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    /// Nobody said that it is done; its agent ended its turn and this is what it said last.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_turn_end: bool,
+}
+
+/// One incarnation of the task's worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskRun {
+    pub number: u32,
+    pub session: SessionId,
+    /// The agent's process, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    pub at: Timestamp,
+}
+
+/// What was done to keep it going.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Remedies {
+    pub nudges: u32,
+    pub restarts: u32,
+    pub escalations: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_at: Option<Timestamp>,
+}
+
+impl Task {
+    /// By which chat hosts address it (S4-06, S4-10).
+    #[must_use]
+    pub fn uri(&self) -> String {
+        format!("orchestrator:/{}", self.id)
+    }
+
+    /// The name of what reports for it.
+    #[must_use]
+    pub fn agent(&self) -> &str {
+        self.spec.agent.as_deref().unwrap_or("agent")
+    }
+
+    #[must_use]
+    pub fn current_run(&self) -> Option<&TaskRun> {
+        self.runs.last()
+    }
+}

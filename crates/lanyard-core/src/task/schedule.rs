@@ -1,0 +1,205 @@
+//! Which tasks may be worked at now, and what holds the others. Dependencies, the plan's status, places, groups and files.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::TaskId;
+use crate::paper::{PlanStatus, Priority};
+use crate::task::files;
+use crate::task::record::{Isolation, Task, TaskState};
+
+/// How many may work, and how far a family may grow. Inherited and never widened (S1-32).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FamilyRules {
+    /// Tasks of one plan that are worked at at the same time.
+    pub plan_concurrency: u32,
+    /// Tasks of all plans that are worked at at the same time.
+    pub concurrency: u32,
+    /// Tasks one session, or one task, may have open below it.
+    pub breadth: u32,
+    /// Tasks one session may make in a minute.
+    pub spawns_per_minute: u32,
+    /// Tasks that may ever be made below one root.
+    pub budget: u32,
+    /// A parent between turns is given its mail as a prompt.
+    pub wake: bool,
+}
+
+impl Default for FamilyRules {
+    fn default() -> Self {
+        Self {
+            plan_concurrency: 4,
+            concurrency: 16,
+            breadth: 16,
+            spawns_per_minute: 30,
+            budget: 200,
+            wake: true,
+        }
+    }
+}
+
+/// What keeps a task from being worked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hold {
+    NotPending(TaskState),
+    Halted,
+    Plan(PlanStatus),
+    Waits {
+        on: TaskId,
+        state: TaskState,
+    },
+    /// What it depends on is gone.
+    Missing {
+        on: TaskId,
+    },
+    Group {
+        running: String,
+    },
+    Files {
+        task: TaskId,
+        file: String,
+    },
+    Places {
+        running: u32,
+    },
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotPending(state) => write!(f, "it is {state}"),
+            Self::Halted => write!(f, "everything was halted"),
+            Self::Plan(status) => write!(f, "its plan is {status}"),
+            Self::Waits { on, state } => write!(f, "it waits for {on}, which is {state}"),
+            Self::Missing { on } => write!(f, "it depends on {on}, which does not exist"),
+            Self::Group { running } => write!(f, "the group `{running}` of its plan is at work"),
+            Self::Files { task, file } => write!(f, "{task} writes `{file}` as well and is at work"),
+            Self::Places { running } => write!(f, "{running} tasks are at work, which is all there may be"),
+        }
+    }
+}
+
+/// What a task is held against.
+#[derive(Debug, Clone, Copy)]
+pub struct Field<'a> {
+    /// The tasks of the plan, and all that are at work.
+    pub tasks: &'a BTreeMap<TaskId, Task>,
+    pub plan: Option<PlanStatus>,
+    pub halted: bool,
+    pub rules: &'a FamilyRules,
+}
+
+/// What holds the task, if anything does.
+#[must_use]
+pub fn hold(task: &Task, field: &Field<'_>) -> Option<Hold> {
+    if task.state != TaskState::Pending {
+        return Some(Hold::NotPending(task.state));
+    }
+    if field.halted {
+        return Some(Hold::Halted);
+    }
+    if let Some(status) = field.plan
+        && status != PlanStatus::Active
+    {
+        return Some(Hold::Plan(status));
+    }
+    blocked(task, field.tasks).or_else(|| crowded(task, field))
+}
+
+/// The first task it depends on that is not completed.
+#[must_use]
+pub fn blocked(task: &Task, tasks: &BTreeMap<TaskId, Task>) -> Option<Hold> {
+    task.spec.depends_on.iter().find_map(|on| match tasks.get(on) {
+        None => Some(Hold::Missing { on: *on }),
+        Some(found) if found.state == TaskState::Completed => None,
+        Some(found) => Some(Hold::Waits { on: *on, state: found.state }),
+    })
+}
+
+fn crowded(task: &Task, field: &Field<'_>) -> Option<Hold> {
+    let at_work = || field.tasks.values().filter(|other| other.id != task.id && other.state.is_at_work());
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let all = count(at_work().count());
+    if all >= field.rules.concurrency {
+        return Some(Hold::Places { running: all });
+    }
+    if task.plan.is_some() {
+        let mates = || at_work().filter(|other| other.plan == task.plan);
+        let running = count(mates().count());
+        if running >= field.rules.plan_concurrency {
+            return Some(Hold::Places { running });
+        }
+        let other_group = |other: &&Task| match (&other.spec.group, &task.spec.group) {
+            (Some(theirs), Some(ours)) => theirs != ours,
+            (_, _) => false,
+        };
+        if let Some(other) = mates().find(other_group) {
+            return Some(Hold::Group { running: other.spec.group.clone().unwrap_or_default() });
+        }
+    }
+    let same_place = |other: &&Task| other.workspace == task.workspace;
+    at_work().filter(same_place).find_map(|other| {
+        let file = files::conflict(&task.spec.files, &other.spec.files)?;
+        Some(Hold::Files { task: other.id, file: file.to_owned() })
+    })
+}
+
+/// The tasks of a plan in the order they should be begun.
+#[must_use]
+pub fn order<'a>(tasks: impl Iterator<Item = &'a Task>) -> Vec<&'a Task> {
+    let mut tasks: Vec<&Task> = tasks.collect();
+    tasks.sort_by_key(|task| (std::cmp::Reverse(rank(task.spec.priority)), task.id));
+    tasks
+}
+
+const fn rank(priority: Priority) -> u8 {
+    match priority {
+        Priority::Low => 0,
+        Priority::Normal => 1,
+        Priority::High => 2,
+        Priority::Critical => 3,
+    }
+}
+
+/// Tasks that depend on each other in a circle, if there are any.
+#[must_use]
+pub fn cycle(depends: &BTreeMap<TaskId, Vec<TaskId>>) -> Option<Vec<TaskId>> {
+    let mut done: HashSet<TaskId> = HashSet::new();
+    for start in depends.keys().copied() {
+        // Depth first, with the path so far; no recursion, however deep it goes.
+        let mut path: Vec<(TaskId, usize)> = vec![(start, 0)];
+        while let Some((at, next)) = path.last_mut() {
+            let (at, index) = (*at, *next);
+            *next += 1;
+            let on = depends.get(&at).and_then(|list| list.get(index)).copied();
+            match on {
+                None => {
+                    done.insert(at);
+                    path.pop();
+                }
+                Some(on) if done.contains(&on) => {}
+                Some(on) => {
+                    if let Some(from) = path.iter().position(|(id, _)| *id == on) {
+                        return Some(path[from..].iter().map(|(id, _)| *id).collect());
+                    }
+                    path.push((on, 0));
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Whether its worker is to have a worktree of its own.
+#[must_use]
+pub fn wants_tree(isolation: Isolation, is_repository: bool) -> bool {
+    match isolation {
+        Isolation::Auto => is_repository,
+        Isolation::Worktree => true,
+        Isolation::Shared => false,
+    }
+}
