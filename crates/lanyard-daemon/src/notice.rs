@@ -109,13 +109,13 @@ fn words(child: &Session, log: &[Envelope]) -> String {
 }
 
 #[derive(Debug, Default)]
-struct Left {
-    said: Option<String>,
-    open_call: Option<String>,
-    files: Vec<String>,
+pub(crate) struct Left {
+    pub(crate) said: Option<String>,
+    pub(crate) open_call: Option<String>,
+    pub(crate) files: Vec<String>,
 }
 
-fn left(log: &[Envelope]) -> Left {
+pub(crate) fn left(log: &[Envelope]) -> Left {
     let mut left = Left::default();
     let mut open: Vec<(String, String)> = Vec::new();
     for envelope in log {

@@ -8,7 +8,7 @@ use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, InboxEvent, Settled,
     TranscriptEvent, TurnEvent, TurnOutcome,
 };
-use crate::session::guidance::NoteStatus;
+use crate::session::guidance::{Note, NoteKind, NoteStatus};
 use crate::session::intercept::{answer_lost, due, in_answer};
 use crate::session::observe_run::{
     daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready, run_started,
@@ -158,7 +158,19 @@ fn turn_finished(
         TurnOutcome::Completed => Over::Completed,
         TurnOutcome::Failed | TurnOutcome::Refused => Over::Failed,
     };
-    turn_over(session, finished.into(), CheckpointReason::TurnEnd, over)
+    let mut events = heard(session, outcome);
+    events.extend(turn_over(session, finished.into(), CheckpointReason::TurnEnd, over));
+    events
+}
+
+/// An agent that came to the end of its turn has read the reports it was given before.
+fn heard(session: &Session, outcome: TurnOutcome) -> Vec<Event> {
+    let out = |note: &&Note| note.kind == NoteKind::Report && note.status == NoteStatus::Delivered;
+    let notes: Vec<NoteId> = session.guidance.iter().filter(out).map(|note| note.id).collect();
+    if notes.is_empty() || outcome != TurnOutcome::Completed {
+        return Vec::new();
+    }
+    vec![ControlEvent::GuidanceSettled { notes, how: Settled::Acknowledged }.into()]
 }
 
 fn tool_called(session: &Session, call: &str, tool: &str, arguments: &serde_json::Value) -> Vec<Event> {

@@ -52,6 +52,7 @@ impl Task {
             worker_source: None,
             session: None,
             turns_before: 0,
+            begun: false,
             run: 0,
             runs: Vec::new(),
             attempts: 0,
@@ -92,12 +93,16 @@ impl Task {
                 self.worker_source = Some(*source);
                 self.session = Some(*session);
                 self.turns_before = *turns;
+                self.begun = false;
                 self.attempts += 1;
                 self.add_run(TaskRun { number: *run, session: *session, run: None, at });
                 self.enter(TaskState::Deploying, at, None);
             }
             TaskEvent::TreeMade { tree } => self.tree = Some(tree.clone()),
-            TaskEvent::Started {} => self.enter(TaskState::Running, at, None),
+            TaskEvent::Started {} => {
+                self.begun = true;
+                self.enter(TaskState::Running, at, None);
+            }
             TaskEvent::RunSeen { run, process } => self.see_run(*run, *process, at)?,
             TaskEvent::Interrupted { cause, reason } => {
                 let reason = reason.clone().unwrap_or_else(|| cause.as_str().to_owned());

@@ -11,8 +11,10 @@ use crate::task::record::{Ending, Task, TaskResult, TaskState, WorkerKind};
 pub struct SeenSession {
     pub state: State,
     pub deleted: bool,
-    /// A stop is pending or was.
-    pub stopped: bool,
+    /// The level of a stop that is pending, or that ended it.
+    pub stop_level: Option<u8>,
+    /// Somebody asked for its turn to end, and it has not yet.
+    pub cancelling: bool,
     pub turns: u64,
     /// How its newest turn stands, with the reason.
     pub turn: Option<(TurnStatus, Option<String>)>,
@@ -168,14 +170,22 @@ pub fn want(task: &Task, seen: Option<&SeenSession>) -> Option<Want> {
     // A chat session goes on after the task that was worked at in it.
     let chat = task.spec.kind == WorkerKind::Chat;
     if seen.is_over() {
-        return Some(settled(task, Some(seen)));
+        // What it left is looked at once nobody can change it any more.
+        let working = seen.run.is_some_and(|run| run.live);
+        return (!working).then(|| settled(task, Some(seen)));
     }
     match (&task.ending, &task.result) {
+        (Some(Ending::Cancel { .. }), _) if chat => Some(settled(task, Some(seen))),
         (Some(Ending::Cancel { now }), _) => {
-            Some(if chat { settled(task, Some(seen)) } else { Want::Stop { now: *now } })
+            // Pressed once; a further press would raise it.
+            let pressed = seen.stop_level.is_some_and(|level| level > u8::from(*now));
+            (!pressed).then_some(Want::Stop { now: *now })
         }
         (Some(Ending::Complete), _) | (None, Some(_)) if chat => Some(settled(task, Some(seen))),
-        (Some(Ending::Complete), _) | (None, Some(_)) => Some(Want::EndSession { completed: true }),
+        // Who reports in the middle of a turn may finish it.
+        (Some(Ending::Complete), _) | (None, Some(_)) => {
+            (!seen.is_executing()).then_some(Want::EndSession { completed: true })
+        }
         (Some(Ending::Fail), _) if chat => Some(settled(task, Some(seen))),
         (Some(Ending::Fail), _) => Some(Want::EndSession { completed: false }),
         (None, None) => of_state(task, seen),
@@ -186,9 +196,9 @@ fn of_state(task: &Task, seen: &SeenSession) -> Option<Want> {
     match task.state {
         TaskState::Deploying if task.spec.kind == WorkerKind::External => None,
         TaskState::Deploying if !seen.is_executing() => {
-            Some(Want::Prompt { first: task.turns_before == 0 || task.run <= 1 })
+            Some(Want::Prompt { first: !task.begun })
         }
-        TaskState::Paused if seen.is_executing() => Some(Want::CancelTurn),
+        TaskState::Paused if seen.is_executing() && !seen.cancelling => Some(Want::CancelTurn),
         TaskState::Interrupted if lost(seen) && task.spec.kind == WorkerKind::Background => {
             Some(Want::Restart)
         }
@@ -227,7 +237,7 @@ fn settled(task: &Task, seen: Option<&SeenSession>) -> Want {
     let (state, reason) = match (&task.ending, seen) {
         (Some(Ending::Cancel { .. }), _) => (TaskState::Cancelled, task.reason.clone()),
         (Some(Ending::Fail), _) => (TaskState::Failed, task.reason.clone()),
-        (_, Some(seen)) if seen.stopped => (TaskState::Cancelled, Some(stop_reason(seen))),
+        (_, Some(seen)) if seen.stop_level.is_some() => (TaskState::Cancelled, Some(stop_reason(seen))),
         (Some(Ending::Complete), _) => (TaskState::Completed, task.reason.clone()),
         (None, Some(seen)) if seen.deleted => {
             (TaskState::Cancelled, Some("its session was deleted".to_owned()))

@@ -60,6 +60,9 @@ pub struct Task {
     /// Turns that session had had when it was last asked to work; one more, and it has begun.
     #[serde(default)]
     pub turns_before: u64,
+    /// Its agent was told of it, in this attempt.
+    #[serde(default)]
+    pub begun: bool,
     /// The number of the newest run; what an older one says is late.
     #[serde(default)]
     pub run: u32,
@@ -112,6 +115,9 @@ pub struct TaskSpec {
     /// The chat session that works at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat: Option<SessionId>,
+    /// It is worked at as soon as nothing holds it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub auto: bool,
     /// Its worker may spawn.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub may_spawn: bool,
