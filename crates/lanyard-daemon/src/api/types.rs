@@ -5,6 +5,7 @@ mod attach;
 mod audit;
 mod bulk;
 mod control;
+mod families;
 mod mcp;
 mod snapshots;
 mod turns;
@@ -28,6 +29,13 @@ pub use bulk::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult
 pub use control::{
     CallAnswer, CallEnded, CallLead, CallUnsent, GuidanceList, NewCall, NewStop, StopReceipt, StopStep,
     Stopping,
+};
+pub use families::{
+    AdoptTask, Caller, CancelTask, Child, CompleteTask, Delegation, Deploy, DeployedTasks, DiffCommit,
+    DiffFile, DiscardedTask, Halt, HaltReceipt, HaltState, HeldTask, IdChain, IdKind, IdPlan, IdSession,
+    ImportPlan, MailPage, MergeTask, MergedTask, NewMail, NewPlanBody, NewTask, PlanList, PlanMarkdown,
+    PlanRow, PlanView, ReportKind, Resumed, ResumedHow, RetryTask, RunReport, RunToken, SendAgain, TaskCount,
+    TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, WorkerList, WorkerRow,
 };
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
 pub use snapshots::{
