@@ -105,6 +105,7 @@ impl TaskFold {
 
     fn apply(&mut self, envelope: &TaskEnvelope, seq: u64) {
         let applied = match &mut self.task {
+            None if seq > 1 => return self.leave_out(seq, "what it begins with is lost".to_owned()),
             None => Task::born(envelope).map(|task| self.task = Some(task)),
             Some(task) => {
                 // A failed apply may leave the task part-changed.
