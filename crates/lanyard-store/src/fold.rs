@@ -1,8 +1,11 @@
 //! Folding a log that may be damaged: as far as it can be read, and never in silence. It knows no database.
 
+use std::collections::BTreeSet;
+
 use lanyard_core::Session;
 use lanyard_core::SessionId;
 use lanyard_core::session::Envelope;
+use lanyard_core::task::{Task, TaskEnvelope};
 
 use crate::journal::{Damage, StoredEvent};
 
@@ -70,5 +73,56 @@ pub(crate) fn note(list: &mut Vec<Damage>, damage: Damage) {
             before.last_seq = damage.last_seq;
         }
         Some(_) | None => list.push(damage),
+    }
+}
+
+/// A task while its log is fed to it.
+#[derive(Default)]
+pub(crate) struct TaskFold {
+    pub(crate) task: Option<Task>,
+    /// The number of the last event it was fed.
+    last: u64,
+    /// Every name its events gave it.
+    pub(crate) names: BTreeSet<String>,
+    /// Events that were left out, with why.
+    pub(crate) left_out: Vec<(u64, String)>,
+}
+
+impl TaskFold {
+    /// The next event of the log, or why it cannot be read. One that is not there, cannot be read or does not fit is left
+    /// out, and the fold goes on after it.
+    pub(crate) fn feed(&mut self, seq: u64, envelope: Result<&TaskEnvelope, String>) {
+        let due = self.last + 1;
+        if due < seq {
+            self.leave_out(seq - 1, format!("there is nothing from {due} to {}", seq - 1));
+        }
+        self.last = seq;
+        match envelope {
+            Ok(envelope) => self.apply(envelope, seq),
+            Err(why) => self.leave_out(seq, why),
+        }
+    }
+
+    fn apply(&mut self, envelope: &TaskEnvelope, seq: u64) {
+        let applied = match &mut self.task {
+            None if seq > 1 => return self.leave_out(seq, "what it begins with is lost".to_owned()),
+            None => Task::born(envelope).map(|task| self.task = Some(task)),
+            Some(task) => {
+                // A failed apply may leave the task part-changed.
+                let mut next = task.clone();
+                next.apply(envelope).map(|()| *task = next)
+            }
+        };
+        match applied {
+            Ok(()) => self.names.extend(envelope.names()),
+            Err(error) => self.leave_out(seq, error.to_string()),
+        }
+    }
+
+    fn leave_out(&mut self, seq: u64, why: String) {
+        if let Some(task) = &mut self.task {
+            task.seq = seq;
+        }
+        self.left_out.push((seq, why));
     }
 }

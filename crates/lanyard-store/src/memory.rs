@@ -1,6 +1,8 @@
 //! A journal that forgets everything when it is dropped. For tests, and the plainest telling of what a journal does:
 //! the same suite runs on it and on the ones that keep their promises.
 
+mod tasks;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +16,7 @@ use crate::journal::{
     Batch, Directory, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash, Loaded, Paper,
     Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns, Upkeep,
 };
+use crate::memory::tasks::Work;
 use crate::query::{Cursor, Filter, Listing, Rank, Row, Sort};
 
 #[derive(Debug, Default)]
@@ -30,6 +33,7 @@ struct Kept {
     turns: BTreeMap<(SessionId, TurnId), TurnRow>,
     tokens: BTreeMap<TokenId, StoredToken>,
     papers: BTreeMap<Place, Paper>,
+    work: Work,
     disk: Disk,
 }
 
@@ -58,7 +62,7 @@ impl MemoryJournal {
         Self::default()
     }
 
-    /// The next append fails as on a full disk, and all further ones until `recover`.
+    /// The next append, or writing of work, fails as on a full disk, and all further ones until `recover`.
     pub fn fail_next_append(&self) {
         self.kept().disk = Disk::Failing;
     }
@@ -99,6 +103,14 @@ impl Stored {
 }
 
 impl Kept {
+    fn writable(&mut self) -> Result<(), AppendError> {
+        if self.disk != Disk::Good {
+            self.disk = Disk::Failed;
+            return Err(AppendError::Unavailable(StoreError::Stopped("a failure was asked for".to_owned())));
+        }
+        Ok(())
+    }
+
     fn get(&self, id: SessionId) -> Option<&Stored> {
         self.places.get(&id).and_then(|&at| self.sessions.get(at))
     }
@@ -180,10 +192,7 @@ impl Kept {
 impl Journal for MemoryJournal {
     fn append(&self, batch: &Batch) -> Result<(), AppendError> {
         let mut kept = self.kept();
-        if kept.disk != Disk::Good {
-            kept.disk = Disk::Failed;
-            return Err(AppendError::Unavailable(StoreError::Stopped("a failure was asked for".to_owned())));
-        }
+        kept.writable()?;
         // On a copy, so that a batch is written whole or not at all.
         let mut next = kept.clone();
         next.add(batch).map_err(AppendError::Contradiction)?;
@@ -390,6 +399,7 @@ impl Upkeep for MemoryJournal {
         for step in &steps {
             kept.step(step);
         }
+        kept.work.rebuild()?;
         Ok(kept.sessions.len() as u64)
     }
 

@@ -23,6 +23,35 @@ pub struct TaskEnvelope {
     pub event: TaskEvent,
 }
 
+impl TaskEnvelope {
+    /// By which its task can be found from this event on: foreign ids, and the ids of whoever works at it (S4-20).
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        match &self.event {
+            TaskEvent::Created(created) => created.aliases.clone(),
+            TaskEvent::Deployed { worker, session, .. } => vec![worker.to_string(), session.to_string()],
+            TaskEvent::RunSeen { process, .. } => vec![process.to_string()],
+            TaskEvent::Edited { .. }
+            | TaskEvent::TreeMade { .. }
+            | TaskEvent::Started {}
+            | TaskEvent::Interrupted { .. }
+            | TaskEvent::Resumed { .. }
+            | TaskEvent::Paused { .. }
+            | TaskEvent::EndAsked { .. }
+            | TaskEvent::Reported { .. }
+            | TaskEvent::Captured { .. }
+            | TaskEvent::CaptureFailed { .. }
+            | TaskEvent::Ended { .. }
+            | TaskEvent::Retried {}
+            | TaskEvent::Merged { .. }
+            | TaskEvent::TreeRemoved {}
+            | TaskEvent::Discarded { .. }
+            | TaskEvent::Remedied { .. }
+            | TaskEvent::Adopted { .. } => Vec::new(),
+        }
+    }
+}
+
 /// Everything a task is born with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskCreated {

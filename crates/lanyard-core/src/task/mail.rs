@@ -189,6 +189,11 @@ impl MailState {
     pub const fn is_settled(&self) -> bool {
         matches!(self, Self::Acknowledged { .. } | Self::Dead { .. })
     }
+
+    #[must_use]
+    pub const fn is_dead(&self) -> bool {
+        matches!(self, Self::Dead { .. })
+    }
 }
 
 impl Mail {

@@ -195,9 +195,7 @@ pub fn want(task: &Task, seen: Option<&SeenSession>) -> Option<Want> {
 fn of_state(task: &Task, seen: &SeenSession) -> Option<Want> {
     match task.state {
         TaskState::Deploying if task.spec.kind == WorkerKind::External => None,
-        TaskState::Deploying if !seen.is_executing() => {
-            Some(Want::Prompt { first: !task.begun })
-        }
+        TaskState::Deploying if !seen.is_executing() => Some(Want::Prompt { first: !task.begun }),
         TaskState::Paused if seen.is_executing() && !seen.cancelling => Some(Want::CancelTurn),
         TaskState::Interrupted if lost(seen) && task.spec.kind == WorkerKind::Background => {
             Some(Want::Restart)

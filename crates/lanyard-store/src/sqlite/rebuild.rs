@@ -15,8 +15,8 @@ use crate::sqlite::plan::Change;
 use crate::sqlite::read::{FETCH, Fetched, MARK_EVERY, fetch, last_pos, record, scan};
 use crate::sqlite::rows::{Head, Judged, Pos, RUNG, Sid};
 use crate::sqlite::schema::reset_projections;
-use crate::sqlite::turns;
 use crate::sqlite::writer::{write_heads, write_mark, write_session};
+use crate::sqlite::{task_upkeep, turns};
 
 /// To be run in a transaction.
 pub(super) fn rebuild(conn: &Connection) -> Result<(), StoreError> {
@@ -42,11 +42,13 @@ pub(super) fn rebuild(conn: &Connection) -> Result<(), StoreError> {
             records.insert(sid, record);
         }
     }
+    let tasks = task_upkeep::rest(conn)?;
     reset_projections(conn)?;
     for (&sid, log) in &logs {
         log.project(conn, sid, records.remove(&sid))?;
     }
     turns::fill(conn)?;
+    task_upkeep::fill(conn, tasks)?;
     store_settled(conn, last_pos(conn)?)?;
     Ok(())
 }

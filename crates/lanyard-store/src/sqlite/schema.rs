@@ -1,7 +1,7 @@
 //! The shape of the file and the steps that lead to it. Steps only go forward, each in its own transaction.
 //!
 //! The log is in order of arrival and has no index: a locator per session would dirty a page per event. Everything
-//! but the log, the outcomes, the tokens and the papers is a projection that `rebuild` can make again.
+//! but the logs, the outcomes, the tokens, the papers and the mail is a projection that `rebuild` can make again.
 
 use rusqlite::Connection;
 
@@ -14,14 +14,15 @@ use crate::sqlite::{Failpoints, turns};
 pub(super) const APPLICATION_ID: u32 = 0x4C4E_5944;
 
 /// The schema this program writes. The steps are `STEPS[0]` to reach 1, and so on.
-pub(super) const KNOWN: u32 = 4;
+pub(super) const KNOWN: u32 = 5;
 
 type Step = fn(&Connection) -> Result<(), StoreError>;
 
-const STEPS: [Step; KNOWN as usize] = [log_and_projections, search_index, papers, turn_rows];
+const STEPS: [Step; KNOWN as usize] = [log_and_projections, search_index, papers, turn_rows, tasks_and_mail];
 
 /// What `rebuild` throws away and makes again.
-const PROJECTIONS: [&str; 7] = ["sessions", "records", "heads", "marks", "aliases", "search", "turns"];
+const PROJECTIONS: [&str; 9] =
+    ["sessions", "records", "heads", "marks", "aliases", "search", "turns", "tasks", "task_names"];
 
 const LOG: &str = "
     CREATE TABLE events (
@@ -118,6 +119,61 @@ const TURNS: &str = "
     ) WITHOUT ROWID;
 ";
 
+/// Logs of tasks are short and read whole, so they have an index, and each is read in its order. Mail is no projection:
+/// nothing else tells of it.
+const TASK_LOG_AND_MAIL: &str = "
+    CREATE TABLE task_events (
+        task BLOB NOT NULL,
+        seq INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        crc INTEGER NOT NULL,
+        PRIMARY KEY (task, seq)
+    );
+    CREATE TABLE mail (
+        id BLOB PRIMARY KEY,
+        box BLOB NOT NULL,
+        seq INTEGER NOT NULL,
+        settled INTEGER NOT NULL,
+        dead INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        crc INTEGER NOT NULL
+    );
+    CREATE UNIQUE INDEX mail_box ON mail (box, seq);
+    CREATE INDEX mail_settled ON mail (settled, box, seq);
+    CREATE INDEX mail_dead ON mail (dead, box, seq);
+";
+
+/// Each index ends with the id, the order in which tasks are listed.
+const TASKS: &str = "
+    CREATE TABLE tasks (
+        id BLOB PRIMARY KEY,
+        plan BLOB,
+        parent BLOB,
+        reports_to BLOB,
+        worker BLOB,
+        session BLOB,
+        workspace TEXT,
+        state TEXT NOT NULL,
+        ended INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        crc INTEGER NOT NULL
+    );
+    CREATE INDEX tasks_plan ON tasks (plan, id);
+    CREATE INDEX tasks_parent ON tasks (parent, id);
+    CREATE INDEX tasks_reports_to ON tasks (reports_to, id);
+    CREATE INDEX tasks_worker ON tasks (worker, id);
+    CREATE INDEX tasks_session ON tasks (session, id);
+    CREATE INDEX tasks_workspace ON tasks (workspace, id);
+    CREATE INDEX tasks_state ON tasks (state, id);
+    CREATE INDEX tasks_ended ON tasks (ended, id);
+    CREATE TABLE task_names (
+        name TEXT NOT NULL,
+        task BLOB NOT NULL,
+        PRIMARY KEY (name, task)
+    ) WITHOUT ROWID;
+";
+
 fn log_and_projections(conn: &Connection) -> Result<(), StoreError> {
     conn.execute_batch(LOG)?;
     Ok(conn.execute_batch(PROJECTED)?)
@@ -150,6 +206,11 @@ fn turn_rows(conn: &Connection) -> Result<(), StoreError> {
     turns::fill(conn)
 }
 
+fn tasks_and_mail(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute_batch(TASK_LOG_AND_MAIL)?;
+    Ok(conn.execute_batch(TASKS)?)
+}
+
 /// Makes the projections again, empty.
 pub(super) fn reset_projections(conn: &Connection) -> rusqlite::Result<()> {
     for table in PROJECTIONS {
@@ -157,7 +218,8 @@ pub(super) fn reset_projections(conn: &Connection) -> rusqlite::Result<()> {
     }
     conn.execute_batch(PROJECTED)?;
     conn.execute_batch(SEARCH)?;
-    conn.execute_batch(TURNS)
+    conn.execute_batch(TURNS)?;
+    conn.execute_batch(TASKS)
 }
 
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<u32> {

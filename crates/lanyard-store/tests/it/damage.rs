@@ -3,12 +3,15 @@
 use std::path::Path;
 
 use lanyard_core::session::NewSession;
+use lanyard_core::task::MailTo;
 use lanyard_core::{Actor, Address, SessionId, TokenId};
 use lanyard_store::{
-    AppendError, Directory, Filter, Journal, KeptOutcome, Row, SqliteJournal, StoredToken, Tokens, Upkeep,
+    AppendError, Directory, Filter, Journal, KeptOutcome, MailFilter, Row, SqliteJournal, StoredToken,
+    TaskFilter, Tasks, Tokens, Upkeep,
 };
 use rusqlite::Connection;
 
+use crate::foreman::{Foreman, plain};
 use crate::kit::{Teller, at, list_all, open, options, outcome};
 
 const PAGE: usize = 4_096;
@@ -16,6 +19,7 @@ const PAGE: usize = 4_096;
 /// A journal with something of everything, closed, and what it must answer.
 struct Original {
     teller: Teller,
+    foreman: Foreman,
     bytes: Vec<u8>,
     rows: Vec<Row>,
     outcomes: Vec<KeptOutcome>,
@@ -57,8 +61,25 @@ fn original(folder: &Path) -> Original {
     let token = StoredToken { id, hash: [7; 32], actor: Actor::operator("alex"), session, created_at: at(1) };
     journal.put_token(&token).unwrap();
     let rows = list_all(&journal, &Filter::default(), 100);
+    let foreman = some_work(&journal);
     drop(journal);
-    Original { teller, bytes: std::fs::read(&path).unwrap(), rows, outcomes, tokens: vec![token] }
+    Original { teller, foreman, bytes: std::fs::read(&path).unwrap(), rows, outcomes, tokens: vec![token] }
+}
+
+fn some_work(journal: &SqliteJournal) -> Foreman {
+    let mut foreman = Foreman::default();
+    for count in 0..12 {
+        let mut new = plain(&format!("task {count}"));
+        new.aliases = vec![format!("T-{count}")];
+        // Longer than a page, every now and then.
+        new.spec.prompt = "work ".repeat(if count % 4 == 0 { 1_500 } else { 20 });
+        let task = foreman.create(new);
+        foreman.work_at(task, count);
+        foreman.send(MailTo::Task(task), "look here");
+        foreman.send(MailTo::Session(SessionId::from_u128(count % 3)), "and here");
+        foreman.write(journal);
+    }
+    foreman
 }
 
 /// How a damaged copy was taken.
@@ -113,6 +134,7 @@ impl Original {
             }
         }
         self.judge_the_rest(&journal, &mut differs, &mut reported);
+        self.judge_work(&journal, &mut differs, &mut reported);
         let checked = journal.check();
         let complains =
             checked.as_ref().map_or(true, |report| !report.structure.is_empty() || !report.damage.is_empty());
@@ -149,6 +171,29 @@ impl Original {
                 Ok(_) => {}
             }
         }
+    }
+
+    fn judge_work(&self, journal: &SqliteJournal, differs: &mut Vec<String>, reported: &mut bool) {
+        let mut compare = |what: String, same: Result<bool, lanyard_store::StoreError>| match same {
+            Err(_) => *reported = true,
+            Ok(false) => differs.push(format!("{what} differs")),
+            Ok(true) => {}
+        };
+        for (id, log) in &self.foreman.logs {
+            let held = &self.foreman.tasks[id];
+            compare(id.to_string(), journal.task(*id).map(|task| task.as_ref() == Some(held)));
+            compare(format!("the log of {id}"), journal.task_events(*id, 0, 100).map(|read| read == *log));
+        }
+        for (name, tasks) in self.foreman.names() {
+            compare(name.clone(), journal.tasks_named(&name).map(|found| found == tasks));
+        }
+        for (id, mail) in &self.foreman.mail {
+            compare(id.to_string(), journal.mail(*id).map(|found| found.as_ref() == Some(mail)));
+        }
+        let listed = journal.tasks(&TaskFilter { ended: Some(false), ..TaskFilter::default() }, None, 100);
+        compare("the tasks".to_owned(), listed.map(|tasks| tasks.iter().eq(self.foreman.tasks.values())));
+        let mails = journal.mails(&MailFilter { settled: Some(false), ..MailFilter::default() }, None, 100);
+        compare("the mail".to_owned(), mails.map(|mails| mails.len() == self.foreman.mail.len()));
     }
 
     fn go_on(&self, journal: &SqliteJournal, what: &str) {

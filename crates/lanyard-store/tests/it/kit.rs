@@ -11,12 +11,15 @@ use lanyard_core::session::{
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
     Batch, Directory, Entry, Families, Filter, Journal, KeptOutcome, Papers, Row, SqliteJournal,
-    SqliteOptions, Tokens, Turns, Upkeep,
+    SqliteOptions, Tasks, Tokens, Turns, Upkeep,
 };
 
 /// All a journal can be asked.
-pub(crate) trait Store: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers {}
-impl<T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers> Store for T {}
+pub(crate) trait Store:
+    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks
+{
+}
+impl<T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks> Store for T {}
 
 /// Runs each check on every journal.
 macro_rules! on_every_journal {

@@ -1,0 +1,274 @@
+//! Tasks and mail in the file. A batch is checked against what is there before anything of it is written.
+
+use std::collections::BTreeMap;
+
+use lanyard_core::task::{Mail, MailTo, Task, TaskEnvelope};
+use lanyard_core::{MailId, TaskId};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+
+use crate::error::{AppendError, StoreError};
+use crate::journal::{Durability, FIND_MAX};
+use crate::sqlite::SqliteJournal;
+use crate::sqlite::rows::{signed, unsigned};
+use crate::sqlite::sealed;
+use crate::sqlite::task_rows::{
+    EVENT_COLUMNS, MAIL_COLUMNS, TASK_COLUMNS, box_key, get_task, put_event, put_mail, put_name, put_task,
+    read_event, read_mail, read_task, seq_of, task_of,
+};
+use crate::tasks::{MailFilter, TaskFilter, Tasks, WorkBatch};
+
+impl Tasks for SqliteJournal {
+    fn write_work(&self, batch: &WorkBatch) -> Result<(), AppendError> {
+        let mut writer = self.writer();
+        let conn = writer.usable().map_err(AppendError::Unavailable)?;
+        match contradiction(conn, batch) {
+            Ok(None) => {}
+            Ok(Some(what)) => return Err(AppendError::Contradiction(what)),
+            Err(error) => {
+                writer.fail(&error);
+                return Err(AppendError::Unavailable(error));
+            }
+        }
+        let written =
+            writer.commit(Durability::Synced, |point| self.pass(point), |conn, _| write(conn, batch));
+        written.map_err(AppendError::Unavailable)?;
+        self.tend_wal(&mut writer);
+        Ok(())
+    }
+
+    fn task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
+        self.pool.read(|conn| get_task(conn, id))
+    }
+
+    fn tasks(
+        &self,
+        filter: &TaskFilter,
+        after: Option<TaskId>,
+        limit: usize,
+    ) -> Result<Vec<Task>, StoreError> {
+        self.pool.read(|conn| list_tasks(conn, filter, after, limit))
+    }
+
+    fn task_events(&self, task: TaskId, after: u64, limit: usize) -> Result<Vec<TaskEnvelope>, StoreError> {
+        self.pool.read(|conn| {
+            let mut list = conn.prepare_cached(&format!(
+                "SELECT {EVENT_COLUMNS} FROM task_events WHERE task = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
+            ))?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let mut rows = list.query((sealed::id(task.as_u128()), signed(after), limit))?;
+            let mut events = Vec::new();
+            while let Some(row) = rows.next()? {
+                let damaged = |why| {
+                    StoreError::Damaged(format!("event {} of task {task} is damaged: {why}", seq_of(row)))
+                };
+                events.push(read_event(row).map_err(damaged)?);
+            }
+            Ok(events)
+        })
+    }
+
+    fn tasks_named(&self, name: &str) -> Result<Vec<TaskId>, StoreError> {
+        self.pool.read(|conn| {
+            let mut find = conn
+                .prepare_cached("SELECT task FROM task_names WHERE name = ?1 ORDER BY task DESC LIMIT ?2")?;
+            let id = |row: &rusqlite::Row<'_>| row.get(0).map(u128::from_be_bytes).map(TaskId::from_u128);
+            let found = find.query_map((name, i64::try_from(FIND_MAX).unwrap_or(i64::MAX)), id)?;
+            Ok(found.collect::<Result<_, _>>()?)
+        })
+    }
+
+    fn mail(&self, id: MailId) -> Result<Option<Mail>, StoreError> {
+        self.pool.read(|conn| {
+            let mut get = conn.prepare_cached(&format!("SELECT {MAIL_COLUMNS} FROM mail WHERE id = ?1"))?;
+            let found = get.query_row([sealed::id(id.as_u128())], |row| Ok(read_mail(row))).optional()?;
+            found.transpose().map_err(|why| StoreError::Damaged(format!("mail {id} is damaged: {why}")))
+        })
+    }
+
+    fn last_mail(&self, to: MailTo) -> Result<u64, StoreError> {
+        self.pool.read(|conn| {
+            let mut last = conn.prepare_cached("SELECT max(seq) FROM mail WHERE box = ?1")?;
+            let last: Option<i64> = last.query_row([box_key(to)], |row| row.get(0))?;
+            Ok(last.map_or(0, unsigned))
+        })
+    }
+
+    fn mails(
+        &self,
+        filter: &MailFilter,
+        after: Option<(MailTo, u64)>,
+        limit: usize,
+    ) -> Result<Vec<Mail>, StoreError> {
+        self.pool.read(|conn| list_mails(conn, filter, after, limit))
+    }
+}
+
+/// What of the batch does not follow from what is there.
+fn contradiction(conn: &Connection, batch: &WorkBatch) -> Result<Option<String>, StoreError> {
+    let mut heads: BTreeMap<TaskId, u64> = BTreeMap::new();
+    for entry in &batch.entries {
+        let id = entry.task;
+        let head = match heads.get(&id) {
+            Some(head) => *head,
+            None => head(conn, id)?,
+        };
+        if entry.seq != head + 1 {
+            return Ok(Some(format!("event {} of {id} after event {head}", entry.seq)));
+        }
+        heads.insert(id, entry.seq);
+    }
+    if let Some(id) = heads.keys().find(|id| batch.tasks.iter().all(|task| task.id != **id)) {
+        return Ok(Some(format!("events of {id} without its row")));
+    }
+    for task in &batch.tasks {
+        let head = match heads.get(&task.id) {
+            Some(head) => *head,
+            None => head(conn, task.id)?,
+        };
+        if task.seq != head || head == 0 {
+            return Ok(Some(format!("a row of {} as of {}, not {head}", task.id, task.seq)));
+        }
+    }
+    crowded(conn, &batch.mail)
+}
+
+/// The number of a task's last event; 0 for none.
+fn head(conn: &Connection, task: TaskId) -> Result<u64, StoreError> {
+    let mut last = conn.prepare_cached("SELECT max(seq) FROM task_events WHERE task = ?1")?;
+    let last: Option<i64> = last.query_row([sealed::id(task.as_u128())], |row| row.get(0))?;
+    Ok(last.map_or(0, unsigned))
+}
+
+/// A place in a box that would be taken twice.
+fn crowded(conn: &Connection, mail: &[Mail]) -> Result<Option<String>, StoreError> {
+    let mut find = conn.prepare_cached("SELECT id FROM mail WHERE box = ?1 AND seq = ?2")?;
+    let mut places: BTreeMap<(MailTo, u64), MailId> = BTreeMap::new();
+    for one in mail {
+        let holder = match places.get(&(one.to, one.seq)) {
+            Some(holder) => Some(*holder),
+            None => {
+                let holder = find.query_row((box_key(one.to), signed(one.seq)), |row| row.get(0));
+                holder.optional()?.map(|id| MailId::from_u128(u128::from_be_bytes(id)))
+            }
+        };
+        if holder.is_some_and(|holder| holder != one.id) {
+            return Ok(Some(format!("place {} of the box of {} is taken", one.seq, one.to)));
+        }
+        places.insert((one.to, one.seq), one.id);
+    }
+    Ok(None)
+}
+
+fn write(conn: &Connection, batch: &WorkBatch) -> Result<(), StoreError> {
+    for entry in &batch.entries {
+        put_event(conn, entry)?;
+        entry.names().iter().try_for_each(|name| put_name(conn, name, entry.task))?;
+    }
+    batch.tasks.iter().try_for_each(|task| put_task(conn, task))?;
+    batch.mail.iter().try_for_each(|mail| put_mail(conn, mail))
+}
+
+/// Conditions of a query, each on a column, with what they are held against.
+#[derive(Default)]
+struct Conditions {
+    texts: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    fn is(&mut self, column: &str, value: Option<Value>) {
+        if let Some(value) = value {
+            self.values.push(value);
+            self.texts.push(format!("{column} = ?{}", self.values.len()));
+        }
+    }
+
+    /// Empty where there are none.
+    fn text(&self) -> String {
+        if self.texts.is_empty() { String::new() } else { format!("WHERE {}", self.texts.join(" AND ")) }
+    }
+}
+
+fn list_tasks(
+    conn: &Connection,
+    filter: &TaskFilter,
+    after: Option<TaskId>,
+    limit: usize,
+) -> Result<Vec<Task>, StoreError> {
+    let mut when = Conditions::default();
+    when.is("plan", filter.plan.map(|plan| sealed::id(plan.as_u128())));
+    when.is("parent", filter.parent.map(|parent| sealed::id(parent.as_u128())));
+    when.is("reports_to", filter.reports_to.map(box_key));
+    when.is("worker", filter.worker.map(|worker| sealed::id(worker.as_u128())));
+    when.is("session", filter.session.map(|session| sealed::id(session.as_u128())));
+    when.is("workspace", filter.workspace.clone().map(Value::Text));
+    // Half of all tasks may have the same state. The plus keeps the database from looking there first when it is asked for
+    // anything else.
+    let few = !when.texts.is_empty();
+    when.is(if few { "+state" } else { "state" }, filter.state.map(|state| Value::Text(state.to_string())));
+    when.is(if few { "+ended" } else { "ended" }, filter.ended.map(Value::from));
+    if let Some(after) = after {
+        when.values.push(sealed::id(after.as_u128()));
+        when.texts.push(format!("id > ?{}", when.values.len()));
+    }
+    let mut list =
+        conn.prepare_cached(&format!("SELECT {TASK_COLUMNS} FROM tasks {} ORDER BY id", when.text()))?;
+    let mut rows = list.query(params_from_iter(when.values))?;
+    let mut tasks = Vec::new();
+    // Not limited by the database: one that is left out must not make the page look like the last.
+    while tasks.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        let task = match read_task(row) {
+            Ok(task) => Some(task),
+            Err(_) => mended(conn, task_of(row))?,
+        };
+        tasks.extend(task.filter(|task| filter.matches(task)));
+    }
+    Ok(tasks)
+}
+
+/// The task of a damaged row, from its log. One that cannot be made does not hide the others.
+fn mended(conn: &Connection, id: Option<TaskId>) -> Result<Option<Task>, StoreError> {
+    let Some(id) = id else {
+        tracing::error!("the row of a task is damaged, and whose it is cannot be told");
+        return Ok(None);
+    };
+    match get_task(conn, id) {
+        Err(StoreError::Damaged(what)) => {
+            tracing::error!(what);
+            Ok(None)
+        }
+        found => found,
+    }
+}
+
+fn list_mails(
+    conn: &Connection,
+    filter: &MailFilter,
+    after: Option<(MailTo, u64)>,
+    limit: usize,
+) -> Result<Vec<Mail>, StoreError> {
+    let mut when = Conditions::default();
+    when.is("box", filter.to.map(box_key));
+    when.is("settled", filter.settled.map(Value::from));
+    when.is("dead", filter.dead.map(Value::from));
+    if let Some((to, seq)) = after {
+        when.values.extend([box_key(to), Value::Integer(signed(seq))]);
+        when.texts.push(format!("(box, seq) > (?{}, ?{})", when.values.len() - 1, when.values.len()));
+    }
+    let mut list =
+        conn.prepare_cached(&format!("SELECT {MAIL_COLUMNS} FROM mail {} ORDER BY box, seq", when.text()))?;
+    let mut rows = list.query(params_from_iter(when.values))?;
+    let mut mails = Vec::new();
+    while mails.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        match read_mail(row) {
+            Ok(mail) => mails.extend(Some(mail).filter(|mail| filter.matches(mail))),
+            Err(why) => tracing::error!(why, "a kept mail is damaged"),
+        }
+    }
+    Ok(mails)
+}
