@@ -1,0 +1,1 @@
+//! Worktrees of real repositories in temporary folders.
