@@ -105,11 +105,7 @@ pub(crate) fn files(
 }
 
 /// The differences as a unified diff, and whether it ends early.
-pub(crate) fn patch(
-    git: &Git,
-    command: &[&str],
-    commits: &[&str],
-) -> Result<(String, bool), SnapshotError> {
+pub(crate) fn patch(git: &Git, command: &[&str], commits: &[&str]) -> Result<(String, bool), SnapshotError> {
     let format = ["--patch", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"];
     let patch = call(git, command, &format, commits, TEXT_MAX)?;
     let mut bytes = patch.stdout;

@@ -111,7 +111,8 @@ impl<'a> Stand<'a> {
         }
         let aside = (Lands::Aside, self.head.clone());
         // A rebase moves the branch itself when it ends, from where it was.
-        let rebasing = ["rebase-merge", "rebase-apply"].iter().any(|name| self.repo.git_dir.join(name).exists());
+        let rebasing =
+            ["rebase-merge", "rebase-apply"].iter().any(|name| self.repo.git_dir.join(name).exists());
         if rebasing || self.shared.checked_out(&self.tree.branch)?.is_some_and(|at| !self.is_here(&at)) {
             return Ok(aside);
         }

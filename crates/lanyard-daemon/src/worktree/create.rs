@@ -99,8 +99,7 @@ fn settle(
 }
 
 fn add(shared: &Shared, path: &Path, branch: &str) -> Result<(), WorktreeError> {
-    let args =
-        ["worktree".as_ref(), "add".as_ref(), "--quiet".as_ref(), path.as_os_str(), branch.as_ref()];
+    let args = ["worktree".as_ref(), "add".as_ref(), "--quiet".as_ref(), path.as_os_str(), branch.as_ref()];
     let output = ask(&shared.git.with_time(WORK_MAX), &args, b"")?;
     if output.status.success() {
         return Ok(());

@@ -36,9 +36,7 @@ pub(crate) fn discard(tree: &Tree) -> Result<String, WorktreeError> {
     let shared = Shared::of(tree)?;
     let under = format!("refs/lanyard/discarded/{}/", name_of(tree)?);
     let reference = head_ref(&tree.branch);
-    if shared.tip(&reference)?.is_some()
-        && shared.owner(&tree.branch)?.as_deref() != Some(name_of(tree)?)
-    {
+    if shared.tip(&reference)?.is_some() && shared.owner(&tree.branch)?.as_deref() != Some(name_of(tree)?) {
         return Err(WorktreeError::BranchExists { branch: tree.branch.clone() });
     }
     capture(tree, "Work in progress when the task was discarded")?;
