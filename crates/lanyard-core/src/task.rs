@@ -13,6 +13,7 @@ mod event;
 pub mod files;
 pub mod health;
 pub mod mail;
+pub mod markdown;
 mod observe;
 mod record;
 mod refusal;

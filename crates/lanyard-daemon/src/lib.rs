@@ -20,6 +20,7 @@ mod server;
 pub mod snapshot;
 mod timers;
 mod wire;
+mod worktree;
 
 pub use api::document as openapi;
 pub use boot::{BootError, Options, run};

@@ -15,13 +15,13 @@
 //!
 //! Every function blocks on the `git` program for as long as the bounds in `git` say: call from a blocking thread.
 
-mod changes;
-mod diff;
+pub(crate) mod changes;
+pub(crate) mod diff;
 mod extras;
-mod git;
-mod message;
+pub(crate) mod git;
+pub(crate) mod message;
 mod plan;
-mod repo;
+pub(crate) mod repo;
 mod restore;
 mod take;
 #[cfg(test)]

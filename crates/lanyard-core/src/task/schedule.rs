@@ -1,6 +1,6 @@
 //! Which tasks may be worked at now, and what holds the others. Dependencies, the plan's status, places, groups and files.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -168,10 +168,15 @@ const fn rank(priority: Priority) -> u8 {
 /// Tasks that depend on each other in a circle, if there are any.
 #[must_use]
 pub fn cycle(depends: &BTreeMap<TaskId, Vec<TaskId>>) -> Option<Vec<TaskId>> {
-    let mut done: HashSet<TaskId> = HashSet::new();
+    circle(depends)
+}
+
+/// The same for whatever tasks are called by.
+pub(super) fn circle<K: Copy + Ord>(depends: &BTreeMap<K, Vec<K>>) -> Option<Vec<K>> {
+    let mut done: BTreeSet<K> = BTreeSet::new();
     for start in depends.keys().copied() {
         // Depth first, with the path so far; no recursion, however deep it goes.
-        let mut path: Vec<(TaskId, usize)> = vec![(start, 0)];
+        let mut path: Vec<(K, usize)> = vec![(start, 0)];
         while let Some((at, next)) = path.last_mut() {
             let (at, index) = (*at, *next);
             *next += 1;

@@ -10,11 +10,11 @@ use super::git::{WORK_MAX, records};
 use super::repo::{Repo, Temp};
 
 /// The mode of an entry that stands for a repository of its own.
-pub(super) const GITLINK: &str = "160000";
+pub(crate) const GITLINK: &str = "160000";
 
 /// One path that differs between an old and a new side. Modes are `000000` on the side where it is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Change {
+pub(crate) struct Change {
     pub(super) path: Vec<u8>,
     pub(super) old_mode: String,
     pub(super) new_mode: String,
@@ -25,7 +25,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    pub(super) fn display(&self) -> String {
+    pub(crate) fn display(&self) -> String {
         String::from_utf8_lossy(&self.path).into_owned()
     }
 }
@@ -46,7 +46,7 @@ pub(super) fn parse(list: &[u8]) -> Vec<Change> {
 }
 
 /// How an index differs from a tree: the tree is the old side.
-pub(super) fn against_tree(repo: &Repo, tree: &str, index: &Temp) -> Result<Vec<Change>, SnapshotError> {
+pub(crate) fn against_tree(repo: &Repo, tree: &str, index: &Temp) -> Result<Vec<Change>, SnapshotError> {
     let args = ["diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", tree];
     let list = repo.git.with_index(&index.path).with_time(WORK_MAX).read(&args, b"")?;
     Ok(parse(&list))

@@ -86,23 +86,46 @@ pub(super) fn check_exists(repo: &Repo, commit: &str) -> Result<(), SnapshotErro
 }
 
 fn ask(git: &Git, command: &[&str], commits: &[&str]) -> Result<Diff, SnapshotError> {
-    let git = git.with_time(WORK_MAX);
-    let call = |format: &[&str], max: usize| -> Result<Output, SnapshotError> {
-        let args = [command, &["-M", RENAMES, "--no-ext-diff", "--no-textconv"], format, commits].concat();
-        let output = git.run(&args, b"", max)?;
-        if output.status.success() || output.cut { Ok(output) } else { Err(failed(&args, output.stderr)) }
-    };
-    let list = call(&["--raw", "--numstat", "-z"], LIST_MAX)?;
-    let patch = call(&["--patch", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"], TEXT_MAX)?;
+    let (files, more) = files(git, command, commits)?;
+    let (text, cut) = patch(git, command, commits)?;
+    Ok(Diff { text, truncated: more || cut, files })
+}
+
+/// The files that differ, and whether the list ends early.
+pub(crate) fn files(
+    git: &Git,
+    command: &[&str],
+    commits: &[&str],
+) -> Result<(Vec<DiffFile>, bool), SnapshotError> {
+    let list = call(git, command, &["--raw", "--numstat", "-z"], commits, LIST_MAX)?;
     let mut files = parse(&list.stdout);
-    let truncated = list.cut || patch.cut || files.len() > FILES_MAX;
+    let more = list.cut || files.len() > FILES_MAX;
     files.truncate(FILES_MAX);
+    Ok((files, more))
+}
+
+/// The differences as a unified diff, and whether it ends early.
+pub(crate) fn patch(git: &Git, command: &[&str], commits: &[&str]) -> Result<(String, bool), SnapshotError> {
+    let format = ["--patch", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"];
+    let patch = call(git, command, &format, commits, TEXT_MAX)?;
     let mut bytes = patch.stdout;
     if patch.cut {
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         bytes.truncate(end);
     }
-    Ok(Diff { text: String::from_utf8_lossy(&bytes).into_owned(), truncated, files })
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), patch.cut))
+}
+
+fn call(
+    git: &Git,
+    command: &[&str],
+    format: &[&str],
+    commits: &[&str],
+    max: usize,
+) -> Result<Output, SnapshotError> {
+    let args = [command, &["-M", RENAMES, "--no-ext-diff", "--no-textconv"], format, commits].concat();
+    let output = git.with_time(WORK_MAX).run(&args, b"", max)?;
+    if output.status.success() || output.cut { Ok(output) } else { Err(failed(&args, output.stderr)) }
 }
 
 /// Reads the raw list, then the list of line counts, as `--raw --numstat -z` prints them one after the other.

@@ -16,9 +16,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::SnapshotError;
 
 /// For a call that looks at one thing.
-pub(super) const QUICK_MAX: Duration = Duration::from_secs(30);
+pub(crate) const QUICK_MAX: Duration = Duration::from_secs(30);
 /// For a call that may read or write every file of the worktree.
-pub(super) const WORK_MAX: Duration = Duration::from_mins(3);
+pub(crate) const WORK_MAX: Duration = Duration::from_mins(3);
 /// Lists of paths; a million long paths fit.
 const OUTPUT_MAX: usize = 256 * 1024 * 1024;
 /// What is kept of the complaints; the rest is read and dropped.
@@ -49,46 +49,54 @@ const SETTINGS: [&str; 14] = [
 
 /// How and where git is called. Cheap to change with the `with_*` functions.
 #[derive(Debug, Clone)]
-pub(super) struct Git {
+pub(crate) struct Git {
     program: OsString,
     folder: PathBuf,
     index: Option<PathBuf>,
     /// A worktree other than the repository's own: git's folder and the worktree.
     elsewhere: Option<(PathBuf, PathBuf)>,
     time_max: Duration,
+    /// The user's branches move: git notes it where the user would look for it.
+    logged: bool,
 }
 
 /// What a call left behind.
 #[derive(Debug)]
-pub(super) struct Output {
-    pub(super) status: ExitStatus,
-    pub(super) stdout: Vec<u8>,
-    pub(super) stderr: String,
+pub(crate) struct Output {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
     /// Output was left out because it was longer than asked for; the process was ended.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
 }
 
 impl Git {
-    pub(super) fn new(folder: &Path) -> Self {
+    pub(crate) fn new(folder: &Path) -> Self {
         Self::with_program(OsStr::new("git"), folder)
     }
 
-    pub(super) fn with_program(program: &OsStr, folder: &Path) -> Self {
+    pub(crate) fn with_program(program: &OsStr, folder: &Path) -> Self {
         Self {
             program: program.to_owned(),
             folder: folder.to_owned(),
             index: None,
             elsewhere: None,
             time_max: QUICK_MAX,
+            logged: false,
         }
     }
 
-    pub(super) fn with_index(&self, index: &Path) -> Self {
+    /// Where it is called.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn with_index(&self, index: &Path) -> Self {
         Self { index: Some(index.to_owned()), ..self.clone() }
     }
 
     /// The same repository with another folder as its worktree.
-    pub(super) fn with_worktree(&self, git_dir: &Path, worktree: &Path) -> Self {
+    pub(crate) fn with_worktree(&self, git_dir: &Path, worktree: &Path) -> Self {
         Self {
             folder: worktree.to_owned(),
             elsewhere: Some((git_dir.to_owned(), worktree.to_owned())),
@@ -96,12 +104,17 @@ impl Git {
         }
     }
 
-    pub(super) fn with_time(&self, time_max: Duration) -> Self {
+    pub(crate) fn with_time(&self, time_max: Duration) -> Self {
         Self { time_max, ..self.clone() }
     }
 
+    /// For a call that moves a branch the user works on.
+    pub(crate) fn with_log(&self) -> Self {
+        Self { logged: true, ..self.clone() }
+    }
+
     /// The output of a call that has to succeed.
-    pub(super) fn read<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, SnapshotError> {
+    pub(crate) fn read<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, SnapshotError> {
         let output = self.run(args, input, OUTPUT_MAX)?;
         if output.cut {
             return Err(SnapshotError::TooLarge { what: describe(args) });
@@ -113,7 +126,7 @@ impl Git {
     }
 
     /// The same for calls that answer with one line, such as an object's name.
-    pub(super) fn read_line<S: AsRef<OsStr>>(
+    pub(crate) fn read_line<S: AsRef<OsStr>>(
         &self,
         args: &[S],
         input: &[u8],
@@ -123,7 +136,7 @@ impl Git {
     }
 
     /// A call whose outcome the caller judges. At most `output_max` bytes of output are kept.
-    pub(super) fn run<S: AsRef<OsStr>>(
+    pub(crate) fn run<S: AsRef<OsStr>>(
         &self,
         args: &[S],
         input: &[u8],
@@ -181,6 +194,9 @@ impl Git {
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
+        if self.logged {
+            command.args(["-c", "core.logAllRefUpdates=true"]);
+        }
         command
             .args(args)
             .current_dir(&self.folder)
@@ -204,20 +220,20 @@ impl Git {
 }
 
 /// The error of a call that failed, in its own words.
-pub(super) fn failed<S: AsRef<OsStr>>(args: &[S], stderr: String) -> SnapshotError {
+pub(crate) fn failed<S: AsRef<OsStr>>(args: &[S], stderr: String) -> SnapshotError {
     if stderr.contains("dubious ownership") {
         return SnapshotError::NotOwner { stderr };
     }
     SnapshotError::Git { what: describe(args), stderr }
 }
 
-fn describe<S: AsRef<OsStr>>(args: &[S]) -> String {
+pub(crate) fn describe<S: AsRef<OsStr>>(args: &[S]) -> String {
     let name = args.first().map(|arg| arg.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
     format!("git {name}")
 }
 
 /// A path as git printed it.
-pub(super) fn path_of(mut printed: Vec<u8>) -> PathBuf {
+pub(crate) fn path_of(mut printed: Vec<u8>) -> PathBuf {
     if printed.last() == Some(&b'\n') {
         printed.pop();
     }
@@ -225,7 +241,7 @@ pub(super) fn path_of(mut printed: Vec<u8>) -> PathBuf {
 }
 
 /// The records of a list that ends each with a zero byte.
-pub(super) fn records(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn records(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|byte| *byte == 0).filter(|record| !record.is_empty())
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Facts {
 }
 
 /// Session and checkpoint names become parts of a ref's name; git's own rules are wider.
-pub(super) fn check_name(name: &str) -> Result<(), SnapshotError> {
+pub(crate) fn check_name(name: &str) -> Result<(), SnapshotError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let good = name.len() <= NAME_MAX
         && name.bytes().all(plain)

@@ -24,28 +24,28 @@ const NOTES_MAX: usize = 20;
 
 /// A repository with a worktree.
 #[derive(Debug)]
-pub(super) struct Repo {
+pub(crate) struct Repo {
     /// Called in the worktree's top folder.
-    pub(super) git: Git,
-    pub(super) top: PathBuf,
+    pub(crate) git: Git,
+    pub(crate) top: PathBuf,
     /// Git's folder of this worktree; in a linked worktree not the repository's own.
-    pub(super) git_dir: PathBuf,
+    pub(crate) git_dir: PathBuf,
     /// The real index, which may not exist.
-    pub(super) index: PathBuf,
+    pub(crate) index: PathBuf,
 }
 
 /// A file or folder in git's folder that goes away with this value.
 #[derive(Debug)]
-pub(super) struct Temp {
-    pub(super) path: PathBuf,
+pub(crate) struct Temp {
+    pub(crate) path: PathBuf,
 }
 
 impl Repo {
-    pub(super) fn find(workspace: &Path) -> Result<Self, SnapshotError> {
+    pub(crate) fn find(workspace: &Path) -> Result<Self, SnapshotError> {
         Self::find_with(&Git::new(workspace), workspace)
     }
 
-    pub(super) fn find_with(git: &Git, workspace: &Path) -> Result<Self, SnapshotError> {
+    pub(crate) fn find_with(git: &Git, workspace: &Path) -> Result<Self, SnapshotError> {
         if !workspace.is_dir() {
             return Err(SnapshotError::Gone { folder: workspace.to_owned() });
         }
@@ -68,26 +68,26 @@ impl Repo {
     }
 
     /// The commit HEAD names, unless there is none yet.
-    pub(super) fn head(&self) -> Result<Option<String>, SnapshotError> {
+    pub(crate) fn head(&self) -> Result<Option<String>, SnapshotError> {
         let output = self.git.run(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], b"", LINE_MAX)?;
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         Ok((output.status.success() && !text.is_empty()).then_some(text))
     }
 
     /// The name of the tree with nothing in it, in the repository's kind of names.
-    pub(super) fn empty_tree(&self) -> Result<String, SnapshotError> {
+    pub(crate) fn empty_tree(&self) -> Result<String, SnapshotError> {
         self.git.read_line(&["hash-object", "-w", "-t", "tree", "--stdin"], b"")
     }
 
     /// A name for a temporary file nobody else has; the file does not exist.
-    pub(super) fn temp(&self) -> Temp {
+    pub(crate) fn temp(&self) -> Temp {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{TEMP_PREFIX}{}-{count}-{:016x}", std::process::id(), fastrand::u64(..));
         Temp { path: self.git_dir.join(name) }
     }
 
-    pub(super) fn temp_folder(&self) -> Result<Temp, SnapshotError> {
+    pub(crate) fn temp_folder(&self) -> Result<Temp, SnapshotError> {
         let temp = self.temp();
         fs::DirBuilder::new()
             .mode(0o700)
@@ -97,7 +97,7 @@ impl Repo {
     }
 
     /// A copy of an index with its time. Without an index there is no file, which git reads as an empty one.
-    pub(super) fn copy_index(&self, index: &Path) -> Result<Temp, SnapshotError> {
+    pub(crate) fn copy_index(&self, index: &Path) -> Result<Temp, SnapshotError> {
         let temp = self.temp();
         let mut from = match File::open(index) {
             Ok(file) => file,
@@ -115,7 +115,7 @@ impl Repo {
 
     /// Brings an index to what the worktree is: changes, deletions and untracked files, not ignored ones.
     /// Whatever could not be read is left as it was and said in the notes.
-    pub(super) fn add_worktree(&self, index: &Temp, notes: &mut Vec<String>) -> Result<(), SnapshotError> {
+    pub(crate) fn add_worktree(&self, index: &Temp, notes: &mut Vec<String>) -> Result<(), SnapshotError> {
         let git = self.git.with_index(&index.path).with_time(WORK_MAX);
         // `--sparse`: files that are there although the sparse checkout leaves them out count too.
         let args = ["add", "--all", "--sparse", "--ignore-errors"];
@@ -131,19 +131,19 @@ impl Repo {
         Ok(())
     }
 
-    pub(super) fn write_tree(&self, index: &Temp) -> Result<String, SnapshotError> {
+    pub(crate) fn write_tree(&self, index: &Temp) -> Result<String, SnapshotError> {
         self.git.with_index(&index.path).with_time(WORK_MAX).read_line(&["write-tree"], b"")
     }
 
     /// An index with nothing but a tree in it, for look-ups and edits.
-    pub(super) fn index_tree(&self, tree: &str) -> Result<Temp, SnapshotError> {
+    pub(crate) fn index_tree(&self, tree: &str) -> Result<Temp, SnapshotError> {
         let temp = self.temp();
         self.git.with_index(&temp.path).with_time(QUICK_MAX).read(&["read-tree", tree], b"")?;
         Ok(temp)
     }
 
     /// Removes what a daemon that was killed left behind. Told by the inode's time: a copied index has an old one.
-    pub(super) fn sweep(&self) {
+    pub(crate) fn sweep(&self) {
         let Ok(entries) = fs::read_dir(&self.git_dir) else { return };
         for entry in entries.flatten() {
             let ours = entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX);
@@ -170,6 +170,6 @@ impl Drop for Temp {
     }
 }
 
-pub(super) fn io_error(what: &str, source: io::Error) -> SnapshotError {
+pub(crate) fn io_error(what: &str, source: io::Error) -> SnapshotError {
     SnapshotError::Io { what: what.to_owned(), source }
 }

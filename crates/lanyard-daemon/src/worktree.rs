@@ -1,0 +1,35 @@
+//! A task's own git worktree and branch: made, looked at, merged and taken away (S4-09, S4-B10).
+//!
+//! A worktree is the folder `<root>/<name>`, the name being the task's id, with the branch `lanyard/<name>` checked out.
+//! A branch is Lanyard's when the repository's config says so under `branch.<branch>.lanyard-task`; git moves and
+//! drops that together with the branch. Where the branch began stands beside it.
+//!
+//! Every function can be called again after a crash at any place and then finishes what was begun. No function takes
+//! away work that is in no commit: what could not be committed stays where it is, and the refusal says so. Commits that
+//! are on no branch are kept under `refs/lanyard/captured/<name>/`, discarded branches under
+//! `refs/lanyard/discarded/<name>/`.
+//!
+//! Not looked into: what is ignored, and files marked assume-unchanged or skip-worktree. A repository inside the
+//! worktree is recorded by its commit alone, so a worktree that has one is not taken away.
+//!
+//! Knows nothing of tasks beyond their names, nor of sessions. Every function blocks on the `git` program within the
+//! bounds of `snapshot::git`: call from a blocking thread, and for one worktree one at a time.
+#![cfg_attr(not(test), expect(dead_code, unused_imports, reason = "its callers come with families"))]
+
+mod call;
+mod capture;
+mod changes;
+mod create;
+mod error;
+mod merge;
+mod remove;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use capture::capture;
+pub(crate) use changes::{Patch, TreeCommit, TreeDiff, changes, patch};
+pub(crate) use create::{create, is_repository};
+pub(crate) use error::WorktreeError;
+pub(crate) use merge::{Merged, merge, pull};
+pub(crate) use remove::{discard, remove};

@@ -1,0 +1,136 @@
+//! Making a worktree. Each step finds out whether it was done before, so that a call after a crash goes on from there.
+//!
+//! The order matters: whose the branch will be is written first, then the branch is made, then the folder. A mark
+//! without a branch is harmless; a branch without a mark would be somebody else's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lanyard_core::task::Tree;
+
+use super::WorktreeError;
+use super::call::{ask, maybe};
+use super::error::failed;
+use super::shared::{Place, Shared, head_ref};
+use crate::snapshot::git::{WORK_MAX, describe};
+use crate::snapshot::message::check_name;
+use crate::snapshot::repo::{Repo, io_error};
+
+/// Whether a folder is in the worktree of a git repository.
+pub(crate) fn is_repository(folder: &Path) -> bool {
+    Repo::find(folder).is_ok()
+}
+
+/// The worktree `root/<name>` of the repository around `folder`, made now or before. Its branch, `lanyard/<name>` unless
+/// given, begins at `base`, or where `folder` stands. A branch that was made for this name earlier is gone on with.
+pub(crate) fn create(
+    root: &Path,
+    folder: &Path,
+    name: &str,
+    branch: Option<&str>,
+    base: Option<&str>,
+) -> Result<Tree, WorktreeError> {
+    check_name(name)?;
+    let repo = Repo::find(folder)?;
+    let shared = Shared::around(&repo)?;
+    let branch = branch.map_or_else(|| format!("lanyard/{name}"), str::to_owned);
+    shared.check_branch(&branch)?;
+    let path = room(root, name)?;
+    let wanted = Wanted { name, branch: &branch, base };
+    match shared.place(&path)? {
+        Place::Taken => return Err(WorktreeError::FolderInUse { folder: path }),
+        Place::Worktree => {
+            // Where it stands now, should somebody have taken its branch away.
+            let stands = Repo::find(&path)?.head()?;
+            let base = settle(&shared, &repo, &wanted, stands.as_deref())?;
+            return tree(&shared, &path, &branch, base);
+        }
+        Place::HalfMade | Place::Free { listed: true } => shared.clear(&path)?,
+        Place::Free { listed: false } => {}
+    }
+    let base = settle(&shared, &repo, &wanted, None)?;
+    if shared.checked_out(&branch)?.is_some() {
+        return Err(WorktreeError::BranchInUse { branch });
+    }
+    add(&shared, &path, &branch)?;
+    tree(&shared, &path, &branch, base)
+}
+
+struct Wanted<'a> {
+    name: &'a str,
+    branch: &'a str,
+    base: Option<&'a str>,
+}
+
+/// Sees to it that the branch is there and ours, and answers where it began. A new one starts at `stands`, else at its
+/// base.
+fn settle(
+    shared: &Shared,
+    repo: &Repo,
+    wanted: &Wanted<'_>,
+    stands: Option<&str>,
+) -> Result<String, WorktreeError> {
+    let reference = head_ref(wanted.branch);
+    if let Some(tip) = shared.tip(&reference)? {
+        return if shared.owner(wanted.branch)?.as_deref() == Some(wanted.name) {
+            Ok(shared.base(wanted.branch)?.unwrap_or(tip))
+        } else {
+            Err(WorktreeError::BranchExists { branch: wanted.branch.to_owned() })
+        };
+    }
+    let base = match wanted.base {
+        Some(base) => shared.commit_named(repo, base)?,
+        None => repo.head()?.ok_or_else(|| WorktreeError::NoCommit { folder: repo.top.clone() })?,
+    };
+    let base = match stands {
+        Some(stands) => maybe(&shared.git, &["merge-base", stands, &base])?.unwrap_or(base),
+        None => base,
+    };
+    shared.mark(wanted.branch, wanted.name, &base)?;
+    match shared.set_ref(&reference, Some(stands.unwrap_or(&base)), None) {
+        // Somebody made one of the same name in between, or one whose name is a folder of this one.
+        Err(WorktreeError::Git { .. }) => {
+            shared.unmark(wanted.branch)?;
+            Err(WorktreeError::BranchExists { branch: wanted.branch.to_owned() })
+        }
+        Err(error) => Err(error),
+        Ok(()) => Ok(base),
+    }
+}
+
+fn add(shared: &Shared, path: &Path, branch: &str) -> Result<(), WorktreeError> {
+    let args = ["worktree".as_ref(), "add".as_ref(), "--quiet".as_ref(), path.as_os_str(), branch.as_ref()];
+    let output = ask(&shared.git.with_time(WORK_MAX), &args, b"")?;
+    if output.status.success() {
+        return Ok(());
+    }
+    // Git takes its half-made worktree away itself, unless it was killed.
+    let used = output.stderr.contains("already used by") || output.stderr.contains("already checked out");
+    if used {
+        return Err(WorktreeError::BranchInUse { branch: branch.to_owned() });
+    }
+    Err(failed(describe(&args), output.stderr))
+}
+
+/// The place of a worktree, in a folder that exists, without links: git writes it that way.
+fn room(root: &Path, name: &str) -> Result<PathBuf, WorktreeError> {
+    let made = || -> std::io::Result<PathBuf> {
+        fs::create_dir_all(root)?;
+        Ok(fs::canonicalize(root)?.join(name))
+    };
+    made().map_err(|source| io_error("make the folder of worktrees", source).into())
+}
+
+fn tree(shared: &Shared, path: &Path, branch: &str, base: String) -> Result<Tree, WorktreeError> {
+    let text = |path: &Path| match path.to_str() {
+        Some(path) => Ok(path.to_owned()),
+        None => Err(WorktreeError::BadName { name: path.to_string_lossy().into_owned() }),
+    };
+    Ok(Tree {
+        path: text(path)?,
+        branch: branch.to_owned(),
+        base,
+        repository: text(&shared.top)?,
+        removed: false,
+    })
+}

@@ -1,0 +1,305 @@
+//! What all worktrees of a repository share: its refs, its config and the list of the worktrees themselves.
+//!
+//! A worktree's own entry in git's folder is read here as far as git has no command that tells a half-made one.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use lanyard_core::task::Tree;
+
+use super::WorktreeError;
+use super::call::{ask, maybe, patient, read, text};
+use super::error::failed;
+use crate::snapshot::git::{Git, describe, path_of};
+use crate::snapshot::message::check_name;
+use crate::snapshot::repo::{Repo, io_error};
+
+/// What git writes into the lock of a worktree while it makes it.
+const BEING_MADE: &str = "initializing";
+/// A folder on its way out has this before its name.
+const GOING_PREFIX: &str = ".going-";
+/// Enough to tell the commits kept for one task apart.
+const KEPT_HASH_CHARS: usize = 16;
+/// A branch is a file with this name and `.lock` behind it.
+const BRANCH_BYTES_MAX: usize = 200;
+const TASK: &str = "lanyard-task";
+const BASE: &str = "lanyard-base";
+
+/// Called at the top of the repository, which may be bare: only what needs no worktree.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) git: Git,
+    /// The top of the main worktree, or the bare repository.
+    pub(super) top: PathBuf,
+    /// Git's folder that all worktrees share.
+    pub(super) common: PathBuf,
+}
+
+/// How the place of a worktree stands.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// There is nothing; git may still list it.
+    Free { listed: bool },
+    /// Git was stopped while it made a worktree there: nobody has worked in it.
+    HalfMade,
+    /// A worktree of this repository.
+    Worktree,
+    /// Something else.
+    Taken,
+}
+
+impl Shared {
+    /// The repository a folder's worktree belongs to.
+    pub(super) fn around(repo: &Repo) -> Result<Self, WorktreeError> {
+        let common = common_of(&repo.git)?;
+        if real(&repo.git_dir) == common {
+            return Ok(Self { git: repo.git.clone(), top: repo.top.clone(), common });
+        }
+        // A linked worktree: the main one is the first of the list.
+        let list = read(&repo.git, &["worktree", "list", "--porcelain", "-z"], b"")?;
+        let first = list.split(|byte| *byte == 0).next().unwrap_or_default();
+        let top = path_of(first.strip_prefix(b"worktree ").unwrap_or_default().to_owned());
+        Ok(Self { git: Git::new(&top), top, common })
+    }
+
+    /// The repository a tree was made from.
+    pub(super) fn of(tree: &Tree) -> Result<Self, WorktreeError> {
+        let top = PathBuf::from(&tree.repository);
+        if !top.is_dir() {
+            return Err(WorktreeError::Gone { folder: top });
+        }
+        let git = Git::new(&top);
+        let common = common_of(&git)?;
+        Ok(Self { git, top, common })
+    }
+
+    /// The tree's worktree, if its folder is there.
+    pub(super) fn worktree(&self, tree: &Tree) -> Result<Option<Repo>, WorktreeError> {
+        let path = Path::new(&tree.path);
+        if fs::symlink_metadata(path).is_err() {
+            return Ok(None);
+        }
+        let broken = || WorktreeError::Broken { folder: path.to_owned() };
+        let repo = match Repo::find(path) {
+            Ok(repo) => repo,
+            Err(error) => {
+                return Err(match WorktreeError::from(error) {
+                    WorktreeError::NotARepository { .. } | WorktreeError::Git { .. } => broken(),
+                    other => other,
+                });
+            }
+        };
+        // Without its own link to git, the folder would pass for a part of whatever is around it.
+        if real(&repo.top) != real(path) || common_of(&repo.git)? != self.common {
+            return Err(broken());
+        }
+        Ok(Some(repo))
+    }
+
+    pub(super) fn place(&self, path: &Path) -> Result<Place, WorktreeError> {
+        let entry = self.entry(path);
+        let half = entry.as_ref().is_some_and(|entry| is_being_made(entry));
+        if half {
+            return Ok(Place::HalfMade);
+        }
+        let mut inside = match fs::read_dir(path) {
+            Ok(inside) => inside,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Place::Free { listed: entry.is_some() });
+            }
+            Err(_) => return Ok(Place::Taken),
+        };
+        if inside.next().is_none() {
+            return Ok(Place::Free { listed: entry.is_some() });
+        }
+        let found = Repo::find(path).ok().filter(|repo| real(&repo.top) == real(path));
+        let ours = match found {
+            Some(repo) => common_of(&repo.git)? == self.common && entry.is_some(),
+            None => false,
+        };
+        Ok(if ours { Place::Worktree } else { Place::Taken })
+    }
+
+    /// Git's folder of the worktree at `path`.
+    fn entry(&self, path: &Path) -> Option<PathBuf> {
+        let link = real_parent(&path.join(".git"));
+        let entries = fs::read_dir(self.common.join("worktrees")).ok()?;
+        entries.flatten().map(|entry| entry.path()).find(|entry| {
+            let Ok(written) = fs::read(entry.join("gitdir")) else { return false };
+            real_parent(&entry.join(path_of(written))) == link
+        })
+    }
+
+    /// Takes away a worktree's folder and git's entry for it, however much of it there is. The folder goes out of the
+    /// way in one step, so that one that is half gone is never taken for work.
+    pub(super) fn clear(&self, path: &Path) -> Result<(), WorktreeError> {
+        let going = going(path);
+        let io = |source| WorktreeError::from(io_error("take the worktree's folder away", source));
+        absent(fs::remove_dir_all(&going)).map_err(io)?;
+        absent(fs::rename(path, &going)).map_err(io)?;
+        if let Some(entry) = self.entry(path) {
+            // What `git worktree remove` does, which refuses an entry that is not whole.
+            absent(fs::remove_dir_all(entry)).map_err(io)?;
+        }
+        self.forget_stillborn(path);
+        absent(fs::remove_dir_all(&going)).map_err(io)
+    }
+
+    /// Git was stopped before its entry said where the worktree is.
+    fn forget_stillborn(&self, path: &Path) {
+        let Some(name) = path.file_name() else { return };
+        let entry = self.common.join("worktrees").join(name);
+        if is_being_made(&entry) && !entry.join("gitdir").exists() {
+            // What stays is in nobody's way: git takes another name.
+            fs::remove_dir_all(&entry).ok();
+        }
+    }
+
+    /// The commit a ref names.
+    pub(super) fn tip(&self, reference: &str) -> Result<Option<String>, WorktreeError> {
+        maybe(&self.git, &["rev-parse", "--verify", "--quiet", &format!("{reference}^{{commit}}")])
+    }
+
+    /// The worktree a branch is checked out in.
+    pub(super) fn checked_out(&self, branch: &str) -> Result<Option<PathBuf>, WorktreeError> {
+        let args = ["for-each-ref", "--format=%(worktreepath)", &head_ref(branch)];
+        let path = path_of(read(&self.git, &args, b"")?);
+        Ok(Some(path).filter(|path| !path.as_os_str().is_empty()))
+    }
+
+    /// Makes a ref, moves it or takes it away, if it still is at `old`.
+    pub(super) fn set_ref(
+        &self,
+        reference: &str,
+        new: Option<&str>,
+        old: Option<&str>,
+    ) -> Result<(), WorktreeError> {
+        let change = match (new, old) {
+            (Some(new), Some(old)) => format!("update {reference} {new} {old}\n"),
+            (Some(new), None) => format!("create {reference} {new}\n"),
+            (None, Some(old)) => format!("delete {reference} {old}\n"),
+            (None, None) => return Ok(()),
+        };
+        patient(&self.git, &["update-ref", "--no-deref", "--stdin"], change.as_bytes())
+    }
+
+    /// Keeps a commit under a private name. The same commit has the same name.
+    pub(super) fn keep(&self, under: &str, commit: &str) -> Result<String, WorktreeError> {
+        let short = commit.get(..KEPT_HASH_CHARS).unwrap_or(commit);
+        let reference = format!("{under}{short}");
+        patient(&self.git, &["update-ref", "--no-deref", &reference, commit], b"")?;
+        Ok(reference)
+    }
+
+    /// The name of the worktree a branch was made for.
+    pub(super) fn owner(&self, branch: &str) -> Result<Option<String>, WorktreeError> {
+        maybe(&self.git, &["config", "--local", "--get", &format!("branch.{branch}.{TASK}")])
+    }
+
+    /// The commit a branch of ours began at.
+    pub(super) fn base(&self, branch: &str) -> Result<Option<String>, WorktreeError> {
+        maybe(&self.git, &["config", "--local", "--get", &format!("branch.{branch}.{BASE}")])
+    }
+
+    /// Says whose a branch is. The base first: a branch with an owner has one.
+    pub(super) fn mark(&self, branch: &str, name: &str, base: &str) -> Result<(), WorktreeError> {
+        for (key, value) in [(BASE, base), (TASK, name)] {
+            let key = format!("branch.{branch}.{key}");
+            patient(&self.git, &["config", "--local", "--replace-all", &key, value], b"")?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn unmark(&self, branch: &str) -> Result<(), WorktreeError> {
+        for key in [TASK, BASE] {
+            let key = format!("branch.{branch}.{key}");
+            match patient(&self.git, &["config", "--local", "--unset-all", &key], b"") {
+                Ok(()) => {}
+                // It was not there.
+                Err(WorktreeError::Git { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_branch(&self, branch: &str) -> Result<(), WorktreeError> {
+        let bad = || WorktreeError::BadName { name: branch.to_owned() };
+        if branch.starts_with('-') || branch == "HEAD" || branch.len() > BRANCH_BYTES_MAX {
+            return Err(bad());
+        }
+        maybe(&self.git, &["check-ref-format", &head_ref(branch)])?.map(|_| ()).ok_or_else(bad)
+    }
+
+    /// The commit a name stands for, as seen from `repo`.
+    pub(super) fn commit_named(&self, repo: &Repo, name: &str) -> Result<String, WorktreeError> {
+        let unknown = || WorktreeError::UnknownBase { base: name.to_owned() };
+        if name.trim().is_empty() || name.chars().any(char::is_control) {
+            return Err(unknown());
+        }
+        let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")];
+        let output = ask(&repo.git, &args, b"")?;
+        match output.status.code() {
+            Some(0) => Ok(text(&output.stdout)),
+            // 128: a range, or text that is no name at all.
+            Some(1 | 128) if !output.stderr.contains("dubious ownership") => Err(unknown()),
+            _ => Err(failed(describe(&args), output.stderr)),
+        }
+    }
+}
+
+/// What a tree is called: the folder's name.
+pub(super) fn name_of(tree: &Tree) -> Result<&str, WorktreeError> {
+    let name = Path::new(&tree.path).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    check_name(name)?;
+    Ok(name)
+}
+
+pub(super) fn head_ref(branch: &str) -> String {
+    format!("refs/heads/{branch}")
+}
+
+pub(super) fn common_of(git: &Git) -> Result<PathBuf, WorktreeError> {
+    let args = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+    let output = ask(git, &args, b"")?;
+    if output.status.success() {
+        return Ok(real(&path_of(output.stdout)));
+    }
+    if output.stderr.contains("not a git repository") {
+        return Err(WorktreeError::NotARepository { folder: git.folder().to_owned() });
+    }
+    Err(failed(describe(&args), output.stderr))
+}
+
+/// A path without links, as far as it exists.
+pub(super) fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The same for a file that may be gone together with its folder.
+fn real_parent(path: &Path) -> PathBuf {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
+    match (fs::canonicalize(folder), folder.parent(), folder.file_name()) {
+        (Ok(folder), _, _) => folder.join(name),
+        (Err(_), Some(above), Some(folder)) => real(above).join(folder).join(name),
+        (Err(_), _, _) => path.to_owned(),
+    }
+}
+
+fn is_being_made(entry: &Path) -> bool {
+    fs::read_to_string(entry.join("locked")).is_ok_and(|reason| reason.trim() == BEING_MADE)
+}
+
+fn going(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{GOING_PREFIX}{name}"))
+}
+
+/// What is not there need not be taken away.
+fn absent(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
