@@ -133,6 +133,9 @@ pub trait Papers: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Paper>, StoreError>;
 
+    /// Papers of one kind in all workspaces, by key; only those of that key where one is named. At most `limit`.
+    fn papers_named(&self, kind: &str, key: Option<&str>, limit: usize) -> Result<Vec<Paper>, StoreError>;
+
     /// Writes the body when the paper's version still is `from`; 0 means that there is none yet. `Ok` and `Kept`: it is
     /// on disk.
     fn put_paper(&self, place: &Place, from: u64, at: Timestamp, body: &str) -> Result<Put, StoreError>;

@@ -450,6 +450,16 @@ impl Papers for MemoryJournal {
         Ok(papers.take(limit).cloned().collect())
     }
 
+    fn papers_named(&self, kind: &str, key: Option<&str>, limit: usize) -> Result<Vec<Paper>, StoreError> {
+        let kept = self.kept();
+        let there = |place: &Place| place.kind == kind && key.is_none_or(|key| place.key == key);
+        let mut papers: Vec<Paper> =
+            kept.papers.values().filter(|paper| there(&paper.place)).cloned().collect();
+        papers.sort_by(|one, other| one.place.key.cmp(&other.place.key));
+        papers.truncate(limit);
+        Ok(papers)
+    }
+
     fn put_paper(&self, place: &Place, from: u64, at: Timestamp, body: &str) -> Result<Put, StoreError> {
         let mut kept = self.kept();
         let found = kept.papers.get(place).map_or(0, |paper| paper.version);

@@ -11,7 +11,7 @@ use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, Hands, Opening, Settled,
     TurnEvent, TurnOutcome,
 };
-use crate::session::gate::{GateEvent, GateStatus};
+use crate::session::gate::{GateEvent, GateKind, GateStatus};
 use crate::session::guidance::{self, NoteKind, NoteStatus};
 use crate::session::inbox::Delivery;
 use crate::session::record::{ActiveTurn, Session};
@@ -161,7 +161,7 @@ fn end(session: &Session, how: Ending, reason: Option<&str>) -> Result<Vec<Event
         let outcome = if how == Ending::Completed { TurnOutcome::Completed } else { TurnOutcome::Failed };
         events.push(TurnEvent::Finished { turn: turn.id, outcome, reason: None }.into());
         events.push(checkpoint(session, CheckpointReason::TurnEnd));
-        events.extend(void_gates(session, "the session ended"));
+        events.extend(void_all_gates(session, "the session ended"));
     }
     events.extend(withdraw_all(session, SESSION_ENDED));
     // Completing is compliance: it resolves a stop that is pending (S0-B02).
@@ -353,8 +353,14 @@ pub(super) fn checkpoint(session: &Session, reason: CheckpointReason) -> Event {
     ContextEvent::Checkpoint { position: session.seq, reason }.into()
 }
 
-/// Nobody waits for an answer any more.
+/// The agent waits for no answer any more.
 pub(super) fn void_gates(session: &Session, why: &str) -> impl Iterator<Item = Event> {
+    let asked = session.open_gates().filter(|gate| gate.question.kind == GateKind::Permission);
+    asked.map(move |gate| GateEvent::Withdrawn { gate: gate.id, why: why.to_owned() }.into())
+}
+
+/// Nobody waits for an answer any more.
+fn void_all_gates(session: &Session, why: &str) -> impl Iterator<Item = Event> {
     session.open_gates().map(move |gate| GateEvent::Withdrawn { gate: gate.id, why: why.to_owned() }.into())
 }
 

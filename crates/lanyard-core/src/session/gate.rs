@@ -18,6 +18,8 @@ pub(super) const SETTLED_MAX: usize = 32;
 pub enum GateKind {
     /// An agent asks before it does something.
     Permission,
+    /// Lanyard asks a person what to do about the session. It outlives the turn and the agent's process.
+    Escalation,
 }
 
 /// What choosing an option means.

@@ -4,7 +4,7 @@
 use crate::id::{GateId, RunId};
 use crate::session::decide::void_gates;
 use crate::session::event::{ContextEvent, Event, PlanEntry, TranscriptEvent};
-use crate::session::gate::{Gate, GateEvent, OPEN_MAX, Question};
+use crate::session::gate::{Gate, GateEvent, GateKind, OPEN_MAX, Question};
 use crate::session::observe::{interrupted, stop_done, unexpected, work_ended};
 use crate::session::record::Session;
 use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady};
@@ -136,7 +136,10 @@ pub(super) fn gate_asked(session: &Session, gate: GateId, run: RunId, question: 
     if session.gates.iter().any(known) {
         return Vec::new();
     }
-    let asks = session.turn.is_some() && current(session, run).is_some();
+    let asks = match question.kind {
+        GateKind::Permission => session.turn.is_some() && current(session, run).is_some(),
+        GateKind::Escalation => !session.state.is_ended() && !session.deleted,
+    };
     let minted = session.gates.iter().all(|held| held.id != gate);
     if !(asks && minted && answerable(question)) || session.open_gates().count() >= OPEN_MAX {
         let question = Box::new(question.clone());

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{SessionId, TaskId, WorkerId};
-use crate::paper::{self, Priority};
+use crate::paper::{self, Bounds, Priority};
 use crate::task::event::{TaskCreated, TaskEvent};
 use crate::task::record::{
     Ending, Isolation, ParentEnd, Task, TaskResult, TaskSpec, TaskState, WorkerKind, WorkerSource,
@@ -46,7 +46,10 @@ pub struct NewTask {
     pub workspace: Option<String>,
     /// Foreign ids by which it can be found as well.
     pub aliases: Vec<String>,
-    pub may_spawn: bool,
+    /// Whether its worker may spawn others. A person's may when left out, an agent's may not.
+    pub may_spawn: Option<bool>,
+    /// What it is to keep to.
+    pub bounds: Option<Bounds>,
     /// Deploy it at once.
     pub deploy: bool,
 }
@@ -123,6 +126,9 @@ fn check(spec: &TaskSpec) -> Result<(), TaskRefusal> {
     paper::few("files", &spec.files, LIST_MAX)?;
     spec.files.iter().try_for_each(|file| paper::name("files", file))?;
     paper::few("depends_on", &spec.depends_on, LIST_MAX)?;
+    if let Some(bounds) = &spec.bounds {
+        bounds.check()?;
+    }
     if spec.kind == WorkerKind::Chat && spec.chat.is_none() {
         return Err(TaskRefusal::ChatNeedsSession);
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::id::{PlanId, RunId, SessionId, TaskId, WorkerId};
-use crate::paper::Priority;
+use crate::paper::{Bounds, Priority};
 use crate::task::mail::MailTo;
 use crate::task::tree::{Captured, Tree};
 use crate::time::Timestamp;
@@ -115,6 +115,9 @@ pub struct TaskSpec {
     /// The chat session that works at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat: Option<SessionId>,
+    /// What it is to keep to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Bounds>,
     /// It is worked at as soon as nothing holds it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub auto: bool,

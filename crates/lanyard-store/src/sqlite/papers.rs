@@ -1,7 +1,7 @@
 //! Papers in the file: versioned documents with a checksum over all that is kept of them.
 
 use lanyard_core::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
 use crate::error::StoreError;
 use crate::journal::{Durability, Paper, Papers, Place, Put};
@@ -40,17 +40,17 @@ impl Papers for SqliteJournal {
                  ORDER BY key LIMIT ?4"
             ))?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let mut rows = list.query((kind, workspace, after, limit))?;
-            let mut papers = Vec::new();
-            while let Some(row) = rows.next()? {
-                // A damaged one does not hide the others.
-                if let Ok(Some(paper)) = read(row) {
-                    papers.push(paper);
-                } else {
-                    tracing::error!(kind, workspace, "a kept paper is damaged");
-                }
-            }
-            Ok(papers)
+            readable(kind, &mut list.query((kind, workspace, after, limit))?)
+        })
+    }
+
+    fn papers_named(&self, kind: &str, key: Option<&str>, limit: usize) -> Result<Vec<Paper>, StoreError> {
+        self.pool.read(|conn| {
+            let mut list = conn.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM papers WHERE kind = ?1 AND (?2 IS NULL OR key = ?2) ORDER BY key LIMIT ?3"
+            ))?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            readable(kind, &mut list.query((kind, key, limit))?)
         })
     }
 
@@ -89,6 +89,19 @@ impl Papers for SqliteJournal {
             },
         )
     }
+}
+
+/// Those that can be read: a damaged one does not hide the others.
+fn readable(kind: &str, rows: &mut Rows<'_>) -> Result<Vec<Paper>, StoreError> {
+    let mut papers = Vec::new();
+    while let Some(row) = rows.next()? {
+        if let Ok(Some(paper)) = read(row) {
+            papers.push(paper);
+        } else {
+            tracing::error!(kind, "a kept paper is damaged");
+        }
+    }
+    Ok(papers)
 }
 
 /// 0 when there is none.

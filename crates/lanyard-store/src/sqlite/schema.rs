@@ -141,6 +141,7 @@ const TASK_LOG_AND_MAIL: &str = "
     CREATE UNIQUE INDEX mail_box ON mail (box, seq);
     CREATE INDEX mail_settled ON mail (settled, box, seq);
     CREATE INDEX mail_dead ON mail (dead, box, seq);
+    CREATE INDEX papers_key ON papers (kind, key);
 ";
 
 /// Each index ends with the id, the order in which tasks are listed.
