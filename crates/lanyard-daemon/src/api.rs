@@ -10,8 +10,11 @@ mod directory;
 mod front;
 mod gates;
 mod guard;
+mod ids;
+mod mailbox;
 mod mcp;
 mod openapi;
+mod plans;
 mod problem;
 mod routes;
 mod sessions;
@@ -19,6 +22,7 @@ mod snapshots;
 mod stops;
 mod streams;
 mod system;
+mod tasks;
 mod turns;
 pub mod types;
 mod writer;
@@ -36,6 +40,7 @@ use crate::agents::roster::Roster;
 use crate::auth::Tokens;
 use crate::clock::Clock;
 use crate::engine::{Engine, Seen, Store};
+use crate::families::Families;
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
@@ -52,6 +57,8 @@ pub(crate) use problem::Problem;
 /// What handlers work with.
 pub struct App {
     pub engine: Engine,
+    /// Tasks and mail.
+    pub families: Families,
     pub agents: Roster,
     /// Where agents that run are asked for something.
     pub wishes: Wishes,

@@ -7,11 +7,13 @@ use std::sync::{PoisonError, RwLock};
 use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lanyard_core::{Actor, ActorKind, SessionId, TokenId};
+use lanyard_core::{Actor, ActorKind, SessionId, TaskId, TokenId};
 use lanyard_store::StoredToken;
 
 /// What the token of a session's own agent begins with.
 const SESSION_PREFIX: &str = "lys_";
+/// What the token of a task's run begins with.
+const RUN_PREFIX: &str = "lyr_";
 /// What a token that is offered as a subprotocol begins with.
 const TOKEN_PROTOCOL: &str = "lanyard.token.";
 /// Characters of a session's sign.
@@ -118,6 +120,37 @@ impl Tokens {
         let session = SessionId::from_u128(u128::from_be_bytes(id));
         let actor = Actor { kind: ActorKind::Agent, name: session.to_string() };
         Ok(Caller { actor, session: Some(session) })
+    }
+
+    /// The token of one run of a task, which tells it from every other run (S4-B01). Nothing is stored for it either.
+    #[must_use]
+    pub fn of_run(&self, task: TaskId, run: u32) -> String {
+        let mut bytes = [0; 52];
+        bytes[..16].copy_from_slice(&task.as_u128().to_be_bytes());
+        bytes[16..20].copy_from_slice(&run.to_be_bytes());
+        let proof = self.run_proof(&bytes[..20]);
+        bytes[20..].copy_from_slice(proof.as_bytes());
+        format!("{RUN_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
+    }
+
+    /// The task and run a token was made for; nothing when it was not made here.
+    #[must_use]
+    pub fn run_of(&self, token: &str) -> Option<(TaskId, u32)> {
+        let bytes = URL_SAFE_NO_PAD.decode(token.strip_prefix(RUN_PREFIX)?).ok()?;
+        let bytes: [u8; 52] = bytes.try_into().ok()?;
+        let proof: [u8; 32] = bytes[20..].try_into().ok()?;
+        // Compared in constant time.
+        if self.run_proof(&bytes[..20]) != blake3::Hash::from(proof) {
+            return None;
+        }
+        let task = TaskId::from_u128(u128::from_be_bytes(bytes[..16].try_into().ok()?));
+        Some((task, u32::from_be_bytes(bytes[16..20].try_into().ok()?)))
+    }
+
+    fn run_proof(&self, of: &[u8]) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.root);
+        hasher.update(b"run\0").update(of);
+        hasher.finalize()
     }
 
     /// The sign of a session in every block that carries words to its agent (S0-B01).

@@ -20,6 +20,7 @@ use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::{self, Ask, Engine, Parts, Request, Store};
+use crate::families;
 use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
@@ -116,10 +117,23 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let roster = Roster::new(settings, default, runs, clock.clone(), home.dir.join("checks"));
     settle(&engine, &store, &adopted).await?;
     tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
+    let tools = families::Tools {
+        engine: engine.clone(),
+        store: store.clone(),
+        clock: clock.clone(),
+        rules,
+        agents: roster.clone(),
+        tokens: tokens.clone(),
+        trees: home.dir.join("trees"),
+        runtime: tokio::runtime::Handle::current(),
+    };
+    // After what the last daemon left is settled, and before anybody can ask for anything new (S4-B07).
+    let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
 
     let running = running(&home, address, &clock);
     let app = Arc::new(App {
         engine: engine.clone(),
+        families,
         agents: roster,
         wishes,
         seen: presence.seen(),
@@ -144,7 +158,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let at_work = AtWork::begin(&app, tcp, socket, options.config.daemon.keep_outcomes_ms);
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
     (options.on_ready)(&running);
-    until_told(&app, at_work, ends, agents, thread).await?;
+    until_told(&app, at_work, ends, agents, (thread, tasks)).await?;
     let _ = std::fs::remove_file(home.socket());
     Ok(())
 }
@@ -155,16 +169,20 @@ async fn until_told(
     at_work: AtWork,
     mut ends: Ends,
     agents: JoinHandle<()>,
-    engine: std::thread::JoinHandle<()>,
+    (engine, tasks): (std::thread::JoinHandle<()>, std::thread::JoinHandle<()>),
 ) -> Result<(), BootError> {
     let mut engine_ended = tokio::task::spawn_blocking(move || engine.join());
+    let mut tasks_ended = tokio::task::spawn_blocking(move || tasks.join());
     tokio::select! {
         () = ends.told(&app.shutdown) => {}
         // Without its engine a daemon would only refuse; better that whoever watches it starts it again.
         _ = &mut engine_ended => return Err(BootError::EngineLost),
+        _ = &mut tasks_ended => return Err(BootError::EngineLost),
     }
     tracing::info!("ending");
     at_work.end(app).await;
+    app.families.stop().await;
+    let _ = tasks_ended.await;
     agents.abort();
     let _ = agents.await;
     app.engine.stop().await;

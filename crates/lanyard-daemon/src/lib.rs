@@ -9,6 +9,7 @@ pub mod clock;
 pub mod config;
 pub mod engine;
 pub mod failpoint;
+mod families;
 pub mod home;
 pub mod hub;
 pub mod intercept;

@@ -7,6 +7,7 @@ use lanyard_store::{CursorError, StoreError};
 use crate::api::types;
 use crate::auth::Denied;
 use crate::engine::AskError;
+use crate::families::FamilyError;
 use crate::snapshot::SnapshotError;
 
 #[derive(Debug, Clone)]
@@ -141,6 +142,53 @@ impl From<AskError> for Problem {
                 "defect",
                 "nothing was changed; please report this with the daemon's log".to_owned(),
             ),
+        };
+        Self::new(status, code, title, advice)
+    }
+}
+
+impl From<FamilyError> for Problem {
+    fn from(error: FamilyError) -> Self {
+        let title = error.to_string();
+        let fault = |bad| if bad { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::CONFLICT };
+        let (status, code, advice) = match error {
+            FamilyError::Task(refusal) => (fault(refusal.is_bad_request()), refusal.code(), refusal.advice()),
+            FamilyError::Refused { code: code @ "storage_unavailable", advice, .. } => {
+                (StatusCode::SERVICE_UNAVAILABLE, code, advice)
+            }
+            FamilyError::Refused {
+                code: code @ ("id_unknown" | "box_unknown" | "session_not_found"),
+                advice,
+                ..
+            } => (StatusCode::NOT_FOUND, code, advice),
+            FamilyError::Refused { code, advice, bad, .. } => (fault(bad), code, advice),
+            FamilyError::Ask(error) => return error.into(),
+            FamilyError::NoTask(_) => (
+                StatusCode::NOT_FOUND,
+                "task_not_found",
+                "list the tasks with `lanyard task ls --all`".to_owned(),
+            ),
+            FamilyError::NoPlan(_) => {
+                (StatusCode::NOT_FOUND, "plan_not_found", "list the plans with `lanyard plan ls`".to_owned())
+            }
+            FamilyError::NoMail(_) => (
+                StatusCode::NOT_FOUND,
+                "mail_not_found",
+                "list the mail with `lanyard mailbox --all`".to_owned(),
+            ),
+            FamilyError::Forged => (
+                StatusCode::FORBIDDEN,
+                "run_token_bad",
+                "get the token of the task's run with `lanyard task token`".to_owned(),
+            ),
+            FamilyError::Unavailable(_) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "storage_unavailable",
+                "check the disk with `lanyard doctor`, then repeat it".to_owned(),
+            ),
+            FamilyError::Closing => {
+                (StatusCode::SERVICE_UNAVAILABLE, "daemon_closing", "repeat it once it runs again".to_owned())
+            }
         };
         Self::new(status, code, title, advice)
     }

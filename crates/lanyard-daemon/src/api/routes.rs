@@ -10,22 +10,26 @@ use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use lanyard_core::Outcome;
 use lanyard_core::session::{NewSession, Signal, TurnRow};
+use lanyard_core::task::{Mail, NewTask};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::api::guard::guard;
 use crate::api::problem::Problem;
 use crate::api::types::{
-    AgentCheck, AgentList, Anchors, AuditPage, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead, CallUnsent,
-    CancelReceipt, CheckReport, DaemonStatus, DirectoryFrame, EventsPage, GateAnswer, GateList, GuidanceList,
-    HeldWriter, InboxEdit, InboxOrder, InboxPromotion, InboxView, McpAddress, McpCheck, McpList, Migration,
-    NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMcpAddress, NewResume, NewRollback, NewStop,
-    NewToken, NewTurn, NewWriter, PresenceList, Reason, Rebuilt, RolledBack, SessionDetail, SessionPage,
-    SnapshotList, StopReceipt, Stopping, StreamFrame, TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt,
-    WorkspaceDiff, WriterAnswer, WriterView,
+    AdoptTask, AgentCheck, AgentList, Anchors, AuditPage, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead,
+    CallUnsent, CancelReceipt, CancelTask, CheckReport, CompleteTask, DaemonStatus, Delegation, Deploy,
+    DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, GateAnswer, GateList, GuidanceList, Halt,
+    HaltReceipt, HaltState, HeldWriter, IdChain, ImportPlan, InboxEdit, InboxOrder, InboxPromotion,
+    InboxView, MailPage, McpAddress, McpCheck, McpList, MergeTask, MergedTask, Migration, NewAlias, NewCall,
+    NewFork, NewGuidance, NewLink, NewMail, NewMcpAddress, NewPlanBody, NewResume, NewRollback, NewStop,
+    NewToken, NewTurn, NewWriter, PlanList, PlanMarkdown, PlanView, PresenceList, Reason, Rebuilt, Resumed,
+    RetryTask, RolledBack, RunReport, RunToken, SendAgain, SessionDetail, SessionPage, SnapshotList,
+    StopReceipt, Stopping, StreamFrame, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo,
+    TokenList, TreeNode, TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WriterAnswer, WriterView,
 };
 use crate::api::{
-    App, agents, attach, audit, bulk, calls, directory, gates, mcp, sessions, snapshots, stops, streams,
-    system, turns, writer,
+    App, agents, attach, audit, bulk, calls, directory, gates, ids, mailbox, mcp, plans, sessions, snapshots,
+    stops, streams, system, tasks, turns, writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -138,6 +142,9 @@ pub fn table() -> Vec<Route> {
     routes.extend(about_agents());
     routes.extend(about_mcp());
     routes.extend(about_attaching());
+    routes.extend(about_plans());
+    routes.extend(about_tasks());
+    routes.extend(about_families());
     routes.extend(for_operations());
     routes
 }
@@ -253,6 +260,66 @@ fn about_attaching() -> Vec<Route> {
         change!(post "/sessions/{id}/writer/grant" Operate "grant_writer" "Hand over to who asked." HeldWriter => 200 WriterAnswer, writer::grant),
         change!(post "/sessions/{id}/writer/deny" Operate "deny_writer" "Keep it." HeldWriter => 200 WriterAnswer, writer::deny),
         change!(post "/sessions/{id}/writer/release" Operate "release_writer" "Be done with it." HeldWriter => 200 WriterAnswer, writer::release),
+    ]
+}
+
+const TASKS: &[&str] =
+    &["plan", "parent", "reports_to", "worker", "session", "workspace", "state", "ended", "cursor", "limit"];
+
+#[rustfmt::skip]
+fn about_plans() -> Vec<Route> {
+    vec![
+        look!("/plans" LookAll "list_plans" "Plans, newest first." &["workspace", "status", "archived"] => PlanList, plans::list),
+        change!(post "/plans" Operate "new_plan" "Make a plan, with its tasks." NewPlanBody => 201 PlanView, plans::add),
+        change!(post "/plans/import" Operate "import_plan" "Make a plan of a Markdown text." ImportPlan => 201 PlanView, plans::import),
+        look!("/plans/{plan}" LookAll "get_plan" "A plan and its tasks." &["workspace"] => PlanView, plans::get),
+        look!("/plans/{plan}/markdown" LookAll "export_plan" "A plan as a Markdown text." &["workspace"] => PlanMarkdown, plans::export),
+        change!(post "/plans/{plan}/start" Operate "start_plan" "Have its tasks worked at, as far as they depend on nothing that is open." Reason => 200 PlanView, plans::start),
+        change!(post "/plans/{plan}/pause" Operate "pause_plan" "Begin nothing more of it." Reason => 200 PlanView, plans::pause),
+        change!(post "/plans/{plan}/deploy" Operate "deploy_plan" "Begin all of it that is ready, once." Deploy => 200 DeployedTasks, plans::deploy),
+        change!(post "/plans/{plan}/archive" Operate "archive_plan" "Put it away." Reason => 200 PlanView, plans::archive),
+    ]
+}
+
+#[rustfmt::skip]
+fn about_tasks() -> Vec<Route> {
+    vec![
+        look!("/tasks" LookAll "list_tasks" "A page of tasks, oldest first." TASKS => TaskPage, tasks::list),
+        change!(post "/tasks" Operate "new_task" "Make a task." NewTask => 201 TaskView, tasks::add),
+        look!("/tasks/{task}" LookAll "get_task" "A task, by its id, alias, worker, session or run." &[] => TaskView, tasks::get),
+        change!(patch "/tasks/{task}" Operate "edit_task" "Change a task nobody works at." TaskEdit => 200 TaskView, tasks::edit),
+        look!("/tasks/{task}/log" LookAll "task_log" "What happened to it." &["after", "limit"] => TaskLog, tasks::log),
+        change!(post "/tasks/{task}/deploy" Operate "deploy_task" "Have it worked at now." Deploy => 202 TaskView, tasks::deploy),
+        change!(post "/tasks/{task}/pause" Operate "pause_task" "Hold it until somebody says go." Reason => 200 TaskView, tasks::pause),
+        change!(post "/tasks/{task}/resume" Operate "resume_task" "Go on after a pause or an interruption." Reason => 200 TaskView, tasks::resume),
+        change!(post "/tasks/{task}/cancel" Operate "cancel_task" "End it; what it did so far is kept." CancelTask => 202 TaskView, tasks::cancel),
+        change!(post "/tasks/{task}/retry" Operate "retry_task" "Run it again, by the same worker." RetryTask => 200 TaskView, tasks::retry),
+        change!(post "/tasks/{task}/complete" Operate "complete_task" "Say that it is done, and what came of it." CompleteTask => 200 TaskView, tasks::complete),
+        change!(post "/tasks/{task}/fail" Operate "fail_task" "Say that it cannot be done." Reason => 200 TaskView, tasks::fail),
+        change!(post "/tasks/{task}/adopt" Operate "adopt_task" "Have another hear of it." AdoptTask => 200 TaskView, tasks::adopt),
+        look!("/tasks/{task}/diff" LookAll "task_diff" "What its branch holds." &[] => TaskDiff, tasks::diff),
+        change!(post "/tasks/{task}/merge" Operate "merge_task" "Merge its branch into its workspace." MergeTask => 200 MergedTask, tasks::merge),
+        change!(post "/tasks/{task}/discard" Operate "discard_task" "Drop its branch; git keeps it under a ref." Reason => 200 DiscardedTask, tasks::discard),
+        change!(post "/tasks/{task}/token" Operate "task_token" "With what a program outside works at it." Reason => 200 RunToken, tasks::token),
+        change!(post "/tasks/{task}/mail" Operate "send_mail" "A word to whoever works at it." NewMail => 201 Mail, mailbox::send),
+    ]
+}
+
+#[rustfmt::skip]
+fn about_families() -> Vec<Route> {
+    vec![
+        change!(post "/sessions/{id}/report" Own "report_run" "What a run says of its task, with the token of that run." RunReport => 200 TaskView, mailbox::report),
+        look!("/sessions/{id}/delegation" Look "delegation" "Level, depth, agents above and children below." &[] => Delegation, ids::delegation),
+        look!("/workers" LookAll "list_workers" "Who works at what, and how they do." &["plan", "all"] => WorkerList, mailbox::workers),
+        look!("/mail" LookAll "list_mail" "Mail that is not settled; of one box, dead or settled where asked." &["box", "dead", "settled", "cursor", "limit"] => MailPage, mailbox::list),
+        look!("/mail/{mail}" LookAll "get_mail" "One message." &[] => Mail, mailbox::get),
+        change!(post "/mail/{mail}/ack" Operate "acknowledge_mail" "It was handled." Reason => 200 Mail, mailbox::acknowledge),
+        change!(post "/mail/{mail}/again" Operate "send_mail_again" "Send a settled or dead message again." SendAgain => 200 Mail, mailbox::again),
+        look!("/ids/{any}" LookAll "explain_id" "What an id or name stands for, and all it is linked to." &[] => IdChain, ids::explain),
+        change!(post "/resume/{any}" Operate "resume_any" "Bring back what an id names, under the same worker." Reason => 202 Resumed, ids::resume),
+        look!("/halt" LookAll "get_halt" "Whether everything is halted." &[] => HaltState, mailbox::halted),
+        change!(post "/halt" Operate "halt" "Emergency stop: a task, a worker, a plan, or everything." Halt => 202 HaltReceipt, mailbox::halt),
+        change!(post "/halt/lift" Operate "lift_halt" "Let work begin again." Reason => 200 HaltState, mailbox::lift),
     ]
 }
 

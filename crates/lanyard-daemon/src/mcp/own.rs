@@ -1,5 +1,5 @@
-//! Lanyard's own MCP server, `lanyard`: six tools with which agents take their place, hand off, plan, leave context and
-//! spawn. Answers are text only, never structured content: clients that show their model only the latter would lose
+//! Lanyard's own MCP server, `lanyard`: seven tools with which agents take their place, hand off, plan, leave context,
+//! spawn, and hear from those they spawned. Answers are text only, never structured content: clients that show their model only the latter would lose
 //! what a stop or guidance puts in front.
 //!
 //! Stops, guidance and the log are the business of whoever calls this, as around any other server.
@@ -10,11 +10,12 @@ mod caller;
 mod context;
 mod orphans;
 mod plan;
-mod refused;
+pub(crate) mod refused;
 mod schema;
-mod shelf;
+pub(crate) mod shelf;
 mod spawn;
 mod steps;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod traces;
@@ -71,7 +72,15 @@ impl From<Value> for Answer {
 type Told = Result<Answer, Refused>;
 
 static TOOLS: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    vec![workspace::tool(), agent::tool(), plan::tool(), steps::tool(), context::tool(), spawn::tool()]
+    vec![
+        workspace::tool(),
+        agent::tool(),
+        plan::tool(),
+        steps::tool(),
+        context::tool(),
+        spawn::tool(),
+        tasks::tool(),
+    ]
 });
 
 /// Answers one request of a session's agent, or of an operator without one.
@@ -175,6 +184,7 @@ async fn run(app: &Arc<App>, session: Option<SessionId>, name: &str, arguments: 
         steps::NAME => steps::call(&caller, args::parse(arguments)?).await,
         context::NAME => context::call(&caller, args::parse(arguments)?).await,
         spawn::NAME => spawn::call(&caller, args::parse(arguments)?).await,
+        tasks::NAME => tasks::call(&caller, args::parse(arguments)?).await,
         other => Err(Refused::new("tool_unknown", format!("there is no tool `{other}`"), "list the tools")),
     }
 }

@@ -152,7 +152,7 @@ pub struct TaskEdit {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Deploy {
-    /// Whatever holds it, except what it depends on when that has not ended.
+    /// Whatever holds it.
     pub force: bool,
 }
 

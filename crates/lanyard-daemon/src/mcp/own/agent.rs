@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::engine::{Ask, Store};
+use crate::families::{By, FamilyError, Said};
 use crate::mcp::own::args::{need, session_id};
 use crate::mcp::own::caller::{Caller, Mates, Me, on_disk, place};
 use crate::mcp::own::orphans::{self, Choice};
@@ -277,11 +278,32 @@ async fn complete(caller: &Caller, args: Args) -> Told {
     }
     // The note comes first: once the session has ended, its agent may be gone before anything else is done.
     caller.may_write()?;
+    let args_evidence = args.evidence.clone();
     let evidence = args.evidence.map_or(String::new(), |evidence| format!("\nEvidence: {evidence}"));
     note(caller, format!("Completed: {summary}{evidence}")).await?;
+    report(caller, id, &summary, args_evidence).await?;
     let command = Command::Complete { reason: Some(one_line(&summary)) };
     let outcome = caller.ask(Ask::Do { session: id, command }).await?;
     Ok(json!({ "session_id": id, "state": outcome.state, "completed": true }).into())
+}
+
+/// What came of its task, where it works at one: whoever it works for hears it in these words.
+async fn report(
+    caller: &Caller,
+    id: SessionId,
+    summary: &str,
+    evidence: Option<String>,
+) -> Result<(), Refused> {
+    if caller.me()?.session.task.is_none() {
+        return Ok(());
+    }
+    let said = Said::Completed { summary: summary.to_owned(), evidence };
+    let by = By { actor: caller.actor.clone(), session: Some(id) };
+    match caller.app.families.ask(move |owner| owner.report(id, said, &by)).await {
+        // Its task has ended, or went on without it: the session may end all the same.
+        Ok(_) | Err(FamilyError::Task(_) | FamilyError::Refused { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The whole summary, where the plan's readers find it.
@@ -350,8 +372,8 @@ async fn lineage(caller: &Caller, args: Args) -> Told {
     if let Some(session) = args.session {
         let session: SessionId = session_id(&session)?;
         let seen = caller.visible(session).await?;
-        let place = place(&seen.session, &seen.lineage);
         return on_disk(&caller.app, move |store| {
+            let place = place(store, &seen.session, &seen.lineage)?;
             let seat = shelf::seat(store, &place, session)?;
             Ok(json!({ "session_id": session, "lineage": seat.lineage }).into())
         })

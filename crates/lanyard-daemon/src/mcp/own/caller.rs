@@ -39,7 +39,7 @@ impl Caller {
         };
         let me = on_disk(app, move |store| {
             let Loaded { session, lineage, .. } = load(store, id)?;
-            let place = place(&session, &lineage);
+            let place = place(store, &session, &lineage)?;
             let seat = shelf::seat(store, &place, id)?;
             let plan = session.plan.clone().or(seat.plan);
             let agent_type = seat.agent_type.or_else(|| session.hands.agent.clone());
@@ -132,11 +132,15 @@ pub(super) fn load(store: &dyn Store, id: SessionId) -> Result<Loaded, Refused> 
     Ok(loaded)
 }
 
-/// Where a session's papers are kept: in its workspace. Without one they belong to its family, and not to all the others
-/// that have none either.
-pub(super) fn place(session: &Session, lineage: &Lineage) -> String {
+/// Where a session's papers are kept: in its workspace, or that of its task, which may have a worktree of its own. Without
+/// one they belong to its family, and not to all the others that have none either.
+pub(super) fn place(store: &dyn Store, session: &Session, lineage: &Lineage) -> Result<String, Refused> {
+    let of_task = match session.task {
+        Some(task) => store.task(task)?.and_then(|task| task.workspace),
+        None => None,
+    };
     let family = || lineage.root().unwrap_or(session.id).to_string();
-    session.workspace.clone().unwrap_or_else(family)
+    Ok(of_task.or_else(|| session.workspace.clone()).unwrap_or_else(family))
 }
 
 fn reaches(store: &dyn Store, me: &Me, other: &Loaded) -> Result<bool, Refused> {
@@ -144,7 +148,7 @@ fn reaches(store: &dyn Store, me: &Me, other: &Loaded) -> Result<bool, Refused> 
     if session.id == me.session.id || other.lineage.ancestors.contains(&me.session.id) {
         return Ok(true);
     }
-    if place(session, &other.lineage) != me.place {
+    if place(store, session, &other.lineage)? != me.place {
         return Ok(false);
     }
     let mates = Mates::in_workspace(store, &me.place)?;

@@ -118,7 +118,7 @@ fn look(
 
 fn told(store: &dyn Store, loaded: &Loaded, facts: &Facts, verdict: Liveness) -> Result<Value, Refused> {
     let session = &loaded.session;
-    let place = place(session, &loaded.lineage);
+    let place = place(store, session, &loaded.lineage)?;
     let traces = traces::of(store, session.id, &place)?;
     let seat = shelf::seat(store, &place, session.id)?;
     let called = session.last_tool_call.as_ref();
@@ -257,8 +257,9 @@ async fn resume(caller: &Caller, orphan: &Session) -> Result<(), Refused> {
 /// What it had taken is free again.
 async fn release(caller: &Caller, orphan: &Loaded) -> Result<Vec<u32>, Refused> {
     let (id, now) = (orphan.session.id, caller.app.clock.now());
-    let (place, made_for) = (place(&orphan.session, &orphan.lineage), orphan.session.plan.clone());
+    let (orphan, made_for) = (orphan.clone(), orphan.session.plan.clone());
     on_disk(&caller.app, move |store| {
+        let place = place(store, &orphan.session, &orphan.lineage)?;
         let plan = match made_for {
             Some(plan) => Some(plan),
             None => shelf::seat(store, &place, id)?.plan,

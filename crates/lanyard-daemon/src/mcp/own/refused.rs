@@ -6,24 +6,25 @@ use lanyard_store::StoreError;
 use serde_json::{Value, json};
 
 use crate::engine::{AskError, error_chain};
+use crate::families::FamilyError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refused {
-    pub(super) code: &'static str,
+pub(crate) struct Refused {
+    pub(crate) code: &'static str,
     what: String,
     advice: String,
 }
 
 impl Refused {
-    pub(super) fn new(code: &'static str, what: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(crate) fn new(code: &'static str, what: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { code, what: what.into(), advice: advice.into() }
     }
 
-    pub(super) fn missing(field: &'static str) -> Self {
+    pub(crate) fn missing(field: &'static str) -> Self {
         paper::Refusal::Missing { field }.into()
     }
 
-    pub(super) fn no_session() -> Self {
+    pub(crate) fn no_session() -> Self {
         Self::new(
             "session_required",
             "this is something a session does, and the call belongs to none",
@@ -31,12 +32,12 @@ impl Refused {
         )
     }
 
-    pub(super) fn no_such_session(what: impl std::fmt::Display) -> Self {
+    pub(crate) fn no_such_session(what: impl std::fmt::Display) -> Self {
         let what = format!("there is no session {what}");
         Self::new("session_not_found", what, "list those you can see with memory_agent, action list")
     }
 
-    pub(super) fn not_yours(session: SessionId) -> Self {
+    pub(crate) fn not_yours(session: SessionId) -> Self {
         Self::new(
             "not_your_session",
             format!("session {session} is neither yours nor below you, nor in your workspace and plan"),
@@ -44,7 +45,12 @@ impl Refused {
         )
     }
 
-    pub(super) fn shown(&self) -> Value {
+    /// Code, what happened, what to do.
+    pub(crate) fn parts(self) -> (&'static str, String, String) {
+        (self.code, self.what, self.advice)
+    }
+
+    pub(crate) fn shown(&self) -> Value {
         let text = format!("refused: {} [{}]\ntry: {}", self.what, self.code, self.advice);
         json!({ "content": [{ "type": "text", "text": text }], "isError": true })
     }
@@ -78,6 +84,25 @@ impl From<AskError> for Refused {
             AskError::Overloaded => Self::new("overloaded", what, "try again in a moment"),
             AskError::Closing => Self::new("daemon_closing", what, "try again once it runs again"),
             AskError::Defect(_) => Self::new("defect", what, "nothing was changed; tell the user"),
+        }
+    }
+}
+
+impl From<FamilyError> for Refused {
+    fn from(error: FamilyError) -> Self {
+        let what = error.to_string();
+        match error {
+            FamilyError::Task(refusal) => Self::new(refusal.code(), what, refusal.advice()),
+            FamilyError::Refused { code, advice, .. } => Self::new(code, what, advice),
+            FamilyError::Ask(error) => error.into(),
+            FamilyError::NoTask(_) => Self::new("task_not_found", what, "list yours with tasks, action list"),
+            FamilyError::NoPlan(_) => Self::new("plan_not_found", what, "list the plans with memory_plan"),
+            FamilyError::NoMail(_) => {
+                Self::new("mail_not_found", what, "list yours with tasks, action mailbox")
+            }
+            FamilyError::Forged => Self::new("run_token_bad", what, "use the token of your own run"),
+            FamilyError::Unavailable(_) => Self::new("storage_unavailable", what, "try again in a moment"),
+            FamilyError::Closing => Self::new("daemon_closing", what, "try again once it runs again"),
         }
     }
 }

@@ -11,21 +11,21 @@ use crate::engine::Store;
 use crate::mcp::own::refused::Refused;
 
 /// Plans one workspace may have, archived ones too.
-pub(super) const PLANS_MAX: usize = 200;
+pub(crate) const PLANS_MAX: usize = 200;
 /// Bytes of one paper: a plan with all its steps, for one.
 const PAPER_BYTES_MAX: usize = 1 << 20;
 /// How often a change is tried against others'.
 const TRIES_MAX: u32 = 16;
 
-pub(super) const PLAN: &str = "plan";
-pub(super) const SEAT: &str = "seat";
-pub(super) const CONTEXT: &str = "context";
+pub(crate) const PLAN: &str = "plan";
+pub(crate) const SEAT: &str = "seat";
+pub(crate) const CONTEXT: &str = "context";
 
-pub(super) fn place(kind: &str, workspace: &str, key: impl Into<String>) -> Place {
+pub(crate) fn place(kind: &str, workspace: &str, key: impl Into<String>) -> Place {
     Place { kind: kind.to_owned(), workspace: workspace.to_owned(), key: key.into() }
 }
 
-pub(super) fn decode<T: DeserializeOwned>(paper: &Paper) -> Result<T, Refused> {
+pub(crate) fn decode<T: DeserializeOwned>(paper: &Paper) -> Result<T, Refused> {
     serde_json::from_str(&paper.body).map_err(|error| {
         let what = format!("the {} `{}` cannot be read: {error}", paper.place.kind, paper.place.key);
         Refused::new("paper_unreadable", what, "leave it; tell the user")
@@ -60,13 +60,13 @@ fn all<T: DeserializeOwned>(
     Ok(read.collect())
 }
 
-pub(super) fn plans(store: &dyn Store, workspace: &str) -> Result<Vec<Plan>, Refused> {
+pub(crate) fn plans(store: &dyn Store, workspace: &str) -> Result<Vec<Plan>, Refused> {
     let plans = all(store, PLAN, workspace, PLANS_MAX)?;
     Ok(plans.into_iter().map(|(_, plan)| plan).collect())
 }
 
 /// The plan of that id or name.
-pub(super) fn find_plan(store: &dyn Store, workspace: &str, name: &str) -> Result<Option<Plan>, Refused> {
+pub(crate) fn find_plan(store: &dyn Store, workspace: &str, name: &str) -> Result<Option<Plan>, Refused> {
     if let Ok(id) = name.parse::<PlanId>()
         && let Some(paper) = store.paper(&place(PLAN, workspace, id.to_string()))?
     {
@@ -75,7 +75,7 @@ pub(super) fn find_plan(store: &dyn Store, workspace: &str, name: &str) -> Resul
     Ok(plans(store, workspace)?.into_iter().find(|plan| plan.is_called(name)))
 }
 
-pub(super) fn plan(store: &dyn Store, workspace: &str, name: &str) -> Result<Plan, Refused> {
+pub(crate) fn plan(store: &dyn Store, workspace: &str, name: &str) -> Result<Plan, Refused> {
     find_plan(store, workspace, name)?.ok_or_else(|| {
         Refused::new(
             "plan_not_found",
@@ -85,19 +85,19 @@ pub(super) fn plan(store: &dyn Store, workspace: &str, name: &str) -> Result<Pla
     })
 }
 
-pub(super) fn seat(store: &dyn Store, workspace: &str, session: SessionId) -> Result<Seat, Refused> {
+pub(crate) fn seat(store: &dyn Store, workspace: &str, session: SessionId) -> Result<Seat, Refused> {
     match store.paper(&place(SEAT, workspace, session.to_string()))? {
         Some(paper) => decode(&paper),
         None => Ok(Seat::of(session)),
     }
 }
 
-pub(super) fn pieces(store: &dyn Store, workspace: &str, max: usize) -> Result<Vec<(u64, Piece)>, Refused> {
+pub(crate) fn pieces(store: &dyn Store, workspace: &str, max: usize) -> Result<Vec<(u64, Piece)>, Refused> {
     all(store, CONTEXT, workspace, max)
 }
 
 /// Writes something new. Refused when there is one already.
-pub(super) fn create<T: Serialize>(
+pub(crate) fn create<T: Serialize>(
     store: &dyn Store,
     place: &Place,
     now: Timestamp,
@@ -115,7 +115,7 @@ pub(super) fn create<T: Serialize>(
 
 /// Reads, changes and writes; again from the start when somebody else wrote in between. Nothing is written when the
 /// change is refused or leaves everything as it was.
-pub(super) fn amend<T, R>(
+pub(crate) fn amend<T, R>(
     store: &dyn Store,
     place: &Place,
     now: Timestamp,
@@ -145,7 +145,7 @@ where
 }
 
 /// Changes the plan of that id or name.
-pub(super) fn amend_plan<R>(
+pub(crate) fn amend_plan<R>(
     store: &dyn Store,
     workspace: &str,
     name: &str,
@@ -157,7 +157,7 @@ pub(super) fn amend_plan<R>(
     amend(store, &place(PLAN, workspace, id.to_string()), now, gone, change)
 }
 
-pub(super) fn amend_seat<R>(
+pub(crate) fn amend_seat<R>(
     store: &dyn Store,
     workspace: &str,
     session: SessionId,

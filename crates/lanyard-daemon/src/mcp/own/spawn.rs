@@ -1,15 +1,17 @@
-//! `memory_spawn_agent`: the child's session is made and linked first, then its prompt, then, if Lanyard is to, its agent
-//! is started (S0-28..S0-31, S0-B18).
+//! `memory_spawn_agent`: the child's session is made and linked first, then its prompt (S0-28..S0-31, S0-B18). A child
+//! Lanyard is to start is a task, as those of the tool `tasks` are.
 
+use lanyard_core::SessionId;
 use lanyard_core::paper::{Bounds, Brief, NAME_CHARS_MAX};
-use lanyard_core::session::{Command, NewSession};
+use lanyard_core::session::NewSession;
+use lanyard_core::task::{Isolation, NewTask};
 use lanyard_core::text::cut;
-use lanyard_core::{SessionId, TurnId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::engine::Ask;
+use crate::families::{Adding, By, FamilyError};
 use crate::mcp::own::args::need;
 use crate::mcp::own::caller::{Caller, on_disk};
 use crate::mcp::own::refused::Refused;
@@ -68,14 +70,8 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
     caller.may_write()?;
     let agent = need("agent", args.agent.clone())?;
     let prompt = need("prompt", args.prompt.clone())?;
-    if args.action == Action::Start && caller.app.agents.settings(&agent).is_none() {
-        let known = caller.app.agents.list(false).await.into_iter().filter(|listed| listed.configured);
-        let known: Vec<String> = known.map(|listed| listed.name).collect();
-        return Err(Refused::new(
-            "agent_not_configured",
-            format!("Lanyard runs no agent `{agent}`; it runs {}", known.join(", ")),
-            "name one of those, or use action prepare and start it yourself",
-        ));
+    if args.action == Action::Start {
+        return start(caller, args, agent, prompt).await;
     }
     let place = caller.workspace(args.workspace.as_deref())?;
     let plan = plan(caller, &place, args.plan.clone()).await?;
@@ -115,18 +111,52 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
     let mut value = json!({
         "session_id": id, "parent_session_id": caller.id(), "agent": agent, "plan": plan, "started": false,
     });
-    match args.action {
-        Action::Prepare => {
-            value["next"] = "start the agent with the prompt in the next block, word for word".into();
-            Ok(Answer { value, texts: vec![text] })
-        }
-        Action::Start => {
-            let turn = start(caller, id, text).await?;
-            value["started"] = true.into();
-            value["turn_id"] = json!(turn);
-            Ok(value.into())
-        }
+    value["next"] = "start the agent with the prompt in the next block, word for word".into();
+    Ok(Answer { value, texts: vec![text] })
+}
+
+/// A task of Lanyard's, in the caller's own workspace: its end comes into the caller's mailbox.
+async fn start(caller: &Caller, args: Args, agent: String, prompt: String) -> Told {
+    if caller.app.agents.settings(&agent).is_none() {
+        let known = caller.app.agents.list(false).await.into_iter().filter(|listed| listed.configured);
+        let known: Vec<String> = known.map(|listed| listed.name).collect();
+        return Err(Refused::new(
+            "agent_not_configured",
+            format!("Lanyard runs no agent `{agent}`; it runs {}", known.join(", ")),
+            "name one of those, or use action prepare and start it yourself",
+        ));
     }
+    let place = caller.workspace(args.workspace.as_deref())?;
+    let workspace = match &caller.me {
+        Some(me) => me.session.workspace.clone(),
+        None => Some(place).filter(|text| !text.is_empty()),
+    };
+    let new = NewTask {
+        title: args.title.unwrap_or_else(|| title(&prompt)),
+        prompt: Some(prompt),
+        agent: Some(agent.clone()),
+        workspace,
+        isolation: Isolation::Shared,
+        may_spawn: Some(args.may_spawn.unwrap_or(false)),
+        bounds: args.bounds,
+        ..NewTask::default()
+    };
+    let by = By { actor: caller.actor.clone(), session: caller.id() };
+    let task = caller
+        .app
+        .families
+        .ask(move |owner| {
+            let made = owner.add(Adding { tasks: vec![new], plan: None }, &by)?;
+            let id = made.first().copied().ok_or_else(|| FamilyError::NoTask("new".to_owned()))?;
+            owner.deploy(id, false, &by)?;
+            Ok(owner.view(id)?.task)
+        })
+        .await?;
+    Ok(json!({
+        "task_id": task.id, "session_id": task.session, "parent_session_id": caller.id(), "agent": agent,
+        "started": true, "next": "wait for it with tasks, action await; its end also comes to you by itself",
+    })
+    .into())
 }
 
 /// The plan of the child, by its id where it is written down. Another than the caller's own must be.
@@ -142,24 +172,8 @@ async fn plan(caller: &Caller, workspace: &str, asked: Option<String>) -> Result
     .await
 }
 
-async fn start(caller: &Caller, id: SessionId, prompt: String) -> Result<TurnId, Refused> {
-    let turn = TurnId::mint(caller.app.clock.now(), caller.app.clock.random());
-    let command = Command::StartTurn { turn, client_turn_id: None, prompt };
-    match caller.ask(Ask::Do { session: id, command }).await {
-        Ok(_) => Ok(turn),
-        Err(refused) => {
-            // A session nobody will ever work in is not left behind as if somebody would.
-            let command = Command::Fail { reason: Some("it could not be started".to_owned()) };
-            if let Err(error) = caller.ask(Ask::Do { session: id, command }).await {
-                tracing::warn!(session = %id, ?error, "a session that was not started could not be ended");
-            }
-            Err(refused)
-        }
-    }
-}
-
 /// The beginning of the task, on one line.
-fn title(prompt: &str) -> String {
+pub(super) fn title(prompt: &str) -> String {
     let line = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("spawned");
     let line: String = line.chars().filter(|c| !c.is_control()).collect();
     cut(&line, NAME_CHARS_MAX).0.to_owned()

@@ -24,19 +24,22 @@ use crate::auth::Tokens;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::{self, Ask, Parts, Request, Store};
+use crate::families;
 use crate::hub::Hub;
 use crate::intercept::{Interceptor, Record};
 use crate::mcp::Gateway;
 use crate::runs::Runs;
 
 const WORKSPACE: &str = "/w";
+/// How long what happens aside may take. Generous: the machine may be busy.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// A daemon without a door: engine and journal as they are, nobody at the desk.
 struct Room {
     app: Arc<App>,
     /// Orders for agents end here: nothing is started.
     _desk: Agents,
-    thread: Option<std::thread::JoinHandle<()>>,
+    threads: Vec<std::thread::JoinHandle<()>>,
     /// Gone when the journal is closed.
     folder: Arc<tempfile::TempDir>,
 }
@@ -79,9 +82,22 @@ impl Room {
         let runs = Runs::new(folder.path().join("runs"), "/nonexistent/lanyard".into());
         let checks = folder.path().join("checks");
         let tokens = Arc::new(Tokens::new("operator", &[]));
+        let roster = Roster::new(settings, "helper".to_owned(), runs, clock.clone(), checks);
+        let tools = families::Tools {
+            engine: engine.clone(),
+            store: store.clone(),
+            clock: clock.clone(),
+            rules,
+            agents: roster.clone(),
+            tokens: tokens.clone(),
+            trees: folder.path().join("trees"),
+            runtime: tokio::runtime::Handle::current(),
+        };
+        let (families, tasks) = families::start(tools, &hub).unwrap();
         let app = Arc::new(App {
             seen: Arc::new(|_, _| None),
-            agents: Roster::new(settings, "helper".to_owned(), runs, clock.clone(), checks),
+            families,
+            agents: roster,
             wishes,
             rollbacks: Mutex::default(),
             store,
@@ -100,16 +116,31 @@ impl Room {
             hosts: HashSet::new(),
             shutdown: Arc::new(Notify::new()),
         });
-        Self { app, _desk: desk, thread: Some(thread), folder }
+        Self { app, _desk: desk, threads: vec![tasks, thread], folder }
     }
 
     /// Ends the engine and closes the journal; another room can be opened in the folder.
     async fn close(mut self) -> Arc<tempfile::TempDir> {
+        self.app.families.stop().await;
         self.app.engine.stop().await;
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             thread.join().unwrap();
         }
         self.folder.clone()
+    }
+
+    /// Waits for something the owner of tasks does by itself.
+    async fn until(&self, met: impl Fn() -> bool) {
+        let since = std::time::Instant::now();
+        while !met() {
+            assert!(since.elapsed() < PATIENCE, "it did not come");
+            // sleep: between two looks at what happens aside.
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+
+    fn find(&self, id: SessionId) -> Option<Session> {
+        self.app.store.load(id).unwrap().map(|loaded| loaded.session)
     }
 
     async fn ask(&self, ask: Ask) -> lanyard_core::Outcome {

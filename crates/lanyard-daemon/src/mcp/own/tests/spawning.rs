@@ -50,9 +50,10 @@ async fn a_configured_agent_is_started_and_others_are_refused_before_anything_is
     let start = |agent: &str| json!({ "action": "start", "agent": agent, "prompt": "go", "may_spawn": true });
     let started = room.call(hub, "memory_spawn_agent", start("helper")).await;
     let child = started["session_id"].as_str().unwrap().parse().unwrap();
+    room.until(|| room.find(child).is_some_and(|session| session.turn.is_some())).await;
     let session = room.load(child);
     assert_eq!((session.state.name(), session.parent), (StateName::Executing, Some(hub)));
-    assert_eq!(started["turn_id"], json!(session.turn.unwrap().id));
+    assert_eq!(started["task_id"], json!(session.task));
     assert_eq!(room.refused(hub, "memory_spawn_agent", start("nobody")).await, "agent_not_configured");
     let bad = json!({ "action": "prepare", "agent": "x", "prompt": "  " });
     assert_eq!(room.refused(hub, "memory_spawn_agent", bad).await, "field_empty");

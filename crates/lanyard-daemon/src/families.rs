@@ -1,0 +1,219 @@
+//! The one owner of tasks and mail.
+//!
+//! Nothing here remembers what it was about to do. The owner looks at a task's session, writes down what is new, and does
+//! what the task's state wants; a daemon that comes back looks again and wants the same. What is done outside (a
+//! worktree, a session, a prompt) is done under keys and ids that were written down before, so that done twice it is done
+//! once.
+
+mod add;
+pub(crate) mod find;
+pub(crate) mod halt;
+mod health;
+mod look;
+mod orders;
+mod owner;
+mod places;
+pub(crate) mod plans;
+mod post;
+mod reports;
+mod view;
+mod work;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lanyard_core::task::TaskRefusal;
+use lanyard_core::{Actor, Rules, SessionId, TaskId};
+use lanyard_store::StoreError;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::agents::roster::Roster;
+use crate::auth::Tokens;
+use crate::clock::Clock;
+use crate::engine::{AskError, Engine, Store, error_chain};
+use crate::hub::{Hub, Over};
+use crate::worktree::WorktreeError;
+pub(crate) use add::Adding;
+pub(crate) use owner::Owner;
+pub(crate) use reports::Said;
+use work::Done;
+
+/// Requests and news that may wait for the owner.
+const INBOX_MAX: usize = 4_096;
+/// Changed sessions passed on at a time.
+const CHANGED_MAX: usize = 1_000;
+/// How often it looks at what only time changes.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What the owner works with.
+pub(crate) struct Tools {
+    pub engine: Engine,
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<Clock>,
+    pub rules: Rules,
+    pub agents: Roster,
+    pub tokens: Arc<Tokens>,
+    /// Where worktrees are made.
+    pub trees: PathBuf,
+    pub runtime: tokio::runtime::Handle,
+}
+
+impl std::fmt::Debug for Tools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tools").finish_non_exhaustive()
+    }
+}
+
+/// Who asks: a person, or a session's agent.
+#[derive(Debug, Clone)]
+pub(crate) struct By {
+    pub(crate) actor: Actor,
+    pub(crate) session: Option<SessionId>,
+}
+
+/// Why something about a family was not done.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum FamilyError {
+    #[error("{0}")]
+    Task(#[from] TaskRefusal),
+    /// A stable code, what happened, what to do.
+    #[error("{what}")]
+    Refused { code: &'static str, what: String, advice: String, bad: bool },
+    #[error("{0}")]
+    Ask(#[from] AskError),
+    #[error("there is no task `{0}`")]
+    NoTask(String),
+    #[error("there is no plan `{0}`")]
+    NoPlan(String),
+    #[error("there is no message `{0}`")]
+    NoMail(String),
+    #[error("this token is not one of a run of this task")]
+    Forged,
+    #[error("the journal cannot be read or written: {0}")]
+    Unavailable(String),
+    #[error("the daemon is shutting down")]
+    Closing,
+}
+
+impl From<StoreError> for FamilyError {
+    fn from(error: StoreError) -> Self {
+        Self::Unavailable(error_chain(&error))
+    }
+}
+
+impl From<WorktreeError> for FamilyError {
+    fn from(error: WorktreeError) -> Self {
+        let (code, advice) = (error.code(), error.advice().to_owned());
+        Self::Refused { code, what: error.to_string(), advice, bad: false }
+    }
+}
+
+/// A refusal because of how things stand.
+pub(crate) fn refused(code: &'static str, what: impl Into<String>, advice: impl Into<String>) -> FamilyError {
+    FamilyError::Refused { code, what: what.into(), advice: advice.into(), bad: false }
+}
+
+/// A refusal because of the request itself.
+pub(crate) fn wrong(code: &'static str, what: impl Into<String>, advice: impl Into<String>) -> FamilyError {
+    FamilyError::Refused { code, what: what.into(), advice: advice.into(), bad: true }
+}
+
+type Answer = Box<dyn FnOnce(Result<(), FamilyError>) + Send>;
+type Job = Box<dyn FnOnce(&mut Owner) -> Answer + Send>;
+
+enum Input {
+    Job(Job),
+    /// Something about these sessions is different.
+    Changed(Vec<SessionId>),
+    /// So much changed that nobody knows what.
+    ChangedAll,
+    Done {
+        task: TaskId,
+        done: Done,
+    },
+    Gave(post::Gave),
+    Tick,
+    Stop,
+}
+
+/// A handle to the owner; clones share it.
+#[derive(Debug, Clone)]
+pub struct Families {
+    inbox: mpsc::Sender<Input>,
+    /// Told when tasks have ended.
+    ends: Arc<Notify>,
+}
+
+impl Families {
+    /// Has the owner do something, and waits until it is on disk.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Owner) -> Result<T, FamilyError> + Send + 'static,
+    ) -> Result<T, FamilyError> {
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |owner| {
+            let result = work(owner);
+            Box::new(move |written| {
+                // A caller that went away misses its answer; what was written stays.
+                let _ = answer.send(written.and(result));
+            })
+        });
+        self.inbox.send(Input::Job(job)).await.map_err(|_| FamilyError::Closing)?;
+        answered.await.map_err(|_| FamilyError::Closing)?
+    }
+
+    /// Waits until a task ends, for as long as that takes.
+    pub(crate) fn next_end(&self) -> tokio::sync::futures::Notified<'_> {
+        self.ends.notified()
+    }
+
+    async fn tell(&self, input: Input) {
+        let _ = self.inbox.send(input).await;
+    }
+
+    pub async fn stop(&self) {
+        self.tell(Input::Stop).await;
+    }
+}
+
+/// Starts the owner's thread, and what tells it of changes and of time.
+pub(crate) fn start(
+    tools: Tools,
+    hub: &Arc<Hub>,
+) -> std::io::Result<(Families, std::thread::JoinHandle<()>)> {
+    let (inbox, outlet) = mpsc::channel(INBOX_MAX);
+    let families = Families { inbox, ends: Arc::default() };
+    let runtime = tools.runtime.clone();
+    runtime.spawn(watch(families.clone(), hub.clone()));
+    runtime.spawn(tick(families.clone()));
+    let owner = Owner::new(Arc::new(tools), families.clone());
+    let thread =
+        std::thread::Builder::new().name("lanyard-families".to_owned()).spawn(move || owner.run(outlet))?;
+    Ok((families, thread))
+}
+
+async fn watch(families: Families, hub: Arc<Hub>) {
+    loop {
+        let changes = hub.changes();
+        // What changed before anybody watched is looked at whole.
+        families.tell(Input::ChangedAll).await;
+        loop {
+            match changes.wait().await {
+                Ok(()) => families.tell(Input::Changed(changes.take(CHANGED_MAX))).await,
+                Err(Over::Behind) => break,
+                Err(Over::Closing) => return,
+            }
+        }
+    }
+}
+
+async fn tick(families: Families) {
+    let mut every = tokio::time::interval(TICK);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while !families.inbox.is_closed() {
+        every.tick().await;
+        // A busy owner looks by itself.
+        let _ = families.inbox.try_send(Input::Tick);
+    }
+}

@@ -1,0 +1,192 @@
+//! The emergency stop: a task, a worker, a plan, or everything. While everything is halted nothing is begun, also after a
+//! restart, until somebody lifts it.
+
+use lanyard_core::paper::PlanStatus;
+use lanyard_core::session::{Command, StateName, StopScope};
+use lanyard_core::task::{MailTo, TaskCommand};
+use lanyard_core::{SessionId, TaskId, Timestamp};
+use lanyard_store::{Filter, Place, StoreError};
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Ask, Store};
+use crate::families::find::Named;
+use crate::families::owner::Owner;
+use crate::families::{By, FamilyError, find, plans, work};
+use crate::mcp::own::shelf;
+
+/// Sessions stopped at a time.
+const PAGE: usize = 500;
+
+/// That everything is halted, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Halted {
+    pub(crate) halted: bool,
+    pub(crate) reason: Option<String>,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) by: Option<String>,
+}
+
+/// What was stopped.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stopped {
+    pub(crate) tasks: Vec<TaskId>,
+    pub(crate) sessions: Vec<SessionId>,
+}
+
+fn place() -> Place {
+    shelf::place("families", "", "halt")
+}
+
+pub(crate) fn how(store: &dyn Store) -> Result<Halted, StoreError> {
+    let paper = store.paper(&place())?;
+    // One that cannot be read holds everything: what was halted stays so (S4-B08).
+    let unreadable =
+        || Halted { halted: true, reason: Some("the halt cannot be read".to_owned()), ..Halted::default() };
+    Ok(paper.map_or_else(Halted::default, |paper| {
+        serde_json::from_str(&paper.body).unwrap_or_else(|_| unreadable())
+    }))
+}
+
+pub(super) fn read(store: &dyn Store) -> Result<bool, StoreError> {
+    Ok(how(store)?.halted)
+}
+
+impl Owner {
+    /// Cancels what is named: a task, a worker's task, all of a plan.
+    pub(crate) fn halt(
+        &mut self,
+        what: &str,
+        reason: Option<String>,
+        now: bool,
+        by: &By,
+    ) -> Result<Stopped, FamilyError> {
+        let tasks: Vec<TaskId> = match Named::parse(what) {
+            Named::Plan(_) => self.halt_plan(what)?,
+            Named::Session(_) | Named::Task(_) | Named::Worker(_) | Named::Run(_) | Named::Mail(_) => {
+                vec![self.named(what)?]
+            }
+            Named::Alias => match self.named(what) {
+                Ok(task) => vec![task],
+                Err(FamilyError::NoTask(_)) => self.halt_plan(what)?,
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(Stopped { tasks: self.cancel_all(tasks, reason.as_deref(), now, by)?, sessions: Vec::new() })
+    }
+
+    fn halt_plan(&mut self, name: &str) -> Result<Vec<TaskId>, FamilyError> {
+        let (_, plan) = plans::find(&*self.tools.store, name, None)?;
+        if plan.status == PlanStatus::Active {
+            self.set_plan(&plan.id.to_string(), None, PlanStatus::Paused)?;
+        }
+        self.load_plan(plan.id)?;
+        Ok(self.tasks.values().filter(|task| task.plan == Some(plan.id)).map(|task| task.id).collect())
+    }
+
+    /// Those that had not ended, with all below them.
+    fn cancel_all(
+        &mut self,
+        mut tasks: Vec<TaskId>,
+        reason: Option<&str>,
+        now: bool,
+        by: &By,
+    ) -> Result<Vec<TaskId>, FamilyError> {
+        let mut at = 0;
+        while let Some(id) = tasks.get(at).copied() {
+            at += 1;
+            let to = Some(MailTo::Task(id));
+            let below = self.tasks.values().filter(|task| task.reports_to == to && !tasks.contains(&task.id));
+            let below: Vec<TaskId> = below.map(|task| task.id).collect();
+            tasks.extend(below);
+        }
+        let mut cancelled = Vec::new();
+        for id in tasks {
+            if self.task(id)?.state.is_ended() {
+                continue;
+            }
+            self.order(id, &TaskCommand::Cancel { reason: reason.map(str::to_owned), now }, by)?;
+            cancelled.push(id);
+        }
+        Ok(cancelled)
+    }
+
+    /// Stops everything, and begins nothing until it is lifted.
+    pub(crate) fn halt_all(
+        &mut self,
+        reason: Option<String>,
+        now: bool,
+        by: &By,
+    ) -> Result<Stopped, FamilyError> {
+        let store = self.tools.store.clone();
+        let halted = Halted {
+            halted: true,
+            reason: reason.clone(),
+            since: Some(self.now()),
+            by: Some(by.actor.name.clone()),
+        };
+        shelf::amend(
+            &*store,
+            &place(),
+            self.now(),
+            || Ok(Halted::default()),
+            |held| {
+                *held = halted.clone();
+                Ok(())
+            },
+        )?;
+        self.halted = true;
+        let open: Vec<TaskId> =
+            self.tasks.values().filter(|task| !task.state.is_ended()).map(|task| task.id).collect();
+        let mut stopped =
+            Stopped { tasks: self.cancel_all(open, reason.as_deref(), now, by)?, ..Stopped::default() };
+        let words = reason.unwrap_or_else(|| "everything was halted".to_owned());
+        for session in self.at_work()? {
+            if find::open_task_of(&*store, session)?.is_some() {
+                continue;
+            }
+            stopped.sessions.push(session);
+            let tools = self.tools.clone();
+            let reason = Some(work::one_line(&words));
+            self.tools.runtime.spawn(async move {
+                let command = Command::Stop { reason, scope: StopScope::Subtree, now };
+                if let Err(error) = work::ask_engine(&tools, Ask::Do { session, command }, None).await {
+                    tracing::warn!(%session, %error, "a session could not be stopped with everything");
+                }
+            });
+        }
+        Ok(stopped)
+    }
+
+    /// Sessions in which a turn is running.
+    fn at_work(&self) -> Result<Vec<SessionId>, FamilyError> {
+        let filter = Filter { state: Some(StateName::Executing), ..Filter::default() };
+        let (mut sessions, mut cursor) = (Vec::new(), None);
+        loop {
+            let page = self.tools.store.list(&filter, cursor.as_ref(), PAGE)?;
+            sessions.extend(page.rows.iter().map(|row| row.id));
+            match page.next {
+                Some(next) => cursor = Some(next),
+                None => return Ok(sessions),
+            }
+        }
+    }
+
+    pub(crate) fn lift(&mut self) -> Result<(), FamilyError> {
+        let store = self.tools.store.clone();
+        shelf::amend(
+            &*store,
+            &place(),
+            self.now(),
+            || Ok(Halted::default()),
+            |held| {
+                *held = Halted::default();
+                Ok(())
+            },
+        )?;
+        self.halted = false;
+        self.pokes.extend(self.tasks.keys().copied());
+        let plans: Vec<_> = self.tasks.values().filter_map(|task| task.plan).collect();
+        self.plans.extend(plans);
+        Ok(())
+    }
+}

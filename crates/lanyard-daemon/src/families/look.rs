@@ -1,0 +1,59 @@
+//! A session as its task sees it, read from the journal.
+
+use lanyard_core::session::{Envelope, StateName, TurnRow, TurnStatus};
+use lanyard_core::task::{SeenRun, SeenSession};
+use lanyard_core::{Session, SessionId};
+use lanyard_store::StoreError;
+
+use crate::engine::Store;
+use crate::notice::{self, Left};
+
+/// Events of the log that are looked at for what was said last.
+const TAIL: u64 = 400;
+/// Turns that are looked at for the newest that began.
+const TURNS: usize = 40;
+
+/// Nothing when there is no such session.
+pub(super) fn session(store: &dyn Store, id: SessionId) -> Result<Option<SeenSession>, StoreError> {
+    let Some(loaded) = store.load(id)? else { return Ok(None) };
+    let session = loaded.session;
+    let turn = newest_turn(store, id)?;
+    // What was said matters once a turn is over.
+    let said = if session.state.name() == StateName::Executing { None } else { left(store, &session)?.said };
+    Ok(Some(SeenSession {
+        state: session.state,
+        deleted: session.deleted,
+        stop_level: session.stop.as_ref().map(|stop| stop.level.into()),
+        cancelling: session.turn.as_ref().is_some_and(|turn| turn.cancel_requested),
+        turns: session.turns,
+        turn: turn.map(|turn| (turn.status, turn.reason)),
+        run: session.run.as_ref().map(|run| SeenRun { id: run.id, live: session.live_run().is_some() }),
+        waiting: session.inbox.len(),
+        said,
+        end_reason: session.end_reason,
+    }))
+}
+
+/// The newest turn that began.
+pub(super) fn newest_turn(store: &dyn Store, id: SessionId) -> Result<Option<TurnRow>, StoreError> {
+    let began = |turn: &TurnRow| match turn.status {
+        TurnStatus::Queued | TurnStatus::Withdrawn | TurnStatus::Steered => false,
+        TurnStatus::Running
+        | TurnStatus::Completed
+        | TurnStatus::Failed
+        | TurnStatus::Refused
+        | TurnStatus::Cancelled
+        | TurnStatus::Interrupted
+        | TurnStatus::Uncertain => true,
+    };
+    Ok(store.turns(id, None, TURNS)?.turns.into_iter().find(began))
+}
+
+/// What its agent left, from the end of its log.
+pub(super) fn left(store: &dyn Store, session: &Session) -> Result<Left, StoreError> {
+    let after = session.seq.saturating_sub(TAIL);
+    let page = store.events(session.id, after, usize::try_from(TAIL).unwrap_or(usize::MAX))?;
+    let bodies = page.events.into_iter().filter_map(|event| event.body.ok());
+    let log: Vec<Envelope> = bodies.filter_map(|body| serde_json::from_slice(&body).ok()).collect();
+    Ok(notice::left(&log))
+}

@@ -1,0 +1,296 @@
+//! What is asked of a task, and what becomes of what was done for it.
+
+use lanyard_core::task::health::Remedy;
+use std::sync::Arc;
+
+use lanyard_core::task::schedule::{self, Field, Hold};
+use lanyard_core::task::{
+    Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskState, decide,
+};
+use lanyard_core::{Actor, SessionId, TaskId, WorkerId};
+
+use crate::engine::Store;
+use crate::families::owner::Owner;
+use crate::families::post::Letter;
+use crate::families::work::{Done, Settled};
+use crate::families::{By, FamilyError, plans, refused};
+
+impl By {
+    /// Lanyard itself.
+    pub(super) fn lanyard() -> Self {
+        Self { actor: Actor::system("families"), session: None }
+    }
+}
+
+impl Owner {
+    /// Decides and writes.
+    pub(crate) fn order(&mut self, id: TaskId, command: &TaskCommand, by: &By) -> Result<(), FamilyError> {
+        let events = decide(self.task(id)?, command)?;
+        for event in events {
+            self.write(id, event, &by.actor);
+        }
+        // One that ends without ever having been worked at has nothing to settle.
+        if let Some(task) = self.tasks.get(&id).filter(|task| task.state.is_ended()).cloned()
+            && !matches!(command, TaskCommand::Retry)
+        {
+            self.has_ended(&task, String::new());
+        }
+        Ok(())
+    }
+
+    /// Writes what was done with a task's branch.
+    pub(crate) fn note(&mut self, id: TaskId, event: TaskEvent, by: &By) -> Result<(), FamilyError> {
+        self.task(id)?;
+        self.write(id, event, &by.actor);
+        Ok(())
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        self.tools.store.clone()
+    }
+
+    /// Has it worked at now. `force` is for whoever knows better than the schedule.
+    pub(crate) fn deploy(&mut self, id: TaskId, force: bool, by: &By) -> Result<(), FamilyError> {
+        if self.halted {
+            return Err(refused("halted", "everything was halted", "lift it with `lanyard halt --lift`"));
+        }
+        self.load_around(id)?;
+        let task = self.task(id)?.clone();
+        let blocked = match schedule::blocked(&task, &self.tasks) {
+            Some(Hold::Waits { on, state }) if !force => Some((on, state)),
+            Some(_) | None => None,
+        };
+        if task.state == TaskState::Pending && blocked.is_none() && !force {
+            // That its plan is not active yet holds nobody who asks for it by name.
+            let rules = self.tools.rules.families;
+            let field = Field { tasks: &self.tasks, plan: None, halted: false, rules: &rules };
+            if let Some(hold) = schedule::hold(&task, &field) {
+                let what = format!("task {id} cannot be worked at now: {hold}");
+                return Err(refused("task_held", what, "wait, or deploy it with `--force`"));
+            }
+        }
+        self.begin(id, blocked, by)
+    }
+
+    pub(super) fn begin(
+        &mut self,
+        id: TaskId,
+        blocked: Option<(TaskId, TaskState)>,
+        by: &By,
+    ) -> Result<(), FamilyError> {
+        let chat = self.task(id)?.spec.chat;
+        let turns = match chat {
+            Some(chat) => self.turns_of(chat)?,
+            None => 0,
+        };
+        let (now, clock) = (self.now(), self.tools.clock.clone());
+        let session = SessionId::mint(now, clock.random());
+        let worker = WorkerId::mint(now, clock.random());
+        self.order(id, &TaskCommand::Deploy { session, worker, blocked, turns }, by)
+    }
+
+    fn turns_of(&self, session: SessionId) -> Result<u64, FamilyError> {
+        Ok(self.tools.store.load(session)?.map_or(0, |loaded| loaded.session.turns))
+    }
+
+    /// What it depends on, and its plan, in memory.
+    fn load_around(&mut self, id: TaskId) -> Result<(), FamilyError> {
+        let task = self.task(id)?.clone();
+        for on in &task.spec.depends_on {
+            match self.task(*on) {
+                Ok(_) | Err(FamilyError::NoTask(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a task that is to be begun as soon as nothing holds it.
+    pub(super) fn begin_if_free(&mut self, id: TaskId) {
+        let wanted =
+            self.tasks.get(&id).is_some_and(|task| task.state == TaskState::Pending && task.spec.auto);
+        if !wanted {
+            return;
+        }
+        let begun = match self.hold_of(id) {
+            Ok(None) => self.begin(id, None, &By::lanyard()),
+            Ok(Some(_)) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = begun {
+            tracing::warn!(task = %id, %error, "a task could not be begun");
+        }
+    }
+
+    /// What holds a task, if anything does.
+    pub(super) fn hold_of(&mut self, id: TaskId) -> Result<Option<Hold>, FamilyError> {
+        self.load_around(id)?;
+        let task = self.task(id)?.clone();
+        let plan = plans::status(&*self.tools.store, &task)?;
+        let rules = self.tools.rules.families;
+        let field = Field { tasks: &self.tasks, plan, halted: self.halted, rules: &rules };
+        Ok(schedule::hold(&task, &field))
+    }
+
+    pub(crate) fn resume(&mut self, id: TaskId, by: &By) -> Result<(), FamilyError> {
+        let session = self.task(id)?.session;
+        let turns = match session {
+            Some(session) => self.turns_of(session)?,
+            None => 0,
+        };
+        self.order(id, &TaskCommand::Resume { turns }, by)
+    }
+
+    /// Runs it again, by the same worker (S4-14).
+    pub(crate) fn retry(&mut self, id: TaskId, deploy: bool, by: &By) -> Result<(), FamilyError> {
+        self.order(id, &TaskCommand::Retry, by)?;
+        let mut spec = self.task(id)?.spec.clone();
+        if deploy && !spec.auto {
+            spec.auto = true;
+            self.order(id, &TaskCommand::Edit { spec: Box::new(spec) }, by)?;
+        }
+        let plan = self.task(id)?.plan;
+        self.plans.extend(plan);
+        Ok(())
+    }
+
+    /// What was done for a task.
+    pub(super) fn done(&mut self, id: TaskId, done: Done) {
+        if !self.tasks.contains_key(&id) {
+            return;
+        }
+        let actor = Actor::system("families");
+        match done {
+            Done::Asked => self.worked(id),
+            Done::Created { tree } => {
+                self.worked(id);
+                let known = self.tasks.get(&id).and_then(|task| task.tree.clone());
+                if let Some(tree) = tree.filter(|tree| known.as_ref() != Some(tree)) {
+                    self.write(id, TaskEvent::TreeMade { tree }, &actor);
+                }
+            }
+            Done::Settled(settled) => {
+                self.worked(id);
+                self.settled(id, *settled);
+            }
+            Done::Failed { why, for_good } => self.failed(id, why, for_good),
+        }
+    }
+
+    fn settled(&mut self, id: TaskId, settled: Settled) {
+        let actor = Actor::system("families");
+        if self.tasks.get(&id).is_none_or(|task| task.state.is_ended()) {
+            return;
+        }
+        let words = settled.left_words();
+        if let Some(captured) = settled.captured {
+            self.write(id, TaskEvent::Captured { captured }, &actor);
+        }
+        if let Some(why) = settled.capture_failed {
+            self.write(id, TaskEvent::CaptureFailed { why }, &actor);
+        }
+        if settled.tree_removed {
+            self.write(id, TaskEvent::TreeRemoved {}, &actor);
+        }
+        self.write(id, TaskEvent::Ended { state: settled.state, reason: settled.reason }, &actor);
+        if let Some(task) = self.tasks.get(&id).cloned() {
+            self.has_ended(&task, words);
+        }
+    }
+
+    /// Whoever it works for hears of it in the same write, and those who work for it get a new parent or an end.
+    fn has_ended(&mut self, task: &Task, left: String) {
+        self.plans.extend(task.plan);
+        if let Some(to) = task.reports_to {
+            self.post(Letter::of_end(task, to, &left));
+        }
+        let children: Vec<Task> = self.children_of(task.id).into_iter().cloned().collect();
+        for child in children {
+            self.orphaned(&child, task.reports_to);
+        }
+    }
+
+    fn children_of(&self, id: TaskId) -> Vec<&Task> {
+        let to = Some(MailTo::Task(id));
+        self.tasks.values().filter(|task| task.reports_to == to && !task.state.is_ended()).collect()
+    }
+
+    /// Its parent has ended: what was declared happens (S4-B09).
+    pub(super) fn orphaned(&mut self, child: &Task, next: Option<MailTo>) {
+        match child.spec.when_parent_ends {
+            ParentEnd::Wait => {}
+            ParentEnd::Adopt => {
+                self.write(child.id, TaskEvent::Adopted { reports_to: next }, &Actor::system("families"));
+            }
+            ParentEnd::Cancel => {
+                let reason = Some("its parent has ended".to_owned());
+                let cancel = TaskCommand::Cancel { reason, now: false };
+                if let Err(error) = self.order(child.id, &cancel, &By::lanyard()) {
+                    tracing::warn!(task = %child.id, %error, "a task could not be cancelled with its parent");
+                }
+            }
+        }
+    }
+
+    /// Its agent was lost: it is brought back, but not for ever.
+    pub(super) fn restart_or_fail(&mut self, id: TaskId, turns: u64) {
+        let Some(task) = self.tasks.get(&id) else { return };
+        let why = task.reason.clone().unwrap_or_else(|| "its agent was lost".to_owned());
+        let actor = Actor::system("health");
+        let event = if task.remedies.restarts < self.tools.rules.health.restarts {
+            TaskEvent::Remedied { remedy: Remedy::Restart, why, turns }
+        } else {
+            let reason = Some(format!("its agent was lost {} times: {why}", task.remedies.restarts + 1));
+            TaskEvent::EndAsked { ending: Ending::Fail, reason }
+        };
+        self.write(id, event, &actor);
+    }
+
+    /// What it needs cannot be had.
+    pub(super) fn give_up(&mut self, id: TaskId, why: String) {
+        let Some(task) = self.tasks.get(&id).filter(|task| !task.state.is_ended()) else { return };
+        tracing::error!(task = %id, why, "a task is given up");
+        let actor = Actor::system("families");
+        if task.ending.is_none() {
+            let event = TaskEvent::EndAsked { ending: Ending::Fail, reason: Some(why) };
+            return self.write(id, event, &actor);
+        }
+        // Not even its end works: it is said all the same.
+        self.write(id, TaskEvent::Ended { state: TaskState::Failed, reason: Some(why) }, &actor);
+        if let Some(task) = self.tasks.get(&id).cloned() {
+            self.has_ended(&task, String::new());
+        }
+    }
+
+    /// Gives a task to another who hears of it.
+    pub(crate) fn adopt(&mut self, id: TaskId, parent: Option<MailTo>, by: &By) -> Result<(), FamilyError> {
+        let mut next = parent;
+        // Nobody may end up hearing of itself.
+        while let Some(MailTo::Task(above)) = next {
+            if above == id {
+                let what = format!("task {id} would report to itself");
+                return Err(refused("adopt_cycle", what, "name a task that is not below it"));
+            }
+            next = self.task(above)?.reports_to;
+        }
+        if self.task(id)?.reports_to != parent {
+            self.write(id, TaskEvent::Adopted { reports_to: parent }, &by.actor);
+        }
+        Ok(())
+    }
+
+    /// A word from a task to whoever it works for.
+    pub(super) fn tell_parent(&mut self, id: TaskId, kind: MailKind, text: &str) -> Result<(), FamilyError> {
+        let task = self.task(id)?.clone();
+        let Some(to) = task.reports_to else {
+            return Err(refused(
+                "no_parent",
+                format!("nobody hears of task {id}"),
+                "end your turn with it instead",
+            ));
+        };
+        self.check_box(to)?;
+        self.post(Letter::from_task(&task, to, kind, text));
+        Ok(())
+    }
+}

@@ -1,0 +1,271 @@
+//! Plans: the same papers agents keep (`memory_plan`), with tasks behind them. A plan that is active is gone on with by
+//! itself, as far as dependencies, places and files allow.
+
+use lanyard_core::paper::{NewPlan, Plan, PlanChange, PlanStatus};
+use lanyard_core::task::{Task, TaskCommand, TaskResult, TaskState, schedule};
+use lanyard_core::{PlanId, TaskId};
+use lanyard_store::TaskFilter;
+
+use crate::engine::Store;
+use crate::families::owner::Owner;
+use crate::families::{Adding, By, FamilyError, refused, wrong};
+use crate::mcp::own::refused::Refused;
+use crate::mcp::own::shelf;
+
+/// Plans of all workspaces that are looked through.
+pub(crate) const PLANS_MAX: usize = 10_000;
+
+impl From<Refused> for FamilyError {
+    fn from(refused: Refused) -> Self {
+        let (code, what, advice) = refused.parts();
+        Self::Refused { code, what, advice, bad: code != "storage_unavailable" && code != "paper_busy" }
+    }
+}
+
+impl From<lanyard_core::paper::Refusal> for FamilyError {
+    fn from(refusal: lanyard_core::paper::Refusal) -> Self {
+        Refused::from(refusal).into()
+    }
+}
+
+/// Every plan there is, with its workspace.
+pub(crate) fn all(store: &dyn Store) -> Result<Vec<(String, Plan)>, FamilyError> {
+    let papers = store.papers_named(shelf::PLAN, None, PLANS_MAX)?;
+    let mut plans = Vec::new();
+    for paper in papers {
+        match shelf::decode::<Plan>(&paper) {
+            Ok(plan) => plans.push((paper.place.workspace, plan)),
+            Err(refused) => tracing::error!(?refused, "a plan was left out"),
+        }
+    }
+    Ok(plans)
+}
+
+/// The plan of that id or name, with its workspace.
+pub(crate) fn find(
+    store: &dyn Store,
+    name: &str,
+    workspace: Option<&str>,
+) -> Result<(String, Plan), FamilyError> {
+    if let Ok(id) = name.parse::<PlanId>() {
+        let papers = store.papers_named(shelf::PLAN, Some(&id.to_string()), 1)?;
+        if let Some(paper) = papers.into_iter().next() {
+            let plan = shelf::decode(&paper)?;
+            return Ok((paper.place.workspace, plan));
+        }
+    }
+    let called = |(place, plan): &(String, Plan)| {
+        plan.is_called(name) && workspace.is_none_or(|workspace| workspace == place.as_str())
+    };
+    let mut found: Vec<(String, Plan)> = all(store)?.into_iter().filter(called).collect();
+    match (found.pop(), found.is_empty()) {
+        (Some(only), true) => Ok(only),
+        (Some(_), false) => Err(refused(
+            "plan_ambiguous",
+            format!("more than one plan is called `{name}`"),
+            "use its `plan_…` id, or name its workspace",
+        )),
+        (None, _) => Err(FamilyError::NoPlan(name.to_owned())),
+    }
+}
+
+/// How the plan of a task stands; nothing for a task without one.
+pub(super) fn status(store: &dyn Store, task: &Task) -> Result<Option<PlanStatus>, FamilyError> {
+    let Some(id) = task.plan else { return Ok(None) };
+    let place = shelf::place(shelf::PLAN, task.workspace.as_deref().unwrap_or_default(), id.to_string());
+    match store.paper(&place)? {
+        Some(paper) => Ok(Some(shelf::decode::<Plan>(&paper)?.status)),
+        // A plan that is gone holds nothing back and starts nothing.
+        None => Ok(Some(PlanStatus::Draft)),
+    }
+}
+
+/// Plans with their tasks' states.
+pub(crate) fn tasks_of(store: &dyn Store, plan: PlanId) -> Result<Vec<Task>, FamilyError> {
+    let filter = TaskFilter { plan: Some(plan), ..TaskFilter::default() };
+    Ok(store.tasks(&filter, None, PLANS_MAX)?)
+}
+
+impl Owner {
+    /// Makes a plan with its tasks: all of it, or none.
+    pub(crate) fn new_plan(
+        &mut self,
+        new: NewPlan,
+        workspace: &str,
+        mut adding: Adding,
+        start: bool,
+        by: &By,
+    ) -> Result<PlanId, FamilyError> {
+        let now = self.now();
+        let store = self.tools.store.clone();
+        let id = PlanId::mint(now, self.tools.clock.random());
+        let known = shelf::plans(&*store, workspace)?;
+        if known.len() >= shelf::PLANS_MAX {
+            let what = format!("this workspace has {} plans already", known.len());
+            return Err(refused("plans_full", what, "go on with one of them"));
+        }
+        if let Some(name) = new.name.as_deref().filter(|name| known.iter().any(|plan| plan.is_called(name))) {
+            let what = format!("another plan here is called `{name}`");
+            return Err(wrong("plan_name_taken", what, "choose another name, or go on with that plan"));
+        }
+        let mut plan = Plan::new(id, new, &by.actor.name, now)?;
+        if start {
+            plan.update(PlanChange { status: Some(PlanStatus::Active), ..PlanChange::default() })?;
+        }
+        adding.plan = Some((id, workspace.to_owned()));
+        // On disk before its tasks are, so that none of them is without a plan.
+        let place = shelf::place(shelf::PLAN, workspace, id.to_string());
+        shelf::create(&*store, &place, now, &plan)?;
+        if let Err(error) = self.add(adding, by) {
+            store.remove_paper(&place)?;
+            return Err(error);
+        }
+        self.plans.insert(id);
+        Ok(id)
+    }
+
+    pub(crate) fn set_plan(
+        &mut self,
+        name: &str,
+        workspace: Option<&str>,
+        status: PlanStatus,
+    ) -> Result<PlanId, FamilyError> {
+        let store = self.tools.store.clone();
+        let (place, plan) = find(&*store, name, workspace)?;
+        let change = PlanChange { status: Some(status), ..PlanChange::default() };
+        shelf::amend_plan(&*store, &place, &plan.id.to_string(), self.now(), |plan| {
+            Ok(plan.update(change.clone())?)
+        })?;
+        self.load_plan(plan.id)?;
+        self.plans.insert(plan.id);
+        Ok(plan.id)
+    }
+
+    pub(super) fn load_plan(&mut self, plan: PlanId) -> Result<(), FamilyError> {
+        Ok(self.load_tasks(&TaskFilter { plan: Some(plan), ..TaskFilter::default() })?)
+    }
+
+    /// Begins what can be begun, and says when the plan has come to its end.
+    pub(super) fn go_on_with(&mut self, plan: PlanId) -> Result<(), FamilyError> {
+        self.load_plan(plan)?;
+        let mine = |task: &&Task| task.plan == Some(plan);
+        let order: Vec<TaskId> =
+            schedule::order(self.tasks.values().filter(mine)).iter().map(|task| task.id).collect();
+        let Some(first) = order.first().and_then(|id| self.tasks.get(id)).cloned() else { return Ok(()) };
+        if status(&*self.tools.store, &first)? != Some(PlanStatus::Active) {
+            return Ok(());
+        }
+        for id in order {
+            let pending = self.tasks.get(&id).is_some_and(|task| task.state == TaskState::Pending);
+            if pending && self.hold_of(id)?.is_none() {
+                self.begin(id, None, &By::lanyard())?;
+            }
+        }
+        self.close_plan(plan, first.workspace.as_deref().unwrap_or_default())
+    }
+
+    /// A plan whose tasks are all completed is completed; one that can only wait for what failed has failed.
+    fn close_plan(&mut self, plan: PlanId, workspace: &str) -> Result<(), FamilyError> {
+        let mine: Vec<&Task> = self.tasks.values().filter(|task| task.plan == Some(plan)).collect();
+        let all = |test: fn(TaskState) -> bool| mine.iter().all(|task| test(task.state));
+        let moving = mine.iter().any(|task| task.state.is_at_work());
+        let lost = |id: &TaskId| {
+            self.tasks
+                .get(id)
+                .is_none_or(|task| matches!(task.state, TaskState::Failed | TaskState::Cancelled))
+        };
+        let open: Vec<&&Task> = mine.iter().filter(|task| !task.state.is_ended()).collect();
+        let stuck = open.iter().all(|task| self.waits_for_lost(task, &lost, 0));
+        let to = if all(|state| state == TaskState::Completed) {
+            PlanStatus::Completed
+        } else if !moving && stuck && mine.iter().any(|task| lost(&task.id)) {
+            PlanStatus::Failed
+        } else {
+            return Ok(());
+        };
+        let change = PlanChange { status: Some(to), ..PlanChange::default() };
+        let store = self.tools.store.clone();
+        let changed = shelf::amend_plan(&*store, workspace, &plan.to_string(), self.now(), |paper| {
+            Ok(paper.update(change.clone())?)
+        });
+        match changed {
+            Ok(_) => tracing::info!(%plan, status = to.as_str(), "a plan came to its end"),
+            // Steps that agents keep in it may still be open; it is theirs to say when it is done then.
+            Err(refused) => tracing::info!(%plan, ?refused, "a plan whose tasks have ended stays open"),
+        }
+        Ok(())
+    }
+
+    /// Whether a task can only wait for one that will never be completed.
+    fn waits_for_lost(&self, task: &Task, lost: &dyn Fn(&TaskId) -> bool, depth: usize) -> bool {
+        if depth > self.tasks.len() {
+            return false;
+        }
+        task.spec.depends_on.iter().any(|on| {
+            lost(on)
+                || self
+                    .tasks
+                    .get(on)
+                    .is_some_and(|on| !on.state.is_ended() && self.waits_for_lost(on, lost, depth + 1))
+        })
+    }
+
+    /// Begins all of a plan that nothing but its status holds.
+    pub(crate) fn deploy_plan(
+        &mut self,
+        plan: PlanId,
+        force: bool,
+        by: &By,
+    ) -> Result<(Vec<TaskId>, Vec<(TaskId, String)>), FamilyError> {
+        self.load_plan(plan)?;
+        let mine = |task: &&Task| task.plan == Some(plan) && task.state == TaskState::Pending;
+        let order: Vec<TaskId> =
+            schedule::order(self.tasks.values().filter(mine)).iter().map(|task| task.id).collect();
+        let (mut begun, mut held) = (Vec::new(), Vec::new());
+        for id in order {
+            match self.deploy(id, force, by) {
+                Ok(()) => begun.push(id),
+                Err(error @ (FamilyError::Closing | FamilyError::Unavailable(_))) => return Err(error),
+                Err(error) => held.push((id, error.to_string())),
+            }
+        }
+        Ok((begun, held))
+    }
+
+    /// Those in memory.
+    pub(crate) fn held_of(&self, plan: PlanId) -> impl Iterator<Item = &Task> {
+        self.tasks.values().filter(move |task| task.plan == Some(plan))
+    }
+
+    /// What was done before the plan came here.
+    pub(crate) fn tick_off(&mut self, plan: PlanId, done: &[String], by: &By) -> Result<(), FamilyError> {
+        let is_done = |task: &&Task| task.spec.key.as_ref().is_some_and(|key| done.contains(key));
+        let ids: Vec<TaskId> = self.held_of(plan).filter(is_done).map(|task| task.id).collect();
+        for id in ids {
+            let summary = "it was done before the plan was imported".to_owned();
+            let result = TaskResult { summary, evidence: None, by_turn_end: false };
+            self.order(id, &TaskCommand::Complete { result }, by)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a plan away. Its tasks must have ended.
+    pub(crate) fn archive_plan(
+        &mut self,
+        name: &str,
+        workspace: Option<&str>,
+    ) -> Result<PlanId, FamilyError> {
+        let store = self.tools.store.clone();
+        let (place, plan) = find(&*store, name, workspace)?;
+        let open = tasks_of(&*store, plan.id)?.into_iter().filter(|task| !task.state.is_ended()).count();
+        if open > 0 {
+            let what = format!("{open} tasks of plan {} have not ended", plan.id);
+            return Err(refused("plan_at_work", what, "complete or cancel them first"));
+        }
+        shelf::amend_plan(&*store, &place, &plan.id.to_string(), self.now(), |plan| {
+            plan.archive();
+            Ok(())
+        })?;
+        Ok(plan.id)
+    }
+}

@@ -1,0 +1,300 @@
+//! Doing what a task wants: a worktree, a session, a prompt, an end. Each thing has an id or a key that was written down
+//! before, so that it is done once however often it is tried.
+
+use std::path::{Path, PathBuf};
+
+use lanyard_core::paper::{Bounds, Brief};
+use lanyard_core::session::{Command, Delivery, InboxChange, Message, NewSession, Refusal, StopScope};
+use lanyard_core::task::{Captured, Task, TaskState, Tree, Want, WorkerKind, schedule};
+use lanyard_core::text::{NAME_CHARS_MAX, cut};
+use lanyard_core::{Actor, Cause, NoteId, SessionId, TurnId, WorkerId};
+
+use crate::engine::{Ask, AskError, Key, Request};
+use crate::failpoint;
+use crate::families::{Tools, look};
+use crate::notice::Left;
+use crate::worktree::{self, WorktreeError};
+
+/// Where task sessions come from.
+pub(crate) const SOURCE: &str = "task";
+/// Characters of its last words, and files, that its parent is told.
+const WORDS_CHARS: usize = 400;
+const FILES_MAX: usize = 12;
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// It is done; the session will show it.
+    Asked,
+    /// The session is there, and the worktree if it has one of its own.
+    Created {
+        tree: Option<Tree>,
+    },
+    /// What the session left is kept.
+    Settled(Box<Settled>),
+    Failed {
+        why: String,
+        for_good: bool,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) state: TaskState,
+    pub(super) reason: Option<String>,
+    pub(super) captured: Option<Captured>,
+    pub(super) capture_failed: Option<String>,
+    pub(super) tree_removed: bool,
+    pub(super) left: Left,
+}
+
+impl Settled {
+    /// What its agent left, for whoever it worked for.
+    pub(super) fn left_words(&self) -> String {
+        let mut lines = Vec::new();
+        if let Some(said) = &self.left.said {
+            lines.push(format!("Its last words: {}", cut(&said.replace('\n', " "), WORDS_CHARS).0));
+        }
+        if let Some(call) = &self.left.open_call {
+            lines.push(format!("A call that had not returned: {call}"));
+        }
+        if !self.left.files.is_empty() {
+            let named: Vec<&str> = self.left.files.iter().take(FILES_MAX).map(String::as_str).collect();
+            lines.push(format!("Files it touched: {}", named.join(", ")));
+        }
+        lines.join("\n")
+    }
+}
+
+pub(super) async fn carry_out(tools: &Tools, task: &Task, want: Want, parent: Option<SessionId>) -> Done {
+    let (Some(session), Some(worker)) = (task.session, task.worker) else {
+        return Done::Failed { why: "it was not deployed".to_owned(), for_good: true };
+    };
+    failpoint::hit("families_before_act");
+    let done = match want {
+        Want::Create => create(tools, task, session, worker, parent).await,
+        Want::Prompt { first } => prompt(tools, task, session, parent, first).await,
+        Want::CancelTurn => {
+            let reason = Some("its task was paused".to_owned());
+            command(tools, task, session, Command::CancelTurn { reason }, None).await
+        }
+        Want::Stop { now } => {
+            let reason = task.reason.as_deref().map(one_line);
+            let stop = Command::Stop { reason, scope: StopScope::Subtree, now };
+            command(tools, task, session, stop, None).await
+        }
+        Want::EndSession { completed: true } => {
+            let reason = task.result.as_ref().map(|result| one_line(&result.summary));
+            command(tools, task, session, Command::Complete { reason }, None).await
+        }
+        Want::EndSession { completed: false } => {
+            let reason = task.reason.as_deref().map(one_line);
+            command(tools, task, session, Command::Fail { reason }, None).await
+        }
+        Want::Settle { state, reason } => settle(tools, task, session, state, reason).await,
+        Want::Restart => Done::Asked,
+    };
+    failpoint::hit("families_after_act");
+    done
+}
+
+async fn create(
+    tools: &Tools,
+    task: &Task,
+    session: SessionId,
+    worker: WorkerId,
+    parent: Option<SessionId>,
+) -> Done {
+    let tree = match tree(tools, task).await {
+        Ok(tree) => tree,
+        Err(error) => return Done::Failed { why: error.to_string(), for_good: error.is_for_good() },
+    };
+    let workspace = tree.as_ref().map(|tree| tree.path.clone()).or_else(|| task.workspace.clone());
+    let external = task.spec.kind == WorkerKind::External;
+    let new = NewSession {
+        title: Some(task.spec.title.clone()),
+        agent: task
+            .spec
+            .agent
+            .clone()
+            .or_else(|| (!external).then(|| tools.agents.default_name().to_owned())),
+        source: Some(if external { lanyard_core::session::EXTERNAL } else { SOURCE }.to_owned()),
+        workspace,
+        plan: task.plan.map(|plan| plan.to_string()),
+        leaf: !task.spec.may_spawn,
+        purpose: Some("task".to_owned()),
+        task: Some((task.id, worker)),
+        ..NewSession::default()
+    };
+    let ask = Ask::Create { id: session, new: Box::new(new), parent };
+    let key = Key::once(&format!("task session\0{}\0{session}", task.id));
+    match ask_engine(tools, ask, Some(key)).await {
+        Ok(()) => Done::Created { tree },
+        Err(AskError::Refused(refusal)) => Done::Failed { why: refusal.to_string(), for_good: true },
+        Err(error) => Done::Failed { why: error.to_string(), for_good: false },
+    }
+}
+
+/// Its own worktree, where it wants one and can have one.
+async fn tree(tools: &Tools, task: &Task) -> Result<Option<Tree>, WorktreeError> {
+    if task.spec.kind != WorkerKind::Background {
+        return Ok(None);
+    }
+    let Some(workspace) = task.workspace.clone() else { return Ok(None) };
+    let (root, name) = (tools.trees.clone(), task.id.to_string());
+    let (isolation, base) = (task.spec.isolation, task.spec.base.clone());
+    blocking(move || {
+        let folder = PathBuf::from(&workspace);
+        let repository = worktree::is_repository(&folder);
+        if !schedule::wants_tree(isolation, repository) {
+            return Ok(None);
+        }
+        worktree::create(&root, &folder, &name, None, base.as_deref()).map(Some)
+    })
+    .await
+    .unwrap_or_else(|| Err(WorktreeError::Interrupted))
+}
+
+async fn prompt(
+    tools: &Tools,
+    task: &Task,
+    session: SessionId,
+    parent: Option<SessionId>,
+    first: bool,
+) -> Done {
+    let text = if first { first_words(tools, task, session, parent) } else { Ok(go_on(task)) };
+    let text = match text {
+        Ok(text) => text,
+        Err(error) => return Done::Failed { why: error.to_string(), for_good: true },
+    };
+    let (now, clock) = (tools.clock.now(), &tools.clock);
+    // A chat may be in the middle of something else.
+    let delivery = if task.spec.kind == WorkerKind::Chat { Delivery::Queue } else { Delivery::Reject };
+    let message = Message {
+        turn: TurnId::mint(now, clock.random()),
+        note: NoteId::mint(now, clock.random()),
+        client_turn_id: None,
+        prompt: text,
+        delivery,
+    };
+    let send = Command::Inbox(InboxChange::Send(Box::new(message)).into());
+    let key = Key::once(&format!("task prompt\0{}\0{}\0{}", task.id, task.run, task.seq));
+    command(tools, task, session, send, Some(key)).await
+}
+
+/// What it needs to know first, then its task (S0-29).
+fn first_words(
+    tools: &Tools,
+    task: &Task,
+    session: SessionId,
+    parent: Option<SessionId>,
+) -> Result<String, lanyard_core::paper::Refusal> {
+    if task.spec.kind == WorkerKind::Chat {
+        return Ok(task.spec.prompt.clone());
+    }
+    let nonce = tools.tokens.nonce(session);
+    let plan = task.plan.map(|plan| plan.to_string());
+    let of_files = || Bounds { may_change: task.spec.files.clone(), ..Bounds::default() };
+    let bounds = task.spec.bounds.clone().unwrap_or_else(of_files);
+    let workspace = task.tree.as_ref().map(|tree| tree.path.as_str()).or(task.workspace.as_deref());
+    Brief {
+        workspace,
+        plan: plan.as_deref(),
+        phase: None,
+        session,
+        parent,
+        nonce: &nonce,
+        agent: task.agent(),
+        bounds: &bounds,
+        may_spawn: task.spec.may_spawn,
+        prompt: &task.spec.prompt,
+    }
+    .text()
+}
+
+fn go_on(task: &Task) -> String {
+    format!(
+        "Your work on the task \"{}\" was interrupted. Look at what is done already, do not repeat what cannot be \
+         repeated, and go on until it is finished.",
+        task.spec.title
+    )
+}
+
+async fn command(tools: &Tools, task: &Task, session: SessionId, command: Command, key: Option<Key>) -> Done {
+    let name = command.name();
+    match ask_engine(tools, Ask::Do { session, command }, key).await {
+        Ok(()) => Done::Asked,
+        // It has ended meanwhile, which the next look shows.
+        Err(AskError::Refused(
+            Refusal::Ended { .. }
+            | Refusal::Deleted
+            | Refusal::NoTurn
+            | Refusal::Busy { .. }
+            | Refusal::Stopping,
+        )) => Done::Asked,
+        Err(AskError::Unknown(_) | AskError::Deleted(_)) => Done::Asked,
+        Err(error) => {
+            tracing::debug!(task = %task.id, %session, name, %error, "a task's session did not do what it was asked");
+            Done::Failed { why: error.to_string(), for_good: false }
+        }
+    }
+}
+
+/// Commits what its worktree holds, takes the worktree away, and reads what its agent left.
+async fn settle(
+    tools: &Tools,
+    task: &Task,
+    session: SessionId,
+    state: TaskState,
+    reason: Option<String>,
+) -> Done {
+    let (store, tree) = (tools.store.clone(), task.tree.clone().filter(|tree| !tree.removed));
+    let message =
+        format!("{}\n\nWork of {} that was not committed, kept by Lanyard.", task.spec.title, task.id);
+    let settled = blocking(move || {
+        let loaded = store.load(session).ok().flatten();
+        let left = loaded.and_then(|loaded| look::left(&*store, &loaded.session).ok()).unwrap_or_default();
+        let mut settled =
+            Settled { state, reason, captured: None, capture_failed: None, tree_removed: false, left };
+        let Some(tree) = tree else { return settled };
+        if !Path::new(&tree.path).exists() {
+            settled.tree_removed = true;
+            return settled;
+        }
+        match worktree::capture(&tree, &message) {
+            Ok(captured) => {
+                settled.captured = captured;
+                match worktree::remove(&tree) {
+                    Ok(()) => settled.tree_removed = true,
+                    Err(error) => settled.capture_failed = Some(error.to_string()),
+                }
+            }
+            Err(error) => settled.capture_failed = Some(error.to_string()),
+        }
+        settled
+    })
+    .await;
+    match settled {
+        Some(settled) => Done::Settled(Box::new(settled)),
+        None => Done::Failed { why: "what it left could not be kept".to_owned(), for_good: false },
+    }
+}
+
+pub(super) async fn ask_engine(tools: &Tools, ask: Ask, key: Option<Key>) -> Result<(), AskError> {
+    let actor = Actor::system("families");
+    let cause = Some(Cause::Signal("families".to_owned()));
+    let request = Request { ask, actor, cause, keys: key.into_iter().collect() };
+    tools.engine.ask(request).await.map(|_| ())
+}
+
+/// Nothing when it was cut off.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+/// A reason for the log: one line, and no longer than it may be.
+pub(super) fn one_line(words: &str) -> String {
+    let line: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = cut(line.trim(), NAME_CHARS_MAX).0;
+    if line.is_empty() { "no reason was given".to_owned() } else { line.to_owned() }
+}
