@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use lanyard_core::task::Tree;
 
 use super::WorktreeError;
-use super::call::{ask, maybe, patient, read, text};
+use super::call::{ask, maybe, patient, read};
 use super::error::failed;
 use crate::snapshot::git::{Git, describe, path_of};
 use crate::snapshot::message::check_name;
@@ -77,18 +77,17 @@ impl Shared {
     /// The tree's worktree, if its folder is there.
     pub(super) fn worktree(&self, tree: &Tree) -> Result<Option<Repo>, WorktreeError> {
         let path = Path::new(&tree.path);
-        if fs::symlink_metadata(path).is_err() {
-            return Ok(None);
-        }
         let broken = || WorktreeError::Broken { folder: path.to_owned() };
-        let repo = match Repo::find(path) {
+        match fs::symlink_metadata(path) {
+            Ok(data) if data.is_dir() => {}
+            // A link would lead to files that are not the task's.
+            Ok(_) => return Err(broken()),
+            Err(_) => return Ok(None),
+        }
+        let repo = match Repo::find(path).map_err(WorktreeError::from) {
             Ok(repo) => repo,
-            Err(error) => {
-                return Err(match WorktreeError::from(error) {
-                    WorktreeError::NotARepository { .. } | WorktreeError::Git { .. } => broken(),
-                    other => other,
-                });
-            }
+            Err(WorktreeError::NotARepository { .. } | WorktreeError::Git { .. }) => return Err(broken()),
+            Err(error) => return Err(error),
         };
         // Without its own link to git, the folder would pass for a part of whatever is around it.
         if real(&repo.top) != real(path) || common_of(&repo.git)? != self.common {
@@ -102,6 +101,9 @@ impl Shared {
         let half = entry.as_ref().is_some_and(|entry| is_being_made(entry));
         if half {
             return Ok(Place::HalfMade);
+        }
+        if path.is_symlink() {
+            return Ok(Place::Taken);
         }
         let mut inside = match fs::read_dir(path) {
             Ok(inside) => inside,
@@ -129,6 +131,20 @@ impl Shared {
             let Ok(written) = fs::read(entry.join("gitdir")) else { return false };
             real_parent(&entry.join(path_of(written))) == link
         })
+    }
+
+    /// Says in git's entry of a worktree whose it is, for when its branch cannot.
+    pub(super) fn sign(&self, path: &Path, name: &str) -> Result<(), WorktreeError> {
+        let Some(entry) = self.entry(path) else {
+            return Err(WorktreeError::Broken { folder: path.to_owned() });
+        };
+        fs::write(entry.join(TASK), name)
+            .map_err(|source| io_error("write into git's folder of the worktree", source).into())
+    }
+
+    pub(super) fn is_signed(&self, path: &Path, name: &str) -> bool {
+        let signed = self.entry(path).and_then(|entry| fs::read_to_string(entry.join(TASK)).ok());
+        signed.as_deref() == Some(name)
     }
 
     /// Takes away a worktree's folder and git's entry for it, however much of it there is. The folder goes out of the
@@ -230,22 +246,6 @@ impl Shared {
             return Err(bad());
         }
         maybe(&self.git, &["check-ref-format", &head_ref(branch)])?.map(|_| ()).ok_or_else(bad)
-    }
-
-    /// The commit a name stands for, as seen from `repo`.
-    pub(super) fn commit_named(&self, repo: &Repo, name: &str) -> Result<String, WorktreeError> {
-        let unknown = || WorktreeError::UnknownBase { base: name.to_owned() };
-        if name.trim().is_empty() || name.chars().any(char::is_control) {
-            return Err(unknown());
-        }
-        let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")];
-        let output = ask(&repo.git, &args, b"")?;
-        match output.status.code() {
-            Some(0) => Ok(text(&output.stdout)),
-            // 128: a range, or text that is no name at all.
-            Some(1 | 128) if !output.stderr.contains("dubious ownership") => Err(unknown()),
-            _ => Err(failed(describe(&args), output.stderr)),
-        }
     }
 }
 

@@ -86,7 +86,7 @@ impl Lab {
                 let path = entry.unwrap().path();
                 let name = path.file_name().unwrap().to_string_lossy().into_owned();
                 assert!(
-                    !name.ends_with(".lock")
+                    path.extension() != Some("lock".as_ref())
                         && !name.starts_with("lanyard-tmp")
                         && !name.starts_with(".going"),
                     "{name}"

@@ -169,6 +169,23 @@ fn a_place_that_is_taken_is_left_alone() {
 }
 
 #[test]
+fn a_worktree_somebody_made_in_its_place_is_left_alone() {
+    let lab = Lab::new();
+    let path = lab.root.join("task_1");
+    lab.git(&["worktree", "add", "-q", "-b", "feature", path.to_str().unwrap()]);
+    assert_eq!(lab.code(None, None), "folder_in_use");
+    lab.git(&["worktree", "remove", "--force", path.to_str().unwrap()]);
+    std::os::unix::fs::symlink(&lab.top, &path).unwrap();
+    assert_eq!(lab.code(None, None), "folder_in_use");
+    fs::remove_file(&path).unwrap();
+    let tree = lab.create();
+    fs::remove_dir_all(&path).unwrap();
+    std::os::unix::fs::symlink(&lab.top, &path).unwrap();
+    assert_eq!(capture(&tree, "x").unwrap_err().code(), "worktree_broken");
+    assert_eq!(remove(&tree).unwrap_err().code(), "worktree_broken");
+}
+
+#[test]
 fn without_a_repository_or_a_commit_there_is_none() {
     let lab = Lab::init();
     assert_eq!(lab.code(None, None), "no_commit");
