@@ -1,7 +1,8 @@
 //! Making a worktree. Each step finds out whether it was done before, so that a call after a crash goes on from there.
 //!
 //! The order matters: whose the branch will be is written first, then the branch is made, then the folder. A mark
-//! without a branch is harmless; a branch without a mark would be somebody else's.
+//! without a branch is harmless; a branch without a mark would be somebody else's. The folder is made elsewhere and put
+//! in its place when it is whole.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,18 +51,18 @@ pub(crate) fn create(
             // Where it stands now, should somebody have taken its branch away.
             let stands = Repo::find(&path)?.head()?;
             let base = settle(&shared, &repo, &wanted, stands.as_deref())?;
-            shared.sign(&path, name)?;
             return tree(&shared, &path, &branch, base);
         }
-        Place::HalfMade | Place::Free { listed: true } => shared.clear(&path)?,
-        Place::Free { listed: false } => {}
+        Place::Free { listed: true } => shared.clear(&path)?,
+        Place::Free { listed: false } => shared.clear_attempts(&path)?,
     }
     let base = settle(&shared, &repo, &wanted, None)?;
     if shared.checked_out(&branch)?.is_some() {
         return Err(WorktreeError::BranchInUse { branch });
     }
-    add(&shared, &path, &branch)?;
-    shared.sign(&path, name)?;
+    let attempt = Shared::attempt(&path);
+    add(&shared, &attempt, &branch)?;
+    shared.put(&attempt, &path, name)?;
     tree(&shared, &path, &branch, base)
 }
 

@@ -226,7 +226,7 @@ fn a_lock_that_is_held_is_said_and_nothing_moves() {
     let lab = Lab::new();
     let tree = lab.create();
     edit(&tree);
-    let lock = lab.top.join(".git/worktrees/task_1/index.lock");
+    let lock = PathBuf::from(git(&tree, &["rev-parse", "--absolute-git-dir"])).join("index.lock");
     fs::write(&lock, "").unwrap();
     let error = capture(&tree, "x").unwrap_err();
     assert_eq!((error.code(), error.is_for_good()), ("git_locked", false));
