@@ -21,6 +21,7 @@ mod capture;
 mod changes;
 mod create;
 mod error;
+mod index;
 mod merge;
 mod remove;
 mod shared;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn check(text: &str, expect: Expect) {
+fn check(text: &str, expect: &Expect) {
     expect.assert_eq(&shown(text));
 }
 
@@ -84,7 +84,7 @@ fn a_prompt_with_headings_and_fences_stands_between_fences() {
     let goal = Some("# not a title".to_owned());
     let plan = PlanText { title: "P".to_owned(), goal, tasks: vec![task] };
     let text = write(&plan);
-    expect![[r##"
+    expect![[r"
         # P
 
         ```goal
@@ -105,7 +105,7 @@ fn a_prompt_with_headings_and_fences_stands_between_fences() {
         ## [ ] not: a task
 
         ````
-    "##]]
+    "]]
     .assert_eq(&text);
     assert_eq!(read(&text), Ok(plan));
 }
@@ -114,7 +114,7 @@ fn a_prompt_with_headings_and_fences_stands_between_fences() {
 fn headings_without_boxes_are_tasks() {
     check(
         "# P\r\n\r\n## Set up the database\r\n\r\n### Why\r\nBecause.\r\n## api: Write the API\r\n* after: Set up the database\r\nText.\r\n",
-        expect![[r#"
+        &expect![[r"
             # P
 
             ## [ ] set-up-the-database: Set up the database
@@ -129,7 +129,7 @@ fn headings_without_boxes_are_tasks() {
             - after: set-up-the-database
 
             Text.
-        "#]],
+        "]],
     );
 }
 
@@ -164,7 +164,7 @@ Only after all that.
    - after: tag-it, intro
    - Note: on a Monday
 ",
-        expect![[r#"
+        &expect![[r"
             # Release
 
             Everything for 1.0.
@@ -209,43 +209,35 @@ Only after all that.
             ```prompt
             - Note: on a Monday
             ```
-        "#]],
+        "]],
     );
 }
 
+const WRONG: [&str; 19] = [
+    "",
+    "\n\n- [ ] no title",
+    "#\n",
+    "# P\n\nonly words\n",
+    "# P\n## [ ] a: A\n\n## Notes\n",
+    "# P\n## [ ] a: A\n- agnt: codex\n",
+    "# P\n## [ ] a: A\n- agent: x\n- agent: y\n",
+    "# P\n## [ ] a: A\n- agent:\n",
+    "# P\n## [ ] a: A\n- priority: urgent\n",
+    "# P\n## [ ] a: A\n- may spawn: perhaps\n",
+    "# P\n## [ ] a: A\n## [ ] a: B\n",
+    "# P\n## [ ] a: A\n- after: b\n",
+    "# P\n## [ ] a: A\n- part of: b\n",
+    "# P\n## [ ] z: Z\n## [ ] a: A\n- after: b\n## [ ] b: B\n- after: a\n",
+    "# P\n## [ ] a: A\n- part of: a\n",
+    "# P\n## [ ]\n",
+    "# P\n## [ ] a: A\n```\n## [ ] b: B\n",
+    "# P\n## [ ] a: A\n```prompt\nx\n```\nmore\n",
+    "# P\n- [ ] a\nnot indented\n",
+];
+
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
-    let long = format!("# P\n## [ ] a: {}\n", "x".repeat(201));
-    let prompt = format!("# P\n## [ ] a: A\n{}\n", "x".repeat(100_001));
-    let many = format!("# P\n{}", "- [ ] x\n".repeat(501));
-    let files = format!("# P\n- [ ] x\n  - files: {}\n", "f,".repeat(201));
-    let texts = [
-        "",
-        "\n\n- [ ] no title",
-        "#\n",
-        "# P\n\nonly words\n",
-        "# P\n## [ ] a: A\n\n## Notes\n",
-        "# P\n## [ ] a: A\n- agnt: codex\n",
-        "# P\n## [ ] a: A\n- agent: x\n- agent: y\n",
-        "# P\n## [ ] a: A\n- agent:\n",
-        "# P\n## [ ] a: A\n- priority: urgent\n",
-        "# P\n## [ ] a: A\n- may spawn: perhaps\n",
-        "# P\n## [ ] a: A\n## [ ] a: B\n",
-        "# P\n## [ ] a: A\n- after: b\n",
-        "# P\n## [ ] a: A\n- part of: b\n",
-        "# P\n## [ ] z: Z\n## [ ] a: A\n- after: b\n## [ ] b: B\n- after: a\n",
-        "# P\n## [ ] a: A\n- part of: a\n",
-        "# P\n## [ ]\n",
-        "# P\n## [ ] a: A\n```\n## [ ] b: B\n",
-        "# P\n## [ ] a: A\n```prompt\nx\n```\nmore\n",
-        "# P\n- [ ] a\nnot indented\n",
-        &long,
-        &prompt,
-        &many,
-        &files,
-    ];
-    let shown: Vec<String> = texts.iter().map(|text| shown(text)).collect();
-    expect![[r#"
+    expect![[r"
         line 1: the plan has no title
         plan_without_title: begin with a line `# Title`
         line 3: the plan has no title
@@ -284,6 +276,20 @@ fn what_is_wrong_is_said_with_its_line() {
         plan_text_after_block: move the text into the block
         line 3: this text belongs to no task
         plan_stray_text: indent it below the task it belongs to, or put it before the first one
+    "]]
+    .assert_eq(&WRONG.map(shown).concat());
+}
+
+#[test]
+fn what_is_too_much_is_said_with_its_line() {
+    let texts = [
+        format!("# P\n## [ ] a: {}\n", "x".repeat(201)),
+        format!("# P\n## [ ] a: A\n{}\n", "x".repeat(100_001)),
+        format!("# P\n{}", "- [ ] x\n".repeat(501)),
+        format!("# P\n- [ ] x\n  - files: {}\n", "f,".repeat(201)),
+    ];
+    let shown: Vec<String> = texts.iter().map(|text| shown(text)).collect();
+    expect![[r"
         line 2: title has more than 200 characters
         field_too_long: shorten it; put long content into a file
         line 3: prompt has more than 100000 characters
@@ -292,7 +298,8 @@ fn what_is_wrong_is_said_with_its_line() {
         plan_too_many_tasks: make several plans of it
         line 3: files has more than 200 entries
         field_too_many: send fewer, or split them over two plans
-    "#]].assert_eq(&shown.concat());
+    "]]
+    .assert_eq(&shown.concat());
     assert_eq!(read(&"x".repeat(BYTES_MAX + 1)).unwrap_err().what.code(), "plan_too_large");
 }
 

@@ -30,7 +30,7 @@ const READ_BYTES: usize = 64 * 1024;
 
 /// Settings that win over the repository's and the user's: nothing runs on the side, nothing is logged, nothing else
 /// is written. `safecrlf` would refuse files whose line ends cannot be converted back; those are kept raw instead.
-const SETTINGS: [&str; 14] = [
+const SETTINGS: [&str; 15] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.splitIndex=false",
@@ -45,6 +45,8 @@ const SETTINGS: [&str; 14] = [
     "advice.addEmbeddedRepo=false",
     "i18n.commitEncoding=UTF-8",
     "credential.helper=",
+    // A worktree is moved after it was made.
+    "worktree.useRelativePaths=false",
 ];
 
 /// How and where git is called. Cheap to change with the `with_*` functions.

@@ -5,25 +5,33 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 use super::WorktreeError;
-use super::error::failed;
+use super::error::{failed, passes};
 use crate::snapshot::git::{Git, Output, describe};
 
 /// Lists of refs, worktrees and files a refusal may name.
 const OUTPUT_MAX: usize = 16 * 1024 * 1024;
-/// How often a call that met somebody else's lock is made again. Git holds the lock of its config for an instant.
-const LOCK_TRIES: u32 = 20;
-const LOCK_PAUSE: Duration = Duration::from_millis(50);
+/// How often a call is made that met somebody else's lock. Most are held for an instant.
+const TRIES_MAX: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(50);
 
-/// A call whose outcome the caller judges.
+/// A call whose outcome the caller judges. One that failed for something that passes is made again.
 pub(super) fn ask<S: AsRef<OsStr>>(git: &Git, args: &[S], input: &[u8]) -> Result<Output, WorktreeError> {
-    let output = git.run(args, input, OUTPUT_MAX)?;
-    if output.cut {
-        return Err(WorktreeError::TooLarge { what: describe(args) });
+    let mut tries = 1;
+    loop {
+        let output = git.run(args, input, OUTPUT_MAX)?;
+        if output.cut {
+            return Err(WorktreeError::TooLarge { what: describe(args) });
+        }
+        if output.status.signal().is_some() {
+            return Err(WorktreeError::Interrupted);
+        }
+        if output.status.success() || tries >= TRIES_MAX || !passes(&output.stderr) {
+            return Ok(output);
+        }
+        tries += 1;
+        // sleep: git waits neither for these locks nor for the other worktree, and nobody tells when they are done.
+        std::thread::sleep(PAUSE);
     }
-    if output.status.signal().is_some() {
-        return Err(WorktreeError::Interrupted);
-    }
-    Ok(output)
 }
 
 /// The output of a call that has to succeed.
@@ -47,22 +55,6 @@ pub(super) fn maybe<S: AsRef<OsStr>>(git: &Git, args: &[S]) -> Result<Option<Str
         Some(0) => Ok(Some(text(&output.stdout))),
         Some(1) => Ok(None),
         _ => Err(failed(describe(args), output.stderr)),
-    }
-}
-
-/// A call that has to succeed and may meet a lock that is held for an instant.
-pub(super) fn patient<S: AsRef<OsStr>>(git: &Git, args: &[S], input: &[u8]) -> Result<(), WorktreeError> {
-    let mut tries = 1;
-    loop {
-        match read(git, args, input) {
-            Err(WorktreeError::Locked { .. }) if tries < LOCK_TRIES => {
-                tries += 1;
-                // sleep: git does not wait for the lock of its config, and nobody tells when it is free.
-                std::thread::sleep(LOCK_PAUSE);
-            }
-            Err(error) => return Err(error),
-            Ok(_) => return Ok(()),
-        }
     }
 }
 

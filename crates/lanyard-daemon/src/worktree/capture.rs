@@ -4,22 +4,25 @@
 //! is in conflict, stays as it is for whoever works on. Anywhere else (no branch, another branch, a rebase) HEAD and
 //! the index are left alone: the commit goes onto the branch where that is a step forward, else under a private ref.
 
-use std::fs::{self, OpenOptions};
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lanyard_core::task::{Captured, Tree};
 
 use super::WorktreeError;
 use super::call::{is_ancestor, line, maybe, read};
+use super::index::{install, path_in};
 use super::shared::{Shared, head_ref, name_of, real};
 use crate::snapshot::changes::{Change, against_tree};
-use crate::snapshot::git::{WORK_MAX, records};
-use crate::snapshot::repo::{Repo, Temp, io_error};
+use crate::snapshot::git::records;
+use crate::snapshot::repo::{Repo, Temp};
 
 /// Files the answer names; it says how many there are.
 const FILES_MAX: usize = 200;
+
+/// Captures in a row that are looked back on.
+const CAPTURES_MAX: usize = 1_000;
+/// Says in a commit where it was captured.
+const TRAILER: &str = "Captured-in";
 
 /// Commits all that is not committed in a tree's worktree. Nothing when there is nothing, or the folder is gone.
 pub(crate) fn capture(tree: &Tree, message: &str) -> Result<Option<Captured>, WorktreeError> {
@@ -34,7 +37,7 @@ pub(crate) fn capture(tree: &Tree, message: &str) -> Result<Option<Captured>, Wo
     let (lands, parent) = stand.lands()?;
     let changes = seen.changes(&repo, parent.as_deref())?;
     let unmerged = read(&repo.git, &["ls-files", "--unmerged", "-z"], b"")?;
-    let message = message_of(message, &unmerged);
+    let message = message_of(message, &unmerged, name_of(tree)?);
     let commit = commit(&repo, &seen.tree, parent.as_deref(), &message)?;
     match lands {
         Lands::Checkout => {
@@ -43,7 +46,7 @@ pub(crate) fn capture(tree: &Tree, message: &str) -> Result<Option<Captured>, Wo
             shared.set_ref(&head_ref(&tree.branch), Some(&commit), parent.as_deref())?;
         }
         Lands::Branch => {
-            shared.set_ref(&head_ref(&tree.branch), Some(&commit), stand.tip.as_deref())?;
+            stand.advance(&commit)?;
         }
         Lands::Aside => {
             shared.keep(&captured_refs(tree)?, &commit)?;
@@ -124,13 +127,33 @@ impl<'a> Stand<'a> {
             });
         };
         if is_ancestor(&self.shared.git, head, tip)? {
-            return Ok((Lands::Branch, Some(tip.clone())));
+            // On top of other commits, files that stand further back would undo them.
+            let next = self.only_captures(head, tip)?;
+            return Ok(if next { (Lands::Branch, Some(tip.clone())) } else { aside });
         }
         Ok(if is_ancestor(&self.shared.git, tip, head)? {
             (Lands::Branch, Some(head.clone()))
         } else {
             aside
         })
+    }
+
+    /// Whether nothing came between two commits but what was captured here.
+    fn only_captures(&self, since: &str, tip: &str) -> Result<bool, WorktreeError> {
+        let by = format!("by {}", name_of(self.tree)?);
+        let format = format!("--format=by %(trailers:key={TRAILER},valueonly,separator=%x20)");
+        let count = format!("--max-count={CAPTURES_MAX}");
+        let args = ["log", "--no-show-signature", &format, &count, &format!("{since}..{tip}"), "--"];
+        let list = line(&self.shared.git, &args, b"")?;
+        Ok(list.lines().count() < CAPTURES_MAX && list.lines().all(|line| line == by))
+    }
+
+    /// Moves the branch, which is not checked out here, or makes it again.
+    fn advance(&self, commit: &str) -> Result<(), WorktreeError> {
+        if self.tip.is_none() {
+            self.shared.mark(&self.tree.branch, name_of(self.tree)?, &self.tree.base)?;
+        }
+        self.shared.set_ref(&head_ref(&self.tree.branch), Some(commit), self.tip.as_deref())
     }
 
     fn is_here(&self, worktree: &Path) -> bool {
@@ -159,7 +182,7 @@ impl<'a> Stand<'a> {
                 if self.tip.as_deref() == Some(head) {
                     return Ok(());
                 }
-                self.shared.set_ref(&head_ref(&self.tree.branch), Some(head), self.tip.as_deref())
+                self.advance(head)
             }
             (Lands::Checkout | Lands::Branch | Lands::Aside, _) => {
                 let args = ["for-each-ref", "--count=1", "--format=%(refname)", "--contains", head];
@@ -223,8 +246,8 @@ pub(super) fn commit(
     line(&repo.git, &args, message.replace('\0', "").as_bytes())
 }
 
-/// The message, and which files are as a merge left them.
-fn message_of(message: &str, unmerged: &[u8]) -> String {
+/// The message, which files are as a merge left them, and where it was.
+fn message_of(message: &str, unmerged: &[u8], name: &str) -> String {
     let mut names: Vec<String> = records(unmerged).map(|entry| shown(path_in(entry))).collect();
     names.dedup();
     let mut text = format!("{}\n", message.trim_end());
@@ -232,66 +255,12 @@ fn message_of(message: &str, unmerged: &[u8]) -> String {
         text.push_str("\nIn conflict, as the merge left them:\n");
     }
     for name in names.iter().take(FILES_MAX) {
-        text.push_str(&format!("- {name}\n"));
+        text.extend(["- ", name, "\n"]);
     }
+    text.extend(["\n", TRAILER, ": ", name, "\n"]);
     text
-}
-
-/// Makes an index the worktree's own. What was in conflict stays so.
-fn install(repo: &Repo, index: &Temp, unmerged: &[u8]) -> Result<(), WorktreeError> {
-    let lock = lock_of(&repo.index);
-    let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o644).open(&lock) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(WorktreeError::Locked { stderr: lock.display().to_string() });
-        }
-        Err(source) => return Err(io_error("lock the index", source).into()),
-    };
-    let replaced = restage(repo, index, unmerged).and_then(|()| {
-        let copied = fs::File::open(&index.path)
-            .and_then(|mut from| {
-                io::copy(&mut from, &mut file)?;
-                file.set_modified(from.metadata()?.modified()?)
-            })
-            .and_then(|()| fs::rename(&lock, &repo.index));
-        copied.map_err(|source| io_error("replace the index", source).into())
-    });
-    if replaced.is_err() {
-        fs::remove_file(&lock).ok();
-    }
-    replaced
-}
-
-/// Puts the entries of a conflict back in place of what was added for them.
-fn restage(repo: &Repo, index: &Temp, unmerged: &[u8]) -> Result<(), WorktreeError> {
-    if unmerged.is_empty() {
-        return Ok(());
-    }
-    let mut info = Vec::new();
-    for entry in records(unmerged) {
-        let hash_chars = entry.split(|byte| *byte == b' ').nth(1).map_or(40, <[u8]>::len);
-        info.extend_from_slice(format!("0 {}\t", "0".repeat(hash_chars)).as_bytes());
-        info.extend_from_slice(path_in(entry));
-        info.push(0);
-    }
-    info.extend_from_slice(unmerged);
-    let git = repo.git.with_index(&index.path).with_time(WORK_MAX);
-    read(&git, &["update-index", "-z", "--index-info"], &info)?;
-    Ok(())
-}
-
-/// The path of a line of `ls-files --stage`.
-fn path_in(entry: &[u8]) -> &[u8] {
-    let tab = entry.iter().position(|byte| *byte == b'\t').map_or(0, |at| at + 1);
-    &entry[tab..]
 }
 
 fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
-}
-
-fn lock_of(index: &Path) -> PathBuf {
-    let mut lock = index.as_os_str().to_owned();
-    lock.push(".lock");
-    PathBuf::from(lock)
 }

@@ -1,20 +1,25 @@
 //! Making a worktree. Each step finds out whether it was done before, so that a call after a crash goes on from there.
 //!
 //! The order matters: whose the branch will be is written first, then the branch is made, then the folder. A mark
-//! without a branch is harmless; a branch without a mark would be somebody else's.
+//! without a branch is harmless; a branch without a mark would be somebody else's. The folder is made elsewhere and put
+//! in its place when it is whole.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lanyard_core::task::Tree;
 
 use super::WorktreeError;
-use super::call::{ask, maybe};
+use super::call::{ask, maybe, text};
 use super::error::failed;
 use super::shared::{Place, Shared, head_ref};
-use crate::snapshot::git::{WORK_MAX, describe};
+use crate::snapshot::git::describe;
 use crate::snapshot::message::check_name;
 use crate::snapshot::repo::{Repo, io_error};
+
+/// Writing every file of a large repository. Stopped, it begins again from nothing.
+const ADD_MAX: Duration = Duration::from_mins(15);
 
 /// Whether a folder is in the worktree of a git repository.
 pub(crate) fn is_repository(folder: &Path) -> bool {
@@ -40,19 +45,24 @@ pub(crate) fn create(
     match shared.place(&path)? {
         Place::Taken => return Err(WorktreeError::FolderInUse { folder: path }),
         Place::Worktree => {
+            if !shared.is_signed(&path, name) && shared.tip(&head_ref(&branch))?.is_none() {
+                return Err(WorktreeError::FolderInUse { folder: path });
+            }
             // Where it stands now, should somebody have taken its branch away.
             let stands = Repo::find(&path)?.head()?;
             let base = settle(&shared, &repo, &wanted, stands.as_deref())?;
             return tree(&shared, &path, &branch, base);
         }
-        Place::HalfMade | Place::Free { listed: true } => shared.clear(&path)?,
-        Place::Free { listed: false } => {}
+        Place::Free { listed: true } => shared.clear(&path)?,
+        Place::Free { listed: false } => shared.clear_attempts(&path)?,
     }
     let base = settle(&shared, &repo, &wanted, None)?;
     if shared.checked_out(&branch)?.is_some() {
         return Err(WorktreeError::BranchInUse { branch });
     }
-    add(&shared, &path, &branch)?;
+    let attempt = Shared::attempt(&path);
+    add(&shared, &attempt, &branch)?;
+    shared.put(&attempt, &path, name)?;
     tree(&shared, &path, &branch, base)
 }
 
@@ -79,7 +89,7 @@ fn settle(
         };
     }
     let base = match wanted.base {
-        Some(base) => shared.commit_named(repo, base)?,
+        Some(base) => commit_named(repo, base)?,
         None => repo.head()?.ok_or_else(|| WorktreeError::NoCommit { folder: repo.top.clone() })?,
     };
     let base = match stands {
@@ -98,9 +108,25 @@ fn settle(
     }
 }
 
+/// The commit a name stands for, as seen from `repo`.
+fn commit_named(repo: &Repo, name: &str) -> Result<String, WorktreeError> {
+    let unknown = || WorktreeError::UnknownBase { base: name.to_owned() };
+    if name.trim().is_empty() || name.chars().any(char::is_control) {
+        return Err(unknown());
+    }
+    let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")];
+    let output = ask(&repo.git, &args, b"")?;
+    match output.status.code() {
+        Some(0) => Ok(text(&output.stdout)),
+        // 128: a range, or text that is no name at all.
+        Some(1 | 128) if !output.stderr.contains("dubious ownership") => Err(unknown()),
+        _ => Err(failed(describe(&args), output.stderr)),
+    }
+}
+
 fn add(shared: &Shared, path: &Path, branch: &str) -> Result<(), WorktreeError> {
     let args = ["worktree".as_ref(), "add".as_ref(), "--quiet".as_ref(), path.as_os_str(), branch.as_ref()];
-    let output = ask(&shared.git.with_time(WORK_MAX), &args, b"")?;
+    let output = ask(&shared.git.with_time(ADD_MAX), &args, b"")?;
     if output.status.success() {
         return Ok(());
     }
@@ -122,15 +148,15 @@ fn room(root: &Path, name: &str) -> Result<PathBuf, WorktreeError> {
 }
 
 fn tree(shared: &Shared, path: &Path, branch: &str, base: String) -> Result<Tree, WorktreeError> {
-    let text = |path: &Path| match path.to_str() {
+    let utf8 = |path: &Path| match path.to_str() {
         Some(path) => Ok(path.to_owned()),
         None => Err(WorktreeError::BadName { name: path.to_string_lossy().into_owned() }),
     };
     Ok(Tree {
-        path: text(path)?,
+        path: utf8(path)?,
         branch: branch.to_owned(),
         base,
-        repository: text(&shared.top)?,
+        repository: utf8(&shared.top)?,
         removed: false,
     })
 }

@@ -191,11 +191,18 @@ pub(super) fn failed(what: String, stderr: String) -> WorktreeError {
     if stderr.contains("dubious ownership") {
         return WorktreeError::NotOwner { stderr };
     }
-    let held = stderr.contains(".lock") && stderr.contains("File exists");
-    if held || stderr.contains("could not lock config file") {
+    if passes(&stderr) {
         return WorktreeError::Locked { stderr };
     }
     WorktreeError::Git { what, stderr }
+}
+
+/// Whether git complains of what another git process does at the moment.
+pub(super) fn passes(stderr: &str) -> bool {
+    let held = stderr.contains(".lock") && stderr.contains("File exists");
+    // Any listing of worktrees trips over one that is being made.
+    let half_made = stderr.contains("failed to read") && stderr.contains("worktrees/");
+    held || half_made || stderr.contains("could not lock config file")
 }
 
 fn list(files: &[String]) -> String {

@@ -5,8 +5,9 @@ use std::path::Path;
 use lanyard_core::task::Tree;
 
 use super::WorktreeError;
-use super::call::{line, read};
+use super::call::{line, read, text};
 use super::capture::{capture, uncaptured};
+use super::index::path_in;
 use super::shared::{Shared, head_ref, name_of};
 use crate::snapshot::changes::GITLINK;
 use crate::snapshot::git::records;
@@ -65,9 +66,6 @@ pub(crate) fn discard(tree: &Tree) -> Result<String, WorktreeError> {
 fn nested(repo: &Repo) -> Result<Vec<String>, WorktreeError> {
     let list = read(&repo.git, &["ls-files", "--stage", "-z"], b"")?;
     let links = records(&list).filter(|entry| entry.starts_with(GITLINK.as_bytes()));
-    let paths = links.filter_map(|entry| {
-        let at = entry.iter().position(|byte| *byte == b'\t')?;
-        Some(String::from_utf8_lossy(&entry[at + 1..]).into_owned())
-    });
+    let paths = links.map(|entry| text(path_in(entry)));
     Ok(paths.filter(|path| repo.top.join(path).join(".git").exists()).collect())
 }

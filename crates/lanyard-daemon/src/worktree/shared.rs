@@ -1,22 +1,25 @@
 //! What all worktrees of a repository share: its refs, its config and the list of the worktrees themselves.
 //!
-//! A worktree's own entry in git's folder is read here as far as git has no command that tells a half-made one.
+//! Git's own folder of a worktree, its entry, is read and changed here as far as git has no command that can be stopped
+//! anywhere and called again.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use lanyard_core::task::Tree;
 
 use super::WorktreeError;
-use super::call::{ask, maybe, patient, read, text};
+use super::call::{ask, maybe, read};
 use super::error::failed;
 use crate::snapshot::git::{Git, describe, path_of};
 use crate::snapshot::message::check_name;
 use crate::snapshot::repo::{Repo, io_error};
 
-/// What git writes into the lock of a worktree while it makes it.
-const BEING_MADE: &str = "initializing";
+/// Worktrees are made in this folder beside their places.
+const MAKING: &str = ".making";
 /// A folder on its way out has this before its name.
 const GOING_PREFIX: &str = ".going-";
 /// Enough to tell the commits kept for one task apart.
@@ -41,8 +44,6 @@ pub(super) struct Shared {
 pub(super) enum Place {
     /// There is nothing; git may still list it.
     Free { listed: bool },
-    /// Git was stopped while it made a worktree there: nobody has worked in it.
-    HalfMade,
     /// A worktree of this repository.
     Worktree,
     /// Something else.
@@ -77,18 +78,17 @@ impl Shared {
     /// The tree's worktree, if its folder is there.
     pub(super) fn worktree(&self, tree: &Tree) -> Result<Option<Repo>, WorktreeError> {
         let path = Path::new(&tree.path);
-        if fs::symlink_metadata(path).is_err() {
-            return Ok(None);
-        }
         let broken = || WorktreeError::Broken { folder: path.to_owned() };
-        let repo = match Repo::find(path) {
+        match fs::symlink_metadata(path) {
+            Ok(data) if data.is_dir() => {}
+            // A link would lead to files that are not the task's.
+            Ok(_) => return Err(broken()),
+            Err(_) => return Ok(None),
+        }
+        let repo = match Repo::find(path).map_err(WorktreeError::from) {
             Ok(repo) => repo,
-            Err(error) => {
-                return Err(match WorktreeError::from(error) {
-                    WorktreeError::NotARepository { .. } | WorktreeError::Git { .. } => broken(),
-                    other => other,
-                });
-            }
+            Err(WorktreeError::NotARepository { .. } | WorktreeError::Git { .. }) => return Err(broken()),
+            Err(error) => return Err(error),
         };
         // Without its own link to git, the folder would pass for a part of whatever is around it.
         if real(&repo.top) != real(path) || common_of(&repo.git)? != self.common {
@@ -99,9 +99,8 @@ impl Shared {
 
     pub(super) fn place(&self, path: &Path) -> Result<Place, WorktreeError> {
         let entry = self.entry(path);
-        let half = entry.as_ref().is_some_and(|entry| is_being_made(entry));
-        if half {
-            return Ok(Place::HalfMade);
+        if path.is_symlink() {
+            return Ok(Place::Taken);
         }
         let mut inside = match fs::read_dir(path) {
             Ok(inside) => inside,
@@ -131,29 +130,60 @@ impl Shared {
         })
     }
 
+    /// Where a worktree is made before it is put in its place. Git may outlive the daemon that called it, and takes
+    /// away what it could not finish: under a name that is used once, that is never a later try.
+    pub(super) fn attempt(path: &Path) -> PathBuf {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        path.with_file_name(MAKING).join(format!("{name}.{:016x}", fastrand::u64(..)))
+    }
+
+    /// Puts a worktree that is whole in its place. Git is told first: stopped in between, it lists what is not there.
+    pub(super) fn put(&self, attempt: &Path, path: &Path, name: &str) -> Result<(), WorktreeError> {
+        let Some(entry) = self.entry(attempt) else {
+            return Err(WorktreeError::Interrupted);
+        };
+        let done = || -> io::Result<()> {
+            fs::write(entry.join(TASK), name)?;
+            let (link, next) = (path.join(".git"), entry.join("gitdir.new"));
+            fs::write(&next, [link.as_os_str().as_bytes(), b"\n"].concat())?;
+            fs::rename(next, entry.join("gitdir"))?;
+            fs::rename(attempt, path)
+        };
+        done().map_err(|source| io_error("put the worktree in its place", source).into())
+    }
+
+    /// Takes away what earlier tries to make a worktree left. Nobody has worked in it.
+    pub(super) fn clear_attempts(&self, path: &Path) -> Result<(), WorktreeError> {
+        let Ok(attempts) = fs::read_dir(path.with_file_name(MAKING)) else { return Ok(()) };
+        for attempt in attempts.flatten() {
+            let name = attempt.file_name();
+            let of = name.to_str().and_then(|name| name.rsplit_once('.')).map(|(of, _)| of);
+            if of.map(OsStr::new) == path.file_name() {
+                // Git names its entry as the folder.
+                absent(fs::remove_dir_all(self.common.join("worktrees").join(&name))).map_err(not_gone)?;
+                absent(fs::remove_dir_all(attempt.path())).map_err(not_gone)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_signed(&self, path: &Path, name: &str) -> bool {
+        let signed = self.entry(path).and_then(|entry| fs::read_to_string(entry.join(TASK)).ok());
+        signed.as_deref() == Some(name)
+    }
+
     /// Takes away a worktree's folder and git's entry for it, however much of it there is. The folder goes out of the
     /// way in one step, so that one that is half gone is never taken for work.
     pub(super) fn clear(&self, path: &Path) -> Result<(), WorktreeError> {
         let going = going(path);
-        let io = |source| WorktreeError::from(io_error("take the worktree's folder away", source));
-        absent(fs::remove_dir_all(&going)).map_err(io)?;
-        absent(fs::rename(path, &going)).map_err(io)?;
+        absent(fs::remove_dir_all(&going)).map_err(not_gone)?;
+        absent(fs::rename(path, &going)).map_err(not_gone)?;
         if let Some(entry) = self.entry(path) {
             // What `git worktree remove` does, which refuses an entry that is not whole.
-            absent(fs::remove_dir_all(entry)).map_err(io)?;
+            absent(fs::remove_dir_all(entry)).map_err(not_gone)?;
         }
-        self.forget_stillborn(path);
-        absent(fs::remove_dir_all(&going)).map_err(io)
-    }
-
-    /// Git was stopped before its entry said where the worktree is.
-    fn forget_stillborn(&self, path: &Path) {
-        let Some(name) = path.file_name() else { return };
-        let entry = self.common.join("worktrees").join(name);
-        if is_being_made(&entry) && !entry.join("gitdir").exists() {
-            // What stays is in nobody's way: git takes another name.
-            fs::remove_dir_all(&entry).ok();
-        }
+        absent(fs::remove_dir_all(&going)).map_err(not_gone)?;
+        self.clear_attempts(path)
     }
 
     /// The commit a ref names.
@@ -181,14 +211,15 @@ impl Shared {
             (None, Some(old)) => format!("delete {reference} {old}\n"),
             (None, None) => return Ok(()),
         };
-        patient(&self.git, &["update-ref", "--no-deref", "--stdin"], change.as_bytes())
+        read(&self.git, &["update-ref", "--no-deref", "--stdin"], change.as_bytes())?;
+        Ok(())
     }
 
     /// Keeps a commit under a private name. The same commit has the same name.
     pub(super) fn keep(&self, under: &str, commit: &str) -> Result<String, WorktreeError> {
         let short = commit.get(..KEPT_HASH_CHARS).unwrap_or(commit);
         let reference = format!("{under}{short}");
-        patient(&self.git, &["update-ref", "--no-deref", &reference, commit], b"")?;
+        read(&self.git, &["update-ref", "--no-deref", &reference, commit], b"")?;
         Ok(reference)
     }
 
@@ -206,7 +237,7 @@ impl Shared {
     pub(super) fn mark(&self, branch: &str, name: &str, base: &str) -> Result<(), WorktreeError> {
         for (key, value) in [(BASE, base), (TASK, name)] {
             let key = format!("branch.{branch}.{key}");
-            patient(&self.git, &["config", "--local", "--replace-all", &key, value], b"")?;
+            read(&self.git, &["config", "--local", "--replace-all", &key, value], b"")?;
         }
         Ok(())
     }
@@ -214,8 +245,8 @@ impl Shared {
     pub(super) fn unmark(&self, branch: &str) -> Result<(), WorktreeError> {
         for key in [TASK, BASE] {
             let key = format!("branch.{branch}.{key}");
-            match patient(&self.git, &["config", "--local", "--unset-all", &key], b"") {
-                Ok(()) => {}
+            match read(&self.git, &["config", "--local", "--unset-all", &key], b"") {
+                Ok(_) => {}
                 // It was not there.
                 Err(WorktreeError::Git { .. }) => {}
                 Err(error) => return Err(error),
@@ -230,22 +261,6 @@ impl Shared {
             return Err(bad());
         }
         maybe(&self.git, &["check-ref-format", &head_ref(branch)])?.map(|_| ()).ok_or_else(bad)
-    }
-
-    /// The commit a name stands for, as seen from `repo`.
-    pub(super) fn commit_named(&self, repo: &Repo, name: &str) -> Result<String, WorktreeError> {
-        let unknown = || WorktreeError::UnknownBase { base: name.to_owned() };
-        if name.trim().is_empty() || name.chars().any(char::is_control) {
-            return Err(unknown());
-        }
-        let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")];
-        let output = ask(&repo.git, &args, b"")?;
-        match output.status.code() {
-            Some(0) => Ok(text(&output.stdout)),
-            // 128: a range, or text that is no name at all.
-            Some(1 | 128) if !output.stderr.contains("dubious ownership") => Err(unknown()),
-            _ => Err(failed(describe(&args), output.stderr)),
-        }
     }
 }
 
@@ -287,10 +302,6 @@ fn real_parent(path: &Path) -> PathBuf {
     }
 }
 
-fn is_being_made(entry: &Path) -> bool {
-    fs::read_to_string(entry.join("locked")).is_ok_and(|reason| reason.trim() == BEING_MADE)
-}
-
 fn going(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{GOING_PREFIX}{name}"))
@@ -302,4 +313,12 @@ fn absent(done: io::Result<()>) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
     }
+}
+
+fn not_gone(source: io::Error) -> WorktreeError {
+    // Somebody still writes into it.
+    if source.kind() == io::ErrorKind::DirectoryNotEmpty {
+        return WorktreeError::Interrupted;
+    }
+    io_error("take the worktree's folder away", source).into()
 }

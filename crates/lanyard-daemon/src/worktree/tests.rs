@@ -80,13 +80,15 @@ impl Lab {
     /// Nothing of ours is left half done, and no hook ran.
     fn is_tidy(&self) {
         assert!(!self.top.join(".git/hook-ran").exists());
+        let making = self.root.join(".making");
+        assert!(fs::read_dir(making).map_or(0, Iterator::count) == 0);
         let mut folders = vec![self.top.join(".git"), self.root.clone()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).into_iter().flatten() {
                 let path = entry.unwrap().path();
                 let name = path.file_name().unwrap().to_string_lossy().into_owned();
                 assert!(
-                    !name.ends_with(".lock")
+                    path.extension() != Some("lock".as_ref())
                         && !name.starts_with("lanyard-tmp")
                         && !name.starts_with(".going"),
                     "{name}"

@@ -67,7 +67,7 @@ pub(super) fn set(
         "part of" => task.parent = Some(one(known, value)?),
         "after" => task.depends_on = several(known, value)?,
         "priority" => {
-            task.priority = chosen(known, value, &PRIORITIES, "`low`, `normal`, `high` or `critical`")?
+            task.priority = chosen(known, value, &PRIORITIES, "`low`, `normal`, `high` or `critical`")?;
         }
         "group" => task.group = Some(one(known, value)?),
         "files" => task.files = several(known, value)?,

@@ -111,18 +111,14 @@ pub(super) struct Blocks {
 impl Blocks {
     /// Whether the line is in a code block, its marks included.
     pub(super) fn takes(&mut self, number: usize, line: &str) -> bool {
-        match self.open {
-            Some((_, fence)) => {
-                if fence.is_closed_by(line) {
-                    self.open = None;
-                }
-                true
+        if let Some((_, fence)) = self.open {
+            if fence.is_closed_by(line) {
+                self.open = None;
             }
-            None => {
-                self.open = Fence::opens(line).map(|(fence, _)| (number, fence));
-                self.open.is_some()
-            }
+            return true;
         }
+        self.open = Fence::opens(line).map(|(fence, _)| (number, fence));
+        self.open.is_some()
     }
 
     /// The line that began a block that is still open.

@@ -18,15 +18,15 @@ pub fn write(plan: &PlanText) -> String {
 }
 
 fn write_task(text: &mut String, task: &TaskText) {
-    let tick = if task.done { 'x' } else { ' ' };
+    let tick = if task.done { "x" } else { " " };
     let key = if is_bare_key(&task.key) { task.key.clone() } else { quote(&task.key) };
-    text.push_str(&format!("\n## [{tick}] {key}: {}\n", task.title));
+    text.extend(["\n## [", tick, "] ", &key, ": ", &task.title, "\n"]);
     let fields = field::all(task);
     if !fields.is_empty() {
         text.push('\n');
     }
     for (name, value) in fields {
-        text.push_str(&format!("- {name}: {value}\n"));
+        text.extend(["- ", name, ": ", &value, "\n"]);
     }
     if task.prompt != task.title {
         body(text, "prompt", &task.prompt);
@@ -45,7 +45,7 @@ fn body(text: &mut String, name: &str, body: &str) {
         return;
     }
     let marks = Fence::around(body).marks();
-    text.push_str(&format!("{marks}{name}\n{body}\n{marks}\n"));
+    text.extend([&marks, name, "\n", body, "\n", &marks, "\n"]);
 }
 
 fn is_plain(body: &str) -> bool {

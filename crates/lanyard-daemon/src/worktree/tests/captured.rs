@@ -39,7 +39,7 @@ fn changes_deletions_and_new_files_are_committed_onto_the_branch() {
     let shown = git(&tree, &["log", "-1", "--format=%an <%ae> %cn <%ce>|%s|%b"]);
     assert_eq!(
         shown.trim(),
-        "Lanyard <lanyard@localhost> Lanyard <lanyard@localhost>|Work in progress|of a task"
+        "Lanyard <lanyard@localhost> Lanyard <lanyard@localhost>|Work in progress|of a task\n\nCaptured-in: task_1"
     );
     assert_eq!(git(&tree, &["status", "--porcelain"]), "");
     assert_eq!(read(&tree.path, "x.log"), "ignored");
@@ -136,15 +136,15 @@ fn without_a_branch_the_commits_still_reach_it_when_they_follow_it() {
     write(Path::new(&tree.path), "two", "2\n");
     let two = capture(&tree, "two").unwrap().unwrap();
     write(Path::new(&tree.path), "three", "3\n");
-    let three = capture(&tree, "three").unwrap().unwrap();
-    assert_eq!(three.files, ["three"]);
+    let last = capture(&tree, "three").unwrap().unwrap();
+    assert_eq!(last.files, ["three"]);
     assert_eq!(
         lab.git(&["log", "--format=%H", "main..lanyard/task_1"]),
-        format!("{}\n{}\n{one}", three.commit, two.commit)
+        format!("{}\n{}\n{one}", last.commit, two.commit)
     );
     // HEAD is where the agent put it.
     assert_eq!(git(&tree, &["rev-parse", "HEAD"]), one);
-    is_kept(&tree, &three.commit);
+    is_kept(&tree, &last.commit);
 }
 
 #[test]
@@ -166,6 +166,34 @@ fn what_does_not_follow_the_branch_is_kept_beside_it() {
 }
 
 #[test]
+fn standing_further_back_undoes_nothing_of_the_branch() {
+    let lab = Lab::new();
+    let tree = lab.create();
+    write(Path::new(&tree.path), "one", "1\n");
+    let one = commit_in(&tree.path, "one");
+    git(&tree, &["checkout", "-q", "--detach", "HEAD~1"]);
+    write(Path::new(&tree.path), "beside", "x\n");
+    let captured = capture(&tree, "beside").unwrap().unwrap();
+    assert_eq!(lab.git(&["rev-parse", "lanyard/task_1"]), one);
+    assert_eq!(lab.git(&["rev-parse", &format!("{}^", captured.commit)]), tree.base);
+    is_kept(&tree, &captured.commit);
+}
+
+#[test]
+fn a_branch_that_was_deleted_is_made_again_and_still_ours() {
+    let lab = Lab::new();
+    let tree = lab.create();
+    git(&tree, &["checkout", "-q", "--detach"]);
+    git(&tree, &["branch", "-q", "-D", "lanyard/task_1"]);
+    write(Path::new(&tree.path), "one", "1\n");
+    let captured = capture(&tree, "one").unwrap().unwrap();
+    assert_eq!(lab.git(&["rev-parse", "lanyard/task_1"]), captured.commit);
+    remove(&tree).unwrap();
+    assert_eq!(lab.create(), tree);
+    assert_eq!(read(&tree.path, "one"), "1\n");
+}
+
+#[test]
 fn a_branch_the_agent_chose_is_not_moved_and_ours_follows() {
     let lab = Lab::new();
     let tree = lab.create();
@@ -175,7 +203,10 @@ fn a_branch_the_agent_chose_is_not_moved_and_ours_follows() {
     write(Path::new(&tree.path), "two", "2\n");
     let two = capture(&tree, "two").unwrap().unwrap();
     assert_eq!(lab.git(&["rev-parse", "idea", "lanyard/task_1"]), format!("{one}\n{}", two.commit));
-    is_kept(&tree, &two.commit);
+    write(Path::new(&tree.path), "two", "changed\n");
+    let last = capture(&tree, "three").unwrap().unwrap();
+    assert_eq!(lab.git(&["rev-parse", "idea", "lanyard/task_1"]), format!("{one}\n{}", last.commit));
+    is_kept(&tree, &last.commit);
 }
 
 #[test]
@@ -195,7 +226,7 @@ fn a_lock_that_is_held_is_said_and_nothing_moves() {
     let lab = Lab::new();
     let tree = lab.create();
     edit(&tree);
-    let lock = lab.top.join(".git/worktrees/task_1/index.lock");
+    let lock = PathBuf::from(git(&tree, &["rev-parse", "--absolute-git-dir"])).join("index.lock");
     fs::write(&lock, "").unwrap();
     let error = capture(&tree, "x").unwrap_err();
     assert_eq!((error.code(), error.is_for_good()), ("git_locked", false));

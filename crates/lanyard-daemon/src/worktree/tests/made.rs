@@ -83,31 +83,45 @@ fn stopped_after_any_step_it_is_finished_the_next_time() {
     };
     let branch: fn(&Lab) = |lab| drop(lab.git(&["branch", "lanyard/task_1"]));
     let empty: fn(&Lab) = |lab| fs::create_dir_all(lab.root.join("task_1")).unwrap();
-    // As git leaves it: locked, with an entry, and as much of the folder as there was time for.
+    // As git leaves it when it is killed: an entry, and as much of the folder as there was time for.
     let half: fn(&Lab) = |lab| {
-        let path = lab.root.join("task_1");
+        let path = lab.root.join(".making/task_1.0");
         lab.git(&["worktree", "add", "-q", "--no-checkout", path.to_str().unwrap(), "lanyard/task_1"]);
-        fs::write(lab.top.join(".git/worktrees/task_1/locked"), "initializing\n").unwrap();
+        fs::write(lab.top.join(".git/worktrees/task_1.0/locked"), "initializing\n").unwrap();
         fs::write(path.join("a"), "1\n").unwrap();
     };
-    let entry_alone: fn(&Lab) = |lab| {
-        fs::remove_dir_all(lab.root.join("task_1")).unwrap();
-        fs::remove_file(lab.top.join(".git/worktrees/task_1/HEAD")).unwrap();
+    let told: fn(&Lab) = |lab| {
+        let link = lab.root.join("task_1/.git");
+        fs::write(lab.top.join(".git/worktrees/task_1.0/gitdir"), link.to_str().unwrap()).unwrap();
     };
+    let headless: fn(&Lab) = |lab| {
+        fs::remove_file(lab.top.join(".git/worktrees/task_1.0/HEAD")).unwrap();
+    };
+    // Killed when it took away what it could not finish.
     let stillborn: fn(&Lab) = |lab| {
-        fs::remove_file(lab.top.join(".git/worktrees/task_1/gitdir")).unwrap();
+        fs::remove_file(lab.top.join(".git/worktrees/task_1.0/gitdir")).unwrap();
+        fs::remove_file(lab.top.join(".git/worktrees/task_1.0/locked")).unwrap();
+    };
+    let placed: fn(&Lab) =
+        |lab| fs::rename(lab.root.join(".making/task_1.0"), lab.root.join("task_1")).unwrap();
+    let checked_out: fn(&Lab) = |lab| {
+        git_in(lab.root.join(".making/task_1.0"), &["reset", "-q", "--hard"]).unwrap();
+        fs::remove_file(lab.top.join(".git/worktrees/task_1.0/locked")).unwrap();
     };
     let base_alone: fn(&Lab) =
         |lab| drop(lab.git(&["config", "--unset", "branch.lanyard/task_1.lanyard-task"]));
-    let steps: [&[fn(&Lab)]; 8] = [
+    let steps: [&[fn(&Lab)]; 11] = [
         &[mark, base_alone],
         &[mark],
         &[mark, branch],
+        &[empty],
         &[mark, branch, empty],
         &[mark, branch, half],
-        &[mark, branch, half, entry_alone],
-        &[mark, branch, half, entry_alone, stillborn],
-        &[empty],
+        &[mark, branch, half, headless],
+        &[mark, branch, half, headless, stillborn],
+        &[mark, branch, half, checked_out],
+        &[mark, branch, half, checked_out, told],
+        &[mark, branch, half, checked_out, told, placed],
     ];
     for (number, steps) in steps.iter().enumerate() {
         let lab = Lab::new();
@@ -166,6 +180,23 @@ fn a_place_that_is_taken_is_left_alone() {
     assert_eq!(lab.code(None, None), "folder_in_use");
     assert!(path.join(".git").exists());
     assert!(git_in(&lab.top, &["rev-parse", "lanyard/task_1"]).is_err());
+}
+
+#[test]
+fn a_worktree_somebody_made_in_its_place_is_left_alone() {
+    let lab = Lab::new();
+    let path = lab.root.join("task_1");
+    lab.git(&["worktree", "add", "-q", "-b", "feature", path.to_str().unwrap()]);
+    assert_eq!(lab.code(None, None), "folder_in_use");
+    lab.git(&["worktree", "remove", "--force", path.to_str().unwrap()]);
+    std::os::unix::fs::symlink(&lab.top, &path).unwrap();
+    assert_eq!(lab.code(None, None), "folder_in_use");
+    fs::remove_file(&path).unwrap();
+    let tree = lab.create();
+    fs::remove_dir_all(&path).unwrap();
+    std::os::unix::fs::symlink(&lab.top, &path).unwrap();
+    assert_eq!(capture(&tree, "x").unwrap_err().code(), "worktree_broken");
+    assert_eq!(remove(&tree).unwrap_err().code(), "worktree_broken");
 }
 
 #[test]
@@ -248,4 +279,47 @@ fn many_at_once_share_one_repository() {
         assert_eq!(&make(number).unwrap(), tree);
     }
     lab.is_tidy();
+}
+
+/// Whatever moment it is killed at, or when it goes on after the daemon that called it is gone.
+#[test]
+fn git_is_killed_at_any_moment_or_outlives_its_daemon() {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    use std::os::unix::process::CommandExt;
+    let lab = Lab::new();
+    for number in 0..400 {
+        lab.write(&format!("many/{number}"), &"x".repeat(2_000));
+    }
+    lab.commit("many");
+    for round in 0..8_u64 {
+        let tree = lab.create();
+        discard(&tree).unwrap();
+        // As far as `create` had come: the branch is made.
+        lab.git(&["config", "branch.lanyard/task_1.lanyard-base", &tree.base]);
+        lab.git(&["config", "branch.lanyard/task_1.lanyard-task", "task_1"]);
+        lab.git(&["branch", "lanyard/task_1"]);
+        let attempt = lab.root.join(format!(".making/task_1.{round}"));
+        let mut git = Command::new("git")
+            .args(["-c", "core.hooksPath=/dev/null"])
+            .args(["worktree", "add", "-q", attempt.to_str().unwrap(), "lanyard/task_1"])
+            .current_dir(&lab.top)
+            .process_group(0)
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // sleep: the moment is what is tried; any outcome must be right.
+        std::thread::sleep(std::time::Duration::from_millis(round * 4));
+        if round % 2 == 0 {
+            let group = Pid::from_raw(i32::try_from(git.id()).unwrap()).unwrap();
+            kill_process_group(group, Signal::KILL).ok();
+        }
+        // The one that is still there may write into what is taken away.
+        let mut tries = (0..100).map(|_| lab.try_create(None, None));
+        let again = tries.find(|made| made.as_ref().err().is_none_or(WorktreeError::is_for_good));
+        let again = again.unwrap().unwrap();
+        git.wait().unwrap();
+        assert_eq!(again, tree);
+        assert_eq!(git_in(&tree.path, &["status", "--porcelain"]).unwrap(), "", "{round}");
+        assert_eq!(lab.create(), tree);
+    }
 }
