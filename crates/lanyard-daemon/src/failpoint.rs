@@ -55,6 +55,22 @@ pub const OF_CALLS: [&str; 4] = [
     "after_lead",
 ];
 
+/// Places in the care for tasks and mail.
+pub const OF_FAMILIES: [&str; 6] = [
+    // What became of tasks is decided, and not on disk.
+    "families_before_write",
+    // It is on disk, and nobody was told.
+    "families_after_write",
+    // A task wants something done outside: a worktree, a session, a prompt, an end.
+    "families_before_act",
+    // It was done, and the task does not know.
+    "families_after_act",
+    // A message is in its box, and its session does not have it.
+    "families_before_give",
+    // The session has it, and the box does not know.
+    "families_after_give",
+];
+
 struct Armed {
     name: String,
     at: u64,

@@ -14,7 +14,6 @@
 //!
 //! Knows nothing of tasks beyond their names, nor of sessions. Every function blocks on the `git` program within the
 //! bounds of `snapshot::git`: call from a blocking thread, and for one worktree one at a time.
-#![cfg_attr(not(test), expect(dead_code, unused_imports, reason = "its callers come with families"))]
 
 mod call;
 mod capture;
@@ -29,8 +28,8 @@ mod shared;
 mod tests;
 
 pub(crate) use capture::capture;
-pub(crate) use changes::{Patch, TreeCommit, TreeDiff, changes, patch};
+pub(crate) use changes::{changes, patch};
 pub(crate) use create::{create, is_repository};
 pub(crate) use error::WorktreeError;
-pub(crate) use merge::{Merged, merge, pull};
+pub(crate) use merge::{merge, pull};
 pub(crate) use remove::{discard, remove};

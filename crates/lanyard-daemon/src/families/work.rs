@@ -130,6 +130,10 @@ async fn create(
     let key = Key::once(&format!("task session\0{}\0{session}", task.id));
     match ask_engine(tools, ask, Some(key)).await {
         Ok(()) => Done::Created { tree },
+        // It ended meanwhile; without it the session is a root.
+        Err(error @ AskError::Refused(Refusal::ParentEnded { .. })) => {
+            Done::Failed { why: error.to_string(), for_good: false }
+        }
         Err(AskError::Refused(refusal)) => Done::Failed { why: refusal.to_string(), for_good: true },
         Err(error) => Done::Failed { why: error.to_string(), for_good: false },
     }

@@ -12,6 +12,7 @@ mod bridge;
 mod calls;
 mod crash;
 mod directory;
+mod families;
 mod faults;
 mod gateway;
 mod help;

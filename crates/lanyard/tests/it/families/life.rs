@@ -1,0 +1,112 @@
+//! The life of a task: worked at in a worktree of its own, ended with a reason, nothing lost.
+
+use serde_json::json;
+
+use super::kit::{Stage, git, id, until};
+
+/// S4-09, S4-B10, S4-13: a background task works in its own worktree; what it did not commit is committed for it.
+#[test]
+fn a_background_task_leaves_its_work_on_a_branch() {
+    let stage = Stage::new();
+    let task = stage.task("/write made.txt hello\n/say it is made", &json!({}));
+    let done = stage.is(&task, "completed");
+    assert_eq!(done["result"]["summary"], "it is made");
+    assert_eq!(done["result"]["by_turn_end"], true);
+    assert_eq!((&done["worker_source"], &done["kind"]), (&json!("generated"), &json!("background")));
+    let branch = id(&done["tree"], "branch");
+    assert_eq!(git(&stage.repo(), &["show", &format!("{branch}:made.txt")]), "hello");
+    assert!(!stage.repo().join("made.txt").exists(), "the workspace is untouched");
+    assert_eq!(stage.worktrees(), 1, "the worktree is gone, the branch stays");
+    assert_eq!(done["captured"]["files"], json!(["made.txt"]));
+
+    let diff = stage.get(&format!("/tasks/{task}/diff"));
+    assert_eq!(diff["files"][0]["path"], "made.txt");
+    assert!(diff["patch"].as_str().unwrap().contains("+hello"), "{diff}");
+    let merged = stage.ok(&format!("/tasks/{task}/merge"), &json!({}));
+    assert_eq!(merged["into"], "main");
+    assert!(stage.repo().join("made.txt").exists());
+    assert_eq!(stage.show(&task)["merged"], merged["commit"]);
+    let dropped = stage.ok(&format!("/tasks/{task}/discard"), &json!({}));
+    assert!(!stage.branch(&branch));
+    assert!(stage.branch(dropped["reference"].as_str().unwrap()), "git keeps it under a ref");
+    assert_eq!(stage.refused(&format!("/tasks/{task}/merge"), &json!({})), "no_branch");
+}
+
+/// S4-14: a redeployed task keeps its worker and its branch; each run has a number that only grows.
+#[test]
+fn a_retried_task_keeps_its_worker_and_goes_on_with_its_branch() {
+    let stage = Stage::new();
+    let task = stage.task("/write one.txt 1\n/stop refusal", &json!({}));
+    let failed = stage.is(&task, "failed");
+    stage.ok(&format!("/tasks/{task}/retry"), &json!({ "deploy": true }));
+    let again = stage.is(&task, "failed");
+    until("the second attempt", || stage.show(&task)["attempts"] == 2);
+    let again = if again["attempts"] == 2 { again } else { stage.is(&task, "failed") };
+    assert_eq!(again["worker"], failed["worker"]);
+    assert_eq!(again["worker_source"], "reused");
+    assert_ne!(again["session"], failed["session"]);
+    assert!(again["run"].as_u64() > failed["run"].as_u64());
+    assert_eq!(again["tree"]["branch"], failed["tree"]["branch"]);
+    let worker = id(&again, "worker");
+    assert_eq!(stage.show(&worker)["id"], task.as_str(), "found by its worker");
+    assert_eq!(stage.show(&id(&failed, "session"))["id"], task.as_str(), "found by an old session");
+    assert_eq!(
+        stage.show(&format!("orchestrator:%2F{task}"))["id"],
+        task.as_str(),
+        "S4-06: found by its uri"
+    );
+}
+
+/// A task that is cancelled while it works is stopped, and what it did is kept.
+#[test]
+fn a_cancelled_task_is_stopped_and_its_work_is_kept() {
+    let stage = Stage::new();
+    let sign = stage.sign("begun");
+    let prompt =
+        format!("/write half.txt half\n/touch {}\n/wait-file {}", sign.display(), stage.sign("go").display());
+    let task = stage.task(&prompt, &json!({}));
+    stage.await_sign("begun");
+    stage.ok(&format!("/tasks/{task}/cancel"), &json!({ "reason": "not wanted", "now": true }));
+    let ended = stage.is(&task, "cancelled");
+    assert_eq!(ended["reason"], "not wanted");
+    let branch = id(&ended["tree"], "branch");
+    assert_eq!(git(&stage.repo(), &["show", &format!("{branch}:half.txt")]), "half");
+    assert_eq!(stage.refused(&format!("/tasks/{task}/deploy"), &json!({})), "task_ended");
+}
+
+/// Paused and gone on with, in the same session by the same worker.
+#[test]
+fn a_paused_task_goes_on_in_its_session() {
+    let stage = Stage::new();
+    let sign = stage.sign("begun");
+    let prompt = format!("/touch {}\n/wait-file {}", sign.display(), stage.sign("go").display());
+    let task = stage.task(&prompt, &json!({}));
+    stage.await_sign("begun");
+    let paused = stage.ok(&format!("/tasks/{task}/pause"), &json!({}));
+    assert_eq!(paused["state"], "paused");
+    stage.rests(&id(&paused, "session"));
+    stage.ok(&format!("/tasks/{task}/resume"), &json!({}));
+    let done = stage.is(&task, "completed");
+    assert_eq!(done["session"], paused["session"]);
+    assert_eq!(done["result"]["summary"], "noted", "it was told to go on");
+}
+
+/// S4-08, S4-T3: a chat session's worker has the session's own id, also after a restart.
+#[test]
+fn a_chat_is_its_own_worker() {
+    let mut stage = Stage::new();
+    let chat = stage.chat();
+    let task = stage.task("/say I work at it", &json!({ "session": chat }));
+    until("the task to run", || stage.show(&task)["state"] == "running");
+    let shown = stage.show(&task);
+    assert_eq!((&shown["kind"], &shown["worker_source"]), (&json!("chat"), &json!("session")));
+    assert_eq!(id(&shown, "worker").split_once('_').unwrap().1, chat.split_once('_').unwrap().1);
+    assert_eq!(shown["session"], chat.as_str());
+    stage.up();
+    assert_eq!(stage.show(&task)["worker"], shown["worker"]);
+    let chain = stage.get(&format!("/ids/{chat}"));
+    assert_eq!((&chain["kind"], &chain["task"]["id"]), (&json!("session"), &json!(task)));
+    stage.ok(&format!("/tasks/{task}/complete"), &json!({ "summary": "done" }));
+    stage.is(&task, "completed");
+    assert_ne!(stage.get(&format!("/sessions/{chat}"))["state"], "completed", "the chat goes on");
+}
