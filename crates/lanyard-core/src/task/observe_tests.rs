@@ -176,26 +176,32 @@ fn what_is_cut_short_is_interrupted_and_what_was_lost_is_brought_back() {
         ("lost, and somebody talks to it", crashed(), Some(seen_at_work())),
         ("lost, and went on while nobody looked", crashed(), Some(seen())),
         ("external, resumed", resumed(WorkerKind::External), Some(seen_interrupted(InterruptCause::User))),
+        (
+            "external, resumed and at work",
+            resumed(WorkerKind::External).event(TaskEvent::Started {}),
+            Some(seen_interrupted(InterruptCause::User)),
+        ),
         ("reported, then lost", running().reported(), Some(seen_interrupted(InterruptCause::Crash))),
     ]);
     check(
         rows,
         expect![[r#"
-        user                                        interrupted cause=user                 ·
-        crash                                       interrupted cause=crash                Restart
-        timeout                                     interrupted cause=timeout              Restart
-        host_lost                                   interrupted cause=host_lost            Restart
-        limit                                       interrupted cause=limit                ·
-        chat, crash                                 interrupted cause=crash                ·
-        cancelled, then idle before anybody looked  interrupted cause=user                 ·
-        lost, then idle before anybody looked       interrupted cause=crash                Restart
-        cut, then idle before anybody looked        interrupted cause=limit                ·
-        lost, idle since                            ·                                      Restart
-        lost, and somebody talks to it              run_seen process=run#1 run=1; started  ·
-        lost, and went on while nobody looked       started                                ·
-        external, resumed                           started                                ·
-        reported, then lost                         ·                                      EndSession { completed: true }
-    "#]],
+            user                                        interrupted cause=user                 ·
+            crash                                       interrupted cause=crash                Restart
+            timeout                                     interrupted cause=timeout              Restart
+            host_lost                                   interrupted cause=host_lost            Restart
+            limit                                       interrupted cause=limit                ·
+            chat, crash                                 interrupted cause=crash                ·
+            cancelled, then idle before anybody looked  interrupted cause=user                 ·
+            lost, then idle before anybody looked       interrupted cause=crash                Restart
+            cut, then idle before anybody looked        interrupted cause=limit                ·
+            lost, idle since                            ·                                      Restart
+            lost, and somebody talks to it              run_seen process=run#1 run=1; started  ·
+            lost, and went on while nobody looked       started                                ·
+            external, resumed                           started                                ·
+            external, resumed and at work               ·                                      ·
+            reported, then lost                         ·                                      EndSession { completed: true }
+        "#]],
     );
 }
 
