@@ -20,6 +20,23 @@ mod refusal;
 pub mod schedule;
 pub mod tree;
 
+#[cfg(test)]
+mod decide_tests;
+#[cfg(test)]
+mod health_tests;
+#[cfg(test)]
+mod mail_tests;
+#[cfg(test)]
+mod observe_tests;
+#[cfg(test)]
+mod schedule_tests;
+#[cfg(test)]
+mod table_tests;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod world_tests;
+
 pub use decide::{NewTask, TaskCommand, create, decide};
 pub use event::{TaskCreated, TaskEnvelope, TaskEvent};
 pub use mail::{Mail, MailFrom, MailKind, MailState, MailTo};

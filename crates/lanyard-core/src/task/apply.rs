@@ -46,6 +46,7 @@ impl Task {
             state: TaskState::Pending,
             since: at,
             reason: None,
+            interrupted_by: None,
             ending: None,
             result: None,
             worker: None,
@@ -107,6 +108,7 @@ impl Task {
             TaskEvent::Interrupted { cause, reason } => {
                 let reason = reason.clone().unwrap_or_else(|| cause.as_str().to_owned());
                 self.enter(TaskState::Interrupted, at, Some(reason));
+                self.interrupted_by = Some(*cause);
             }
             TaskEvent::Resumed { turns } => self.go_on(*turns, at),
             TaskEvent::Paused { reason } => self.enter(TaskState::Paused, at, reason.clone()),
@@ -144,7 +146,11 @@ impl Task {
     fn enter(&mut self, state: TaskState, at: Timestamp, reason: Option<String>) {
         self.state = state;
         self.since = at;
-        self.reason = reason;
+        self.interrupted_by = None;
+        // Why it is to end is kept until it has.
+        if self.ending.is_none() {
+            self.reason = reason;
+        }
     }
 
     fn add_run(&mut self, run: TaskRun) {
@@ -183,6 +189,8 @@ impl Task {
         self.session = None;
         self.captured = None;
         self.capture_failed = None;
+        // What the branch gets from now on is not merged by what was merged before.
+        self.merged = None;
         self.remedies = Remedies::default();
         self.enter(TaskState::Pending, at, None);
     }

@@ -18,6 +18,9 @@ pub(super) const WORDS_CHARS_MAX: usize = 16_000;
 /// Tasks one may depend on, files it may name, aliases it may have.
 pub(super) const LIST_MAX: usize = 200;
 
+/// The reason of whoever gives none.
+pub(super) const CANCELLED: &str = "it was cancelled";
+
 /// What a new task is asked to be. Ids may be aliases.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -159,8 +162,11 @@ fn deploy(
     turns: u64,
 ) -> Result<Vec<TaskEvent>, TaskRefusal> {
     alive(task)?;
-    if task.state != TaskState::Pending {
+    if task.is_at_work() {
         return Err(TaskRefusal::AtWork { task: task.id, state: task.state });
+    }
+    if task.state != TaskState::Pending {
+        return Err(TaskRefusal::NotNow { task: task.id, state: task.state });
     }
     if let Some((on, state)) = blocked {
         return Err(TaskRefusal::Blocked { task: task.id, on, state });
@@ -210,8 +216,11 @@ fn cancel(task: &Task, reason: Option<&str>, now: bool) -> Result<Vec<TaskEvent>
         return Ok(Vec::new());
     }
     alive(task)?;
-    let reason = reason.map(str::to_owned);
+    // Who only presses on means what was said before.
+    let said_before = task.reason.as_deref().filter(|_| is_cancelled(task));
+    let reason = reason.or(said_before).map(str::to_owned);
     if task.session.is_none() {
+        let reason = reason.or_else(|| Some(CANCELLED.to_owned()));
         return Ok(vec![TaskEvent::Ended { state: TaskState::Cancelled, reason }]);
     }
     let ending = Ending::Cancel { now };
@@ -227,11 +236,11 @@ fn complete(task: &Task, result: &TaskResult) -> Result<Vec<TaskEvent>, TaskRefu
     paper::words("summary", &result.summary, WORDS_CHARS_MAX)?;
     said("evidence", result.evidence.as_deref())?;
     let mut events = vec![TaskEvent::Reported { result: result.clone() }];
-    events.push(if task.session.is_none() {
-        TaskEvent::Ended { state: TaskState::Completed, reason: None }
-    } else {
-        TaskEvent::EndAsked { ending: Ending::Complete, reason: None }
-    });
+    if task.session.is_none() {
+        events.push(TaskEvent::Ended { state: TaskState::Completed, reason: None });
+    } else if !is_cancelled(task) {
+        events.push(TaskEvent::EndAsked { ending: Ending::Complete, reason: None });
+    }
     Ok(events)
 }
 
@@ -242,7 +251,15 @@ fn fail(task: &Task, reason: &str) -> Result<Vec<TaskEvent>, TaskRefusal> {
     if task.session.is_none() {
         return Ok(vec![TaskEvent::Ended { state: TaskState::Failed, reason }]);
     }
+    if is_cancelled(task) {
+        return Ok(Vec::new());
+    }
     Ok(vec![TaskEvent::EndAsked { ending: Ending::Fail, reason }])
+}
+
+/// Somebody was told that it is being cancelled; what its worker says by then does not take that back.
+fn is_cancelled(task: &Task) -> bool {
+    matches!(task.ending, Some(Ending::Cancel { .. }))
 }
 
 fn retry(task: &Task) -> Result<Vec<TaskEvent>, TaskRefusal> {

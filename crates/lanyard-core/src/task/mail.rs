@@ -48,7 +48,11 @@ impl FromStr for MailTo {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        text.parse().map(Self::Task).or_else(|_| text.parse().map(Self::Session))
+        match text.parse() {
+            Ok(task) => Ok(Self::Task(task)),
+            Err(IdError::Prefix(_)) => text.parse().map(Self::Session),
+            Err(error @ IdError::Suffix) => Err(error),
+        }
     }
 }
 
@@ -205,8 +209,9 @@ impl Mail {
             (kind, _) => kind.as_str().to_owned(),
         };
         let from = &self.from;
+        let name = directive::defuse(&from.name).unwrap_or_else(|| from.name.clone());
         let parts = [
-            Some(format!("{} ({what}) from {}", self.id, from.name)),
+            Some(format!("{} ({what}) from {name}", self.id)),
             from.task.map(|task| format!("task {task}")),
             from.session.map(|session| format!("session {session}")),
             from.run.map(|run| format!("run {run}")),

@@ -3,6 +3,7 @@
 
 use crate::id::RunId;
 use crate::session::{InterruptCause, State, TurnStatus};
+use crate::task::decide::CANCELLED;
 use crate::task::event::TaskEvent;
 use crate::task::record::{Ending, Task, TaskResult, TaskState, WorkerKind};
 
@@ -49,6 +50,36 @@ impl SeenSession {
     fn is_executing(&self) -> bool {
         self.state == State::Executing
     }
+
+    /// Its newest turn came to an end of its own, so it is not the one that was cut short.
+    fn went_on(&self) -> bool {
+        matches!(self.turn, Some((TurnStatus::Completed | TurnStatus::Failed | TurnStatus::Refused, _)))
+    }
+
+    /// What cut its newest turn short, if something did. The state says so until the session goes idle; what is left
+    /// then is the turn, which does not tell a limit from a loss. A limit is not to be run into again.
+    fn cut_short(&self) -> Option<InterruptCause> {
+        if let State::Interrupted { cause } = self.state {
+            return Some(cause);
+        }
+        match self.turn {
+            _ if self.is_executing() => None,
+            Some((TurnStatus::Cancelled, _)) => Some(InterruptCause::User),
+            Some((TurnStatus::Uncertain, _)) => Some(InterruptCause::Crash),
+            Some((TurnStatus::Interrupted, _)) => Some(InterruptCause::Limit),
+            Some((
+                TurnStatus::Queued
+                | TurnStatus::Running
+                | TurnStatus::Completed
+                | TurnStatus::Failed
+                | TurnStatus::Refused
+                | TurnStatus::Withdrawn
+                | TurnStatus::Steered,
+                _,
+            ))
+            | None => None,
+        }
+    }
 }
 
 /// What is new.
@@ -69,7 +100,9 @@ pub fn observe(task: &Task, seen: Option<&SeenSession>, kin: Kin) -> Vec<TaskEve
     }
     match task.state {
         TaskState::Deploying if has_begun(task, seen) => events.push(TaskEvent::Started {}),
-        TaskState::Interrupted if seen.is_executing() => events.push(TaskEvent::Started {}),
+        TaskState::Interrupted if seen.is_executing() || seen.went_on() => {
+            events.push(TaskEvent::Started {});
+        }
         TaskState::Running => events.extend(at_work(task, seen, kin)),
         TaskState::Deploying
         | TaskState::Interrupted
@@ -99,7 +132,10 @@ fn at_work(task: &Task, seen: &SeenSession, kin: Kin) -> Option<TaskEvent> {
     if task.ending.is_some() || task.result.is_some() {
         return None;
     }
-    if let State::Interrupted { cause } = seen.state {
+    // What was cut short before it was last asked to work does not count.
+    if let Some(cause) = seen.cut_short()
+        && seen.turns > task.turns_before
+    {
         let reason = seen.turn.as_ref().and_then(|(_, reason)| reason.clone());
         return Some(TaskEvent::Interrupted { cause, reason });
     }
@@ -161,10 +197,7 @@ pub fn want(task: &Task, seen: Option<&SeenSession>) -> Option<Want> {
             (Some(_), _) => Some(settled(task, None)),
             (None, TaskState::Deploying) => Some(Want::Create),
             // It was there, and is not: nothing can be taken up.
-            (None, _) => {
-                let reason = Some("its session is gone".to_owned());
-                Some(Want::Settle { state: TaskState::Failed, reason })
-            }
+            (None, _) => Some(settled(task, None)),
         };
     };
     // A chat session goes on after the task that was worked at in it.
@@ -195,9 +228,12 @@ pub fn want(task: &Task, seen: Option<&SeenSession>) -> Option<Want> {
 fn of_state(task: &Task, seen: &SeenSession) -> Option<Want> {
     match task.state {
         TaskState::Deploying if task.spec.kind == WorkerKind::External => None,
-        TaskState::Deploying if !seen.is_executing() => Some(Want::Prompt { first: !task.begun }),
+        // Who is being stopped takes no words.
+        TaskState::Deploying if !seen.is_executing() && seen.stop_level.is_none() => {
+            Some(Want::Prompt { first: !task.begun })
+        }
         TaskState::Paused if seen.is_executing() && !seen.cancelling => Some(Want::CancelTurn),
-        TaskState::Interrupted if lost(seen) && task.spec.kind == WorkerKind::Background => {
+        TaskState::Interrupted if is_lost(task) && task.spec.kind == WorkerKind::Background => {
             Some(Want::Restart)
         }
         TaskState::Deploying
@@ -212,38 +248,45 @@ fn of_state(task: &Task, seen: &SeenSession) -> Option<Want> {
 }
 
 /// Nobody wanted it to end: it is worth another try.
-fn lost(seen: &SeenSession) -> bool {
-    match seen.state {
-        State::Interrupted { cause } => {
-            matches!(cause, InterruptCause::Crash | InterruptCause::HostLost | InterruptCause::Timeout)
-        }
-        State::Beginning
-        | State::Custom
-        | State::Executing
-        | State::BetweenTurn
-        | State::Compacted
-        | State::Idle
-        | State::Stale
-        | State::Completed
-        | State::Failed
-        | State::Stopped => false,
-    }
+fn is_lost(task: &Task) -> bool {
+    matches!(
+        task.interrupted_by,
+        Some(InterruptCause::Crash | InterruptCause::HostLost | InterruptCause::Timeout)
+    )
 }
 
-/// How a task ends whose session is over.
+/// How a task ends: as somebody asked, else as its session did. Each end but a result's has a reason.
 fn settled(task: &Task, seen: Option<&SeenSession>) -> Want {
-    let (state, reason) = match (&task.ending, seen) {
+    let over = seen.filter(|seen| seen.is_over());
+    let (state, reason) = match (&task.ending, over) {
         (Some(Ending::Cancel { .. }), _) => (TaskState::Cancelled, task.reason.clone()),
         (Some(Ending::Fail), _) => (TaskState::Failed, task.reason.clone()),
         (_, Some(seen)) if seen.stop_level.is_some() => (TaskState::Cancelled, Some(stop_reason(seen))),
         (Some(Ending::Complete), _) => (TaskState::Completed, task.reason.clone()),
-        (None, Some(seen)) if seen.deleted => {
+        (None, Some(seen)) if !seen.state.is_ended() && task.result.is_none() => {
             (TaskState::Cancelled, Some("its session was deleted".to_owned()))
         }
         (None, Some(seen)) => (from_session(task, seen.state), seen.end_reason.clone()),
+        (None, None) if task.result.is_some() => (TaskState::Completed, None),
         (None, None) => (TaskState::Failed, Some("its session is gone".to_owned())),
     };
+    let reason = reason.or_else(|| unsaid(task, state).map(str::to_owned));
     Want::Settle { state, reason }
+}
+
+/// The reason where nobody gave one.
+fn unsaid(task: &Task, state: TaskState) -> Option<&'static str> {
+    match state {
+        TaskState::Completed if task.result.is_some() => None,
+        TaskState::Completed => Some("its session was completed"),
+        TaskState::Failed => Some("its session failed"),
+        TaskState::Cancelled => Some(CANCELLED),
+        TaskState::Pending
+        | TaskState::Deploying
+        | TaskState::Running
+        | TaskState::Paused
+        | TaskState::Interrupted => None,
+    }
 }
 
 fn stop_reason(seen: &SeenSession) -> String {
@@ -255,7 +298,7 @@ fn from_session(task: &Task, state: State) -> TaskState {
         State::Stopped => TaskState::Cancelled,
         State::Failed => TaskState::Failed,
         State::Completed => TaskState::Completed,
-        // Only asked of sessions that are over, or of chats whose task has its result.
+        // It was deleted before it ended.
         State::Beginning
         | State::Custom
         | State::Executing

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::Actor;
 use crate::id::{PlanId, RunId, SessionId, TaskId, WorkerId};
 use crate::paper::{Bounds, Priority};
+use crate::session::InterruptCause;
 use crate::task::mail::MailTo;
 use crate::task::tree::{Captured, Tree};
 use crate::time::Timestamp;
@@ -45,6 +46,9 @@ pub struct Task {
     /// Why it is in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What cut it short, while it is interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted_by: Option<InterruptCause>,
     /// Somebody wants it to end, and its session has not yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
@@ -234,12 +238,6 @@ impl TaskState {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    /// Whether it takes one of the places there are.
-    #[must_use]
-    pub const fn is_at_work(self) -> bool {
-        matches!(self, Self::Deploying | Self::Running | Self::Paused | Self::Interrupted)
-    }
-
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -318,6 +316,17 @@ impl Task {
     #[must_use]
     pub fn agent(&self) -> &str {
         self.spec.agent.as_deref().unwrap_or("agent")
+    }
+
+    /// Whether it takes one of the places there are. One that was held before anybody worked at it takes none.
+    #[must_use]
+    pub const fn is_at_work(&self) -> bool {
+        match self.state {
+            TaskState::Deploying | TaskState::Running | TaskState::Paused | TaskState::Interrupted => {
+                self.session.is_some()
+            }
+            TaskState::Pending | TaskState::Completed | TaskState::Failed | TaskState::Cancelled => false,
+        }
     }
 
     #[must_use]

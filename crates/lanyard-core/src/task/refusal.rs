@@ -48,7 +48,7 @@ impl TaskRefusal {
                 format!("look how it stands with `lanyard task show {task}`")
             }
             Self::Blocked { on, .. } => {
-                format!("finish `lanyard task show {on}` first, or deploy with `--force`")
+                format!("finish it first, see `lanyard task show {on}`, or deploy with `--force`")
             }
             Self::Cycle { .. } => "take one of the dependencies away".to_owned(),
             Self::ChatNeedsSession => "name it with `session`".to_owned(),

@@ -121,7 +121,7 @@ pub fn blocked(task: &Task, tasks: &BTreeMap<TaskId, Task>) -> Option<Hold> {
 }
 
 fn crowded(task: &Task, field: &Field<'_>) -> Option<Hold> {
-    let at_work = || field.tasks.values().filter(|other| other.id != task.id && other.state.is_at_work());
+    let at_work = || field.tasks.values().filter(|other| other.id != task.id && other.is_at_work());
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let all = count(at_work().count());
     if all >= field.rules.concurrency {

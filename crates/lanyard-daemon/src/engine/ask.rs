@@ -95,6 +95,9 @@ impl Worker {
         new: &session::NewSession,
         parent: Option<SessionId>,
     ) -> Result<Outcome, AskError> {
+        if self.residents.contains(id) {
+            return Err(AskError::Defect(format!("session {id} is there already")));
+        }
         let under = parent.and_then(|parent| self.residents.get(parent));
         let under = under.map(|resident| (&resident.session, &resident.lineage));
         let created = match create(new, &request.actor.name, under, &self.rules.limits) {

@@ -308,10 +308,10 @@ impl Owner {
 
     /// One look at all that was poked.
     fn look_around(&mut self) {
-        let mut seen: Vec<(TaskId, Option<SeenSession>)> = Vec::new();
+        let mut seen: Vec<(TaskId, u64, Option<SeenSession>)> = Vec::new();
         for id in std::mem::take(&mut self.pokes) {
             match self.look_at(id) {
-                Ok(Some(session)) => seen.push((id, session)),
+                Ok(Some((seq, session))) => seen.push((id, seq, session)),
                 Ok(None) => {}
                 Err(error) => {
                     tracing::error!(task = %id, error = error_chain(&error), "a task's session cannot be read")
@@ -331,14 +331,18 @@ impl Owner {
         if self.commit().is_err() {
             return;
         }
-        for (id, session) in seen {
-            self.do_what_is_wanted(id, session.as_ref());
+        for (id, seq, session) in seen {
+            // What was begun or asked for since it was looked at is looked at anew.
+            if self.tasks.get(&id).is_some_and(|task| task.seq == seq) {
+                self.do_what_is_wanted(id, session.as_ref());
+            }
         }
         self.forget_ended();
     }
 
-    /// Writes what is new of a task. Answers its session as it was seen; nothing for a task that wants nothing.
-    fn look_at(&mut self, id: TaskId) -> Result<Option<Option<SeenSession>>, StoreError> {
+    /// Writes what is new of a task. Answers its session as it was seen, and what the task was then; nothing for a task
+    /// that wants nothing.
+    fn look_at(&mut self, id: TaskId) -> Result<Option<(u64, Option<SeenSession>)>, StoreError> {
         let Some(task) = self.tasks.get(&id) else { return Ok(None) };
         if task.state.is_ended() {
             if let Some(plan) = task.plan {
@@ -356,8 +360,9 @@ impl Owner {
             self.write(id, event, &actor);
         }
         self.pokes.remove(&id);
+        let seq = self.tasks.get(&id).map_or(0, |task| task.seq);
         self.begin_if_free(id);
-        Ok(Some(seen))
+        Ok(Some((seq, seen)))
     }
 
     pub(super) fn kin(&self, id: TaskId) -> Kin {

@@ -168,7 +168,7 @@ impl Owner {
     fn close_plan(&mut self, plan: PlanId, workspace: &str) -> Result<(), FamilyError> {
         let mine: Vec<&Task> = self.tasks.values().filter(|task| task.plan == Some(plan)).collect();
         let all = |test: fn(TaskState) -> bool| mine.iter().all(|task| test(task.state));
-        let moving = mine.iter().any(|task| task.state.is_at_work());
+        let moving = mine.iter().any(|task| task.is_at_work());
         let lost = |id: &TaskId| {
             self.tasks
                 .get(id)

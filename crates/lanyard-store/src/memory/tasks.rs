@@ -62,7 +62,9 @@ impl Work {
         self.names.clear();
         for (id, log) in &self.logs {
             let mut fold = TaskFold::default();
-            log.iter().for_each(|entry| fold.feed(entry.seq, Ok(entry)));
+            for entry in log {
+                fold.feed(entry.seq, Ok(entry));
+            }
             let Some(task) = fold.task.filter(|_| fold.left_out.is_empty()) else {
                 return Err(StoreError::Damaged(format!("task {id} cannot be made from its log")));
             };

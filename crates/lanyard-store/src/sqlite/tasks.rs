@@ -142,22 +142,25 @@ fn head(conn: &Connection, task: TaskId) -> Result<u64, StoreError> {
 
 /// A place in a box that would be taken twice.
 fn crowded(conn: &Connection, mail: &[Mail]) -> Result<Option<String>, StoreError> {
-    let mut find = conn.prepare_cached("SELECT id FROM mail WHERE box = ?1 AND seq = ?2")?;
     let mut places: BTreeMap<(MailTo, u64), MailId> = BTreeMap::new();
     for one in mail {
-        let holder = match places.get(&(one.to, one.seq)) {
-            Some(holder) => Some(*holder),
-            None => {
-                let holder = find.query_row((box_key(one.to), signed(one.seq)), |row| row.get(0));
-                holder.optional()?.map(|id| MailId::from_u128(u128::from_be_bytes(id)))
-            }
+        let held = match places.get(&(one.to, one.seq)) {
+            Some(held) => Some(*held),
+            None => holder(conn, one.to, one.seq)?,
         };
-        if holder.is_some_and(|holder| holder != one.id) {
+        if held.is_some_and(|held| held != one.id) {
             return Ok(Some(format!("place {} of the box of {} is taken", one.seq, one.to)));
         }
         places.insert((one.to, one.seq), one.id);
     }
     Ok(None)
+}
+
+/// The mail that has this place in a box.
+fn holder(conn: &Connection, to: MailTo, seq: u64) -> Result<Option<MailId>, StoreError> {
+    let mut find = conn.prepare_cached("SELECT id FROM mail WHERE box = ?1 AND seq = ?2")?;
+    let held = find.query_row((box_key(to), signed(seq)), |row| row.get(0)).optional()?;
+    Ok(held.map(|id| MailId::from_u128(u128::from_be_bytes(id))))
 }
 
 fn write(conn: &Connection, batch: &WorkBatch) -> Result<(), StoreError> {

@@ -79,9 +79,9 @@ fn a_crash_leaves_all_of_a_batch_or_nothing() {
         foreman.write(&journal);
         let image = open(left.lock().unwrap().as_ref().unwrap());
         if kept {
-            foreman.assert_kept(&image)
+            foreman.assert_kept(&image);
         } else {
-            before.assert_kept(&image)
+            before.assert_kept(&image);
         }
         assert_eq!(
             image.tasks_named(&lanyard_core::WorkerId::from_u128(7).to_string()).unwrap().len(),
