@@ -115,8 +115,13 @@ pub fn observe(task: &Task, seen: Option<&SeenSession>, kin: Kin) -> Vec<TaskEve
     events
 }
 
+/// Whether its agent was told. In a chat others have turns too: there whoever tells it says so.
 fn has_begun(task: &Task, seen: &SeenSession) -> bool {
-    task.spec.kind == WorkerKind::External || seen.turns > task.turns_before
+    match task.spec.kind {
+        WorkerKind::External => true,
+        WorkerKind::Chat => false,
+        WorkerKind::Background => seen.turns > task.turns_before,
+    }
 }
 
 fn new_run(task: &Task, process: RunId) -> Option<TaskEvent> {
@@ -228,6 +233,14 @@ pub fn want(task: &Task, seen: Option<&SeenSession>) -> Option<Want> {
 fn of_state(task: &Task, seen: &SeenSession) -> Option<Want> {
     match task.state {
         TaskState::Deploying if task.spec.kind == WorkerKind::External => None,
+        // In a chat the words wait for their turn.
+        TaskState::Deploying if task.spec.kind == WorkerKind::Chat => {
+            seen.stop_level.is_none().then_some(Want::Prompt { first: !task.begun })
+        }
+        // To be begun again, the turn that goes on must end first.
+        TaskState::Deploying if seen.is_executing() && task.begun => {
+            (!seen.cancelling).then_some(Want::CancelTurn)
+        }
         // Who is being stopped takes no words.
         TaskState::Deploying if !seen.is_executing() && seen.stop_level.is_none() => {
             Some(Want::Prompt { first: !task.begun })

@@ -263,7 +263,13 @@ impl World {
             Want::Create => {
                 self.session.get_or_insert_with(seen_new);
             }
-            Want::Prompt { .. } => self.start_turn(),
+            Want::Prompt { .. } => {
+                self.start_turn();
+                // In a chat whoever tells it says so.
+                if self.given.task.spec.kind == WorkerKind::Chat {
+                    self.given.add(TaskEvent::Started {});
+                }
+            }
             Want::CancelTurn => {
                 if let Some(session) = self.live() {
                     session.cancelling = true;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lanyard_core::task::schedule::{self, Field, Hold};
 use lanyard_core::task::{
-    Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskState, decide,
+    Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskState, WorkerKind, decide,
 };
 use lanyard_core::{Actor, SessionId, TaskId, WorkerId};
 
@@ -162,6 +162,14 @@ impl Owner {
         let actor = Actor::system("families");
         match done {
             Done::Asked => self.worked(id),
+            Done::Prompted => {
+                self.worked(id);
+                let waits =
+                    |task: &Task| task.state == TaskState::Deploying && task.spec.kind == WorkerKind::Chat;
+                if self.tasks.get(&id).is_some_and(waits) {
+                    self.write(id, TaskEvent::Started {}, &actor);
+                }
+            }
             Done::Created { tree } => {
                 self.worked(id);
                 let known = self.tasks.get(&id).and_then(|task| task.tree.clone());

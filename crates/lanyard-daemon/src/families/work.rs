@@ -26,6 +26,8 @@ const FILES_MAX: usize = 12;
 pub(super) enum Done {
     /// It is done; the session will show it.
     Asked,
+    /// Its agent is told, now or when its turn comes.
+    Prompted,
     /// The session is there, and the worktree if it has one of its own.
     Created {
         tree: Option<Tree>,
@@ -183,7 +185,10 @@ async fn prompt(
     };
     let send = Command::Inbox(InboxChange::Send(Box::new(message)).into());
     let key = Key::once(&format!("task prompt\0{}\0{}\0{}", task.id, task.run, task.seq));
-    command(tools, task, session, send, Some(key)).await
+    match command(tools, task, session, send, Some(key)).await {
+        Done::Asked => Done::Prompted,
+        done @ (Done::Prompted | Done::Created { .. } | Done::Settled(_) | Done::Failed { .. }) => done,
+    }
 }
 
 /// What it needs to know first, then its task (S0-29).

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::snapshot::DiffStatus;
+use crate::worktree::changes::{Patch, TreeCommit, TreeDiff};
 
 #[test]
 fn commits_and_files_since_the_base_with_what_is_not_committed() {

@@ -1,6 +1,7 @@
 //! Bringing the work home.
 
 use super::*;
+use crate::worktree::merge::Merged;
 
 /// A tree with one commit that changes `a`'s second line and adds `new`.
 fn worked(lab: &Lab) -> Tree {

@@ -66,7 +66,11 @@ fn a_redeployed_parent_hears_of_the_child_of_its_first_run() {
     stage.is(&child, "completed");
     stage.touch("never");
     stage.is(&task, "completed");
-    assert_eq!(stage.get("/tasks")["tasks"].as_array().unwrap().len(), 2, "spawned again, it is the same child");
+    assert_eq!(
+        stage.get("/tasks")["tasks"].as_array().unwrap().len(),
+        2,
+        "spawned again, it is the same child"
+    );
     until("the mail to be acknowledged", || {
         stage
             .all_mail()
