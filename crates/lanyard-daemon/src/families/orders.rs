@@ -12,7 +12,7 @@ use lanyard_core::{Actor, SessionId, TaskId, WorkerId};
 use crate::engine::Store;
 use crate::families::owner::Owner;
 use crate::families::post::Letter;
-use crate::families::work::{Done, Settled};
+use crate::families::work::{Done, Settled, left_words};
 use crate::families::{By, FamilyError, plans, refused};
 
 impl By {
@@ -190,7 +190,7 @@ impl Owner {
         if self.tasks.get(&id).is_none_or(|task| task.state.is_ended()) {
             return;
         }
-        let words = settled.left_words();
+        let words = left_words(&settled.left);
         if let Some(captured) = settled.captured {
             self.write(id, TaskEvent::Captured { captured }, &actor);
         }

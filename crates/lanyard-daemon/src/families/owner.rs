@@ -56,6 +56,7 @@ pub(crate) struct Owner {
     /// An event did not apply: a defect. Nothing of the round may be written.
     poison: Option<String>,
     ticks: u64,
+    looked_back: bool,
 }
 
 impl Owner {
@@ -81,6 +82,7 @@ impl Owner {
             dirty: BTreeSet::new(),
             poison: None,
             ticks: 0,
+            looked_back: false,
         }
     }
 
@@ -96,6 +98,9 @@ impl Owner {
             if let Err(error) = &loaded {
                 tracing::error!(error = error_chain(error), "tasks cannot be read");
                 loaded = self.load();
+            }
+            if let Err(error) = self.look_back() {
+                tracing::error!(%error, "the ends of sessions could not be told");
             }
             let mut answers: Vec<Answer> = Vec::new();
             open = self.take(first, &mut answers);
@@ -114,6 +119,15 @@ impl Owner {
             }
         }
         tracing::debug!("the owner of families stopped");
+    }
+
+    /// Once: what ended just before the last daemon did.
+    fn look_back(&mut self) -> Result<(), FamilyError> {
+        if !self.looked_back {
+            self.tell_of_recent()?;
+            self.looked_back = true;
+        }
+        Ok(())
     }
 
     /// Reads all that is open. What the last daemon left is looked at before anything new is begun (S4-B07).
@@ -196,6 +210,9 @@ impl Owner {
         // Boxes nobody writes to are many; only those with mail are looked into.
         self.boxes.retain(|to| self.mail.contains_key(to));
         self.ended_sessions(sessions);
+        if let Err(error) = self.tell_parents(sessions) {
+            tracing::error!(%error, "the ends of sessions could not be told");
+        }
     }
 
     fn tick(&mut self) {

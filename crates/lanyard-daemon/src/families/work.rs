@@ -50,22 +50,20 @@ pub(super) struct Settled {
     pub(super) left: Left,
 }
 
-impl Settled {
-    /// What its agent left, for whoever it worked for.
-    pub(super) fn left_words(&self) -> String {
-        let mut lines = Vec::new();
-        if let Some(said) = &self.left.said {
-            lines.push(format!("Its last words: {}", cut(&said.replace('\n', " "), WORDS_CHARS).0));
-        }
-        if let Some(call) = &self.left.open_call {
-            lines.push(format!("A call that had not returned: {call}"));
-        }
-        if !self.left.files.is_empty() {
-            let named: Vec<&str> = self.left.files.iter().take(FILES_MAX).map(String::as_str).collect();
-            lines.push(format!("Files it touched: {}", named.join(", ")));
-        }
-        lines.join("\n")
+/// What an agent left, for whoever it worked for.
+pub(super) fn left_words(left: &Left) -> String {
+    let mut lines = Vec::new();
+    if let Some(said) = &left.said {
+        lines.push(format!("Its last words: {}", cut(&said.replace('\n', " "), WORDS_CHARS).0));
     }
+    if let Some(call) = &left.open_call {
+        lines.push(format!("A call that had not returned: {call}"));
+    }
+    if !left.files.is_empty() {
+        let named: Vec<&str> = left.files.iter().take(FILES_MAX).map(String::as_str).collect();
+        lines.push(format!("Files it touched: {}", named.join(", ")));
+    }
+    lines.join("\n")
 }
 
 pub(super) async fn carry_out(tools: &Tools, task: &Task, want: Want, parent: Option<SessionId>) -> Done {
