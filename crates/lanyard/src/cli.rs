@@ -16,6 +16,7 @@ mod checkpoints;
 mod compact;
 mod complete;
 mod completions;
+mod delegation;
 mod diff;
 mod doctor;
 mod down;
@@ -25,18 +26,22 @@ mod fork;
 mod gates;
 mod guidance;
 mod guide;
+mod halt;
 mod help;
 mod hook;
+mod id;
 mod inbox;
 mod init;
 mod instructions;
 mod link;
 mod logs;
 mod ls;
+mod mailbox;
 mod mcp;
 mod migrate;
 mod new;
 mod opencode_bridge;
+mod plan;
 mod prompt;
 mod replay;
 mod reset;
@@ -53,6 +58,7 @@ mod signal;
 mod status;
 mod stop;
 mod target;
+mod task;
 mod token;
 mod top;
 mod tree;
@@ -60,6 +66,8 @@ mod turns;
 mod unstop;
 mod up;
 mod watch;
+mod words;
+mod workers;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -110,6 +118,8 @@ enum Command {
     #[command(flatten)]
     Steer(Steer),
     #[command(flatten)]
+    Work(Work),
+    #[command(flatten)]
     Arrange(Arrange),
     #[command(flatten)]
     Inside(Inside),
@@ -151,6 +161,17 @@ enum Steer {
     Compact(compact::Compact),
     Complete(complete::Complete),
     Fail(fail::Fail),
+}
+
+#[derive(Debug, Subcommand)]
+enum Work {
+    Plan(plan::Plan),
+    Task(task::Task),
+    Workers(workers::Workers),
+    Mailbox(mailbox::Mailbox),
+    Id(id::Id),
+    Delegation(delegation::Delegation),
+    Halt(halt::Halt),
 }
 
 #[derive(Debug, Subcommand)]
@@ -229,6 +250,7 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         },
         Command::Look(_)
         | Command::Steer(_)
+        | Command::Work(_)
         | Command::Arrange(_)
         | Command::Daemon(_)
         | Command::Advanced(_) => command,
@@ -237,6 +259,7 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
     match command {
         Command::Look(command) => block_on(command.run(&context)),
         Command::Steer(command) => block_on(command.run(&context)),
+        Command::Work(command) => block_on(command.run(&context)),
         Command::Arrange(command) => block_on(command.run(&context)),
         Command::Inside(command) => block_on(command.run(&context)),
         Command::Daemon(command) => command.run(&context),
@@ -280,6 +303,20 @@ impl Steer {
             Self::Compact(compact) => compact.run(context).await,
             Self::Complete(complete) => complete.run(context).await,
             Self::Fail(fail) => fail.run(context).await,
+        }
+    }
+}
+
+impl Work {
+    async fn run(self, context: &Context) -> Result<(), Failure> {
+        match self {
+            Self::Plan(plan) => plan.run(context).await,
+            Self::Task(task) => task.run(context).await,
+            Self::Workers(workers) => workers.run(context).await,
+            Self::Mailbox(mailbox) => mailbox.run(context).await,
+            Self::Id(id) => id.run(context).await,
+            Self::Delegation(delegation) => delegation.run(context).await,
+            Self::Halt(halt) => halt.run(context).await,
         }
     }
 }

@@ -1,10 +1,18 @@
 //! Data as text for people. Pure: no stream, no clock; `now` is the daemon's and arrives as data.
 
 pub(crate) mod card;
+pub(crate) mod chain;
+pub(crate) mod delegation;
 pub(crate) mod event;
+pub(crate) mod mail;
+pub(crate) mod plan;
 pub(crate) mod session;
 pub(crate) mod table;
+pub(crate) mod task;
+pub(crate) mod task_card;
+pub(crate) mod task_log;
 pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod tree;
 pub(crate) mod turn;
+pub(crate) mod worker;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::{CommandFactory, Subcommand};
 
-use super::{Advanced, Arrange, Cli, Daemon, Inside, Look, Steer};
+use super::{Advanced, Arrange, Cli, Daemon, Inside, Look, Steer, Work};
 
 pub(super) const OVERVIEW: &str = "\
 Lanyard keeps agent sessions alive, and lets you watch, steer and stop them from anywhere.
@@ -18,6 +18,7 @@ Lanyard keeps agent sessions alive, and lets you watch, steer and stop them from
   lanyard gates                              see what agents ask; `lanyard answer` answers
   lanyard stop ID                            ask it to end; again to insist
   lanyard resume ID                          bring its agent back
+  lanyard plan import FILE --start           have many tasks done, each after what it needs
 
 The daemon starts by itself when it is needed: `lanyard status` shows it, `lanyard down` ends it.
 `lanyard --help` lists all commands, `lanyard COMMAND --help` explains one with examples.
@@ -31,6 +32,7 @@ pub(super) fn command() -> clap::Command {
     let chapters = [
         chapter::<Look>("Sessions"),
         chapter::<Steer>("Steering"),
+        chapter::<Work>("Plans and tasks"),
         chapter::<Arrange>("Keeping order"),
         chapter::<Inside>("Agents' tools"),
         chapter::<Daemon>("The daemon"),

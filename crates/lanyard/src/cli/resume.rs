@@ -1,15 +1,17 @@
-//! `lanyard resume`: have a session's agent there again, and say what it still knows.
+//! `lanyard resume`: have a session's agent, or the worker of a task, there again, and say what it still knows.
 
 use std::time::Duration;
 
-use lanyard_core::session::{Continuity, Envelope, Event, ResumeWay, RunEnd, RunEvent};
+use lanyard_core::session::{Continuity, Envelope, Event, ResumeWay, RunEnd, RunEvent, SessionView};
+use lanyard_core::task::WorkerKind;
 use lanyard_core::{Outcome, SessionId};
-use lanyard_daemon::api::types::NewResume;
+use lanyard_daemon::api::types::{IdChain, IdKind, NewResume, Reason, Resumed, ResumedHow};
 
 use super::follow::Follower;
 use super::send::send;
 use super::target::{Target, text_or_stdin};
 use super::watch::EXIT_CODES;
+use crate::client::{Client, Route};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::text::one_line;
@@ -17,19 +19,26 @@ use crate::render::text::one_line;
 /// How long after a run that could not go on the next way is waited for.
 const NEXT_WAY: Duration = Duration::from_secs(2);
 
+/// The status of a refusal because there is no such thing.
+const NOT_FOUND: u16 = 404;
+
 const ABOUT: &str = "\
 Says how the conversation goes on: `exact` (the same process), `native` (the agent's own load or
 resume), `replayed` (the transcript goes with the next prompt), `preamble` (a summary does), or
 `lost`. Never a silent new conversation: if no way works, it ends with 1 and says why.
 
+Of a task, or of the worker or session that works at one, the same worker is had back: at work
+already, in the same session, or deployed anew.
+
 Examples:
   lanyard resume ses_4f2a
+  lanyard resume task_01m7n5djg0fayvh8t5cxyjkdnf
   lanyard resume ses_4f2a --prompt \"go on where you were\"
   lanyard resume ses_4f2a --way native --way preamble
 
 ";
 
-/// Bring a session's agent back, and say what it still knows
+/// Bring a session's agent or a task's worker back, and say what it still knows
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{ABOUT}{EXIT_CODES}"))]
 pub(super) struct Resume {
@@ -63,8 +72,15 @@ impl From<Way> for ResumeWay {
 impl Resume {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let prompt = self.prompt.map(text_or_stdin).transpose()?;
-        let body = NewResume { ways: self.ways.into_iter().map(ResumeWay::from).collect() };
         let mut client = context.client().await?;
+        if let Some(any) = with_a_task(&mut client, &self.target).await? {
+            if !self.ways.is_empty() {
+                let advice = "leave out --way: its worker comes back as its agent's settings say";
+                return Err(Failure::usage("somebody's work at a task is to be resumed", advice));
+            }
+            return resume_work(context, client, &any, prompt).await;
+        }
+        let body = NewResume { ways: self.ways.into_iter().map(ResumeWay::from).collect() };
         let outcome: Outcome = client.post_part("resume", &self.target.route(&["resume"]), &body).await?;
         drop(client);
         let back = if outcome.events == 0 {
@@ -88,6 +104,68 @@ impl Resume {
             Some(prompt) => send(context, &self.target, prompt, false).await,
             None => Ok(()),
         }
+    }
+}
+
+/// What to resume by, when the id is a task's or that of somebody who works at one.
+async fn with_a_task(client: &mut Client<'_>, target: &Target) -> Result<Option<String>, Failure> {
+    let any = if target.is_narrow() {
+        let view: SessionView = client.get(&target.route(&[])).await?;
+        view.id.to_string()
+    } else {
+        target.id.clone()
+    };
+    match client.get::<IdChain>(&Route::to(&["ids", &any])).await {
+        Ok(chain) => Ok(is_work(&chain).then_some(any)),
+        // The session's own route says best what there is not.
+        Err(Failure::Told { problem, .. }) if problem.status == NOT_FOUND => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Whether bringing it back is about a task. A chat goes on after the task that was worked at in it: asked for as a
+/// session, it is one again, and the task is not done a second time.
+fn is_work(chain: &IdChain) -> bool {
+    let Some(view) = &chain.task else { return false };
+    let by_task = match chain.kind {
+        IdKind::Task | IdKind::Worker | IdKind::Plan | IdKind::Mail => true,
+        IdKind::Session | IdKind::Run => false,
+        IdKind::Alias => view.task.aliases.contains(&chain.id),
+    };
+    by_task || view.task.spec.kind != WorkerKind::Chat || !view.task.state.is_ended()
+}
+
+async fn resume_work(
+    context: &Context,
+    mut client: Client<'_>,
+    any: &str,
+    prompt: Option<String>,
+) -> Result<(), Failure> {
+    let resumed: Resumed =
+        client.post_part("resume", &Route::to(&["resume", any]), &Reason::default()).await?;
+    drop(client);
+    if prompt.is_none() && context.out.is_json() {
+        return context.out.json(&resumed);
+    }
+    context.out.note(&work_sentence(&resumed));
+    match (prompt, resumed.session) {
+        (None, _) => Ok(()),
+        (Some(prompt), Some(session)) => send(context, &Target::of(session.to_string()), prompt, false).await,
+        (Some(_), None) => {
+            let advice = "send the words to its task with `lanyard task message`";
+            Err(Failure::local("no_worker", "it has no session yet that takes a prompt", advice))
+        }
+    }
+}
+
+fn work_sentence(resumed: &Resumed) -> String {
+    let who = resumed.worker.map_or_else(|| "its worker".to_owned(), |worker| worker.to_string());
+    let task = resumed.task.map(|task| format!(" {task}")).unwrap_or_default();
+    let place = resumed.session.map(|session| format!(" in {session}")).unwrap_or_default();
+    match resumed.how {
+        ResumedHow::AtWork => format!("{who} is at work already{place}"),
+        ResumedHow::Resumed => format!("{who} goes on{place}"),
+        ResumedHow::Redeployed => format!("{who} begins its task{task} anew{place}"),
     }
 }
 
@@ -163,4 +241,67 @@ fn why(how: &RunEnd, reason: Option<&str>) -> Failure {
     let title = format!("{lost}the agent is not there: {}", one_line(reason.unwrap_or("its process ended")));
     let advice = "allow another way with --way replay or --way preamble, or fork the session";
     Failure::local(code, title, if lost.is_empty() { "look at it with `lanyard logs`" } else { advice })
+}
+
+#[cfg(test)]
+mod tests {
+    use lanyard_core::task::TaskState;
+
+    use super::*;
+    use crate::render::task::testing::{session_id, task, worker_id};
+
+    fn chain(id: &str, kind: IdKind, worker: WorkerKind, state: TaskState) -> IdChain {
+        let mut view = task(1, state, "talk it through");
+        view.task.spec.kind = worker;
+        view.task.aliases = vec!["chat-7".to_owned()];
+        IdChain {
+            id: id.to_owned(),
+            kind,
+            plan: None,
+            task: Some(view),
+            more_tasks: Vec::new(),
+            worker: None,
+            session: None,
+            reports_to: Vec::new(),
+            mail: None,
+        }
+    }
+
+    /// S4-21: whoever works at a task is brought back under the same worker; a chat that is done with it stays a chat.
+    #[test]
+    fn an_id_is_about_a_task_unless_it_is_a_chat_whose_task_is_over() {
+        use TaskState::{Completed, Running};
+        use WorkerKind::{Background, Chat};
+        let asked = |id, kind, worker, state| is_work(&chain(id, kind, worker, state));
+        assert!(asked("sess_1", IdKind::Session, Background, Completed));
+        assert!(asked("sess_1", IdKind::Session, Chat, Running));
+        assert!(!asked("sess_1", IdKind::Session, Chat, Completed));
+        assert!(asked("task_1", IdKind::Task, Chat, Completed));
+        assert!(asked("chat-7", IdKind::Alias, Chat, Completed));
+        assert!(!asked("a-session", IdKind::Alias, Chat, Completed));
+        let mut plain = chain("sess_1", IdKind::Session, Background, Running);
+        plain.task = None;
+        assert!(!is_work(&plain));
+    }
+
+    #[test]
+    fn what_came_of_it_names_the_worker_and_where_it_works() {
+        let mut resumed = Resumed {
+            how: ResumedHow::AtWork,
+            session: Some(session_id(7)),
+            task: None,
+            worker: Some(worker_id(5)),
+        };
+        let said = work_sentence(&resumed);
+        assert_eq!(
+            said,
+            "worker_00000000000000000000000005 is at work already in sess_00000000000000000000000007"
+        );
+        resumed.how = ResumedHow::Redeployed;
+        resumed.worker = None;
+        assert_eq!(
+            work_sentence(&resumed),
+            "its worker begins its task anew in sess_00000000000000000000000007"
+        );
+    }
 }

@@ -6,7 +6,7 @@ use lanyard_core::Outcome;
 use lanyard_core::session::NewSession;
 use lanyard_daemon::api::types::{AgentList, NewTurn};
 
-use super::target::text_or_stdin;
+use super::target::{folder, text_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
 use crate::client::{Client, Route};
 use crate::context::Context;
@@ -54,7 +54,7 @@ pub(super) struct Run {
 impl Run {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let prompt = text_or_stdin(self.prompt)?;
-        let workspace = folder(self.cwd)?;
+        let workspace = folder(self.cwd, "--cwd")?;
         let mut client = context.client().await?;
         let agent = choose(&mut client, self.agent).await?;
         let first = prompt.lines().map(one_line).find(|line| !line.is_empty()).unwrap_or_default();
@@ -80,22 +80,6 @@ impl Run {
         let Some(turn) = started.turn else { return Ok(()) };
         watch(context, Watched { session: made.session, turn, after: made.seq }).await
     }
-}
-
-/// The daemon works in another folder, so it needs the whole path.
-fn folder(cwd: Option<PathBuf>) -> Result<String, Failure> {
-    let path = cwd.unwrap_or_else(|| PathBuf::from("."));
-    let whole = std::fs::canonicalize(&path).and_then(|whole| {
-        if whole.is_dir() { Ok(whole) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
-    });
-    let whole = whole.map_err(|error| {
-        let title = format!("cannot work in {}: {error}", path.display());
-        Failure::usage(title, "name a folder that exists with --cwd")
-    })?;
-    whole.into_os_string().into_string().map_err(|path| {
-        let title = format!("the folder's name is not UTF-8: {}", PathBuf::from(path).display());
-        Failure::usage(title, "work in a folder whose name is")
-    })
 }
 
 /// An agent the daemon does not run would be waited for without end.

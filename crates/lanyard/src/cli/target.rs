@@ -1,4 +1,6 @@
-//! The session a command is about.
+//! What a command is about: a session, a folder, words.
+
+use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
 use lanyard_core::Outcome;
@@ -31,6 +33,16 @@ struct Narrow {
 }
 
 impl Target {
+    /// A session by its id alone.
+    pub(super) const fn of(id: String) -> Self {
+        Self { id, narrow: Narrow { workspace: None, plan: None } }
+    }
+
+    /// Whether only one of several with the same alias is meant.
+    pub(super) const fn is_narrow(&self) -> bool {
+        self.narrow.workspace.is_some() || self.narrow.plan.is_some()
+    }
+
     /// The session's address, or that of something below it.
     pub(super) fn route(&self, below: &[&str]) -> Route {
         let parts: Vec<&str> = ["sessions", &self.id].into_iter().chain(below.iter().copied()).collect();
@@ -56,6 +68,22 @@ pub(super) fn workspace(text: &str) -> Result<String, std::convert::Infallible> 
     let relative = matches!(text, "." | "..") || text.starts_with("./") || text.starts_with("../");
     let whole = if relative { std::fs::canonicalize(text).ok() } else { None };
     Ok(whole.and_then(|path| path.into_os_string().into_string().ok()).unwrap_or_else(|| text.to_owned()))
+}
+
+/// The folder to work in, by its whole path: the daemon stands in another one. `option` is how another can be named.
+pub(super) fn folder(asked: Option<PathBuf>, option: &str) -> Result<String, Failure> {
+    let path = asked.unwrap_or_else(|| PathBuf::from("."));
+    let whole = std::fs::canonicalize(&path).and_then(|whole| {
+        if whole.is_dir() { Ok(whole) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
+    });
+    let whole = whole.map_err(|error| {
+        let title = format!("cannot work in {}: {error}", path.display());
+        Failure::usage(title, format!("name a folder that exists with {option}"))
+    })?;
+    whole.into_os_string().into_string().map_err(|path| {
+        let title = format!("the folder's name is not UTF-8: {}", PathBuf::from(path).display());
+        Failure::usage(title, "work in a folder whose name is")
+    })
 }
 
 /// Text from the command line, or all of stdin for `-`.

@@ -16,10 +16,10 @@ const NEWEST: usize = 3;
 
 /// Labelled values; a label with several values stands on the first only.
 #[derive(Debug, Default)]
-struct Card(String);
+pub(super) struct Card(String);
 
 impl Card {
-    fn line(&mut self, label: &str, value: impl AsRef<str>) {
+    pub(super) fn line(&mut self, label: &str, value: impl AsRef<str>) {
         let value = value.as_ref();
         if !value.is_empty() {
             // Writing to a string cannot fail.
@@ -27,20 +27,27 @@ impl Card {
         }
     }
 
-    fn text(&mut self, label: &str, value: Option<&String>) {
+    pub(super) fn text(&mut self, label: &str, value: Option<&String>) {
         self.line(label, value.map(|value| one_line(value)).unwrap_or_default());
     }
 
-    fn lines(&mut self, label: &str, values: impl IntoIterator<Item = String>) {
+    pub(super) fn lines(&mut self, label: &str, values: impl IntoIterator<Item = String>) {
         for (at, value) in values.into_iter().enumerate() {
             self.line(if at == 0 { label } else { "" }, value);
         }
     }
 
-    fn gap(&mut self) {
-        if !self.0.ends_with("\n\n") {
+    pub(super) fn gap(&mut self) {
+        if !self.0.is_empty() && !self.0.ends_with("\n\n") {
             self.0.push('\n');
         }
+    }
+
+    /// The text, without empty lines at its end.
+    pub(super) fn done(mut self) -> String {
+        self.0.truncate(self.0.trim_end().len());
+        self.0.push('\n');
+        self.0
     }
 }
 
@@ -65,9 +72,7 @@ pub(crate) fn card(view: &SessionView, now: Timestamp) -> String {
     family(&mut card, view);
     card.gap();
     what_happened(&mut card, view, now);
-    card.0.truncate(card.0.trim_end().len());
-    card.0.push('\n');
-    card.0
+    card.done()
 }
 
 fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {

@@ -1,6 +1,9 @@
 //! Text that others wrote, made fit for a terminal: on one line, of a known width, without control characters that
 //! could move the cursor, change colours or reorder what is read.
 
+/// Letters of a commit's hash that are shown.
+const COMMIT_CHARS: usize = 12;
+
 /// Collapses white space to single blanks and replaces what a terminal would obey.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
@@ -36,6 +39,12 @@ pub(crate) fn count(n: impl TryInto<u64>, noun: &str) -> String {
         1 => format!("1 {noun}"),
         n => format!("{n} {noun}s"),
     }
+}
+
+/// A commit by the first letters of its hash, as people name it; anything else as it is.
+pub(crate) fn commit(hash: &str) -> String {
+    let is_hash = hash.len() > COMMIT_CHARS && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hash { hash[..COMMIT_CHARS].to_owned() } else { one_line(hash) }
 }
 
 /// Columns the text takes in a terminal.
@@ -106,6 +115,13 @@ mod tests {
         assert_eq!(one_line("a\n\tb  c "), "a b c");
         assert_eq!(one_line("red \u{1b}[31mtext\u{7}"), "red \u{FFFD}[31mtext\u{FFFD}");
         assert_eq!(one_line("user\u{202E}txt.exe"), "user\u{FFFD}txt.exe");
+    }
+
+    #[test]
+    fn a_commit_is_named_by_its_first_letters_and_a_branch_by_all() {
+        assert_eq!(commit("2b5c13df18e40627a2f84cca1d8a3d9268871507"), "2b5c13df18e4");
+        assert_eq!(commit("release-candidate"), "release-candidate");
+        assert_eq!(commit("abc"), "abc");
     }
 
     #[test]

@@ -8,6 +8,44 @@ use expect_test::expect_file;
 
 use crate::support::binary;
 
+/// Commands of commands that have a page of their own.
+const VERBS: [(&str, &str); 34] = [
+    ("mcp", "url"),
+    ("mcp", "wrap"),
+    ("hook", "install"),
+    ("hook", "uninstall"),
+    ("plan", "new"),
+    ("plan", "ls"),
+    ("plan", "show"),
+    ("plan", "start"),
+    ("plan", "pause"),
+    ("plan", "deploy"),
+    ("plan", "archive"),
+    ("plan", "import"),
+    ("plan", "export"),
+    ("task", "add"),
+    ("task", "ls"),
+    ("task", "show"),
+    ("task", "edit"),
+    ("task", "deploy"),
+    ("task", "pause"),
+    ("task", "resume"),
+    ("task", "cancel"),
+    ("task", "retry"),
+    ("task", "complete"),
+    ("task", "fail"),
+    ("task", "diff"),
+    ("task", "merge"),
+    ("task", "discard"),
+    ("task", "adopt"),
+    ("task", "message"),
+    ("task", "token"),
+    ("task", "wait"),
+    ("mailbox", "show"),
+    ("mailbox", "ack"),
+    ("mailbox", "again"),
+];
+
 fn help(words: &[&str]) -> String {
     let output = Command::new(binary())
         .args(words)
@@ -57,7 +95,7 @@ fn every_command_has_a_page_with_examples() {
     for verb in ["ls", "new", "rm"] {
         expect_file![page(&format!("token-{verb}"))].assert_eq(&help(&["token", verb, "--help"]));
     }
-    for (command, verb) in [("mcp", "url"), ("mcp", "wrap"), ("hook", "install"), ("hook", "uninstall")] {
+    for (command, verb) in VERBS {
         expect_file![page(&format!("{command}-{verb}"))].assert_eq(&help(&[command, verb, "--help"]));
     }
     expect_file![page("agents-check")].assert_eq(&help(&["agents", "check", "--help"]));
@@ -71,7 +109,7 @@ fn there_is_no_page_without_a_command() {
     expected.extend(
         ["overview", "lanyard", "agents-check", "token-ls", "token-new", "token-rm"].map(str::to_owned),
     );
-    expected.extend(["mcp-url", "mcp-wrap", "hook-install", "hook-uninstall"].map(str::to_owned));
+    expected.extend(VERBS.map(|(command, verb)| format!("{command}-{verb}")));
     expected.sort();
     let folder = page("x");
     let mut found: Vec<String> = std::fs::read_dir(folder.parent().unwrap())

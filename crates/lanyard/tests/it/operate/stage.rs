@@ -38,7 +38,7 @@ impl Stage {
     }
 
     /// Makes the workspace a repository with one file in it.
-    pub(super) fn git(&self) {
+    pub(crate) fn git(&self) {
         std::fs::write(self.workspace().join("kept.txt"), "first\n").unwrap();
         for words in [
             &["init", "-q"][..],

@@ -1,0 +1,85 @@
+//! `lanyard task ls`.
+
+use lanyard_core::task::TaskState;
+use lanyard_daemon::api::types::{TaskPage, TaskView};
+
+use crate::cli::target::workspace;
+use crate::cli::words;
+use crate::client::{Client, Route};
+use crate::context::{Context, daemon_now};
+use crate::failure::Failure;
+use crate::render::task::listing;
+
+pub(super) const EXAMPLES: &str = "\
+Without --all or --state, tasks that have ended are left out.
+
+Examples:
+  lanyard task ls
+  lanyard task ls --plan release --all
+  lanyard task ls --state failed
+  lanyard task ls --json | jq -r '.[].id'";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Ls {
+    /// Show tasks that have ended too
+    #[arg(long, short)]
+    all: bool,
+    /// Show this many at most [default: all]
+    #[arg(long, short = 'n', value_name = "N")]
+    limit: Option<usize>,
+    /// Of this plan: id or name
+    #[arg(long)]
+    plan: Option<String>,
+    /// In this state
+    #[arg(long, value_parser = words::task_state())]
+    state: Option<TaskState>,
+    /// The parts of this task
+    #[arg(long, value_name = "TASK")]
+    part_of: Option<String>,
+    /// Of this workspace (`.` for this folder)
+    #[arg(long, value_parser = workspace)]
+    workspace: Option<String>,
+}
+
+impl Ls {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut client = context.client().await?;
+        let tasks = read_all(&mut client, &self.route(), self.limit.unwrap_or(usize::MAX)).await?;
+        if context.out.is_json() {
+            return context.out.json(&tasks);
+        }
+        if tasks.is_empty() {
+            let hint =
+                if self.all { "make one with `lanyard task add`" } else { "--all shows ended ones too" };
+            context.out.note(&format!("no tasks; {hint}"));
+            return Ok(());
+        }
+        let now = daemon_now(&mut client).await?;
+        context.out.data(&listing(&tasks, now, context.out.columns))
+    }
+
+    fn route(&self) -> Route {
+        let ended = (!self.all && self.state.is_none()).then_some("false");
+        Route::to(&["tasks"])
+            .with("plan", self.plan.as_ref())
+            .with("parent", self.part_of.as_ref())
+            .with("workspace", self.workspace.as_ref())
+            .with("state", self.state)
+            .with("ended", ended)
+    }
+}
+
+/// Reads page after page until there are `max` tasks or no more.
+async fn read_all(client: &mut Client<'_>, route: &Route, max: usize) -> Result<Vec<TaskView>, Failure> {
+    let mut tasks: Vec<TaskView> = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let page: TaskPage = client.get(&route.clone().with("cursor", cursor.as_ref())).await?;
+        tasks.extend(page.tasks);
+        cursor = page.next;
+        if cursor.is_none() || tasks.len() >= max {
+            tasks.truncate(max);
+            return Ok(tasks);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What a task left in git: its branch shown and merged.
+
+use std::path::PathBuf;
+
+use lanyard_daemon::api::types::{MergeTask, MergedTask, TaskDiff};
+
+use super::Target;
+use crate::cli::target::folder;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::text::{commit as short, count, harmless, one_line};
+
+pub(super) const DIFF_EXAMPLES: &str = "\
+From the commit its branch began at to where it is now, with what is not committed yet. The patch
+goes to stdout, the summary to stderr.
+
+Examples:
+  lanyard task diff notes
+  lanyard task diff notes --stat
+  lanyard task diff notes | git apply";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Diff {
+    #[command(flatten)]
+    target: Target,
+    /// Only the files, with how many lines were added and removed
+    #[arg(long)]
+    stat: bool,
+}
+
+impl Diff {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let route = self.target.route(&["diff"]);
+        let diff: TaskDiff = context.client().await?.get_patiently(&route).await?;
+        if context.out.is_json() {
+            return context.out.json(&diff);
+        }
+        context.out.note(&heading(&diff));
+        for commit in &diff.commits {
+            context.out.note(&format!("  {} {}", short(&commit.commit), one_line(&commit.subject)));
+        }
+        if self.stat {
+            return context.out.data(&files(&diff));
+        }
+        for line in files(&diff).lines() {
+            context.out.note(&format!("  {line}"));
+        }
+        if diff.truncated {
+            context.out.warn("the patch is longer than can be shown; what is here is its beginning");
+        }
+        // On a terminal nothing in a file may move the cursor; in a pipe every byte counts.
+        match context.out.columns {
+            Some(_) => context.out.data(&harmless(&diff.patch)),
+            None => context.out.data(&diff.patch),
+        }
+    }
+}
+
+fn heading(diff: &TaskDiff) -> String {
+    let more = if diff.uncommitted { ", some of it not committed" } else { "" };
+    format!(
+        "{} from {}: {}, {}{more}",
+        one_line(&diff.branch),
+        short(&diff.base),
+        count(diff.commits.len(), "commit"),
+        count(diff.files.len(), "file")
+    )
+}
+
+fn files(diff: &TaskDiff) -> String {
+    let line = |file: &lanyard_daemon::api::types::DiffFile| {
+        let lines = match (file.added, file.removed) {
+            (Some(added), Some(removed)) => format!("+{added} -{removed}"),
+            (_, _) => "binary".to_owned(),
+        };
+        format!("{} {} {lines}\n", one_line(&file.status), one_line(&file.path))
+    };
+    diff.files.iter().map(line).collect()
+}
+
+pub(super) const MERGE_EXAMPLES: &str = "\
+Into what is checked out in the task's workspace. Refused, with nothing changed, when there are
+uncommitted changes there or the two do not fit.
+
+Examples:
+  lanyard task merge notes
+  lanyard task merge notes --into ../release";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Merge {
+    #[command(flatten)]
+    target: Target,
+    /// The folder to merge into [default: the task's workspace]
+    #[arg(long, value_name = "DIR")]
+    into: Option<PathBuf>,
+}
+
+impl Merge {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let into = self.into.map(|into| folder(Some(into), "--into")).transpose()?;
+        let route = self.target.route(&["merge"]);
+        let merged: MergedTask = context.client().await?.post_patiently(&route, &MergeTask { into }).await?;
+        if context.out.is_json() {
+            return context.out.json(&merged);
+        }
+        let into = one_line(&merged.into);
+        if merged.nothing {
+            context.out.note(&format!("there was nothing to merge; {into} has it all"));
+        } else {
+            context.out.note(&format!("{} is merged into {into}", merged.task));
+        }
+        context.out.data(&one_line(&merged.commit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lanyard_core::TaskId;
+    use lanyard_daemon::api::types::{DiffCommit, DiffFile};
+
+    use super::*;
+
+    #[test]
+    fn a_diff_is_summed_up_by_file() {
+        let file = |path: &str, status: &str, lines: Option<(u64, u64)>| DiffFile {
+            path: path.to_owned(),
+            status: status.to_owned(),
+            added: lines.map(|lines| lines.0),
+            removed: lines.map(|lines| lines.1),
+        };
+        let diff = TaskDiff {
+            task: TaskId::from_u128(1),
+            branch: "lanyard/t".to_owned(),
+            base: "abc".to_owned(),
+            commits: vec![DiffCommit { commit: "def".to_owned(), subject: "fix".to_owned() }],
+            files: vec![file("a.rs", "M", Some((3, 1))), file("logo.png", "A", None)],
+            uncommitted: true,
+            patch: String::new(),
+            truncated: false,
+        };
+        assert_eq!(heading(&diff), "lanyard/t from abc: 1 commit, 2 files, some of it not committed");
+        assert_eq!(files(&diff), "M a.rs +3 -1\nA logo.png binary\n");
+    }
+}

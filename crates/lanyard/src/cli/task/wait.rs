@@ -1,0 +1,104 @@
+//! `lanyard task wait`: until tasks have ended, however often the daemon is restarted meanwhile.
+
+use std::time::Duration;
+
+use clap::builder::NonEmptyStringValueParser;
+use lanyard_core::task::TaskState;
+use lanyard_daemon::api::types::TaskView;
+
+use super::at;
+use crate::client::Client;
+use crate::context::{Context, daemon_now};
+use crate::failure::Failure;
+use crate::render::task::{listing, sentence};
+
+/// How often the tasks are looked at.
+const POLL: Duration = Duration::from_millis(500);
+/// They have not ended, and nobody knows yet how they will.
+const STILL_OPEN: u8 = 4;
+
+pub(super) const EXAMPLES: &str = "\
+How they stand goes to stderr as it changes, and all of them to stdout at the end.
+
+Examples:
+  lanyard task wait notes changelog
+  lanyard task wait notes --timeout 600 && lanyard task merge notes
+
+Exit codes: 0 all were completed, 1 one was not, 3 no daemon that answers, 4 not all had ended
+within --timeout";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Wait {
+    /// The tasks: ids, aliases, or the ids of who works at them
+    #[arg(value_name = "TASK", required = true, value_parser = NonEmptyStringValueParser::new())]
+    tasks: Vec<String>,
+    /// How long to wait [default: until they have ended]
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+}
+
+impl Wait {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut client = context.client().await?;
+        // By their ids from here on: an alias could come to mean another task while this one is waited for.
+        let mut views: Vec<TaskView> = Vec::new();
+        for task in &self.tasks {
+            views.push(client.get(&at(task, &[])).await?);
+        }
+        for view in &views {
+            context.out.note(&sentence(view));
+        }
+        let all = all_ended(context, &mut client, &mut views);
+        let in_time = match self.timeout {
+            None => {
+                all.await?;
+                true
+            }
+            Some(seconds) => match tokio::time::timeout(Duration::from_secs(seconds), all).await {
+                Ok(ended) => {
+                    ended?;
+                    true
+                }
+                Err(_) => false,
+            },
+        };
+        if !in_time {
+            // The question that was cut off would be answered on the old connection.
+            client = context.client().await?;
+        }
+        show(context, &mut client, &views).await?;
+        if !in_time {
+            context.out.note("not all of them have ended; they go on");
+            return Err(Failure::Ended(STILL_OPEN));
+        }
+        let completed = views.iter().all(|view| view.task.state == TaskState::Completed);
+        if completed { Ok(()) } else { Err(Failure::Shown) }
+    }
+}
+
+async fn all_ended(
+    context: &Context,
+    client: &mut Client<'_>,
+    views: &mut [TaskView],
+) -> Result<(), Failure> {
+    while views.iter().any(|view| !view.task.state.is_ended()) {
+        tokio::time::sleep(POLL).await;
+        for view in views.iter_mut().filter(|view| !view.task.state.is_ended()) {
+            let newer: TaskView = client.get(&at(&view.task.id.to_string(), &[])).await?;
+            let said = sentence(&newer);
+            if said != sentence(view) {
+                context.out.note(&said);
+            }
+            *view = newer;
+        }
+    }
+    Ok(())
+}
+
+async fn show(context: &Context, client: &mut Client<'_>, views: &[TaskView]) -> Result<(), Failure> {
+    if context.out.is_json() {
+        return context.out.json(&views);
+    }
+    let now = daemon_now(client).await?;
+    context.out.data(&listing(views, now, context.out.columns))
+}

@@ -1,0 +1,248 @@
+//! Plans: a row of a listing, and one with its tasks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lanyard_core::paper::Priority;
+use lanyard_core::task::{Task, TaskState};
+use lanyard_core::{TaskId, Timestamp};
+use lanyard_daemon::api::types::{PlanRow, PlanView, TaskView};
+
+use crate::render::card::Card;
+use crate::render::table::{Column, table};
+use crate::render::task::{counts, remark, state};
+use crate::render::task_card::priority;
+use crate::render::text::one_line;
+use crate::render::time::{ago, stamp};
+
+const ROW: [Column; 7] = [
+    Column::whole("PLAN"),
+    Column::elastic("NAME", 6),
+    Column::whole("STATUS"),
+    Column::whole("PRIORITY"),
+    Column::elastic("TASKS", 12),
+    Column::whole("MADE"),
+    Column::elastic("TITLE", 12),
+];
+
+/// Plans as a table. `now` is the daemon's clock.
+pub(crate) fn plans(plans: &[PlanRow], now: Timestamp, max: Option<usize>) -> String {
+    let cells: Vec<Vec<String>> = plans
+        .iter()
+        .map(|plan| {
+            vec![
+                plan.id.to_string(),
+                plan.name.as_deref().map(one_line).unwrap_or_default(),
+                status(plan),
+                if plan.priority == Priority::Normal {
+                    String::new()
+                } else {
+                    priority(plan.priority).to_owned()
+                },
+                of_states(plan),
+                ago(now, plan.created_at),
+                one_line(&plan.title),
+            ]
+        })
+        .collect();
+    table(&ROW, &cells, max)
+}
+
+fn status(plan: &PlanRow) -> String {
+    if plan.archived { format!("{}, archived", plan.status) } else { plan.status.to_string() }
+}
+
+fn of_states(plan: &PlanRow) -> String {
+    let found: Vec<(TaskState, u64)> = plan.tasks.iter().map(|count| (count.state, count.tasks)).collect();
+    counts(&found)
+}
+
+const TASK: [Column; 6] = [
+    Column::whole("TASK"),
+    Column::whole("STATE"),
+    Column::elastic("AFTER", 8),
+    Column::elastic("AGENT", 5),
+    Column::elastic("WORK", 16),
+    Column::elastic("NOTE", 16),
+];
+
+/// A plan and its tasks, parts below what they are a part of. `now` is the daemon's clock.
+pub(crate) fn plan_card(view: &PlanView, now: Timestamp, max: Option<usize>) -> String {
+    let plan = &view.plan;
+    let mut card = Card::default();
+    card.line("id", plan.id.to_string());
+    card.text("name", plan.name.as_ref());
+    card.text("title", Some(&plan.title));
+    card.text("goal", view.goal.as_ref());
+    card.line("status", status(plan));
+    card.line("priority", priority(plan.priority));
+    card.line("workspace", one_line(&plan.workspace));
+    let made = format!(
+        "{} ({}) by {}",
+        stamp(plan.created_at),
+        ago(now, plan.created_at),
+        one_line(&plan.created_by)
+    );
+    card.line("created", made);
+    card.line("tasks", of_states(plan));
+    let mut text = card.done();
+    if !view.all.is_empty() {
+        text.push('\n');
+        text.push_str(&tasks(&view.all, max));
+    }
+    text
+}
+
+fn tasks(all: &[TaskView], max: Option<usize>) -> String {
+    let names: BTreeMap<TaskId, String> = all.iter().map(|view| (view.task.id, name(&view.task))).collect();
+    let cells: Vec<Vec<String>> = in_order(all)
+        .into_iter()
+        .map(|(depth, view)| {
+            let task = &view.task;
+            let after = task
+                .spec
+                .depends_on
+                .iter()
+                .map(|on| names.get(on).cloned().unwrap_or_else(|| on.to_string()));
+            vec![
+                task.id.to_string(),
+                state(task),
+                after.collect::<Vec<String>>().join(", "),
+                task.spec.agent.as_deref().map(one_line).unwrap_or_default(),
+                format!("{}{}", "  ".repeat(depth), work(task)),
+                remark(view),
+            ]
+        })
+        .collect();
+    table(&TASK, &cells, max)
+}
+
+/// What its plan calls it, or its id.
+fn name(task: &Task) -> String {
+    task.spec.key.as_deref().map_or_else(|| task.id.to_string(), one_line)
+}
+
+fn work(task: &Task) -> String {
+    let title = one_line(&task.spec.title);
+    task.spec.key.as_deref().map_or_else(|| title.clone(), |key| format!("{}: {title}", one_line(key)))
+}
+
+/// Each task with how deep it stands, parts right below what they are a part of. A part of something that is not in the
+/// plan stands at the top.
+fn in_order(all: &[TaskView]) -> Vec<(usize, &TaskView)> {
+    let known: BTreeSet<TaskId> = all.iter().map(|view| view.task.id).collect();
+    let mut below: BTreeMap<Option<TaskId>, Vec<&TaskView>> = BTreeMap::new();
+    for view in all {
+        let parent = view.task.parent.filter(|parent| known.contains(parent));
+        below.entry(parent).or_default().push(view);
+    }
+    let mut placed = Vec::with_capacity(all.len());
+    // The next to be placed is the last one here.
+    let mut open: Vec<(usize, &TaskView)> = Vec::new();
+    let mut next = below.remove(&None);
+    let mut depth = 0;
+    loop {
+        open.extend(next.into_iter().flatten().rev().map(|view| (depth, view)));
+        let Some((at, view)) = open.pop() else { return placed };
+        placed.push((at, view));
+        next = below.remove(&Some(view.task.id));
+        depth = at + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use lanyard_core::paper::PlanStatus;
+    use lanyard_daemon::api::types::TaskCount;
+
+    use super::*;
+    use crate::render::task::testing::{now, plan_id, task, then};
+
+    fn row() -> PlanRow {
+        PlanRow {
+            id: plan_id(),
+            name: Some("release".to_owned()),
+            title: "Release 1.0".to_owned(),
+            status: PlanStatus::Active,
+            priority: Priority::High,
+            workspace: "/srv/web".to_owned(),
+            archived: false,
+            created_at: then(),
+            created_by: "operator".to_owned(),
+            tasks: vec![
+                TaskCount { state: TaskState::Running, tasks: 1 },
+                TaskCount { state: TaskState::Pending, tasks: 2 },
+            ],
+        }
+    }
+
+    #[test]
+    fn plans_are_listed_with_how_far_they_are() {
+        let mut old = row();
+        old.name = None;
+        old.archived = true;
+        old.status = PlanStatus::Completed;
+        old.priority = Priority::Normal;
+        old.tasks.clear();
+        expect![[r"
+            PLAN                             NAME     STATUS               PRIORITY  TASKS                 MADE    TITLE
+            plan_00000000000000000000000009  release  active               high      2 pending, 1 running  3m ago  Release 1.0
+            plan_00000000000000000000000009           completed, archived                                  3m ago  Release 1.0
+        "]].assert_eq(&plans(&[row(), old], now(), None));
+    }
+
+    #[test]
+    fn a_plan_shows_its_tasks_with_parts_below_what_they_are_a_part_of() {
+        let keyed = |id: u128, state, key: &str, title: &str| {
+            let mut view = task(id, state, title);
+            view.task.spec.key = Some(key.to_owned());
+            view
+        };
+        let first = keyed(1, TaskState::Running, "api", "the API");
+        let mut last = keyed(2, TaskState::Pending, "docs", "write it down");
+        last.task.spec.depends_on = vec![first.task.id, TaskId::from_u128(99)];
+        last.held = Some("it waits for task_1, which is running".to_owned());
+        let mut part = task(3, TaskState::Completed, "one route of it");
+        part.task.parent = Some(first.task.id);
+        part.task.spec.agent = Some("codex".to_owned());
+        let mut foreign = task(4, TaskState::Failed, "a part of another plan's task");
+        foreign.task.parent = Some(TaskId::from_u128(98));
+        let view = PlanView {
+            plan: row(),
+            goal: Some("Everything\nfor the release".to_owned()),
+            all: vec![first, last, part, foreign],
+        };
+        expect![[r"
+            id           plan_00000000000000000000000009
+            name         release
+            title        Release 1.0
+            goal         Everything for the release
+            status       active
+            priority     high
+            workspace    /srv/web
+            created      2026-11-15T08:00:00Z (3m ago) by operator
+            tasks        2 pending, 1 running
+
+            TASK                             STATE          AFTER                                 AGENT  WORK                           NOTE
+            task_00000000000000000000000001  [>] running                                                 api: the API
+            task_00000000000000000000000003  [x] completed                                        codex    one route of it
+            task_00000000000000000000000002  [ ] pending    api, task_00000000000000000000000033         docs: write it down            it waits for task_1, which is running
+            task_00000000000000000000000004  [!] failed                                                  a part of another plan's task
+        "]].assert_eq(&plan_card(&view, now(), None));
+    }
+
+    #[test]
+    fn a_plan_without_tasks_is_a_card_alone() {
+        let view = PlanView { plan: PlanRow { tasks: Vec::new(), ..row() }, goal: None, all: Vec::new() };
+        expect![[r"
+            id           plan_00000000000000000000000009
+            name         release
+            title        Release 1.0
+            status       active
+            priority     high
+            workspace    /srv/web
+            created      2026-11-15T08:00:00Z (3m ago) by operator
+        "]]
+        .assert_eq(&plan_card(&view, now(), None));
+    }
+}
