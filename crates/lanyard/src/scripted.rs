@@ -46,6 +46,8 @@ pub(crate) struct Options {
     pub(crate) silent: bool,
     pub(crate) idle_cancel_poisons: bool,
     pub(crate) cancel_waits_for_permission: bool,
+    /// A step in place of the demo.
+    pub(crate) otherwise: Option<String>,
     pub(crate) start_delay: Duration,
 }
 

@@ -279,7 +279,12 @@ fn settled(task: &Task, seen: Option<&SeenSession>) -> Want {
         (None, Some(seen)) if !seen.state.is_ended() && task.result.is_none() => {
             (TaskState::Cancelled, Some("its session was deleted".to_owned()))
         }
-        (None, Some(seen)) => (from_session(task, seen.state), seen.end_reason.clone()),
+        (None, Some(seen)) => {
+            let state = from_session(task, seen.state);
+            // A result says more than a reason made of it.
+            let said = state == TaskState::Completed && task.result.is_some();
+            (state, seen.end_reason.clone().filter(|_| !said))
+        }
         (None, None) if task.result.is_some() => (TaskState::Completed, None),
         (None, None) => (TaskState::Failed, Some("its session is gone".to_owned())),
     };

@@ -142,8 +142,10 @@ pub(super) async fn edit(
     ask(&app, name, move |owner, id| {
         let apply = |spec: &mut lanyard_core::task::TaskSpec| {
             let TaskEdit { title, prompt, agent, priority, group, files, base, isolation, .. } = edit;
+            // One whose title is all its agent is told is told the new one.
+            let only_title = (spec.prompt == spec.title).then(|| title.clone()).flatten();
             spec.title = title.unwrap_or_else(|| spec.title.clone());
-            spec.prompt = prompt.unwrap_or_else(|| spec.prompt.clone());
+            spec.prompt = prompt.or(only_title).unwrap_or_else(|| spec.prompt.clone());
             spec.agent = agent.or_else(|| spec.agent.take());
             spec.priority = priority.unwrap_or(spec.priority);
             spec.group = group.or_else(|| spec.group.take());

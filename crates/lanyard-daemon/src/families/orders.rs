@@ -149,8 +149,9 @@ impl Owner {
             spec.auto = true;
             self.order(id, &TaskCommand::Edit { spec: Box::new(spec) }, by)?;
         }
-        let plan = self.task(id)?.plan;
-        self.plans.extend(plan);
+        let task = self.task(id)?.clone();
+        self.reopen(&task)?;
+        self.plans.extend(task.plan);
         Ok(())
     }
 
@@ -210,7 +211,8 @@ impl Owner {
     fn has_ended(&mut self, task: &Task, left: String) {
         self.plans.extend(task.plan);
         if let Some(to) = task.reports_to {
-            self.post(Letter::of_end(task, to, &left));
+            let letter = self.name_in(Letter::of_end(task, to, &left));
+            self.post(letter);
         }
         let children: Vec<Task> = self.children_of(task.id).into_iter().cloned().collect();
         for child in children {
@@ -298,7 +300,8 @@ impl Owner {
             ));
         };
         self.check_box(to)?;
-        self.post(Letter::from_task(&task, to, kind, text));
+        let letter = self.name_in(Letter::from_task(&task, to, kind, text));
+        self.post(letter);
         Ok(())
     }
 }

@@ -22,6 +22,8 @@ const PAGE: usize = 500;
 const TRIES_MAX: u32 = 5;
 /// Milliseconds before the first of them; doubled each time.
 const RETRY_MS: u64 = 500;
+/// Times in a row something new of a task may follow from the last.
+const NEWS_MAX: usize = 8;
 /// Seconds between two looks at how workers do.
 const HEALTH_TICKS: u64 = 5;
 
@@ -371,10 +373,17 @@ impl Owner {
             Some(session) => look::session(&*self.tools.store, session)?,
             None => None,
         };
-        let events = observe(task, seen.as_ref(), self.kin(id));
         let actor = Actor::system("families");
-        for event in events {
-            self.write(id, event, &actor);
+        // What is new may make something else new: begun, and cut short since.
+        for _ in 0..NEWS_MAX {
+            let Some(task) = self.tasks.get(&id) else { return Ok(None) };
+            let events = observe(task, seen.as_ref(), self.kin(id));
+            if events.is_empty() {
+                break;
+            }
+            for event in events {
+                self.write(id, event, &actor);
+            }
         }
         self.pokes.remove(&id);
         let seq = self.tasks.get(&id).map_or(0, |task| task.seq);

@@ -223,6 +223,12 @@ impl Owner {
             schedule::order(self.tasks.values().filter(mine)).iter().map(|task| task.id).collect();
         let (mut begun, mut held) = (Vec::new(), Vec::new());
         for id in order {
+            let task = self.task(id)?.clone();
+            // What comes later in the plan comes later, however urgent it is.
+            if let Some(hold) = schedule::blocked(&task, &self.tasks) {
+                held.push((id, hold.to_string()));
+                continue;
+            }
             match self.deploy(id, force, by) {
                 Ok(()) => begun.push(id),
                 Err(error @ (FamilyError::Closing | FamilyError::Unavailable(_))) => return Err(error),
@@ -235,6 +241,17 @@ impl Owner {
     /// Those in memory.
     pub(crate) fn held_of(&self, plan: PlanId) -> impl Iterator<Item = &Task> {
         self.tasks.values().filter(move |task| task.plan == Some(plan))
+    }
+
+    /// A plan that had come to its end is gone on with when a task of it is run again.
+    pub(super) fn reopen(&mut self, task: &Task) -> Result<(), FamilyError> {
+        let ended = [Some(PlanStatus::Completed), Some(PlanStatus::Failed)];
+        if let Some(plan) =
+            task.plan.filter(|_| ended.contains(&status(&*self.tools.store, task).ok().flatten()))
+        {
+            self.set_plan(&plan.to_string(), None, PlanStatus::Active)?;
+        }
+        Ok(())
     }
 
     /// What was done before the plan came here.

@@ -68,8 +68,11 @@ impl Letter {
             lines.push(format!("Its work is on branch {} (since {}).", tree.branch, short(&tree.base)));
         }
         if let Some(captured) = &task.captured {
-            let (commit, files) = (short(&captured.commit), captured.files_changed);
-            lines.push(format!("Lanyard committed what it had not: {commit}, {files} files."));
+            let files = match captured.files_changed {
+                1 => "1 file".to_owned(),
+                files => format!("{files} files"),
+            };
+            lines.push(format!("Lanyard committed what it had not: {}, {files}.", short(&captured.commit)));
         }
         if let Some(why) = &task.capture_failed {
             lines.push(format!("What it had not committed is still in its worktree: {why}"));
@@ -104,6 +107,16 @@ enum Taker {
 }
 
 impl Owner {
+    /// A task that names no agent is worked at by the one of whoever names none.
+    pub(super) fn name_in(&self, mut letter: Letter) -> Letter {
+        let unnamed =
+            letter.from.task.and_then(|id| self.tasks.get(&id)).is_some_and(|task| task.spec.agent.is_none());
+        if unnamed {
+            self.tools.agents.default_name().clone_into(&mut letter.from.name);
+        }
+        letter
+    }
+
     /// Puts a message into a box: with what else this round writes, or not at all.
     pub(super) fn post(&mut self, letter: Letter) -> MailId {
         let now = self.now();

@@ -155,7 +155,7 @@ impl Owner {
     fn letter_of(&mut self, session: SessionId, to: MailTo, text: &str) -> Result<Letter, FamilyError> {
         if let MailTo::Task(id) = find::box_of(&*self.tools.store, session)? {
             let task = self.task(id)?.clone();
-            return Ok(Letter::from_task(&task, to, MailKind::Message, text));
+            return Ok(self.name_in(Letter::from_task(&task, to, MailKind::Message, text)));
         }
         let agent = self.tools.store.load(session)?.and_then(|loaded| loaded.session.hands.agent);
         let name = agent.unwrap_or_else(|| "agent".to_owned());

@@ -8,6 +8,9 @@ use crate::api::types::{TaskView, WorkerRow};
 use crate::families::FamilyError;
 use crate::families::owner::Owner;
 
+/// What the names begin with under which a repeated request finds its task.
+const KEYS: [&str; 2] = ["request:", "spawn:"];
+
 impl Owner {
     pub(crate) fn view(&mut self, id: TaskId) -> Result<TaskView, FamilyError> {
         let task = self.task(id)?.clone();
@@ -25,7 +28,9 @@ impl Owner {
             .collect()
     }
 
-    fn shown(&mut self, task: Task) -> Result<TaskView, FamilyError> {
+    fn shown(&mut self, mut task: Task) -> Result<TaskView, FamilyError> {
+        // Keys of requests find it too, and are nobody's name for it.
+        task.aliases.retain(|alias| !KEYS.iter().any(|key| alias.starts_with(key)));
         let held = match task.state {
             TaskState::Pending => self.hold_of(task.id)?.map(|hold| hold.to_string()),
             TaskState::Deploying

@@ -56,6 +56,9 @@ pub(super) struct ScriptedAgent {
     /// After a cancel, wait until an open permission request is answered
     #[arg(long)]
     cancel_waits_for_permission: bool,
+    /// What to do on a prompt without steps, in place of the demo: one step, such as `/say noted`
+    #[arg(long, value_name = "STEP")]
+    otherwise: Option<String>,
     /// Do nothing for so long at the start
     #[arg(long, value_name = "MS", default_value_t = 0)]
     start_delay: u64,
@@ -77,6 +80,7 @@ impl ScriptedAgent {
             silent: self.silent,
             idle_cancel_poisons: self.idle_cancel_poisons,
             cancel_waits_for_permission: self.cancel_waits_for_permission,
+            otherwise: self.otherwise,
             start_delay: Duration::from_millis(self.start_delay),
         };
         serve(options).map_err(|error| {

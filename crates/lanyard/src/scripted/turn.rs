@@ -110,10 +110,13 @@ impl Turn {
     fn answer(mut self, id: &RequestId, prompt: &str) {
         let ending = match script::parse(prompt) {
             Err(error) => Err(Halt::Error(Error::invalid_params().data(error.to_string()))),
-            Ok(steps) if steps.is_empty() => {
-                let steps = demo::steps(&self.session.place.cwd);
-                self.perform(prompt, &steps)
-            }
+            Ok(steps) if steps.is_empty() => match self.agent.options.otherwise.clone() {
+                None => self.perform(prompt, &demo::steps(&self.session.place.cwd)),
+                Some(text) => match script::parse(&text) {
+                    Ok(steps) => self.perform(prompt, &steps),
+                    Err(error) => Err(Halt::Error(Error::invalid_params().data(error.to_string()))),
+                },
+            },
             Ok(steps) => self.perform(prompt, &steps),
         };
         let answer = match ending {

@@ -9,6 +9,7 @@ mod cancel;
 mod cases;
 mod family;
 mod gateway;
+mod hub;
 mod kit;
 mod permission;
 mod processes;
@@ -82,3 +83,13 @@ chapters!(codex_exec, super::Case::codex_exec);
 chapters!(claude, super::Case::claude);
 chapters!(claude_acp, super::Case::claude_acp);
 chapters!(gemini, super::Case::gemini);
+
+#[test]
+fn opencode_hears_of_the_tasks_it_spawned() {
+    hub::shows(&Case::opencode());
+}
+
+#[test]
+fn codex_hears_of_the_tasks_it_spawned() {
+    hub::shows(&Case::codex());
+}
