@@ -72,8 +72,9 @@ impl NoteKind {
     #[must_use]
     pub const fn expires(self) -> bool {
         match self {
-            Self::Guidance | Self::Notice => true,
-            Self::Steer | Self::Report => false,
+            Self::Guidance => true,
+            // What became of a child is as true tomorrow.
+            Self::Notice | Self::Steer | Self::Report => false,
         }
     }
 }

@@ -163,9 +163,13 @@ fn turn_finished(
     events
 }
 
-/// An agent that came to the end of its turn has read the reports it was given before.
+/// An agent that came to the end of its turn has read what it was told of its children before.
 fn heard(session: &Session, outcome: TurnOutcome) -> Vec<Event> {
-    let out = |note: &&Note| note.kind == NoteKind::Report && note.status == NoteStatus::Delivered;
+    let of_children = |note: &Note| match note.kind {
+        NoteKind::Report | NoteKind::Notice => true,
+        NoteKind::Guidance | NoteKind::Steer => false,
+    };
+    let out = |note: &&Note| of_children(note) && note.status == NoteStatus::Delivered;
     let notes: Vec<NoteId> = session.guidance.iter().filter(out).map(|note| note.id).collect();
     if notes.is_empty() || outcome != TurnOutcome::Completed {
         return Vec::new();
