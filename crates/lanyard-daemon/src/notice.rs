@@ -118,12 +118,22 @@ pub(crate) struct Left {
 pub(crate) fn left(log: &[Envelope]) -> Left {
     let mut left = Left::default();
     let mut open: Vec<(String, String)> = Vec::new();
+    // What is said without anything in between is one message, in however many parts it came.
+    let mut speaking = false;
     for envelope in log {
         match &envelope.event {
             Event::Transcript(TranscriptEvent::Message { role: Role::Agent, text }) => {
-                left.said = Some(text.clone());
+                match left.said.as_mut().filter(|_| speaking) {
+                    Some(said) => said.push_str(text),
+                    None => left.said = Some(text.clone()),
+                }
+                speaking = true;
+            }
+            Event::Transcript(TranscriptEvent::Message { .. } | TranscriptEvent::Thought { .. }) => {
+                speaking = false
             }
             Event::Transcript(TranscriptEvent::ToolCalled { call, tool, .. }) => {
+                speaking = false;
                 open.push((call.clone(), tool.clone()));
             }
             Event::Transcript(TranscriptEvent::ToolReturned { call, .. }) => {
@@ -132,7 +142,10 @@ pub(crate) fn left(log: &[Envelope]) -> Left {
             Event::Transcript(TranscriptEvent::FileChanged { path, .. }) if !left.files.contains(path) => {
                 left.files.push(path.clone());
             }
-            Event::Turn(TurnEvent::Started { .. }) => open.clear(),
+            Event::Turn(TurnEvent::Started { .. }) => {
+                speaking = false;
+                open.clear();
+            }
             Event::Transcript(_)
             | Event::Turn(_)
             | Event::Inbox(_)
