@@ -2,6 +2,7 @@
 
 use lanyard_core::session::{Envelope, StateName, TurnRow, TurnStatus};
 use lanyard_core::task::{SeenRun, SeenSession};
+use lanyard_core::text::cut;
 use lanyard_core::{Session, SessionId};
 use lanyard_store::StoreError;
 
@@ -10,6 +11,8 @@ use crate::notice::{self, Left};
 
 /// Events of the log that are looked at for what was said last.
 const TAIL: u64 = 400;
+/// Characters of it that are kept as a task's result; the log has all.
+const SAID_CHARS_MAX: usize = 8_000;
 /// Turns that are looked at for the newest that began.
 const TURNS: usize = 40;
 
@@ -20,6 +23,7 @@ pub(super) fn session(store: &dyn Store, id: SessionId) -> Result<Option<SeenSes
     let turn = newest_turn(store, id)?;
     // What was said matters once a turn is over.
     let said = if session.state.name() == StateName::Executing { None } else { left(store, &session)?.said };
+    let said = said.map(|said| cut(&said, SAID_CHARS_MAX).0.to_owned());
     Ok(Some(SeenSession {
         state: session.state,
         deleted: session.deleted,
