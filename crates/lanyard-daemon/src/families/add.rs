@@ -56,6 +56,9 @@ impl Owner {
             }
             events.push((id, create(created)?));
         }
+        if let Some(session) = by.session {
+            self.count_spawns(session, events.len());
+        }
         for (id, event) in events {
             self.write(id, event, &by.actor);
         }
