@@ -4,6 +4,7 @@
 mod awaiting;
 mod kit;
 mod life;
+mod limits;
 mod mail;
 mod spawn;
 mod talk;
