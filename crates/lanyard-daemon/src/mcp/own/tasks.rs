@@ -227,7 +227,7 @@ impl Keys {
     }
 
     fn find(&self, owner: &Owner, key: &str) -> Result<Option<TaskId>, FamilyError> {
-        Ok(owner.store().tasks_named(&self.alias(key))?.first().copied())
+        owner.aliased(&self.alias(key))
     }
 
     /// The id of a task that is called by its key; any other name as it is.
