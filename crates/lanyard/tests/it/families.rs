@@ -2,6 +2,7 @@
 //! The daemon, the agents and their supervisors die at awkward moments.
 
 mod awaiting;
+mod bad;
 mod kit;
 mod life;
 mod limits;
