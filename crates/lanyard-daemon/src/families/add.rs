@@ -77,6 +77,9 @@ impl Owner {
             (Some(plan), _) => Some(plan.clone()),
             (None, Some(name)) => {
                 let (place, plan) = plans::find(&*self.tools.store, name, new.workspace.as_deref())?;
+                if plan.archived {
+                    return Err(lanyard_core::paper::Refusal::Archived.into());
+                }
                 Some((plan.id, place))
             }
             (None, None) => None,

@@ -141,6 +141,22 @@ impl Owner {
         Ok(plan.id)
     }
 
+    /// A plan that has come to its end goes on when one of its tasks is to be worked at again.
+    pub(super) fn reopen(&mut self, plan: PlanId) -> Result<(), FamilyError> {
+        let (_, found) = find(&*self.tools.store, &plan.to_string(), None)?;
+        match found.status {
+            PlanStatus::Completed | PlanStatus::Failed if !found.archived => {
+                self.set_plan(&plan.to_string(), None, PlanStatus::Active)?;
+            }
+            PlanStatus::Completed
+            | PlanStatus::Failed
+            | PlanStatus::Draft
+            | PlanStatus::Active
+            | PlanStatus::Paused => {}
+        }
+        Ok(())
+    }
+
     pub(super) fn load_plan(&mut self, plan: PlanId) -> Result<(), FamilyError> {
         Ok(self.load_tasks(&TaskFilter { plan: Some(plan), ..TaskFilter::default() })?)
     }
