@@ -7,5 +7,6 @@ mod kit;
 mod life;
 mod limits;
 mod mail;
+mod plans;
 mod spawn;
 mod talk;
