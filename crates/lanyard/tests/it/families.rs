@@ -3,6 +3,7 @@
 
 mod awaiting;
 mod bad;
+mod health;
 mod kit;
 mod life;
 mod limits;
