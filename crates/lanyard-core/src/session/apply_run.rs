@@ -2,7 +2,7 @@
 
 use crate::actor::Cause;
 use crate::session::event::Envelope;
-use crate::session::gate::{Gate, GateEvent, GateStatus, SETTLED_MAX};
+use crate::session::gate::{Gate, GateEvent, GateKind, GateStatus, SETTLED_MAX};
 use crate::session::record::Session;
 use crate::session::run::{Capabilities, Continuity, Run, RunEvent, RunPhase};
 
@@ -68,8 +68,13 @@ impl Session {
         let at = envelope.at;
         let (id, status) = match event {
             GateEvent::Opened { gate, run, question } => {
-                let asks = self.run.as_ref().is_some_and(|held| held.id == *run && held.is_live());
-                let legal = asks && self.turn.is_some() && self.gates.iter().all(|held| held.id != *gate);
+                let live = self.run.as_ref().is_some_and(|held| held.id == *run && held.is_live());
+                let asks = match question.kind {
+                    GateKind::Permission => live && self.turn.is_some(),
+                    // It belongs to no process and to no turn.
+                    GateKind::Escalation => true,
+                };
+                let legal = asks && self.gates.iter().all(|held| held.id != *gate);
                 self.gates.push(Gate {
                     id: *gate,
                     run: *run,

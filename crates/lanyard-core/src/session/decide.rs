@@ -161,8 +161,8 @@ fn end(session: &Session, how: Ending, reason: Option<&str>) -> Result<Vec<Event
         let outcome = if how == Ending::Completed { TurnOutcome::Completed } else { TurnOutcome::Failed };
         events.push(TurnEvent::Finished { turn: turn.id, outcome, reason: None }.into());
         events.push(checkpoint(session, CheckpointReason::TurnEnd));
-        events.extend(void_all_gates(session, "the session ended"));
     }
+    events.extend(void_all_gates(session, "the session ended"));
     events.extend(withdraw_all(session, SESSION_ENDED));
     // Completing is compliance: it resolves a stop that is pending (S0-B02).
     events.push(ChangeEvent::Ended { how, reason: reason.map(str::to_owned) }.into());
@@ -356,6 +356,12 @@ pub(super) fn checkpoint(session: &Session, reason: CheckpointReason) -> Event {
 /// The agent waits for no answer any more.
 pub(super) fn void_gates(session: &Session, why: &str) -> impl Iterator<Item = Event> {
     let asked = session.open_gates().filter(|gate| gate.question.kind == GateKind::Permission);
+    asked.map(move |gate| GateEvent::Withdrawn { gate: gate.id, why: why.to_owned() }.into())
+}
+
+/// Lanyard itself asks nothing about it any more.
+pub(super) fn void_escalations(session: &Session, why: &str) -> impl Iterator<Item = Event> {
+    let asked = session.open_gates().filter(|gate| gate.question.kind == GateKind::Escalation);
     asked.map(move |gate| GateEvent::Withdrawn { gate: gate.id, why: why.to_owned() }.into())
 }
 

@@ -202,6 +202,8 @@ impl Task {
             Remedy::Escalate => self.remedies.escalations += 1,
             Remedy::Restart => {
                 self.remedies.restarts += 1;
+                // Begun again, it can give reason to ask again.
+                self.remedies.escalations = 0;
                 self.go_on(turns, at);
             }
         }

@@ -88,7 +88,7 @@ pub struct Vitals {
     /// Calls that have not returned.
     pub open_calls: usize,
     pub quiet_ms: u64,
-    /// Since somebody last sent it words, if they have not been heard of yet.
+    /// Since somebody last sent it words.
     pub steered_ms: Option<u64>,
     pub same_calls: u32,
     pub errors: u32,

@@ -1,13 +1,14 @@
 //! Gates: what waits for an answer, and answering it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use lanyard_core::GateId;
 use lanyard_core::session::{Command, Gate, GateStatus, Session, StateName};
+use lanyard_core::{GateId, SessionId};
 use lanyard_store::Filter;
 
 use crate::api::App;
@@ -21,14 +22,17 @@ type Shared = State<Arc<App>>;
 /// Sessions at work that one answer looks at.
 const SESSIONS_MAX: usize = 1_000;
 
-/// A gate is open only while a turn runs, so those who are at work have them all.
+/// An agent's gate is open only while its turn runs, so those who are at work have them all; and Lanyard itself asks about
+/// those who work at tasks.
 pub(super) async fn list(State(app): Shared) -> Result<Json<GateList>, Problem> {
-    let list = on_disk(&app, |store| {
+    let asked_about = app.families.ask(|owner| Ok(owner.asked_about())).await?;
+    let list = on_disk(&app, move |store| {
         let filter = Filter { state: Some(StateName::Executing), ..Filter::default() };
         let listing = store.list(&filter, None, SESSIONS_MAX)?;
         let mut gates = Vec::new();
-        for row in &listing.rows {
-            if let Some(loaded) = store.load(row.id)? {
+        let at_work: BTreeSet<SessionId> = listing.rows.iter().map(|row| row.id).chain(asked_about).collect();
+        for id in at_work {
+            if let Some(loaded) = store.load(id)? {
                 gates.extend(entries(&loaded.session, |gate| gate.status == GateStatus::Open));
             }
         }

@@ -118,10 +118,8 @@ pub(super) async fn add(State(app): Shared, change: Change<NewPlanBody>) -> Resu
 
 pub(super) async fn import(State(app): Shared, change: Change<ImportPlan>) -> Result<Response, Problem> {
     let (by, body) = (change.by(), change.body);
-    let read = markdown::read(&body.markdown).map_err(|error| {
-        let advice = "mend that line; `lanyard plan export` shows how a plan is written";
-        wrong("plan_text_invalid", error.to_string(), advice)
-    })?;
+    let read = markdown::read(&body.markdown)
+        .map_err(|error| wrong(error.what.code(), error.to_string(), error.what.advice()))?;
     let made = ask(&app, move |owner| {
         let new = NewPlan { name: body.name, title: read.title, goal: read.goal, ..NewPlan::default() };
         let done: Vec<String> =

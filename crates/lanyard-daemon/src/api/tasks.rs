@@ -19,6 +19,7 @@ use crate::api::types::{
     AdoptTask, CancelTask, CompleteTask, Deploy, DiffCommit, DiffFile, DiscardedTask, MergeTask, MergedTask,
     Reason, RetryTask, RunToken, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView,
 };
+use crate::engine::AskError;
 use crate::families::{Adding, By, FamilyError, Owner, find, plans, refused};
 use crate::snapshot::diff::DiffStatus;
 use crate::worktree::{self, WorktreeError};
@@ -92,16 +93,22 @@ fn plan_id(store: &dyn crate::engine::Store, name: &str) -> Result<PlanId, Famil
 
 pub(super) async fn add(State(app): Shared, change: Change<NewTask>) -> Result<Response, Problem> {
     let (by, mut new) = (change.by(), change.body);
-    // Asked for again under the same key, it is the same task.
-    let request = change.keys.first().map(|key| format!("request:{:032x}", u128::from_be_bytes(key.key)));
+    // Asked for again under the same key, it is the same task; another one needs another key.
+    let request = change.keys.first().map(|key| {
+        let name = format!("request:{:032x}", u128::from_be_bytes(key.key));
+        let exact = format!("{name}:{:032x}", u128::from_be_bytes(key.request));
+        (name, exact)
+    });
     let view = app
         .families
         .ask(move |owner| {
-            if let Some(request) = &request {
-                if let Some(known) = owner.store().tasks_named(request)?.first() {
-                    return owner.view(*known);
+            if let Some((name, exact)) = request {
+                if let Some(known) = owner.aliased(&name)? {
+                    let known = owner.view(known)?;
+                    let same = known.task.aliases.contains(&exact);
+                    return if same { Ok(known) } else { Err(AskError::KeyConflict.into()) };
                 }
-                new.aliases.push(request.clone());
+                new.aliases.extend([name, exact]);
             }
             let made = owner.add(Adding { tasks: vec![new], plan: None }, &by)?;
             let made = made.first().copied().ok_or_else(|| FamilyError::NoTask("new".to_owned()))?;

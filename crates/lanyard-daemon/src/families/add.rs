@@ -56,6 +56,9 @@ impl Owner {
             }
             events.push((id, create(created)?));
         }
+        if let Some(session) = by.session {
+            self.count_spawns(session, events.len());
+        }
         for (id, event) in events {
             self.write(id, event, &by.actor);
         }
@@ -74,10 +77,19 @@ impl Owner {
             (Some(plan), _) => Some(plan.clone()),
             (None, Some(name)) => {
                 let (place, plan) = plans::find(&*self.tools.store, name, new.workspace.as_deref())?;
+                if plan.archived {
+                    return Err(lanyard_core::paper::Refusal::Archived.into());
+                }
                 Some((plan.id, place))
             }
             (None, None) => None,
         };
+        if let (Some((plan, _)), Some(key)) = (&plan, &new.key)
+            && self.in_plan(*plan, key)?.is_some()
+        {
+            let what = format!("another task of the plan has the key `{key}`");
+            return Err(wrong("task_key_taken", what, "choose another key, or go on with that task"));
+        }
         let parent = new.parent.as_deref().map(|name| self.by_key(name, plan.as_ref(), keys)).transpose()?;
         let chat = new.session.as_deref().map(|name| self.chat(name)).transpose()?;
         let reports_to = match (parent, by.session) {
@@ -166,16 +178,19 @@ impl Owner {
         if let Some(id) = keys.get(name) {
             return Ok(*id);
         }
-        if let Some((plan, _)) = plan {
-            self.load_plan(*plan)?;
-            let called = |task: &&lanyard_core::task::Task| {
-                task.plan == Some(*plan) && task.spec.key.as_deref() == Some(name)
-            };
-            if let Some(task) = self.tasks.values().find(called) {
-                return Ok(task.id);
-            }
+        if let Some((plan, _)) = plan
+            && let Some(id) = self.in_plan(*plan, name)?
+        {
+            return Ok(id);
         }
         self.named(name)
+    }
+
+    /// The task a plan calls by this key.
+    fn in_plan(&mut self, plan: PlanId, key: &str) -> Result<Option<TaskId>, FamilyError> {
+        self.load_plan(plan)?;
+        let mut mine = self.tasks.values().filter(|task| task.plan == Some(plan));
+        Ok(mine.find(|task| task.spec.key.as_deref() == Some(key)).map(|task| task.id))
     }
 
     fn chat(&self, name: &str) -> Result<SessionId, FamilyError> {

@@ -166,6 +166,15 @@ impl Owner {
             Ok(_) | Err(_) => task_named(&*self.tools.store, text),
         }
     }
+
+    /// The task that was made under this name. Those of this round count: two who ask at once get the same.
+    pub(crate) fn aliased(&self, alias: &str) -> Result<Option<TaskId>, FamilyError> {
+        let held = self.tasks.values().find(|task| task.aliases.iter().any(|name| name == alias));
+        match held {
+            Some(task) => Ok(Some(task.id)),
+            None => Ok(self.tools.store.tasks_named(alias)?.first().copied()),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use lanyard_core::session::{
 };
 use lanyard_core::task::health::{Condition, HealthRules, Remedy, Vitals, judge, remedy};
 use lanyard_core::task::{Task, TaskCommand, TaskEvent, TaskState, WorkerKind};
-use lanyard_core::{Actor, GateId, NoteId, RunId, TaskId, Timestamp, WorkerId};
+use lanyard_core::{Actor, GateId, NoteId, RunId, SessionId, TaskId, Timestamp, WorkerId};
 
 use crate::engine::{Ask, Key};
 use crate::families::owner::Owner;
@@ -182,6 +182,12 @@ impl Owner {
         });
     }
 
+    /// Sessions about whose work a person was asked, and perhaps has not answered.
+    pub(crate) fn asked_about(&self) -> Vec<SessionId> {
+        let asked = |task: &&Task| task.remedies.escalations > 0 && !task.state.is_ended();
+        self.tasks.values().filter(asked).filter_map(|task| task.session).collect()
+    }
+
     /// Does what a person answered, once: what was done since then is remembered with its time.
     fn heed(&mut self, task: &Task, session: &Session) -> Result<(), FamilyError> {
         let asked = |gate: &&Gate| {
@@ -212,8 +218,9 @@ impl Owner {
 
 fn vitals(session: &Session, log: &Log, now: Timestamp) -> Vitals {
     let executing = session.state.name() == StateName::Executing;
-    let words = session.guidance.iter().filter(|note| note.status != NoteStatus::Acknowledged);
-    let steered = words.map(|note| note.queued_at).max();
+    // What it has heard is given time to work as well.
+    let heard = session.guidance_settled.iter().filter(|note| note.status == NoteStatus::Acknowledged);
+    let steered = session.guidance.iter().chain(heard).map(|note| note.queued_at).max();
     Vitals {
         executing,
         open_calls: session.open_calls.len(),

@@ -149,9 +149,12 @@ impl Owner {
             spec.auto = true;
             self.order(id, &TaskCommand::Edit { spec: Box::new(spec) }, by)?;
         }
-        let task = self.task(id)?.clone();
-        self.reopen(&task)?;
-        self.plans.extend(task.plan);
+        if let Some(plan) = self.task(id)?.plan {
+            self.plans.insert(plan);
+            if deploy {
+                self.reopen(plan)?;
+            }
+        }
         Ok(())
     }
 

@@ -24,7 +24,7 @@ const TRIES_MAX: u32 = 5;
 const RETRY_MS: u64 = 500;
 /// Times in a row something new of a task may follow from the last.
 const NEWS_MAX: usize = 8;
-/// Seconds between two looks at how workers do.
+/// Seconds between two looks at how workers do; fewer where less patience is asked for.
 const HEALTH_TICKS: u64 = 5;
 
 pub(crate) struct Owner {
@@ -223,7 +223,8 @@ impl Owner {
         let due: Vec<TaskId> =
             self.tries.iter().filter(|(_, (_, at))| *at <= now).map(|(task, _)| *task).collect();
         self.pokes.extend(due);
-        if self.ticks.is_multiple_of(HEALTH_TICKS) {
+        let patience = self.tools.rules.health.patience_ms / 1_000;
+        if self.ticks.is_multiple_of(patience.clamp(1, HEALTH_TICKS)) {
             self.look_at_health();
             self.boxes.extend(self.mail.keys().copied());
             self.plans.extend(

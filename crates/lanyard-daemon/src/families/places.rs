@@ -16,8 +16,7 @@ const EMERGENCY: &str = "EMERGENCY_HALT: it tried to spawn deeper than its famil
 const MINUTE_MS: u64 = 60_000;
 
 impl Owner {
-    /// Whether this session's agent may have the task made, beside as many others that are made with it. Counts it when
-    /// it may.
+    /// Whether this session's agent may have the task made, beside as many others that are made with it.
     pub(super) fn may_spawn(
         &mut self,
         by: SessionId,
@@ -39,7 +38,13 @@ impl Owner {
         }
         self.no_circle(to, new)?;
         self.within_budget(to, beside)?;
-        self.not_too_fast(by)
+        self.not_too_fast(by, beside)
+    }
+
+    /// So many were made.
+    pub(super) fn count_spawns(&mut self, by: SessionId, made: usize) {
+        let now = self.now();
+        self.spawns.entry(by).or_default().extend(std::iter::repeat_n(now, made));
     }
 
     /// Going deeper than allowed is refused, and ends whoever tries it: something is out of hand (S1-32).
@@ -111,17 +116,16 @@ impl Owner {
         Ok(find::above(&*self.tools.store, &task)?.pop().unwrap_or(to))
     }
 
-    fn not_too_fast(&mut self, by: SessionId) -> Result<(), FamilyError> {
+    fn not_too_fast(&mut self, by: SessionId, beside: usize) -> Result<(), FamilyError> {
         let (now, most) = (self.now(), self.tools.rules.families.spawns_per_minute as usize);
         self.spawns.retain(|_, times| times.back().is_some_and(|at| now.millis_since(*at) < MINUTE_MS));
         let times = self.spawns.entry(by).or_default();
         times.retain(|at| now.millis_since(*at) < MINUTE_MS);
-        if times.len() >= most {
-            let what = format!("you made {most} tasks within a minute, which is all you may");
-            return Err(refused("spawn_rate", what, "wait a minute"));
+        if times.len() + beside < most {
+            return Ok(());
         }
-        times.push_back(now);
-        Ok(())
+        let what = format!("you may make {most} tasks within a minute, and made {}", times.len());
+        Err(refused("spawn_rate", what, "wait a minute, or make fewer at once"))
     }
 
     /// The session its worker's session is linked below: where whoever hears of it works now, if that can have children.

@@ -141,6 +141,22 @@ impl Owner {
         Ok(plan.id)
     }
 
+    /// A plan that has come to its end goes on when one of its tasks is to be worked at again.
+    pub(super) fn reopen(&mut self, plan: PlanId) -> Result<(), FamilyError> {
+        let (_, found) = find(&*self.tools.store, &plan.to_string(), None)?;
+        match found.status {
+            PlanStatus::Completed | PlanStatus::Failed if !found.archived => {
+                self.set_plan(&plan.to_string(), None, PlanStatus::Active)?;
+            }
+            PlanStatus::Completed
+            | PlanStatus::Failed
+            | PlanStatus::Draft
+            | PlanStatus::Active
+            | PlanStatus::Paused => {}
+        }
+        Ok(())
+    }
+
     pub(super) fn load_plan(&mut self, plan: PlanId) -> Result<(), FamilyError> {
         Ok(self.load_tasks(&TaskFilter { plan: Some(plan), ..TaskFilter::default() })?)
     }
@@ -241,17 +257,6 @@ impl Owner {
     /// Those in memory.
     pub(crate) fn held_of(&self, plan: PlanId) -> impl Iterator<Item = &Task> {
         self.tasks.values().filter(move |task| task.plan == Some(plan))
-    }
-
-    /// A plan that had come to its end is gone on with when a task of it is run again.
-    pub(super) fn reopen(&mut self, task: &Task) -> Result<(), FamilyError> {
-        let ended = [Some(PlanStatus::Completed), Some(PlanStatus::Failed)];
-        if let Some(plan) =
-            task.plan.filter(|_| ended.contains(&status(&*self.tools.store, task).ok().flatten()))
-        {
-            self.set_plan(&plan.to_string(), None, PlanStatus::Active)?;
-        }
-        Ok(())
     }
 
     /// What was done before the plan came here.

@@ -1,11 +1,13 @@
 //! What workers say of their tasks: progress, questions, an end. Each run has a number and a token of its own; what an
 //! older one says is recognised and refused (S4-B01).
 
+use lanyard_core::task::mail::admit;
 use lanyard_core::task::{
     Mail, MailFrom, MailKind, MailState, MailTo, Task, TaskCommand, TaskResult, WorkerKind,
 };
 use lanyard_core::{MailId, SessionId, TaskId};
 
+use crate::engine::AskError;
 use crate::families::owner::Owner;
 use crate::families::post::Letter;
 use crate::families::{By, FamilyError, find, refused, wrong};
@@ -121,11 +123,13 @@ impl Owner {
         key: Option<MailId>,
         by: &By,
     ) -> Result<Mail, FamilyError> {
-        // Asked for under the same key, it is the same message.
+        // Asked for under the same key, it is the same message; another one needs another key.
         if let Some(id) = key
             && let Ok(mail) = self.letter(id)
         {
-            return Ok(mail);
+            let to = find::box_named(&*self.tools.store, to)?;
+            let same = mail.forwarded_from.unwrap_or(mail.to) == to && mail.text == admit(text);
+            return if same { Ok(mail) } else { Err(AskError::KeyConflict.into()) };
         }
         if text.trim().is_empty() {
             return Err(wrong("field_empty", "the message is empty", "write something"));

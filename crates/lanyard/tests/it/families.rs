@@ -1,7 +1,14 @@
 //! Families of work under a real daemon with real agents: tasks are worked at, parents always hear, identity survives.
 //! The daemon, the agents and their supervisors die at awkward moments.
 
+mod awaiting;
+mod bad;
 mod cli;
+mod health;
 mod kit;
 mod life;
+mod limits;
 mod mail;
+mod plans;
+mod spawn;
+mod talk;

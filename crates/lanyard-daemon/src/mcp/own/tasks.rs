@@ -3,17 +3,17 @@
 
 mod wait;
 
-use lanyard_core::MailId;
 use lanyard_core::paper::Bounds;
 use lanyard_core::task::{
     Isolation, Mail, MailKind, NewTask, ParentEnd, Task, TaskCommand, TaskEvent, TaskState,
 };
+use lanyard_core::{MailId, TaskId};
 use lanyard_store::TaskFilter;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::families::{Adding, By, FamilyError, Said, find, refused};
+use crate::families::{Adding, By, FamilyError, Owner, Said, find, refused};
 use crate::mcp::own::Told;
 use crate::mcp::own::args::need;
 use crate::mcp::own::caller::Caller;
@@ -84,7 +84,7 @@ struct Piece {
     title: Option<String>,
     /// Made again under the same key, it is the same task: for when you do not know whether a spawn went through.
     key: Option<String>,
-    /// Tasks that must be completed first.
+    /// Tasks that must be completed first, by id or by the key you gave them.
     depends_on: Vec<String>,
     /// Files it will write: two tasks that name the same are not run at the same time.
     files: Vec<String>,
@@ -111,7 +111,7 @@ pub(super) struct Args {
     /// `spawn_many`: the pieces of work.
     #[serde(default)]
     tasks: Vec<Piece>,
-    /// The tasks that are meant.
+    /// The tasks that are meant, by id or by the key you gave them.
     #[serde(default)]
     task_ids: Vec<String>,
     /// `spawn`, `await`: how long to wait, in milliseconds; at most 600000. Spawn waits for nothing when left out.
@@ -192,22 +192,16 @@ async fn spawn(caller: &Caller, pieces: Vec<Piece>, wait_ms: Option<u64>) -> Tol
         let what = format!("{} pieces of work are not between 1 and {MANY_MAX}", pieces.len());
         return Err(Refused::new("tasks_too_many", what, "name them in `tasks`, fewer at a time"));
     }
-    let (mut keys, mut tasks) = (Vec::new(), Vec::new());
-    for piece in pieces {
-        let (key, task) = new_task(caller, piece)?;
-        keys.push(key);
-        tasks.push(task);
-    }
-    let by = by(caller);
+    let mut tasks = pieces.into_iter().map(|piece| new_task(caller, piece)).collect::<Result<Vec<_>, _>>()?;
+    let (by, keys) = (by(caller), Keys::of(caller)?);
     let made = caller.app.families.ask(move |owner| {
-        // What was made before under the same key is not made again.
+        // What was made before under the same key is not made again, and is depended on as it is.
         let mut known = Vec::new();
-        for key in &keys {
-            let found = match key {
-                Some(key) => owner.store().tasks_named(key)?.first().copied(),
-                None => None,
-            };
-            known.push(found);
+        for task in &mut tasks {
+            known.push(task.key.as_deref().map(|key| keys.find(owner, key)).transpose()?.flatten());
+            for on in &mut task.depends_on {
+                *on = keys.resolved(owner, on)?;
+            }
         }
         let fresh = tasks.into_iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(task, _)| task);
         let mut fresh = owner.add(Adding { tasks: fresh.collect(), plan: None }, &by)?.into_iter();
@@ -217,15 +211,39 @@ async fn spawn(caller: &Caller, pieces: Vec<Piece>, wait_ms: Option<u64>) -> Tol
     wait::for_tasks(caller, made, wait_ms.unwrap_or(0)).await
 }
 
-fn new_task(caller: &Caller, piece: Piece) -> Result<(Option<String>, NewTask), Refused> {
+/// The keys under which the caller's task, or its session, spawned others. Its own, so that two agents may choose the same.
+struct Keys {
+    of: String,
+}
+
+impl Keys {
+    fn of(caller: &Caller) -> Result<Self, Refused> {
+        let me = &caller.me()?.session;
+        Ok(Self { of: me.task.map_or_else(|| me.id.to_string(), |task| task.to_string()) })
+    }
+
+    fn alias(&self, key: &str) -> String {
+        format!("spawn:{}:{key}", self.of)
+    }
+
+    fn find(&self, owner: &Owner, key: &str) -> Result<Option<TaskId>, FamilyError> {
+        owner.aliased(&self.alias(key))
+    }
+
+    /// The id of a task that is called by its key; any other name as it is.
+    fn resolved(&self, owner: &Owner, name: &str) -> Result<String, FamilyError> {
+        Ok(self.find(owner, name)?.map_or_else(|| name.to_owned(), |id| id.to_string()))
+    }
+}
+
+fn new_task(caller: &Caller, piece: Piece) -> Result<NewTask, Refused> {
     let prompt = need("prompt", piece.prompt)?;
     let me = caller.me()?;
-    // Its own, so that two agents may choose the same key.
-    let key = piece.key.map(|key| {
-        format!("spawn:{}:{key}", me.session.task.map_or(me.session.id.to_string(), |task| task.to_string()))
-    });
+    let keys = Keys::of(caller)?;
     let task = NewTask {
         title: piece.title.unwrap_or_else(|| title(&prompt)),
+        aliases: piece.key.iter().map(|key| keys.alias(key)).collect(),
+        key: piece.key,
         prompt: Some(prompt),
         agent: piece.agent,
         plan: piece.plan.clone(),
@@ -235,17 +253,16 @@ fn new_task(caller: &Caller, piece: Piece) -> Result<(Option<String>, NewTask), 
         isolation: piece.isolation,
         when_parent_ends: piece.when_parent_ends,
         workspace: me.session.workspace.clone(),
-        aliases: key.clone().into_iter().collect(),
         may_spawn: Some(piece.may_spawn),
         bounds: piece.bounds,
         deploy: piece.plan.is_none(),
         ..NewTask::default()
     };
-    Ok((key, task))
+    Ok(task)
 }
 
 /// Those of the names, which must be below the caller.
-async fn mine(caller: &Caller, names: &[String]) -> Result<Vec<lanyard_core::TaskId>, Refused> {
+async fn mine(caller: &Caller, names: &[String]) -> Result<Vec<TaskId>, Refused> {
     if names.is_empty() || names.len() > MANY_MAX {
         return Err(Refused::new(
             "tasks_required",
@@ -253,18 +270,18 @@ async fn mine(caller: &Caller, names: &[String]) -> Result<Vec<lanyard_core::Tas
             "name them in `task_ids`",
         ));
     }
-    let (names, me) = (names.to_vec(), caller.id());
+    let (names, me, keys) = (names.to_vec(), caller.id(), Keys::of(caller).ok());
     let found = caller.app.families.ask(move |owner| {
-        let find = |name: &String| match me {
-            Some(me) => owner.child(me, name),
-            None => owner.named(name),
+        let mut find = |name: &String| match (me, &keys) {
+            (Some(me), Some(keys)) => owner.child(me, &keys.resolved(owner, name)?),
+            (_, _) => owner.named(name),
         };
-        names.iter().map(find).collect::<Result<Vec<_>, FamilyError>>()
+        names.iter().map(&mut find).collect::<Result<Vec<_>, FamilyError>>()
     });
     Ok(found.await?)
 }
 
-async fn one(caller: &Caller, names: &[String]) -> Result<lanyard_core::TaskId, Refused> {
+async fn one(caller: &Caller, names: &[String]) -> Result<TaskId, Refused> {
     match mine(caller, names).await?.as_slice() {
         [one] => Ok(*one),
         _ => Err(Refused::new("tasks_required", "more than one task is named", "name one in `task_ids`")),
@@ -274,7 +291,12 @@ async fn one(caller: &Caller, names: &[String]) -> Result<lanyard_core::TaskId, 
 async fn message(caller: &Caller, args: Args) -> Told {
     caller.may_write()?;
     let (to, text, by) = (need("to", args.to)?, need("text", args.text)?, by(caller));
-    let mail = caller.app.families.ask(move |owner| owner.message(&to, &text, None, &by)).await?;
+    let keys = Keys::of(caller).ok();
+    let mail = caller.app.families.ask(move |owner| {
+        let to = keys.map_or(Ok(to.clone()), |keys| keys.resolved(owner, &to))?;
+        owner.message(&to, &text, None, &by)
+    });
+    let mail = mail.await?;
     Ok(json!({ "mail": mail.id, "to": mail.to, "state": mail.state.as_str() }).into())
 }
 

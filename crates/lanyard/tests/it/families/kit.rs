@@ -52,6 +52,12 @@ impl Stage {
         self.daemon.restart_with(setup);
     }
 
+    /// The same, at the address that agents were given.
+    pub(super) fn up_where_it_was(&mut self) {
+        let setup = self.setup().listen(&self.daemon.address());
+        self.daemon.restart_with(setup);
+    }
+
     /// A daemon that dies at a place, perhaps before it answers.
     pub(super) fn up_to(&mut self, place: &str) {
         let setup = self.setup().env("LANYARD_FAILPOINT", place);
@@ -199,6 +205,28 @@ impl Stage {
     }
 }
 
+impl Stage {
+    /// Ends the agent of a session as a crash would.
+    pub(super) fn kill_agent(&self, session: &str) {
+        let run = id(&self.get(&format!("/sessions/{session}"))["run"], "id");
+        let (mark, mut killed) = (format!("LANYARD_RUN={run}"), 0);
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let holds = |file: &str, word: &str| {
+                let text = std::fs::read(entry.path().join(file)).unwrap_or_default();
+                text.split(|byte| *byte == 0).any(|one| one == word.as_bytes())
+            };
+            let its = holds("environ", &mark) && holds("cmdline", "scripted-agent");
+            if its && !holds("cmdline", "shim") {
+                let pid = entry.file_name().to_string_lossy().parse().unwrap();
+                let pid = rustix::process::Pid::from_raw(pid).unwrap();
+                rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+                killed += 1;
+            }
+        }
+        assert_eq!(killed, 1, "agents of {run}");
+    }
+}
+
 /// Everything is halted; what lives after that is a defect.
 impl Drop for Stage {
     fn drop(&mut self) {
@@ -215,12 +243,15 @@ impl Drop for Stage {
             self.post(&format!("/sessions/{}/stop", row["id"].as_str().unwrap()), &body);
         }
         let since = Instant::now();
-        while !self.processes().is_empty() && since.elapsed() < PATIENCE {
+        // The daemon itself starts git at times, so one look without any is the answer.
+        let mut left = self.processes();
+        while !left.is_empty() && since.elapsed() < PATIENCE {
             // sleep: between two looks at processes that end.
             std::thread::sleep(Duration::from_millis(10));
+            left = self.processes();
         }
         if !std::thread::panicking() {
-            assert_eq!(self.processes(), Vec::<String>::new(), "processes are left");
+            assert_eq!(left, Vec::<String>::new(), "processes are left");
         }
     }
 }

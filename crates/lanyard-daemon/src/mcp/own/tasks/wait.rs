@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{letter, shown};
-use crate::families::FamilyError;
+use crate::families::{Families, FamilyError};
 use crate::mcp::own::Told;
 use crate::mcp::own::caller::{Caller, on_disk};
 use crate::mcp::own::refused::Refused;
@@ -26,28 +26,46 @@ pub(super) async fn for_tasks(caller: &Caller, tasks: Vec<TaskId>, wait_ms: u64)
     if wait_ms == 0 {
         return answer(caller, &tasks).await;
     }
-    let begun = tasks.clone();
-    caller
-        .app
-        .families
-        .ask(move |owner| {
+    // In a task of its own: who goes away in the middle of the question has not begun to wait, or is known to be gone.
+    let awaiting = tokio::spawn(Awaiting::begin(caller.app.families.clone(), tasks.clone()));
+    let awaiting = awaiting.await.unwrap_or(Err(FamilyError::Closing))?;
+    wait(caller, &tasks, until).await?;
+    let told = answer(caller, &tasks).await;
+    drop(awaiting);
+    told
+}
+
+/// Somebody waits for these. When it is dropped nobody does, also where the caller died with its call: what comes of the
+/// tasks then goes to it as mail.
+struct Awaiting {
+    families: Families,
+    tasks: Vec<TaskId>,
+}
+
+impl Awaiting {
+    async fn begin(families: Families, tasks: Vec<TaskId>) -> Result<Self, FamilyError> {
+        let begun = tasks.clone();
+        let begin = families.ask(move |owner| {
             owner.await_begins(&begun);
             Ok(())
-        })
-        .await?;
-    let waited = wait(caller, &tasks, until).await;
-    let told = answer(caller, &tasks).await;
-    let ended = tasks.clone();
-    caller
-        .app
-        .families
-        .ask(move |owner| {
-            owner.await_ends(&ended);
-            Ok(())
-        })
-        .await?;
-    waited?;
-    told
+        });
+        begin.await?;
+        Ok(Self { families, tasks })
+    }
+}
+
+impl Drop for Awaiting {
+    fn drop(&mut self) {
+        let (families, tasks) = (self.families.clone(), std::mem::take(&mut self.tasks));
+        tokio::spawn(async move {
+            let end = families.ask(move |owner| {
+                owner.await_ends(&tasks);
+                Ok(())
+            });
+            // An owner that is gone remembers nobody.
+            let _ = end.await;
+        });
+    }
 }
 
 async fn wait(caller: &Caller, tasks: &[TaskId], until: Instant) -> Result<(), Refused> {

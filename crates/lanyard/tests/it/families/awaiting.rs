@@ -1,0 +1,99 @@
+//! Waiting for a task outlives the one who waits (S4-B11): a task is a handle, whoever asks for it again gets what came of
+//! it, and who does not ask again hears of it all the same.
+
+use serde_json::json;
+
+use super::kit::{Stage, id, until};
+use super::talk::{begin, below, step, tasks};
+
+/// A session that waits for its child, which waits for the file `go`. Answers the session, and the child.
+fn waiting(stage: &Stage) -> (String, String) {
+    let chat = stage.chat();
+    let child = format!("/wait-file {}\n/say the long answer", stage.sign("go").display());
+    let spawn = json!({ "action": "spawn", "prompt": child, "key": "long", "title": "the long one" });
+    let child = id(&tasks(stage, &chat, &spawn)["tasks"][0], "task_id");
+    stage.is(&child, "running");
+    let wait = json!({ "action": "await", "task_ids": [child], "wait_ms": 600_000 });
+    begin(stage, &chat, &format!("/touch {}\n{}", stage.sign("waits").display(), step(&wait)));
+    stage.await_sign("waits");
+    until("the call", || {
+        let log = stage.daemon.log_after(&chat, 0);
+        log.iter().filter(|event| event["type"] == "tool.called").count() >= 2
+    });
+    (chat, child)
+}
+
+/// Ends the agent of a session that has no task, and waits until that is seen.
+fn kill_agent(stage: &Stage, session: &str) {
+    stage.kill_agent(session);
+    let state = || stage.get(&format!("/sessions/{session}"))["state"].clone();
+    until("the agent's end to be seen", || state() == "interrupted");
+}
+
+/// The caller dies while it waits, comes back, and waits for the same task.
+#[test]
+fn who_died_while_it_waited_waits_again_and_gets_the_result() {
+    let stage = Stage::new();
+    let (chat, child) = waiting(&stage);
+    kill_agent(&stage, &chat);
+    assert_eq!(stage.show(&child)["state"], "running", "the child does not care");
+    stage.touch("go");
+    stage.is(&child, "completed");
+    // By the key it gave, for it may have forgotten the id.
+    let wait = json!({ "action": "await", "task_ids": ["long"], "wait_ms": 60_000 });
+    let answer = tasks(&stage, &chat, &wait);
+    assert_eq!(answer["tasks"][0]["task_id"], child.as_str());
+    assert_eq!(answer["tasks"][0]["result"]["summary"], "the long answer");
+}
+
+/// The caller dies while it waits and never waits again: it hears of the end as of any other.
+#[test]
+fn who_died_while_it_waited_hears_of_the_end_without_asking() {
+    let stage = Stage::new();
+    let (chat, child) = waiting(&stage);
+    kill_agent(&stage, &chat);
+    begin(&stage, &chat, "/say I am back").over(&stage);
+    stage.touch("go");
+    stage.is(&child, "completed");
+    until("the parent to be told", || stage.told().contains("SUBAGENT REPORT"));
+    assert!(stage.told().contains("the long answer"));
+}
+
+/// The daemon dies while somebody waits; the agent's call is lost with it. The result is there when it asks again.
+#[test]
+fn a_wait_survives_the_daemon() {
+    let mut stage = Stage::new();
+    let (chat, child) = waiting(&stage);
+    stage.up_where_it_was();
+    stage.touch("go");
+    stage.is(&child, "completed");
+    let wait = json!({ "action": "await", "task_ids": [child], "wait_ms": 60_000 });
+    let answer = tasks(&stage, &chat, &wait);
+    assert_eq!(answer["tasks"][0]["result"]["summary"], "the long answer");
+    until("the mail to be settled", || stage.all_mail().iter().all(|mail| mail["state"] == "acknowledged"));
+    assert_eq!(stage.all_mail().len(), 1);
+}
+
+/// A task that is brought back by itself after its agent died in an await: its child's end is not lost, and spawned again
+/// under the same key it is the same child.
+#[test]
+fn a_task_whose_agent_died_in_an_await_is_brought_back_and_hears() {
+    let stage = Stage::new();
+    let child = format!("/wait-file {}\n/say the long answer", stage.sign("go").display());
+    let spawn = json!({ "action": "spawn", "prompt": child, "key": "long", "wait_ms": 600_000 });
+    let task = stage.task(&step(&spawn), &json!({ "may_spawn": true }));
+    until("the child", || !below(&stage, &task).is_empty());
+    let child = id(&below(&stage, &task)[0], "id");
+    stage.is(&child, "running");
+    let first = stage.is(&task, "running");
+    let session = id(&first, "session");
+    stage.kill_agent(&session);
+    until("the second run", || stage.show(&task)["run"] == 2);
+    stage.is(&task, "running");
+    stage.touch("go");
+    stage.is(&child, "completed");
+    let done = stage.is(&task, "completed");
+    assert_eq!(done["worker"], first["worker"]);
+    assert!(stage.told().contains("the long answer"));
+    assert_eq!(done["remedies"]["restarts"], 1);
+}
