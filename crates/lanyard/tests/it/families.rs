@@ -5,3 +5,4 @@ mod cli;
 mod kit;
 mod life;
 mod mail;
+mod sim;
