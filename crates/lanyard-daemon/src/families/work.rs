@@ -9,7 +9,7 @@ use lanyard_core::task::{Captured, Task, TaskState, Tree, Want, WorkerKind, sche
 use lanyard_core::text::{NAME_CHARS_MAX, cut};
 use lanyard_core::{Actor, Cause, NoteId, SessionId, TurnId, WorkerId};
 
-use crate::engine::{Ask, AskError, Key, Request};
+use crate::engine::{Ask, AskError, Key, Request, Store};
 use crate::failpoint;
 use crate::families::{Tools, look};
 use crate::notice::Left;
@@ -145,10 +145,14 @@ async fn tree(tools: &Tools, task: &Task) -> Result<Option<Tree>, WorktreeError>
         return Ok(None);
     }
     let Some(workspace) = task.workspace.clone() else { return Ok(None) };
-    let (root, name) = (tools.trees.clone(), task.id.to_string());
+    let (root, name, store) = (tools.trees.clone(), task.id.to_string(), tools.store.clone());
     let (isolation, base) = (task.spec.isolation, task.spec.base.clone());
     blocking(move || {
-        let folder = PathBuf::from(&workspace);
+        let workspace = PathBuf::from(&workspace);
+        let (folder, base) = match branch_of(&root, &workspace, &*store) {
+            Some(gone) => (PathBuf::from(gone.repository), base.or(Some(gone.branch))),
+            None => (workspace, base),
+        };
         let repository = worktree::is_repository(&folder);
         if !schedule::wants_tree(isolation, repository) {
             return Ok(None);
@@ -157,6 +161,16 @@ async fn tree(tools: &Tools, task: &Task) -> Result<Option<Tree>, WorktreeError>
     })
     .await
     .unwrap_or_else(|| Err(WorktreeError::Interrupted))
+}
+
+/// The worktree a folder was, of whoever made the task and has ended since: its branch is still there to begin at.
+fn branch_of(root: &Path, folder: &Path, store: &dyn Store) -> Option<Tree> {
+    let root = root.canonicalize().ok()?;
+    if folder.exists() || folder.parent() != Some(&root) {
+        return None;
+    }
+    let task = folder.file_name()?.to_str()?.parse().ok()?;
+    store.task(task).ok()??.tree
 }
 
 async fn prompt(
