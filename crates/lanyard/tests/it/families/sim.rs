@@ -21,7 +21,7 @@ mod trouble;
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::kit::Stage;
 use forest::Forest;
@@ -35,7 +35,7 @@ const KILLS: usize = 10;
 /// Places to work at; so few that families wait for each other.
 const PLACES: u32 = 8;
 /// Nothing may change for so long before it counts as stuck.
-const STUCK: Duration = Duration::from_secs(90);
+const STUCK: Duration = Duration::from_secs(60);
 /// Between two looks.
 const PAUSE_MS: u64 = 40;
 
@@ -60,23 +60,18 @@ struct Sim {
 
 impl Sim {
     /// A request that may find nobody, or somebody who dies of it.
-    fn ask(
-        &self,
-        method: &str,
-        path: &str,
-        body: Option<&serde_json::Value>,
-    ) -> Option<crate::support::Answer> {
+    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Option<crate::support::Answer> {
         let body = body.map(ToString::to_string);
         let path = format!("/api/v1{path}");
         self.stage.daemon.caller().try_request(method, &path, &[], body.as_deref()).ok()
     }
 
-    fn post(&self, path: &str, body: &serde_json::Value) -> Option<crate::support::Answer> {
+    fn post(&self, path: &str, body: &Value) -> Option<crate::support::Answer> {
         self.ask("POST", path, Some(body))
     }
 
     /// Every page of a listing; nothing when nobody answers.
-    fn all(&self, path: &str, field: &str) -> Option<Vec<serde_json::Value>> {
+    fn all(&self, path: &str, field: &str) -> Option<Vec<Value>> {
         let mut rows = Vec::new();
         let mut cursor = String::new();
         loop {
@@ -100,7 +95,10 @@ impl Sim {
 
     /// Ends the test with all there is to know.
     fn fail(&self, what: &str) -> ! {
-        let open: Vec<String> = self.seen.open().map(ToString::to_string).collect();
+        let fields =
+            ["id", "title", "state", "seq", "reason", "ending", "session", "held", "mail", "open_children"];
+        let line = |task: &Value| fields.map(|field| task[field].to_string()).join(" ");
+        let open: Vec<String> = self.seen.open().map(line).collect();
         panic!(
             "{what}\nrepeat with LANYARD_FAMILY_SEED={}\n{}\nopen:\n{}",
             self.seed,

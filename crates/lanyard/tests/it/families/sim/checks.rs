@@ -1,6 +1,7 @@
 //! What must hold when all tasks of a simulation have ended, read over HTTP, from git and from the machine.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lanyard_core::task::{
@@ -218,16 +219,16 @@ fn is_found(sim: &Sim, task: &Task) {
 }
 
 fn nothing_is_left(sim: &Sim) {
-    let processes = sim.stage.processes();
-    let trees = std::fs::read_dir(sim.stage.daemon.home().join("trees"));
-    let trees: Vec<_> =
-        trees.map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default();
-    let runs = std::fs::read_dir(sim.stage.daemon.home().join("runs"));
-    let runs: Vec<_> = runs.map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default();
-    if sim.stage.worktrees() != 1 || !processes.is_empty() || !trees.is_empty() || !runs.is_empty() {
-        sim.fail(&format!(
-            "left: {} worktrees, {trees:?}, runs {runs:?}, processes {processes:#?}",
-            sim.stage.worktrees() - 1
-        ));
+    let home = sim.stage.daemon.home();
+    let mut left: Vec<PathBuf> = [files(&home.join("runs")), files(&home.join("trees/.making"))].concat();
+    left.extend(files(&home.join("trees")).into_iter().filter(|path| !path.ends_with(".making")));
+    let (worktrees, processes) = (sim.stage.worktrees() - 1, sim.stage.processes());
+    if worktrees > 0 || !processes.is_empty() || !left.is_empty() {
+        sim.fail(&format!("{worktrees} worktrees are left, {left:?}, {processes:?}"));
     }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    entries.map(|entry| entry.unwrap().path()).collect()
 }
