@@ -36,6 +36,9 @@ const KILLS: usize = 10;
 const PLACES: u32 = 8;
 /// Nothing may change for so long before it counts as stuck.
 const STUCK: Duration = Duration::from_secs(60);
+/// How much of each open task a failure shows.
+const SESSION_LINES: usize = 40;
+const LINE_CHARS: usize = 400;
 /// Between two looks.
 const PAUSE_MS: u64 = 40;
 
@@ -95,16 +98,35 @@ impl Sim {
 
     /// Ends the test with all there is to know.
     fn fail(&self, what: &str) -> ! {
-        let fields =
-            ["id", "title", "state", "seq", "reason", "ending", "session", "held", "mail", "open_children"];
-        let line = |task: &Value| fields.map(|field| task[field].to_string()).join(" ");
-        let open: Vec<String> = self.seen.open().map(line).collect();
-        panic!(
-            "{what}\nrepeat with LANYARD_FAMILY_SEED={}\n{}\nopen:\n{}",
-            self.seed,
-            self.diary.join("\n"),
-            open.join("\n")
+        let open: Vec<String> = self.seen.open().map(|task| self.about(task)).collect();
+        let (diary, seed) = (self.diary.join("\n"), self.seed);
+        panic!("{what}\nrepeat with LANYARD_FAMILY_SEED={seed}\n{diary}\nopen:\n{}", open.join("\n"));
+    }
+
+    /// A task that has not ended, with its mail, its log and the end of its session's.
+    fn about(&self, task: &Value) -> String {
+        let fields = ["id", "title", "state", "reason", "ending", "session", "held", "mail", "open_children"];
+        let mut lines = vec![fields.map(|field| task[field].to_string()).join(" ")];
+        let name = task["id"].as_str().unwrap_or_default();
+        let mail = self.all(&format!("/mail?box={name}&limit=100"), "mail").unwrap_or_default();
+        lines.extend(mail.iter().map(ToString::to_string));
+        let log = self.ask("GET", &format!("/tasks/{name}/log?limit=500"), None).map(|log| log.json());
+        let log = log.and_then(|log| log["events"].as_array().cloned()).unwrap_or_default();
+        lines.extend(
+            log.iter().skip(1).map(|event| format!("{} {} {}", event["at"], event["type"], event["data"])),
         );
+        if let Some(session) = task["session"].as_str().filter(|_| self.stage.daemon.is_alive()) {
+            let log = self.stage.daemon.log_after(session, 0);
+            let last = &log[log.len().saturating_sub(SESSION_LINES)..];
+            lines.extend(
+                last.iter().map(|event| format!("  {} {} {}", event["at"], event["type"], event["data"])),
+            );
+        }
+        lines
+            .iter()
+            .map(|line| line.chars().take(LINE_CHARS).collect::<String>())
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
