@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::TaskId;
 use crate::paper::{PlanStatus, Priority};
 use crate::task::files;
+use crate::task::mail::MailTo;
 use crate::task::record::{Isolation, Task, TaskState};
 
 /// How many may work, and how far a family may grow. Inherited and never widened (S1-32).
@@ -120,32 +121,51 @@ pub fn blocked(task: &Task, tasks: &BTreeMap<TaskId, Task>) -> Option<Hold> {
     })
 }
 
+/// A parent is at work until its children have ended, so what it holds does not hold them: in its place one of them may
+/// work, and its group and its files are theirs.
 fn crowded(task: &Task, field: &Field<'_>) -> Option<Hold> {
     let at_work = || field.tasks.values().filter(|other| other.id != task.id && other.is_at_work());
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let above = above(task, field.tasks);
+    let waited_for = above.first().and_then(|parent| field.tasks.get(parent)).is_some_and(Task::is_at_work);
+    let lent = waited_for && !at_work().any(|other| other.reports_to == task.reports_to);
     let all = count(at_work().count());
-    if all >= field.rules.concurrency {
+    if all >= field.rules.concurrency && !lent {
         return Some(Hold::Places { running: all });
     }
     if task.plan.is_some() {
         let mates = || at_work().filter(|other| other.plan == task.plan);
         let running = count(mates().count());
-        if running >= field.rules.plan_concurrency {
+        if running >= field.rules.plan_concurrency && !lent {
             return Some(Hold::Places { running });
         }
         let other_group = |other: &&Task| match (&other.spec.group, &task.spec.group) {
-            (Some(theirs), Some(ours)) => theirs != ours,
+            (Some(theirs), Some(ours)) => theirs != ours && !above.contains(&other.id),
             (_, _) => false,
         };
         if let Some(other) = mates().find(other_group) {
             return Some(Hold::Group { running: other.spec.group.clone().unwrap_or_default() });
         }
     }
-    let same_place = |other: &&Task| other.workspace == task.workspace;
+    let same_place = |other: &&Task| other.workspace == task.workspace && !above.contains(&other.id);
     at_work().filter(same_place).find_map(|other| {
         let file = files::conflict(&task.spec.files, &other.spec.files)?;
         Some(Hold::Files { task: other.id, file: file.to_owned() })
     })
+}
+
+/// Those it works for, from the nearest up.
+fn above(task: &Task, tasks: &BTreeMap<TaskId, Task>) -> Vec<TaskId> {
+    let mut found = Vec::new();
+    let mut next = task.reports_to;
+    while let Some(MailTo::Task(id)) = next {
+        if found.contains(&id) {
+            break;
+        }
+        found.push(id);
+        next = tasks.get(&id).and_then(|task| task.reports_to);
+    }
+    found
 }
 
 /// The tasks of a plan in the order they should be begun.

@@ -9,6 +9,7 @@ use crate::id::{PlanId, TaskId};
 use crate::paper::{PlanStatus, Priority};
 use crate::task::Task;
 use crate::task::event::TaskEvent;
+use crate::task::mail::MailTo;
 use crate::task::record::{Isolation, TaskState};
 use crate::task::schedule::{FamilyRules, Field, cycle, hold, order, wants_tree};
 use crate::task::testing::{Given, pending, short_ids, task_id};
@@ -64,6 +65,43 @@ fn a_task_is_held_by_its_state_a_halt_and_its_plan() {
     for status in [PlanStatus::Draft, PlanStatus::Paused, PlanStatus::Completed, PlanStatus::Failed] {
         assert_held(held_in(&one, &[], Some(status), false), &format!("its plan is {status}"));
     }
+}
+
+/// A task that works for another.
+fn below(parent: u128, mut task: Task) -> Task {
+    task.reports_to = Some(MailTo::Task(task_id(parent)));
+    task
+}
+
+/// S4-B09: who waits for its children does not hold them, however few places there are.
+#[test]
+fn one_child_may_work_in_the_place_of_a_parent_that_waits_for_it() {
+    let parents: Vec<Task> = (1..=3).map(|number| task(number, pending().running())).collect();
+    let among = |others: &[Task]| [&parents[..], others].concat();
+    let child = below(1, task(4, pending()));
+    assert_eq!(held(&child, &parents), None);
+    let second = below(1, task(5, pending().running()));
+    assert_held(held(&child, &among(&[second.clone()])), "4 tasks are at work, which is all there may be");
+    assert_eq!(held(&below(5, task(6, pending())), &among(&[second])), None, "and so on below it");
+    let stranger = task(6, pending());
+    assert_held(held(&stranger, &parents), "3 tasks are at work, which is all there may be");
+    let ended = task(7, pending().ended(TaskState::Failed));
+    let orphan = below(7, task(8, pending()));
+    assert_held(held(&orphan, &among(&[ended])), "3 tasks are at work, which is all there may be");
+}
+
+#[test]
+fn the_group_and_the_files_of_a_parent_are_its_childrens() {
+    let parent = grouped(1, pending().running(), Some("left"));
+    let child = below(1, grouped(2, pending(), Some("right")));
+    assert_eq!(held(&child, std::slice::from_ref(&parent)), None);
+    assert_eq!(held(&below(2, grouped(3, pending(), Some("right"))), &[parent, child]), None);
+    let parent = writing(1, pending().running(), "a.txt");
+    assert_eq!(held(&below(1, writing(2, pending(), "a.txt")), std::slice::from_ref(&parent)), None);
+    assert_held(
+        held(&writing(2, pending(), "a.txt"), &[parent]),
+        "task#1 writes `a.txt` as well and is at work",
+    );
 }
 
 #[test]

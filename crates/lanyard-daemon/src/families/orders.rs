@@ -174,10 +174,9 @@ impl Owner {
                     self.write(id, TaskEvent::Started {}, &actor);
                 }
             }
-            Done::Created { tree } => {
+            Done::TreeMade { tree } => {
                 self.worked(id);
-                let known = self.tasks.get(&id).and_then(|task| task.tree.clone());
-                if let Some(tree) = tree.filter(|tree| known.as_ref() != Some(tree)) {
+                if self.tasks.get(&id).is_some_and(|task| !task.state.is_ended()) {
                     self.write(id, TaskEvent::TreeMade { tree }, &actor);
                 }
             }

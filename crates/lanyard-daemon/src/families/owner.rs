@@ -233,13 +233,14 @@ impl Owner {
                     .filter(|task| task.state == TaskState::Pending)
                     .filter_map(|task| task.plan),
             );
-            self.pokes.extend(
-                self.tasks
-                    .values()
-                    .filter(|task| task.state == TaskState::Pending && task.spec.auto)
-                    .map(|task| task.id),
-            );
+            self.poke_those_who_wait();
         }
+    }
+
+    /// Tasks that are begun as soon as nothing holds them.
+    fn poke_those_who_wait(&mut self) {
+        let waits = |task: &&Task| task.state == TaskState::Pending && task.spec.auto;
+        self.pokes.extend(self.tasks.values().filter(waits).map(|task| task.id));
     }
 
     /// Writes an event of a task: true in memory now, on disk with the round.
@@ -322,6 +323,8 @@ impl Owner {
         self.mail.retain(|_, held| !held.is_empty());
         if batch.entries.iter().any(|entry| matches!(entry.event, TaskEvent::Ended { .. })) {
             self.families.ends.notify_waiters();
+            // There is a place for another.
+            self.poke_those_who_wait();
         }
         written
     }

@@ -10,7 +10,7 @@ use lanyard_core::task::mail::{BOX_MAX, admit};
 use lanyard_core::task::{
     Mail, MailFrom, MailKind, MailState, MailTo, ParentEnd, Task, TaskState, WorkerKind,
 };
-use lanyard_core::{Actor, ActorKind, Cause, MailId, NoteId, SessionId, TurnId};
+use lanyard_core::{Actor, ActorKind, Cause, MailId, NoteId, SessionId, Timestamp, TurnId};
 use lanyard_store::Loaded;
 
 use crate::engine::{Ask, AskError, Key, Request};
@@ -189,8 +189,14 @@ impl Owner {
                 };
                 let heard = &loaded.session;
                 let over = heard.state.is_ended() || heard.deleted;
-                if heard.guidance.iter().any(|held| held.id == *note) {
-                    return Ok(over.then_some(MailState::Pending));
+                if let Some(held) = heard.guidance.iter().find(|held| held.id == *note) {
+                    if over {
+                        return Ok(Some(MailState::Pending));
+                    }
+                    // Not every kind of words is settled with the turn they were said in.
+                    let out = held.delivery.as_ref().filter(|_| held.status == NoteStatus::Delivered);
+                    let finished = out.is_some_and(|out| ended_turn_after(heard, out.at));
+                    return Ok(finished.then(|| acknowledged(*session, "its agent ended its turn after it")));
                 }
                 let settled = heard.guidance_settled.iter().find(|held| held.id == *note);
                 Ok(Some(match settled.map(|note| note.status) {
@@ -208,7 +214,7 @@ impl Owner {
                 };
                 let session = &loaded.session;
                 let called = session.last_tool_call.as_ref().is_some_and(|call| call.at > *shown_at);
-                let finished = session.state.name() == StateName::BetweenTurn && session.since > *shown_at;
+                let finished = ended_turn_after(session, *shown_at);
                 if called || finished || session.state.name() == StateName::Completed {
                     return Ok(Some(acknowledged(session.id, "its agent went on after the answer")));
                 }
@@ -392,6 +398,11 @@ impl Owner {
         }
         Ok(())
     }
+}
+
+/// Whether the session's agent came to the end of a turn since then, and nothing was asked of it after that.
+fn ended_turn_after(session: &Session, at: Timestamp) -> bool {
+    session.state.name() == StateName::BetweenTurn && session.since > at
 }
 
 /// Gives messages in order, the rest later when one does not go; then wakes who is between turns.

@@ -9,7 +9,7 @@ use lanyard_core::task::{Captured, Task, TaskState, Tree, Want, WorkerKind, sche
 use lanyard_core::text::{NAME_CHARS_MAX, cut};
 use lanyard_core::{Actor, Cause, NoteId, SessionId, TurnId, WorkerId};
 
-use crate::engine::{Ask, AskError, Key, Request};
+use crate::engine::{Ask, AskError, Key, Request, Store};
 use crate::failpoint;
 use crate::families::{Tools, look};
 use crate::notice::Left;
@@ -28,9 +28,9 @@ pub(super) enum Done {
     Asked,
     /// Its agent is told, now or when its turn comes.
     Prompted,
-    /// The session is there, and the worktree if it has one of its own.
-    Created {
-        tree: Option<Tree>,
+    /// The worktree is there, and the session is not.
+    TreeMade {
+        tree: Tree,
     },
     /// What the session left is kept.
     Settled(Box<Settled>),
@@ -109,7 +109,11 @@ async fn create(
         Ok(tree) => tree,
         Err(error) => return Done::Failed { why: error.to_string(), for_good: error.is_for_good() },
     };
-    let workspace = tree.as_ref().map(|tree| tree.path.clone()).or_else(|| task.workspace.clone());
+    // Written down before anybody works there: what a worktree holds is kept only by who knows of it.
+    if let Some(tree) = tree.clone().filter(|tree| task.tree.as_ref() != Some(tree)) {
+        return Done::TreeMade { tree };
+    }
+    let workspace = tree.map(|tree| tree.path).or_else(|| task.workspace.clone());
     let external = task.spec.kind == WorkerKind::External;
     let new = NewSession {
         title: Some(task.spec.title.clone()),
@@ -129,7 +133,7 @@ async fn create(
     let ask = Ask::Create { id: session, new: Box::new(new), parent };
     let key = Key::once(&format!("task session\0{}\0{session}", task.id));
     match ask_engine(tools, ask, Some(key)).await {
-        Ok(()) => Done::Created { tree },
+        Ok(()) => Done::Asked,
         // It ended meanwhile; without it the session is a root.
         Err(error @ AskError::Refused(Refusal::ParentEnded { .. })) => {
             Done::Failed { why: error.to_string(), for_good: false }
@@ -141,22 +145,48 @@ async fn create(
 
 /// Its own worktree, where it wants one and can have one.
 async fn tree(tools: &Tools, task: &Task) -> Result<Option<Tree>, WorktreeError> {
+    let (root, store, task) = (tools.trees.clone(), tools.store.clone(), task.clone());
+    let made = blocking(move || make_tree(&root, &*store, &task));
+    made.await.unwrap_or_else(|| Err(WorktreeError::Interrupted))
+}
+
+fn make_tree(root: &Path, store: &dyn Store, task: &Task) -> Result<Option<Tree>, WorktreeError> {
     if task.spec.kind != WorkerKind::Background {
         return Ok(None);
     }
-    let Some(workspace) = task.workspace.clone() else { return Ok(None) };
-    let (root, name) = (tools.trees.clone(), task.id.to_string());
-    let (isolation, base) = (task.spec.isolation, task.spec.base.clone());
-    blocking(move || {
-        let folder = PathBuf::from(&workspace);
-        let repository = worktree::is_repository(&folder);
-        if !schedule::wants_tree(isolation, repository) {
-            return Ok(None);
-        }
-        worktree::create(&root, &folder, &name, None, base.as_deref()).map(Some)
-    })
-    .await
-    .unwrap_or_else(|| Err(WorktreeError::Interrupted))
+    let known = task.tree.as_ref().filter(|tree| !tree.removed && Path::new(&tree.path).is_dir());
+    if known.is_some() {
+        return Ok(known.cloned());
+    }
+    let Some(workspace) = task.workspace.as_ref().map(PathBuf::from) else { return Ok(None) };
+    let base = task.spec.base.clone();
+    let (folder, base) = match branch_of(root, &workspace, store) {
+        Some(gone) => (PathBuf::from(gone.repository), base.or(Some(gone.branch))),
+        None => (workspace, base),
+    };
+    if !schedule::wants_tree(task.spec.isolation, worktree::is_repository(&folder)) {
+        return Ok(None);
+    }
+    worktree::create(root, &folder, &task.id.to_string(), None, base.as_deref()).map(Some)
+}
+
+/// What is to be taken away in the end: also a worktree that was begun by a daemon that did not live to write it down.
+fn tree_to_settle(root: &Path, store: &dyn Store, task: &Task) -> Result<Option<Tree>, WorktreeError> {
+    match task.tree.clone().filter(|tree| !tree.removed) {
+        Some(tree) => Ok(Some(tree)),
+        None if worktree::was_begun(root, &task.id.to_string()) => make_tree(root, store, task),
+        None => Ok(None),
+    }
+}
+
+/// The worktree a folder was, of whoever made the task and has ended since: its branch is still there to begin at.
+fn branch_of(root: &Path, folder: &Path, store: &dyn Store) -> Option<Tree> {
+    let root = root.canonicalize().ok()?;
+    if folder.exists() || folder.parent() != Some(&root) {
+        return None;
+    }
+    let task = folder.file_name()?.to_str()?.parse().ok()?;
+    store.task(task).ok()??.tree
 }
 
 async fn prompt(
@@ -185,7 +215,7 @@ async fn prompt(
     let key = Key::once(&format!("task prompt\0{}\0{}\0{}", task.id, task.run, task.seq));
     match command(tools, task, session, send, Some(key)).await {
         Done::Asked => Done::Prompted,
-        done @ (Done::Prompted | Done::Created { .. } | Done::Settled(_) | Done::Failed { .. }) => done,
+        done @ (Done::Prompted | Done::TreeMade { .. } | Done::Settled(_) | Done::Failed { .. }) => done,
     }
 }
 
@@ -255,7 +285,7 @@ async fn settle(
     state: TaskState,
     reason: Option<String>,
 ) -> Done {
-    let (store, tree) = (tools.store.clone(), task.tree.clone().filter(|tree| !tree.removed));
+    let (store, root, task) = (tools.store.clone(), tools.trees.clone(), task.clone());
     let message =
         format!("{}\n\nWork of {} that was not committed, kept by Lanyard.", task.spec.title, task.id);
     let settled = blocking(move || {
@@ -263,7 +293,14 @@ async fn settle(
         let left = loaded.and_then(|loaded| look::left(&*store, &loaded.session).ok()).unwrap_or_default();
         let mut settled =
             Settled { state, reason, captured: None, capture_failed: None, tree_removed: false, left };
-        let Some(tree) = tree else { return settled };
+        let tree = match tree_to_settle(&root, &*store, &task) {
+            Ok(Some(tree)) => tree,
+            Ok(None) => return settled,
+            Err(error) => {
+                settled.capture_failed = Some(error.to_string());
+                return settled;
+            }
+        };
         if !Path::new(&tree.path).exists() {
             settled.tree_removed = true;
             return settled;

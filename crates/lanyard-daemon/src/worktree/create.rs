@@ -66,6 +66,12 @@ pub(crate) fn create(
     tree(&shared, &path, &branch, base)
 }
 
+/// Whether a worktree of this name was begun to be made, to whatever end, and was not taken away.
+pub(crate) fn was_begun(root: &Path, name: &str) -> bool {
+    let path = root.join(name);
+    path.exists() || Shared::attempts(&path).next().is_some()
+}
+
 struct Wanted<'a> {
     name: &'a str,
     branch: &'a str,

@@ -154,17 +154,25 @@ impl Shared {
 
     /// Takes away what earlier tries to make a worktree left. Nobody has worked in it.
     pub(super) fn clear_attempts(&self, path: &Path) -> Result<(), WorktreeError> {
-        let Ok(attempts) = fs::read_dir(path.with_file_name(MAKING)) else { return Ok(()) };
-        for attempt in attempts.flatten() {
-            let name = attempt.file_name();
-            let of = name.to_str().and_then(|name| name.rsplit_once('.')).map(|(of, _)| of);
-            if of.map(OsStr::new) == path.file_name() {
+        for attempt in Self::attempts(path) {
+            if let Some(name) = attempt.file_name() {
                 // Git names its entry as the folder.
-                absent(fs::remove_dir_all(self.common.join("worktrees").join(&name))).map_err(not_gone)?;
-                absent(fs::remove_dir_all(attempt.path())).map_err(not_gone)?;
+                absent(fs::remove_dir_all(self.common.join("worktrees").join(name))).map_err(not_gone)?;
+                absent(fs::remove_dir_all(&attempt)).map_err(not_gone)?;
             }
         }
         Ok(())
+    }
+
+    /// What tries to make the worktree at `path` left.
+    pub(super) fn attempts(path: &Path) -> impl Iterator<Item = PathBuf> {
+        let of_path = |attempt: &PathBuf| {
+            let name = attempt.file_name().and_then(OsStr::to_str);
+            let of = name.and_then(|name| name.rsplit_once('.')).map(|(of, _)| of);
+            of.map(OsStr::new) == path.file_name()
+        };
+        let all = fs::read_dir(path.with_file_name(MAKING)).into_iter().flatten().flatten();
+        all.map(|attempt| attempt.path()).filter(of_path)
     }
 
     pub(super) fn is_signed(&self, path: &Path, name: &str) -> bool {

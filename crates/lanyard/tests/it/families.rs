@@ -10,5 +10,6 @@ mod life;
 mod limits;
 mod mail;
 mod plans;
+mod sim;
 mod spawn;
 mod talk;

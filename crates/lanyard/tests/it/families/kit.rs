@@ -189,16 +189,22 @@ impl Stage {
 
     /// Processes that were started by daemons of this stage and live.
     pub(super) fn processes(&self) -> Vec<String> {
+        self.marked().into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// The same with their numbers.
+    pub(super) fn marked(&self) -> Vec<(u32, String)> {
         let mark = format!("{MARK}={}", self.folder.path().display());
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
             let path = entry.path();
             let environ = std::fs::read(path.join("environ")).unwrap_or_default();
             if environ.split(|byte| *byte == 0).any(|word| word == mark.as_bytes())
-                && entry.file_name().to_string_lossy().parse::<u32>().ok() != self.daemon.pid()
+                && let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>()
+                && Some(pid) != self.daemon.pid()
             {
                 let line = std::fs::read(path.join("cmdline")).unwrap_or_default();
-                found.push(String::from_utf8_lossy(&line).replace('\0', " "));
+                found.push((pid, String::from_utf8_lossy(&line).replace('\0', " ")));
             }
         }
         found
