@@ -83,10 +83,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let home = Home::create(&options.home)?;
     let mut claim = home.claim()?;
     let clock = Arc::new(Clock::from_env().map_err(system("random bits"))?);
-    let store = open(&home)?;
-    if let Some(latest) = store.latest_at()? {
-        clock.not_before(latest);
-    }
+    let store = open(&home, &clock)?;
     let operator = home.operator_token(&auth::fresh().map_err(system("random bits"))?)?;
     let (tcp, socket) = listen(&home, options.listen.unwrap_or(options.config.daemon.listen)).await?;
     let address = tcp.local_addr().map_err(system("the address"))?;
@@ -117,16 +114,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let roster = Roster::new(settings, default, runs, clock.clone(), home.dir.join("checks"));
     settle(&engine, &store, &adopted).await?;
     tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
-    let tools = families::Tools {
-        engine: engine.clone(),
-        store: store.clone(),
-        clock: clock.clone(),
-        rules,
-        agents: roster.clone(),
-        tokens: tokens.clone(),
-        trees: home.dir.join("trees"),
-        runtime: tokio::runtime::Handle::current(),
-    };
+    let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, &home.dir);
     // After what the last daemon left is settled, and before anybody can ask for anything new (S4-B07).
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
 
@@ -246,7 +234,7 @@ impl AtWork {
     }
 }
 
-fn open(home: &Home) -> Result<Arc<dyn Store>, BootError> {
+fn open(home: &Home, clock: &Clock) -> Result<Arc<dyn Store>, BootError> {
     let path = home.journal();
     let mut options = SqliteOptions::at(path.clone());
     options.failpoint = Some(Arc::new(crate::failpoint::hit));
@@ -255,7 +243,11 @@ fn open(home: &Home) -> Result<Arc<dyn Store>, BootError> {
         options.checkpoint_pages = pages;
     }
     let journal = SqliteJournal::open(options).map_err(|source| BootError::Journal { path, source })?;
-    Ok(Arc::new(journal))
+    let store: Arc<dyn Store> = Arc::new(journal);
+    if let Some(latest) = store.latest_at()? {
+        clock.not_before(latest);
+    }
+    Ok(store)
 }
 
 async fn listen(home: &Home, address: SocketAddr) -> Result<(TcpListener, UnixListener), BootError> {

@@ -20,7 +20,7 @@ mod reports;
 mod view;
 mod work;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,15 +49,39 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// What the owner works with.
 pub(crate) struct Tools {
-    pub engine: Engine,
-    pub store: Arc<dyn Store>,
-    pub clock: Arc<Clock>,
-    pub rules: Rules,
-    pub agents: Roster,
-    pub tokens: Arc<Tokens>,
+    engine: Engine,
+    store: Arc<dyn Store>,
+    clock: Arc<Clock>,
+    rules: Rules,
+    agents: Roster,
+    tokens: Arc<Tokens>,
     /// Where worktrees are made.
-    pub trees: PathBuf,
-    pub runtime: tokio::runtime::Handle,
+    trees: PathBuf,
+    runtime: tokio::runtime::Handle,
+}
+
+impl Tools {
+    /// In the runtime of whoever calls, with worktrees in the data folder.
+    pub(crate) fn new(
+        engine: &Engine,
+        store: &Arc<dyn Store>,
+        clock: &Arc<Clock>,
+        rules: Rules,
+        agents: &Roster,
+        tokens: &Arc<Tokens>,
+        data: &Path,
+    ) -> Self {
+        Self {
+            engine: engine.clone(),
+            store: store.clone(),
+            clock: clock.clone(),
+            rules,
+            agents: agents.clone(),
+            tokens: tokens.clone(),
+            trees: data.join("trees"),
+            runtime: tokio::runtime::Handle::current(),
+        }
+    }
 }
 
 impl std::fmt::Debug for Tools {

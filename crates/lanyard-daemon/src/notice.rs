@@ -130,7 +130,7 @@ pub(crate) fn left(log: &[Envelope]) -> Left {
                 speaking = true;
             }
             Event::Transcript(TranscriptEvent::Message { .. } | TranscriptEvent::Thought { .. }) => {
-                speaking = false
+                speaking = false;
             }
             Event::Transcript(TranscriptEvent::ToolCalled { call, tool, .. }) => {
                 speaking = false;

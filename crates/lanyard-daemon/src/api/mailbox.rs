@@ -164,7 +164,7 @@ pub(super) async fn workers(State(app): Shared, uri: Uri) -> Result<Json<WorkerL
 }
 
 fn state(halted: Halted) -> HaltState {
-    let Halted { halted, reason, since, by } = halted;
+    let Halted { is: halted, reason, since, by } = halted;
     HaltState { halted, reason, since, by }
 }
 
@@ -178,7 +178,7 @@ pub(super) async fn halt(State(app): Shared, change: Change<Halt>) -> Result<Res
     let Halt { what, reason, now } = change.body;
     let all = what.is_none();
     let stopped = app.families.ask(move |owner| match what {
-        Some(what) => owner.halt(&what, reason, now, &by),
+        Some(what) => owner.halt(&what, reason.as_deref(), now, &by),
         None => owner.halt_all(reason, now, &by),
     });
     let stopped = stopped.await?;

@@ -20,7 +20,8 @@ const PAGE: usize = 500;
 /// That everything is halted, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Halted {
-    pub(crate) halted: bool,
+    #[serde(rename = "halted")]
+    pub(crate) is: bool,
     pub(crate) reason: Option<String>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) by: Option<String>,
@@ -41,14 +42,14 @@ pub(crate) fn how(store: &dyn Store) -> Result<Halted, StoreError> {
     let paper = store.paper(&place())?;
     // One that cannot be read holds everything: what was halted stays so (S4-B08).
     let unreadable =
-        || Halted { halted: true, reason: Some("the halt cannot be read".to_owned()), ..Halted::default() };
+        || Halted { is: true, reason: Some("the halt cannot be read".to_owned()), ..Halted::default() };
     Ok(paper.map_or_else(Halted::default, |paper| {
         serde_json::from_str(&paper.body).unwrap_or_else(|_| unreadable())
     }))
 }
 
 pub(super) fn read(store: &dyn Store) -> Result<bool, StoreError> {
-    Ok(how(store)?.halted)
+    Ok(how(store)?.is)
 }
 
 impl Owner {
@@ -56,7 +57,7 @@ impl Owner {
     pub(crate) fn halt(
         &mut self,
         what: &str,
-        reason: Option<String>,
+        reason: Option<&str>,
         now: bool,
         by: &By,
     ) -> Result<Stopped, FamilyError> {
@@ -71,7 +72,7 @@ impl Owner {
                 Err(error) => return Err(error),
             },
         };
-        Ok(Stopped { tasks: self.cancel_all(tasks, reason.as_deref(), now, by)?, sessions: Vec::new() })
+        Ok(Stopped { tasks: self.cancel_all(tasks, reason, now, by)?, sessions: Vec::new() })
     }
 
     fn halt_plan(&mut self, name: &str) -> Result<Vec<TaskId>, FamilyError> {
@@ -119,7 +120,7 @@ impl Owner {
     ) -> Result<Stopped, FamilyError> {
         let store = self.tools.store.clone();
         let halted = Halted {
-            halted: true,
+            is: true,
             reason: reason.clone(),
             since: Some(self.now()),
             by: Some(by.actor.name.clone()),

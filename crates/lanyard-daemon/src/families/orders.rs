@@ -33,7 +33,7 @@ impl Owner {
         if let Some(task) = self.tasks.get(&id).filter(|task| task.state.is_ended()).cloned()
             && !matches!(command, TaskCommand::Retry)
         {
-            self.has_ended(&task, String::new());
+            self.has_ended(&task, "");
         }
         Ok(())
     }
@@ -205,15 +205,15 @@ impl Owner {
         }
         self.write(id, TaskEvent::Ended { state: settled.state, reason: settled.reason }, &actor);
         if let Some(task) = self.tasks.get(&id).cloned() {
-            self.has_ended(&task, words);
+            self.has_ended(&task, &words);
         }
     }
 
     /// Whoever it works for hears of it in the same write, and those who work for it get a new parent or an end.
-    fn has_ended(&mut self, task: &Task, left: String) {
+    fn has_ended(&mut self, task: &Task, left: &str) {
         self.plans.extend(task.plan);
         if let Some(to) = task.reports_to {
-            let letter = self.name_in(Letter::of_end(task, to, &left));
+            let letter = self.name_in(Letter::of_end(task, to, left));
             self.post(letter);
         }
         let children: Vec<Task> = self.children_of(task.id).into_iter().cloned().collect();
@@ -270,7 +270,7 @@ impl Owner {
         // Not even its end works: it is said all the same.
         self.write(id, TaskEvent::Ended { state: TaskState::Failed, reason: Some(why) }, &actor);
         if let Some(task) = self.tasks.get(&id).cloned() {
-            self.has_ended(&task, String::new());
+            self.has_ended(&task, "");
         }
     }
 

@@ -337,7 +337,7 @@ impl Owner {
                 Ok(Some((seq, session))) => seen.push((id, seq, session)),
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::error!(task = %id, error = error_chain(&error), "a task's session cannot be read")
+                    tracing::error!(task = %id, error = error_chain(&error), "a task's session cannot be read");
                 }
             }
         }

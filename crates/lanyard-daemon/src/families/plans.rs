@@ -12,6 +12,9 @@ use crate::families::{Adding, By, FamilyError, refused, wrong};
 use crate::mcp::own::refused::Refused;
 use crate::mcp::own::shelf;
 
+/// Tasks that could not be begun, and why.
+type Held = Vec<(TaskId, String)>;
+
 /// Plans of all workspaces that are looked through.
 pub(crate) const PLANS_MAX: usize = 10_000;
 
@@ -177,11 +180,12 @@ impl Owner {
                 self.begin(id, None, &By::lanyard())?;
             }
         }
-        self.close_plan(plan, first.workspace.as_deref().unwrap_or_default())
+        self.close_plan(plan, first.workspace.as_deref().unwrap_or_default());
+        Ok(())
     }
 
     /// A plan whose tasks are all completed is completed; one that can only wait for what failed has failed.
-    fn close_plan(&mut self, plan: PlanId, workspace: &str) -> Result<(), FamilyError> {
+    fn close_plan(&mut self, plan: PlanId, workspace: &str) {
         let mine: Vec<&Task> = self.tasks.values().filter(|task| task.plan == Some(plan)).collect();
         let all = |test: fn(TaskState) -> bool| mine.iter().all(|task| test(task.state));
         let moving = mine.iter().any(|task| task.is_at_work());
@@ -197,7 +201,7 @@ impl Owner {
         } else if !moving && stuck && mine.iter().any(|task| lost(&task.id)) {
             PlanStatus::Failed
         } else {
-            return Ok(());
+            return;
         };
         let change = PlanChange { status: Some(to), ..PlanChange::default() };
         let store = self.tools.store.clone();
@@ -209,7 +213,6 @@ impl Owner {
             // Steps that agents keep in it may still be open; it is theirs to say when it is done then.
             Err(refused) => tracing::info!(%plan, ?refused, "a plan whose tasks have ended stays open"),
         }
-        Ok(())
     }
 
     /// Whether a task can only wait for one that will never be completed.
@@ -232,7 +235,7 @@ impl Owner {
         plan: PlanId,
         force: bool,
         by: &By,
-    ) -> Result<(Vec<TaskId>, Vec<(TaskId, String)>), FamilyError> {
+    ) -> Result<(Vec<TaskId>, Held), FamilyError> {
         self.load_plan(plan)?;
         let mine = |task: &&Task| task.plan == Some(plan) && task.state == TaskState::Pending;
         let order: Vec<TaskId> =

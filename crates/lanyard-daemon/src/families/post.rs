@@ -269,21 +269,18 @@ impl Owner {
             if mail.state != MailState::Pending || self.waits_for_parent(&mail)? {
                 continue;
             }
-            match next {
-                Some(next) => {
-                    // It leaves one box and comes into the other in the same write.
-                    if let Some(held) = self.mail.get_mut(&to) {
-                        held.retain(|other| other.id != mail.id);
-                    }
-                    let (seq, forwarded_from) = (self.next_place(), Some(mail.forwarded_from.unwrap_or(to)));
-                    self.write_mail(Mail { to: next, seq, forwarded_from, ..mail });
-                }
-                None => {
-                    let state = MailState::Dead { why: why.to_owned(), dead_at: self.now() };
-                    tracing::warn!(mail = %mail.id, mailbox = %to, why, "a message has nobody who takes it");
-                    self.write_mail(Mail { state, ..mail });
-                }
+            let Some(next) = next else {
+                let state = MailState::Dead { why: why.to_owned(), dead_at: self.now() };
+                tracing::warn!(mail = %mail.id, mailbox = %to, why, "a message has nobody who takes it");
+                self.write_mail(Mail { state, ..mail });
+                continue;
+            };
+            // It leaves one box and comes into the other in the same write.
+            if let Some(held) = self.mail.get_mut(&to) {
+                held.retain(|other| other.id != mail.id);
             }
+            let (seq, forwarded_from) = (self.next_place(), Some(mail.forwarded_from.unwrap_or(to)));
+            self.write_mail(Mail { to: next, seq, forwarded_from, ..mail });
         }
         Ok(())
     }

@@ -145,12 +145,11 @@ impl Owner {
             }
         }
         self.check_box(to)?;
-        let letter = match by.session {
-            Some(session) => self.letter_of(session, to, text)?,
-            None => {
-                let from = MailFrom { name: by.actor.name.clone(), operator: true, ..MailFrom::default() };
-                Letter { id: None, to, from, kind: MailKind::Message, ended: None, text: text.to_owned() }
-            }
+        let letter = if let Some(session) = by.session {
+            self.letter_of(session, to, text)?
+        } else {
+            let from = MailFrom { name: by.actor.name.clone(), operator: true, ..MailFrom::default() };
+            Letter { id: None, to, from, kind: MailKind::Message, ended: None, text: text.to_owned() }
         };
         let id = self.post(Letter { id: key, ..letter });
         self.mail_held(to, id)

@@ -83,16 +83,7 @@ impl Room {
         let checks = folder.path().join("checks");
         let tokens = Arc::new(Tokens::new("operator", &[]));
         let roster = Roster::new(settings, "helper".to_owned(), runs, clock.clone(), checks);
-        let tools = families::Tools {
-            engine: engine.clone(),
-            store: store.clone(),
-            clock: clock.clone(),
-            rules,
-            agents: roster.clone(),
-            tokens: tokens.clone(),
-            trees: folder.path().join("trees"),
-            runtime: tokio::runtime::Handle::current(),
-        };
+        let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, folder.path());
         let (families, tasks) = families::start(tools, &hub).unwrap();
         let app = Arc::new(App {
             seen: Arc::new(|_, _| None),
@@ -131,12 +122,13 @@ impl Room {
 
     /// Waits for something the owner of tasks does by itself.
     async fn until(&self, met: impl Fn() -> bool) {
-        let since = std::time::Instant::now();
-        while !met() {
-            assert!(since.elapsed() < PATIENCE, "it did not come");
-            // sleep: between two looks at what happens aside.
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
+        let looks = async {
+            while !met() {
+                // sleep: between two looks at what happens aside.
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, looks).await.unwrap();
     }
 
     fn find(&self, id: SessionId) -> Option<Session> {

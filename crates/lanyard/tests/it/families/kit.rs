@@ -31,9 +31,9 @@ impl Stage {
         for words in [&["init", "-q", "-b", "main"][..], &["add", "."], &["commit", "-qm", "first"]] {
             git(&repo, words);
         }
-        let state = folder.path().join("state").display().to_string();
+        let memory = folder.path().join("state").display().to_string();
         let program = binary().display().to_string();
-        let command = [&program, "scripted-agent", "--state", &state, "--otherwise", "/say noted"];
+        let command = [&program, "scripted-agent", "--state", &memory, "--otherwise", "/say noted"];
         let command = serde_json::to_string(&command).unwrap();
         let config =
             format!("{settings}\n[agents.a]\ndriver = \"acp\"\ncommand = {command}\nkill_grace_ms = 400\n");

@@ -44,9 +44,9 @@ struct Awaiting {
 
 impl Awaiting {
     async fn begin(families: Families, tasks: Vec<TaskId>) -> Result<Self, FamilyError> {
-        let begun = tasks.clone();
+        let awaited = tasks.clone();
         let begin = families.ask(move |owner| {
-            owner.await_begins(&begun);
+            owner.await_begins(&awaited);
             Ok(())
         });
         begin.await?;
