@@ -7,6 +7,7 @@ mod bulk;
 mod control;
 mod families;
 mod mcp;
+mod plans;
 mod snapshots;
 mod turns;
 mod writer;
@@ -33,11 +34,11 @@ pub use control::{
 pub use families::{
     AdoptTask, Caller, CancelTask, Child, CompleteTask, Delegation, Deploy, DeployedTasks, DiffCommit,
     DiffFile, DiscardedTask, Halt, HaltReceipt, HaltState, HeldTask, IdChain, IdKind, IdPlan, IdSession,
-    ImportPlan, MailPage, MergeTask, MergedTask, NewMail, NewPlanBody, NewTask, PlanList, PlanMarkdown,
-    PlanRow, PlanView, ReportKind, Resumed, ResumedHow, RetryTask, RunReport, RunToken, SendAgain, TaskCount,
-    TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, WorkerList, WorkerRow,
+    MailPage, MergeTask, MergedTask, NewMail, NewTask, ReportKind, Resumed, ResumedHow, RetryTask, RunReport,
+    RunToken, SendAgain, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, WorkerList, WorkerRow,
 };
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
+pub use plans::{ImportPlan, NewPlanBody, PlanList, PlanMarkdown, PlanRow, PlanView, TaskCount};
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,
 };

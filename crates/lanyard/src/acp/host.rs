@@ -145,32 +145,38 @@ impl Host {
                 Err(mpsc::error::TrySendError::Full(_)) => return Err(crowded("requests for this session")),
                 // It has just been left; somebody else sits down.
                 Err(mpsc::error::TrySendError::Closed(order)) => {
-                    let seat = self.sit(&mut seats, session)?;
+                    let seat = self.sit(&mut seats, session, None)?;
                     return seat.try_send(order).map_err(|_| crowded("requests for this session"));
                 }
             }
         }
-        let seat = self.sit(&mut seats, session)?;
+        let seat = self.sit(&mut seats, session, None)?;
         seat.try_send(order).map_err(|_| crowded("requests for this session"))
     }
 
-    /// Attaches to a session that is known to be there.
-    pub(super) fn attach(self: &Arc<Self>, session: &SessionId) {
+    /// Attaches to a session that was just made, from this position on: what others say in it before its first look is
+    /// shown too.
+    pub(super) fn attach(self: &Arc<Self>, session: &SessionId, from: u64) {
         let mut seats = self.seats();
         if !seats.closed {
             // With too many sessions open it is attached when it is used.
-            let _ = self.sit(&mut seats, session);
+            let _ = self.sit(&mut seats, session, Some(from));
         }
     }
 
-    fn sit(self: &Arc<Self>, seats: &mut Seats, session: &SessionId) -> Result<mpsc::Sender<Order>, Error> {
+    fn sit(
+        self: &Arc<Self>,
+        seats: &mut Seats,
+        session: &SessionId,
+        from: Option<u64>,
+    ) -> Result<mpsc::Sender<Order>, Error> {
         seats.by_name.retain(|_, seat| !seat.is_closed());
         if seats.by_name.len() >= SEATS_MAX {
             return Err(crowded("open sessions"));
         }
         let (sender, orders) = mpsc::channel(ORDERS_MAX);
         seats.by_name.insert(session.clone(), sender.clone());
-        self.spawn(seat::run(Arc::clone(self), session.clone(), orders));
+        self.spawn(seat::run(Arc::clone(self), session.clone(), from, orders));
         Ok(sender)
     }
 

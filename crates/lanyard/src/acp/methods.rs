@@ -116,11 +116,14 @@ impl Desk {
         let host = Arc::clone(&self.host);
         self.host.spawn(async move {
             let made = create(&host, workspace).await;
-            let made = made.map(|outcome| SessionId::new(outcome.session.to_string()));
-            if let Ok(session) = &made {
-                host.attach(session);
+            let made = made.map(|outcome| (SessionId::new(outcome.session.to_string()), outcome.seq));
+            if let Ok((session, seq)) = &made {
+                host.attach(session, *seq);
             }
-            let answer = made.map(NewSessionResponse::new).map_err(|failure| error_of(&failure));
+            let answer = made
+                .map(|(session, _)| session)
+                .map(NewSessionResponse::new)
+                .map_err(|failure| error_of(&failure));
             host.wire.answer(id, answer).await;
         });
         Ok(())
@@ -133,11 +136,14 @@ impl Desk {
         self.host.spawn(async move {
             let route = Route::to(&["sessions", &request.session_id.0, "fork"]);
             let made = host.post::<Outcome>(&route, &NewFork::default()).await;
-            let made = made.map(|outcome| SessionId::new(outcome.session.to_string()));
-            if let Ok(session) = &made {
-                host.attach(session);
+            let made = made.map(|outcome| (SessionId::new(outcome.session.to_string()), outcome.seq));
+            if let Ok((session, seq)) = &made {
+                host.attach(session, *seq);
             }
-            let answer = made.map(ForkSessionResponse::new).map_err(|failure| error_of(&failure));
+            let answer = made
+                .map(|(session, _)| session)
+                .map(ForkSessionResponse::new)
+                .map_err(|failure| error_of(&failure));
             host.wire.answer(id, answer).await;
         });
         Ok(())

@@ -98,14 +98,19 @@ enum Stay {
     No,
 }
 
-/// Sits at a session until the editor leaves it or it is gone.
-pub(super) async fn run(host: Arc<Host>, name: SessionId, mut orders: mpsc::Receiver<Order>) {
+/// Sits at a session until the editor leaves it or it is gone. What happened `from` a position on is told, or from now on.
+pub(super) async fn run(
+    host: Arc<Host>,
+    name: SessionId,
+    from: Option<u64>,
+    mut orders: mpsc::Receiver<Order>,
+) {
     let found: Result<SessionDetail, Failure> = host.get(&Route::to(&["sessions", &name.0])).await;
     let detail = match found {
         Ok(detail) => detail,
         Err(failure) => return turn_away(&host, &failure, &mut orders).await,
     };
-    let (mut seat, mut news) = Seat::new(host, name, &detail);
+    let (mut seat, mut news) = Seat::new(host, name, from, &detail);
     // Questions come after the first answer: before it the editor does not know that it has the session.
     let mut questions = detail.view.gates;
     loop {
@@ -139,9 +144,14 @@ async fn turn_away(host: &Host, failure: &Failure, orders: &mut mpsc::Receiver<O
 }
 
 impl Seat {
-    fn new(host: Arc<Host>, name: SessionId, detail: &SessionDetail) -> (Self, mpsc::Receiver<News>) {
+    fn new(
+        host: Arc<Host>,
+        name: SessionId,
+        from: Option<u64>,
+        detail: &SessionDetail,
+    ) -> (Self, mpsc::Receiver<News>) {
         let id = detail.view.id.to_string();
-        let follow = Follow::after(&host.context, &id, detail.view.last_seq, Want::Attached);
+        let follow = Follow::after(&host.context, &id, from.unwrap_or(detail.view.last_seq), Want::Attached);
         let (mut kin, news) = Kin::new(Arc::clone(&host));
         if detail.view.active_turn.is_some() {
             kin.find(id.clone());

@@ -1,6 +1,6 @@
-//! The words of plans, tasks, workers and mail.
+//! The words of tasks, workers and mail.
 
-use lanyard_core::paper::{Plan, PlanStatus, Priority};
+use lanyard_core::paper::{PlanStatus, Priority};
 use lanyard_core::session::StateName;
 use lanyard_core::task::health::Condition;
 use lanyard_core::task::{
@@ -11,97 +11,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use lanyard_core::task::NewTask;
-
-/// A plan to be, with its tasks if they are known already.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct NewPlanBody {
-    pub title: String,
-    pub goal: Option<String>,
-    /// By which it can be found beside its id.
-    pub name: Option<String>,
-    pub priority: Priority,
-    /// The folder its tasks work in.
-    pub workspace: Option<String>,
-    /// Its tasks; they may name each other by `key` in `depends_on` and `parent`.
-    pub tasks: Vec<NewTask>,
-    /// Start it at once.
-    pub start: bool,
-}
-
-/// A plan as readable Markdown.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ImportPlan {
-    pub markdown: String,
-    pub name: Option<String>,
-    pub workspace: Option<String>,
-    /// Start it at once.
-    pub start: bool,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct PlanMarkdown {
-    pub plan: PlanId,
-    pub markdown: String,
-}
-
-/// A plan in one line.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct PlanRow {
-    pub id: PlanId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    pub title: String,
-    pub status: PlanStatus,
-    pub priority: Priority,
-    pub workspace: String,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub archived: bool,
-    pub created_at: Timestamp,
-    pub created_by: String,
-    /// Its tasks by state; states without one are left out.
-    pub tasks: Vec<TaskCount>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct TaskCount {
-    pub state: TaskState,
-    pub tasks: u64,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct PlanList {
-    pub plans: Vec<PlanRow>,
-}
-
-/// A plan with its tasks, in the order they would be begun.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct PlanView {
-    #[serde(flatten)]
-    pub plan: PlanRow,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub goal: Option<String>,
-    pub all: Vec<TaskView>,
-}
-
-impl PlanRow {
-    #[must_use]
-    pub fn of(plan: &Plan, workspace: &str, tasks: Vec<TaskCount>) -> Self {
-        Self {
-            id: plan.id,
-            name: plan.name.clone(),
-            title: plan.title.clone(),
-            status: plan.status,
-            priority: plan.priority,
-            workspace: workspace.to_owned(),
-            archived: plan.archived,
-            created_at: plan.created_at,
-            created_by: plan.created_by.clone(),
-            tasks,
-        }
-    }
-}
 
 /// A task, and what only the daemon knows of it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
