@@ -10,10 +10,12 @@ use axum::response::{IntoResponse, Response};
 use lanyard_core::{Address, SessionId};
 
 use crate::api::context::{Target, on_disk, query};
+use crate::api::plans::on_families_disk;
 use crate::api::problem::Problem;
 use crate::api::routes::API;
 use crate::api::{App, Via};
 use crate::auth::{Access, bearer, permit};
+use crate::families::find;
 use crate::mcp::NOBODY;
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -109,13 +111,16 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// The session an address names. A Lanyard id alone needs no look-up: whether it exists is found out where it is used.
+/// The session an address names; a task's or a worker's is the one where it is worked at now (S4-11). A Lanyard id alone needs no look-up: whether it exists is found out where it is used.
 pub(super) async fn resolve(app: &Arc<App>, address: Address) -> Result<SessionId, Problem> {
     if address.workspace.is_none()
         && address.plan.is_none()
         && let Ok(id) = address.session.parse()
     {
         return Ok(id);
+    }
+    if find::names_work(&address.session) {
+        return Ok(on_families_disk(app, move |store| find::session_at(store, &address.session)).await?);
     }
     let wanted = address.clone();
     let found = on_disk(app, move |store| store.find(&wanted)).await?;

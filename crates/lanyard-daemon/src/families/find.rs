@@ -84,6 +84,34 @@ pub(crate) fn task_named(store: &dyn Store, text: &str) -> Result<TaskId, Family
     }
 }
 
+/// Whether a text is an id of work: a task, its address, a worker or a run.
+pub(crate) fn names_work(text: &str) -> bool {
+    match Named::parse(text) {
+        Named::Task(_) | Named::Worker(_) | Named::Run(_) => true,
+        Named::Session(_) | Named::Plan(_) | Named::Mail(_) | Named::Alias => text.trim().starts_with(URI),
+    }
+}
+
+/// The session in which a task is worked at now. That there is no such task, and that nobody works at it, are two things
+/// (S4-11).
+pub(crate) fn session_at(store: &dyn Store, text: &str) -> Result<SessionId, FamilyError> {
+    let id = task_named(store, text)?;
+    let task = store.task(id)?.ok_or_else(|| FamilyError::NoTask(text.to_owned()))?;
+    match task.session {
+        Some(session) if !task.state.is_ended() && store.load(session)?.is_some() => Ok(session),
+        Some(_) | None => Err(no_worker(&task)),
+    }
+}
+
+/// The task is there, and nobody works at it.
+pub(crate) fn no_worker(task: &Task) -> FamilyError {
+    refused(
+        "no_worker",
+        format!("nobody works at task {}: it is {}", task.id, task.state),
+        format!("have it worked at with `lanyard resume {}`", task.id),
+    )
+}
+
 /// Sessions of that id or alias, deleted ones left out.
 pub(crate) fn sessions_named(store: &dyn Store, text: &str) -> Result<Vec<SessionId>, FamilyError> {
     if let Ok(id) = text.parse() {

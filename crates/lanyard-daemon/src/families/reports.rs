@@ -109,7 +109,7 @@ impl Owner {
             ));
         }
         if task.session.is_none() || task.state.is_ended() {
-            return Err(no_worker(&task));
+            return Err(find::no_worker(&task));
         }
         let token = self.tools.tokens.of_run(id, task.run);
         Ok((task, token))
@@ -141,7 +141,7 @@ impl Owner {
         if let MailTo::Task(id) = to {
             let task = self.task(id)?;
             if task.state.is_ended() {
-                return Err(no_worker(task));
+                return Err(find::no_worker(task));
             }
         }
         self.check_box(to)?;
@@ -316,15 +316,6 @@ impl Owner {
         self.awaited.retain(|_, count| *count > 0);
         self.boxes.extend(self.mail.keys().copied());
     }
-}
-
-/// The task is there, and nobody works at it (S4-11).
-fn no_worker(task: &Task) -> FamilyError {
-    refused(
-        "no_worker",
-        format!("nobody works at task {}: it is {}", task.id, task.state),
-        format!("have it worked at with `lanyard resume {}`", task.id),
-    )
 }
 
 fn bad_token() -> FamilyError {

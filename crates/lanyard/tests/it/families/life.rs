@@ -110,3 +110,40 @@ fn a_chat_is_its_own_worker() {
     stage.is(&task, "completed");
     assert_ne!(stage.get(&format!("/sessions/{chat}"))["state"], "completed", "the chat goes on");
 }
+
+/// S4-10, S4-11, S4-12, S4-T1: a task's address leads to the session it is worked at in, for every route and tool call;
+/// that there is no such task and that nobody works at it are told apart.
+#[test]
+fn a_tasks_address_is_that_of_its_session() {
+    let stage = Stage::new();
+    let prompt =
+        format!("/touch {}\n/wait-file {}", stage.sign("begun").display(), stage.sign("go").display());
+    let task = stage.task(&prompt, &json!({}));
+    stage.await_sign("begun");
+    let shown = stage.show(&task);
+    let (session, worker) = (id(&shown, "session"), id(&shown, "worker"));
+    for name in [&task, &worker, &format!("orchestrator:%2F{task}")] {
+        assert_eq!(stage.get(&format!("/sessions/{name}"))["id"], session.as_str(), "{name}");
+    }
+    let token =
+        stage.post(&format!("/tokens"), &json!({ "role": "agent", "name": "a", "session": session })).json();
+    let bearer = format!("Bearer {}", id(&token, "token"));
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "memory_agent", "arguments": { "action": "init", "agent_type": "Executor" } } });
+    let headers = [("authorization", bearer.as_str()), ("accept", "application/json, text/event-stream")];
+    let path = format!("/mcp/orchestrator:%2F{task}/lanyard");
+    let answer = stage.daemon.request("POST", &path, &headers, Some(&call.to_string()));
+    assert!(answer.status == 200 && answer.text().contains(&session), "{}", answer.text());
+    assert!(!stage.daemon.stderr().contains("unknown"), "{}", stage.daemon.stderr());
+
+    let nobody = lanyard_core::TaskId::from_u128(7);
+    let look = |name: &str| stage.daemon.request("GET", &format!("/api/v1/sessions/{name}"), &[], None);
+    assert_eq!(look(&nobody.to_string()).code(), "task_not_found");
+    let pending = stage.task("/say later", &json!({ "deploy": false }));
+    let refused = look(&pending);
+    assert_eq!((refused.status, refused.code()), (409, "no_worker".to_owned()));
+    assert!(refused.text().contains(&pending), "{}", refused.text());
+    stage.touch("go");
+    stage.is(&task, "completed");
+    assert_eq!(look(&task).code(), "no_worker");
+}
