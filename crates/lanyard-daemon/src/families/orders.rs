@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use lanyard_core::task::schedule::{self, Field, Hold};
 use lanyard_core::task::{
-    Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskState, WorkerKind, decide,
+    Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskRefusal, TaskState, WorkerKind,
+    decide,
 };
 use lanyard_core::{Actor, SessionId, TaskId, WorkerId};
 
@@ -13,7 +14,7 @@ use crate::engine::Store;
 use crate::families::owner::Owner;
 use crate::families::post::Letter;
 use crate::families::work::{Done, Settled};
-use crate::families::{By, FamilyError, plans, refused};
+use crate::families::{By, FamilyError, plans, refused, wrong};
 
 impl By {
     /// Lanyard itself.
@@ -294,6 +295,13 @@ impl Owner {
     /// A word from a task to whoever it works for.
     pub(super) fn tell_parent(&mut self, id: TaskId, kind: MailKind, text: &str) -> Result<(), FamilyError> {
         let task = self.task(id)?.clone();
+        if text.trim().is_empty() {
+            return Err(wrong("field_empty", "the report is empty", "write something"));
+        }
+        // Its end was the last word.
+        if task.state.is_ended() {
+            return Err(TaskRefusal::Ended { task: id, state: task.state }.into());
+        }
         let Some(to) = task.reports_to else {
             return Err(refused(
                 "no_parent",
