@@ -3,7 +3,10 @@
 
 mod awaiting;
 mod bad;
+mod external;
+mod halting;
 mod health;
+mod identity;
 mod kit;
 mod life;
 mod limits;
