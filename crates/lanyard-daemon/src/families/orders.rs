@@ -52,12 +52,28 @@ impl Owner {
 
     /// Has it worked at now. `force` is for whoever knows better than the schedule.
     pub(crate) fn deploy(&mut self, id: TaskId, force: bool, by: &By) -> Result<(), FamilyError> {
+        let task = self.task(id)?.clone();
+        let blocked = self.blocked(&task, force)?;
+        self.begin(id, blocked, by)
+    }
+
+    /// Has one that has ended worked at again now; what holds it is found before anything is written.
+    pub(crate) fn redeploy(&mut self, id: TaskId, by: &By) -> Result<(), FamilyError> {
+        let again = Task { state: TaskState::Pending, ..self.task(id)?.clone() };
+        if let Some((on, state)) = self.blocked(&again, false)? {
+            return Err(TaskRefusal::Blocked { task: id, on, state }.into());
+        }
+        self.retry(id, true, by)?;
+        self.deploy(id, false, by)
+    }
+
+    /// A task it depends on that is not completed. What else holds it is refused.
+    fn blocked(&mut self, task: &Task, force: bool) -> Result<Option<(TaskId, TaskState)>, FamilyError> {
         if self.halted {
             return Err(refused("halted", "everything was halted", "lift it with `lanyard halt --lift`"));
         }
-        self.load_around(id)?;
-        let task = self.task(id)?.clone();
-        let blocked = match schedule::blocked(&task, &self.tasks) {
+        self.load_around(task.id)?;
+        let blocked = match schedule::blocked(task, &self.tasks) {
             Some(Hold::Waits { on, state }) if !force => Some((on, state)),
             Some(_) | None => None,
         };
@@ -65,12 +81,12 @@ impl Owner {
             // That its plan is not active yet holds nobody who asks for it by name.
             let rules = self.tools.rules.families;
             let field = Field { tasks: &self.tasks, plan: None, halted: false, rules: &rules };
-            if let Some(hold) = schedule::hold(&task, &field) {
-                let what = format!("task {id} cannot be worked at now: {hold}");
+            if let Some(hold) = schedule::hold(task, &field) {
+                let what = format!("task {} cannot be worked at now: {hold}", task.id);
                 return Err(refused("task_held", what, "wait, or deploy it with `--force`"));
             }
         }
-        self.begin(id, blocked, by)
+        Ok(blocked)
     }
 
     pub(super) fn begin(
