@@ -51,6 +51,11 @@ pub(super) fn read(store: &dyn Store) -> Result<bool, StoreError> {
     Ok(how(store)?.halted)
 }
 
+/// No words, however long or empty, keep an emergency stop from working.
+fn heard(reason: Option<String>) -> Option<String> {
+    reason.filter(|reason| !reason.trim().is_empty()).map(|reason| work::one_line(&reason))
+}
+
 impl Owner {
     /// Cancels what is named: a task, a worker's task, all of a plan.
     pub(crate) fn halt(
@@ -60,6 +65,7 @@ impl Owner {
         now: bool,
         by: &By,
     ) -> Result<Stopped, FamilyError> {
+        let reason = heard(reason);
         let tasks: Vec<TaskId> = match Named::parse(what) {
             Named::Plan(_) => self.halt_plan(what)?,
             Named::Session(_) | Named::Task(_) | Named::Worker(_) | Named::Run(_) | Named::Mail(_) => {
@@ -117,7 +123,7 @@ impl Owner {
         now: bool,
         by: &By,
     ) -> Result<Stopped, FamilyError> {
-        let store = self.tools.store.clone();
+        let (store, reason) = (self.tools.store.clone(), heard(reason));
         let halted = Halted {
             halted: true,
             reason: reason.clone(),
