@@ -93,10 +93,25 @@ fn everything_is_halted_until_it_is_lifted() {
     assert_eq!((&held["state"], &held["held"]), (&json!("pending"), &json!("everything was halted")));
     assert_eq!(stage.refused(&format!("/tasks/{waiting}/deploy"), &json!({ "force": true })), "halted");
     assert_eq!(stage.refused(&format!("/resume/{task}"), &json!({})), "halted");
+    assert_eq!(stage.show(&task)["state"], "cancelled", "what was refused was not done by half");
     assert_eq!(stage.ok("/halt/lift", &json!({}))["halted"], false);
     stage.is(&waiting, "completed");
     stage.up();
     assert_eq!(stage.get("/halt")["halted"], false);
     let spawned = tasks(&stage, &stage.chat(), &json!({ "action": "spawn", "prompt": "/say x" }));
     stage.is(&id(&spawned["tasks"][0], "task_id"), "completed");
+}
+
+/// No words keep an emergency stop from working.
+#[test]
+fn a_halt_works_whatever_its_reason() {
+    let stage = Stage::new();
+    for (reason, kept) in
+        [(String::new(), "it was cancelled".to_owned()), ("x".repeat(100_000), "xxx".to_owned())]
+    {
+        let task = waits(&stage, &json!({}));
+        stage.ok("/halt", &json!({ "reason": reason, "now": true }));
+        assert!(id(&stage.is(&task, "cancelled"), "reason").starts_with(&kept));
+        stage.ok("/halt/lift", &json!({}));
+    }
 }

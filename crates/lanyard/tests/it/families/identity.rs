@@ -103,6 +103,21 @@ fn whatever_is_named_is_brought_back_under_the_same_worker() {
     stage.is(&task, "completed");
 }
 
+/// What cannot be brought back now is left as it is.
+#[test]
+fn what_is_held_is_not_brought_back_by_half() {
+    let stage = Stage::new();
+    let first = stage.task("/say first", &json!({ "deploy": false }));
+    let second = stage.task("/say second", &json!({ "deploy": false, "depends_on": [first] }));
+    stage.ok(&format!("/tasks/{second}/cancel"), &json!({}));
+    assert_eq!(stage.refused(&format!("/resume/{second}"), &json!({})), "task_blocked");
+    assert_eq!(stage.show(&second)["state"], "cancelled");
+    stage.ok(&format!("/resume/{first}"), &json!({}));
+    stage.is(&first, "completed");
+    stage.ok(&format!("/resume/{second}"), &json!({}));
+    stage.is(&second, "completed");
+}
+
 /// A chat without a task is brought back as a session; one of another agent cannot be.
 #[test]
 fn a_chat_is_brought_back_as_it_is() {
