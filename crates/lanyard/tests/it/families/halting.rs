@@ -84,9 +84,9 @@ fn everything_is_halted_until_it_is_lifted() {
     // It is written down, waits, and says why.
     let waiting = stage.task("/say at last", &json!({}));
     stage.up();
-    let state = stage.get("/halt");
+    let shown = stage.get("/halt");
     assert_eq!(
-        (&state["halted"], &state["reason"], &state["by"]),
+        (&shown["halted"], &shown["reason"], &shown["by"]),
         (&json!(true), &json!("fire"), &json!("local"))
     );
     let held = stage.show(&waiting);

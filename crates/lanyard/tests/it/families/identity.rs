@@ -59,8 +59,8 @@ fn every_id_leads_to_the_task_and_all_it_is_linked_to() {
     let chain = stage.get(&format!("/ids/{}", id(&ended, "id")));
     assert_eq!(chain["task"]["id"], task.as_str(), "the task it is from");
     assert_eq!(stage.get(&format!("/ids/{session}"))["task"]["state"], "completed", "also when it has ended");
-    let plain = stage.chat();
-    let chain = stage.get(&format!("/ids/{plain}"));
+    let chat = stage.chat();
+    let chain = stage.get(&format!("/ids/{chat}"));
     assert_eq!((&chain["kind"], &chain["task"]), (&json!("session"), &Value::Null));
 }
 
