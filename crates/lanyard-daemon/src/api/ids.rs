@@ -166,8 +166,7 @@ pub(super) async fn resume(
                         ResumedHow::Redeployed
                     }
                     TaskState::Completed | TaskState::Failed | TaskState::Cancelled => {
-                        owner.retry(id, false, &by)?;
-                        owner.deploy(id, false, &by)?;
+                        owner.redeploy(id, &by)?;
                         ResumedHow::Redeployed
                     }
                 };

@@ -52,6 +52,11 @@ pub(super) fn read(store: &dyn Store) -> Result<bool, StoreError> {
     Ok(how(store)?.is)
 }
 
+/// No words, however long or empty, keep an emergency stop from working.
+fn heard(reason: Option<String>) -> Option<String> {
+    reason.filter(|reason| !reason.trim().is_empty()).map(|reason| work::one_line(&reason))
+}
+
 impl Owner {
     /// Cancels what is named: a task, a worker's task, all of a plan.
     pub(crate) fn halt(
@@ -61,6 +66,7 @@ impl Owner {
         now: bool,
         by: &By,
     ) -> Result<Stopped, FamilyError> {
+        let reason = heard(reason);
         let tasks: Vec<TaskId> = match Named::parse(what) {
             Named::Plan(_) => self.halt_plan(what)?,
             Named::Session(_) | Named::Task(_) | Named::Worker(_) | Named::Run(_) | Named::Mail(_) => {
@@ -118,7 +124,7 @@ impl Owner {
         now: bool,
         by: &By,
     ) -> Result<Stopped, FamilyError> {
-        let store = self.tools.store.clone();
+        let (store, reason) = (self.tools.store.clone(), heard(reason));
         let halted = Halted {
             is: true,
             reason: reason.clone(),

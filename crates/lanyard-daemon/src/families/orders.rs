@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use lanyard_core::task::schedule::{self, Field, Hold};
 use lanyard_core::task::{
-    Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskState, WorkerKind, decide,
+    Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskRefusal, TaskState, WorkerKind,
+    decide,
 };
 use lanyard_core::{Actor, SessionId, TaskId, WorkerId};
 
@@ -13,7 +14,7 @@ use crate::engine::Store;
 use crate::families::owner::Owner;
 use crate::families::post::Letter;
 use crate::families::work::{Done, Settled, left_words};
-use crate::families::{By, FamilyError, plans, refused};
+use crate::families::{By, FamilyError, plans, refused, wrong};
 
 impl By {
     /// Lanyard itself.
@@ -51,12 +52,28 @@ impl Owner {
 
     /// Has it worked at now. `force` is for whoever knows better than the schedule.
     pub(crate) fn deploy(&mut self, id: TaskId, force: bool, by: &By) -> Result<(), FamilyError> {
+        let task = self.task(id)?.clone();
+        let blocked = self.blocked(&task, force)?;
+        self.begin(id, blocked, by)
+    }
+
+    /// Has one that has ended worked at again now; what holds it is found before anything is written.
+    pub(crate) fn redeploy(&mut self, id: TaskId, by: &By) -> Result<(), FamilyError> {
+        let again = Task { state: TaskState::Pending, ..self.task(id)?.clone() };
+        if let Some((on, state)) = self.blocked(&again, false)? {
+            return Err(TaskRefusal::Blocked { task: id, on, state }.into());
+        }
+        self.retry(id, true, by)?;
+        self.deploy(id, false, by)
+    }
+
+    /// A task it depends on that is not completed. What else holds it is refused.
+    fn blocked(&mut self, task: &Task, force: bool) -> Result<Option<(TaskId, TaskState)>, FamilyError> {
         if self.halted {
             return Err(refused("halted", "everything was halted", "lift it with `lanyard halt --lift`"));
         }
-        self.load_around(id)?;
-        let task = self.task(id)?.clone();
-        let blocked = match schedule::blocked(&task, &self.tasks) {
+        self.load_around(task.id)?;
+        let blocked = match schedule::blocked(task, &self.tasks) {
             Some(Hold::Waits { on, state }) if !force => Some((on, state)),
             Some(_) | None => None,
         };
@@ -64,12 +81,12 @@ impl Owner {
             // That its plan is not active yet holds nobody who asks for it by name.
             let rules = self.tools.rules.families;
             let field = Field { tasks: &self.tasks, plan: None, halted: false, rules: &rules };
-            if let Some(hold) = schedule::hold(&task, &field) {
-                let what = format!("task {id} cannot be worked at now: {hold}");
+            if let Some(hold) = schedule::hold(task, &field) {
+                let what = format!("task {} cannot be worked at now: {hold}", task.id);
                 return Err(refused("task_held", what, "wait, or deploy it with `--force`"));
             }
         }
-        self.begin(id, blocked, by)
+        Ok(blocked)
     }
 
     pub(super) fn begin(
@@ -294,6 +311,13 @@ impl Owner {
     /// A word from a task to whoever it works for.
     pub(super) fn tell_parent(&mut self, id: TaskId, kind: MailKind, text: &str) -> Result<(), FamilyError> {
         let task = self.task(id)?.clone();
+        if text.trim().is_empty() {
+            return Err(wrong("field_empty", "the report is empty", "write something"));
+        }
+        // Its end was the last word.
+        if task.state.is_ended() {
+            return Err(TaskRefusal::Ended { task: id, state: task.state }.into());
+        }
         let Some(to) = task.reports_to else {
             return Err(refused(
                 "no_parent",

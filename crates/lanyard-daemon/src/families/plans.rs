@@ -146,7 +146,11 @@ impl Owner {
 
     /// A plan that has come to its end goes on when one of its tasks is to be worked at again.
     pub(super) fn reopen(&mut self, plan: PlanId) -> Result<(), FamilyError> {
-        let (_, found) = find(&*self.tools.store, &plan.to_string(), None)?;
+        let found = match find(&*self.tools.store, &plan.to_string(), None) {
+            Ok((_, found)) => found,
+            Err(FamilyError::NoPlan(_)) => return Ok(()),
+            Err(error) => return Err(error),
+        };
         match found.status {
             PlanStatus::Completed | PlanStatus::Failed if !found.archived => {
                 self.set_plan(&plan.to_string(), None, PlanStatus::Active)?;

@@ -255,6 +255,7 @@ impl Owner {
             Some(to) => find::box_named(&*self.tools.store, to)?,
             None => mail.to,
         };
+        self.check_box(to)?;
         // A new message: what was said of the old one stays said.
         let letter = Letter {
             id: None,

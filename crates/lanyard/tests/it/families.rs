@@ -4,7 +4,10 @@
 mod awaiting;
 mod bad;
 mod cli;
+mod external;
+mod halting;
 mod health;
+mod identity;
 mod kit;
 mod life;
 mod limits;

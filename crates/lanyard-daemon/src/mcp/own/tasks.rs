@@ -389,7 +389,10 @@ async fn cancel(caller: &Caller, args: Args) -> Told {
     let cancelled = caller.app.families.ask(move |owner| {
         let command = TaskCommand::Cancel { reason, now: false };
         for id in &tasks {
-            owner.order(*id, &command, &by)?;
+            // One that has ended keeps none of the others.
+            if !owner.view(*id)?.task.state.is_ended() {
+                owner.order(*id, &command, &by)?;
+            }
         }
         tasks.iter().map(|id| Ok(owner.view(*id)?.task)).collect::<Result<Vec<_>, FamilyError>>()
     });

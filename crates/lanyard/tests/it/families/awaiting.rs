@@ -26,8 +26,8 @@ fn waiting(stage: &Stage) -> (String, String) {
 /// Ends the agent of a session that has no task, and waits until that is seen.
 fn kill_agent(stage: &Stage, session: &str) {
     stage.kill_agent(session);
-    let state = || stage.get(&format!("/sessions/{session}"))["state"].clone();
-    until("the agent's end to be seen", || state() == "interrupted");
+    let shown = || stage.get(&format!("/sessions/{session}"));
+    until("the agent's end to be seen", || shown()["state"] == "interrupted");
 }
 
 /// The caller dies while it waits, comes back, and waits for the same task.

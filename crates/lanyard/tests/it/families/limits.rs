@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use super::kit::{Stage, id, until};
 use super::talk::{all_returned, answer, begin, below, code, refused, step, tasks};
 
+/// An agent that does not do what it is told with an answer is made to, soon.
+const SOON: &str = "[stop]\ngraceful_ms = 100\nimmediate_ms = 100\n";
+
 fn spawn(prompt: &str) -> Value {
     json!({ "action": "spawn", "prompt": prompt })
 }
@@ -29,7 +32,7 @@ fn call_as(stage: &Stage, session: &str, arguments: &Value) -> Value {
 /// S1-32: a fourth generation is refused, and whoever tried it is stopped.
 #[test]
 fn too_deep_is_refused_and_stops_whoever_tries() {
-    let stage = Stage::new();
+    let stage = Stage::with(SOON);
     let chat = stage.chat();
     let wait = format!("/wait-file {}", stage.sign("never").display());
     let third = step(&spawner(&wait));
@@ -65,7 +68,7 @@ fn a_leaf_does_not_spawn() {
 /// What a root session was given is what its whole family has.
 #[test]
 fn the_depth_a_family_was_given_is_not_widened_below() {
-    let stage = Stage::new();
+    let stage = Stage::with(SOON);
     let body = json!({ "agent": "a", "workspace": stage.repo(), "depth_limit": 2 });
     let chat = id(&stage.ok("/sessions", &body), "session");
     let wait = format!("/wait-file {}", stage.sign("never").display());

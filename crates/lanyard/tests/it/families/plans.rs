@@ -29,8 +29,9 @@ fn becomes(stage: &Stage, plan: &str, status: &str) {
     until(&format!("the plan to be {status}"), || stage.get(&format!("/plans/{plan}"))["status"] == status);
 }
 
-fn state(stage: &Stage, plan: &str, key: &str, state: &str) -> Value {
-    stage.is(&id(&keyed(stage, plan, key), "id"), state)
+/// Waits until the task of a plan is so.
+fn comes_to(stage: &Stage, plan: &str, key: &str, wanted: &str) -> Value {
+    stage.is(&id(&keyed(stage, plan, key), "id"), wanted)
 }
 
 /// A step that leaves a trace of the task in the order they came to it.
@@ -147,14 +148,14 @@ fn groups_and_files_keep_tasks_apart() {
     );
     stage.ok(&format!("/plans/{plan}/start"), &json!({}));
     for key in ["a", "b", "e"] {
-        state(&stage, &plan, key, "running");
+        comes_to(&stage, &plan, key, "running");
     }
     let held = |key: &str| id(&keyed(&stage, &plan, key), "held");
     assert!(held("c").contains("group `front`"), "{}", held("c"));
     assert!(held("d").contains("src/main.rs"), "{}", held("d"));
     stage.touch("front");
-    state(&stage, &plan, "c", "completed");
-    state(&stage, &plan, "d", "completed");
+    comes_to(&stage, &plan, "c", "completed");
+    comes_to(&stage, &plan, "d", "completed");
     assert_eq!(keyed(&stage, &plan, "e")["state"], "running", "it is in nobody's way");
     stage.touch("e");
     becomes(&stage, &plan, "completed");
@@ -179,13 +180,13 @@ fn a_plan_is_paused_gone_on_with_and_put_away() {
     assert_eq!(stage.ok(&path("pause"), &json!({}))["status"], "paused");
     assert_eq!(stage.refused(&path("archive"), &json!({})), "plan_at_work");
     stage.touch("go");
-    state(&stage, &plan, "first", "completed");
+    comes_to(&stage, &plan, "first", "completed");
     let second = keyed(&stage, &plan, "second");
     assert_eq!((&second["state"], &second["held"]), (&json!("pending"), &json!("its plan is paused")));
     // One who asks for it by name gets it; the plan itself begins nothing.
     let deployed = stage.ok(&path("deploy"), &json!({}));
     assert_eq!(deployed["deployed"], json!([second["id"]]));
-    state(&stage, &plan, "second", "completed");
+    comes_to(&stage, &plan, "second", "completed");
     stage.ok(&path("start"), &json!({}));
     becomes(&stage, &plan, "completed");
     stage.ok(&path("archive"), &json!({}));
@@ -258,7 +259,7 @@ fn a_retry_takes_up_the_plan_that_failed() {
         ]),
     );
     stage.ok(&format!("/plans/{plan}/start"), &json!({}));
-    let first = id(&state(&stage, &plan, "first", "running"), "id");
+    let first = id(&comes_to(&stage, &plan, "first", "running"), "id");
     stage.ok(&format!("/tasks/{first}/fail"), &json!({ "reason": "the tool is broken" }));
     becomes(&stage, &plan, "failed");
     stage.touch("mended");

@@ -7,7 +7,7 @@ use super::kit::{Stage, id, until};
 /// A turn that was begun.
 pub(super) struct Turn {
     session: String,
-    turn: String,
+    id: String,
     /// Where it begins in the session's log.
     after: u64,
 }
@@ -17,13 +17,13 @@ pub(super) fn begin(stage: &Stage, session: &str, steps: &str) -> Turn {
     let body = json!({ "prompt": steps, "delivery": "queue" });
     let receipt = stage.ok(&format!("/sessions/{session}/turns"), &body);
     let after = receipt["log"]["after"].as_u64().unwrap();
-    Turn { session: session.to_owned(), turn: id(&receipt, "turn"), after }
+    Turn { session: session.to_owned(), id: id(&receipt, "turn"), after }
 }
 
 impl Turn {
     /// Waits until it is over, and answers how it ended.
     pub(super) fn over(&self, stage: &Stage) -> String {
-        let path = format!("/sessions/{}/turns/{}", self.session, self.turn);
+        let path = format!("/sessions/{}/turns/{}", self.session, self.id);
         let status = || id(&stage.get(&path), "status");
         until("the turn to be over", || !["queued", "running"].contains(&status().as_str()));
         status()
@@ -34,7 +34,7 @@ impl Turn {
         assert_eq!(self.over(stage), "completed", "{}", stage.daemon.stderr());
         let log = stage.daemon.log_after(&self.session, self.after);
         let at = |kind: &str| {
-            let found = |event: &Value| event["type"] == kind && event["data"]["turn"] == self.turn.as_str();
+            let found = |event: &Value| event["type"] == kind && event["data"]["turn"] == self.id.as_str();
             log.iter().position(found).unwrap_or_else(|| panic!("no {kind}"))
         };
         let mine = &log[at("turn.started")..at("turn.finished")];

@@ -44,12 +44,12 @@ struct Awaiting {
 
 impl Awaiting {
     async fn begin(families: Families, tasks: Vec<TaskId>) -> Result<Self, FamilyError> {
-        let awaited = tasks.clone();
-        let begin = families.ask(move |owner| {
-            owner.await_begins(&awaited);
+        let named = tasks.clone();
+        let begun = families.ask(move |owner| {
+            owner.await_begins(&named);
             Ok(())
         });
-        begin.await?;
+        begun.await?;
         Ok(Self { families, tasks })
     }
 }
