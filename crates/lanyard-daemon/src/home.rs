@@ -5,9 +5,15 @@ use std::io::{Read, Seek, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lanyard_core::Timestamp;
 use serde::{Deserialize, Serialize};
+
+/// A daemon that was killed while it started a program leaves that program with its lock until it has begun. So often, and
+/// so long between two looks, is waited for that.
+const RELEASE_LOOKS: u32 = 200;
+const RELEASE_PAUSE: Duration = Duration::from_millis(10);
 
 /// A data folder's files.
 #[derive(Debug, Clone)]
@@ -23,6 +29,20 @@ pub struct Running {
     pub socket: PathBuf,
     pub version: String,
     pub started_at: Timestamp,
+}
+
+impl Running {
+    fn lives(&self) -> bool {
+        let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
+        pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+    }
+}
+
+/// Who a lock file says has it.
+fn named(file: &mut File) -> Option<Running> {
+    let mut text = String::new();
+    file.rewind().and_then(|()| file.read_to_string(&mut text)).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 /// Held while the daemon lives. The lock goes with the process, however it ends.
@@ -97,19 +117,23 @@ impl Home {
         let fail = |source| HomeError::Io { path: path.clone(), source };
         let mut file =
             private().read(true).write(true).create(true).truncate(false).open(&path).map_err(fail)?;
-        match file.try_lock() {
-            Ok(()) => {
-                // What is in it is a dead daemon's; until `announce` nothing can be said about this one.
-                file.set_len(0).map_err(fail)?;
-                Ok(Claim { file })
+        for _ in 0..RELEASE_LOOKS {
+            match file.try_lock() {
+                Ok(()) => {
+                    // What is in it is a dead daemon's; until `announce` nothing can be said about this one.
+                    file.set_len(0).map_err(fail)?;
+                    return Ok(Claim { file });
+                }
+                Err(std::fs::TryLockError::WouldBlock)
+                    if named(&mut file).is_some_and(|one| !one.lives()) =>
+                {
+                    std::thread::sleep(RELEASE_PAUSE);
+                }
+                Err(std::fs::TryLockError::WouldBlock) => break,
+                Err(std::fs::TryLockError::Error(source)) => return Err(fail(source)),
             }
-            Err(std::fs::TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                file.read_to_string(&mut text).map_err(fail)?;
-                Err(HomeError::Taken(serde_json::from_str(&text).ok()))
-            }
-            Err(std::fs::TryLockError::Error(source)) => Err(fail(source)),
         }
+        Err(HomeError::Taken(named(&mut file)))
     }
 
     /// The daemon that holds the folder now, if one does.
@@ -165,22 +189,44 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
+    fn running(home: &Home, pid: u32) -> Running {
+        Running {
+            pid,
+            address: "127.0.0.1:1".parse().unwrap(),
+            socket: home.socket(),
+            version: "0".into(),
+            started_at: Timestamp::from_millis(0),
+        }
+    }
+
+    /// A program that a killed daemon had just started still has its lock, and lets go of it.
+    #[test]
+    fn the_lock_of_a_dead_daemon_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::create(&dir.path().join("data")).unwrap();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let mut claim = home.claim().unwrap();
+        claim.announce(&running(&home, ended.id())).unwrap();
+        let letting_go = std::thread::spawn(move || {
+            // sleep: the next claim begins to wait meanwhile, or finds it free.
+            std::thread::sleep(RELEASE_PAUSE * 3);
+            drop(claim);
+        });
+        home.claim().unwrap();
+        letting_go.join().unwrap();
+    }
+
     #[test]
     fn a_second_claim_names_the_first_daemon() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::create(&dir.path().join("data")).unwrap();
         assert_eq!(home.running().unwrap(), None);
         let mut claim = home.claim().unwrap();
-        let running = Running {
-            pid: 7,
-            address: "127.0.0.1:1".parse().unwrap(),
-            socket: home.socket(),
-            version: "0".into(),
-            started_at: Timestamp::from_millis(0),
-        };
+        let running = running(&home, std::process::id());
         claim.announce(&running).unwrap();
         let error = home.claim().unwrap_err().to_string();
-        assert!(error.contains("pid 7, http://127.0.0.1:1"), "{error}");
+        assert!(error.contains(&format!("pid {}, http://127.0.0.1:1", running.pid)), "{error}");
         assert_eq!(home.running().unwrap(), Some(running));
         drop(claim);
         assert_eq!(home.running().unwrap(), None);

@@ -179,7 +179,7 @@ pub(super) async fn halt(State(app): Shared, change: Change<Halt>) -> Result<Res
     let all = what.is_none();
     let stopped = app.families.ask(move |owner| match what {
         Some(what) => owner.halt(&what, reason.as_deref(), now, &by),
-        None => owner.halt_all(reason, now, &by),
+        None => owner.halt_all(reason.as_deref(), now, &by),
     });
     let stopped = stopped.await?;
     let receipt = HaltReceipt { tasks: stopped.tasks, sessions: stopped.sessions, halted: all };

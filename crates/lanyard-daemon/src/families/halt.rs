@@ -53,8 +53,8 @@ pub(super) fn read(store: &dyn Store) -> Result<bool, StoreError> {
 }
 
 /// No words, however long or empty, keep an emergency stop from working.
-fn heard(reason: Option<String>) -> Option<String> {
-    reason.filter(|reason| !reason.trim().is_empty()).map(|reason| work::one_line(&reason))
+fn heard(reason: Option<&str>) -> Option<String> {
+    reason.filter(|reason| !reason.trim().is_empty()).map(work::one_line)
 }
 
 impl Owner {
@@ -78,7 +78,7 @@ impl Owner {
                 Err(error) => return Err(error),
             },
         };
-        Ok(Stopped { tasks: self.cancel_all(tasks, reason, now, by)?, sessions: Vec::new() })
+        Ok(Stopped { tasks: self.cancel_all(tasks, reason.as_deref(), now, by)?, sessions: Vec::new() })
     }
 
     fn halt_plan(&mut self, name: &str) -> Result<Vec<TaskId>, FamilyError> {
@@ -120,7 +120,7 @@ impl Owner {
     /// Stops everything, and begins nothing until it is lifted.
     pub(crate) fn halt_all(
         &mut self,
-        reason: Option<String>,
+        reason: Option<&str>,
         now: bool,
         by: &By,
     ) -> Result<Stopped, FamilyError> {

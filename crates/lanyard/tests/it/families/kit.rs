@@ -24,6 +24,11 @@ impl Stage {
 
     /// These settings of the daemon, and one agent, `a`, that is scripted and says `noted` to words without steps.
     pub(super) fn with(settings: &str) -> Self {
+        Self::with_agent(settings, "")
+    }
+
+    /// The same with further settings of the agent.
+    pub(super) fn with_agent(settings: &str, agent: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("ly").tempdir_in("/tmp").unwrap();
         let repo = folder.path().join("repo");
         std::fs::create_dir(&repo).unwrap();
@@ -35,8 +40,9 @@ impl Stage {
         let program = binary().display().to_string();
         let command = [&program, "scripted-agent", "--state", &memory, "--otherwise", "/say noted"];
         let command = serde_json::to_string(&command).unwrap();
-        let config =
-            format!("{settings}\n[agents.a]\ndriver = \"acp\"\ncommand = {command}\nkill_grace_ms = 400\n");
+        let config = format!(
+            "{settings}\n[agents.a]\ndriver = \"acp\"\ncommand = {command}\nkill_grace_ms = 400\n{agent}\n"
+        );
         let mut stage = Self { daemon: Daemon::prepare(Setup::default()), folder, config };
         stage.up();
         stage
@@ -236,7 +242,12 @@ impl Stage {
 /// Everything is halted; what lives after that is a defect.
 impl Drop for Stage {
     fn drop(&mut self) {
-        if !self.daemon.is_alive() && std::thread::panicking() {
+        // A test that failed leaves nothing either.
+        if std::thread::panicking() {
+            self.daemon.kill_9();
+            for (pid, _) in self.marked() {
+                kill_9(pid);
+            }
             return;
         }
         if !self.daemon.is_alive() {
@@ -256,10 +267,13 @@ impl Drop for Stage {
             std::thread::sleep(Duration::from_millis(10));
             left = self.processes();
         }
-        if !std::thread::panicking() {
-            assert_eq!(left, Vec::<String>::new(), "processes are left");
-        }
+        assert_eq!(left, Vec::<String>::new(), "processes are left");
     }
+}
+
+pub(super) fn kill_9(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
 }
 
 pub(super) fn id(value: &Value, field: &str) -> String {

@@ -47,6 +47,9 @@ const RULES: &str = "\
     [health]\nrestarts = 50\n\
     [stop]\ngraceful_ms = 1500\nimmediate_ms = 1500\n";
 
+/// One that died before it wrote down its conversation begins it anew from the log.
+const AGENT: &str = "resume = [\"native\", \"preamble\"]";
+
 fn number(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
@@ -136,7 +139,7 @@ fn families_come_through_kills_at_any_moment() {
     let (tasks, kills) = (number("LANYARD_FAMILY_TASKS", TASKS), number("LANYARD_FAMILY_KILLS", KILLS));
     let mut random = fastrand::Rng::with_seed(seed);
     let mut forest = Forest::grown(&mut random, tasks);
-    let stage = Stage::with(&RULES.replace("PLACES", &PLACES.to_string()));
+    let stage = Stage::with_agent(&RULES.replace("PLACES", &PLACES.to_string()), AGENT);
     let mut sim = Sim { stage, seed, random, seen: Seen::default(), diary: Vec::new() };
     let mut trouble = Trouble::new(kills, tasks);
     let mut people = People::new(tasks);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use lanyard_daemon::failpoint::{OF_AGENTS, OF_CALLS, OF_FAMILIES};
 
 use super::Sim;
+use crate::families::kit::kill_9;
 
 /// At least and at most so much time between two of them, in milliseconds.
 const APART_MS: std::ops::Range<u64> = 50..900;
@@ -101,7 +102,6 @@ fn kill_one(sim: &mut Sim, word: &str) -> bool {
     found.sort_unstable();
     let Some((pid, _)) = sim.random.choice(found) else { return false };
     sim.note(format!("kill -9 of{word}{pid}"));
-    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    kill_9(pid);
     true
 }
