@@ -120,7 +120,7 @@ pub(super) async fn resolve(app: &Arc<App>, address: Address) -> Result<SessionI
         return Ok(id);
     }
     if find::names_work(&address.session) {
-        return Ok(on_families_disk(app, move |store| find::session_at(store, &address.session)).await?);
+        return on_families_disk(app, move |store| find::session_at(store, &address.session)).await;
     }
     let wanted = address.clone();
     let found = on_disk(app, move |store| store.find(&wanted)).await?;

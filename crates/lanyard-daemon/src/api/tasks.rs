@@ -104,9 +104,8 @@ pub(super) async fn add(State(app): Shared, change: Change<NewTask>) -> Result<R
         .ask(move |owner| {
             if let Some((name, exact)) = request {
                 if let Some(known) = owner.aliased(&name)? {
-                    let known = owner.view(known)?;
-                    let same = known.task.aliases.contains(&exact);
-                    return if same { Ok(known) } else { Err(AskError::KeyConflict.into()) };
+                    let same = owner.task(known)?.aliases.contains(&exact);
+                    return if same { owner.view(known) } else { Err(AskError::KeyConflict.into()) };
                 }
                 new.aliases.extend([name, exact]);
             }
