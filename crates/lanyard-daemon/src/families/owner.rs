@@ -49,8 +49,8 @@ pub(crate) struct Owner {
     busy: HashSet<TaskId>,
     /// Boxes whose mail is being given over.
     pub(super) giving: HashSet<MailTo>,
-    /// Tasks whose end somebody waits for in a call of their own.
-    pub(super) awaited: HashMap<TaskId, u32>,
+    /// Tasks whose end the owner of a box waits for in a call of its own.
+    pub(super) awaited: HashMap<(MailTo, TaskId), u32>,
     tries: HashMap<TaskId, (u32, Timestamp)>,
     pub(super) health: super::health::Watch,
     batch: WorkBatch,

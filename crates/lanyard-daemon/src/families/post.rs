@@ -303,7 +303,7 @@ impl Owner {
         let out = held.iter().filter(|mail| matches!(mail.state, MailState::Given { .. })).count();
         let awaited = |mail: &&Mail| {
             mail.kind == MailKind::Ended
-                && mail.from.task.is_some_and(|task| self.awaited.contains_key(&task))
+                && mail.from.task.is_some_and(|task| self.awaited.contains_key(&(to, task)))
         };
         let pending = held.iter().filter(|mail| mail.state == MailState::Pending && !awaited(mail));
         let next: Vec<Mail> = pending.take(GIVEN_MAX.saturating_sub(out)).cloned().collect();

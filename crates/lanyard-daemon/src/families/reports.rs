@@ -301,16 +301,23 @@ impl Owner {
         Ok(shown)
     }
 
-    /// While somebody waits for these, their ends are not given in another way.
-    pub(crate) fn await_begins(&mut self, tasks: &[TaskId]) {
+    /// While whoever works in this session waits for these, their ends are not given to it in another way. Others who hear
+    /// of them are not kept waiting. Answers the box that waits.
+    pub(crate) fn await_begins(
+        &mut self,
+        session: SessionId,
+        tasks: &[TaskId],
+    ) -> Result<MailTo, FamilyError> {
+        let to = find::box_of(&*self.tools.store, session)?;
         for task in tasks {
-            *self.awaited.entry(*task).or_default() += 1;
+            *self.awaited.entry((to, *task)).or_default() += 1;
         }
+        Ok(to)
     }
 
-    pub(crate) fn await_ends(&mut self, tasks: &[TaskId]) {
+    pub(crate) fn await_ends(&mut self, to: MailTo, tasks: &[TaskId]) {
         for task in tasks {
-            if let Some(count) = self.awaited.get_mut(task) {
+            if let Some(count) = self.awaited.get_mut(&(to, *task)) {
                 *count -= 1;
             }
         }

@@ -1,6 +1,7 @@
 //! Gates: questions that wait durably, and the first answer to each.
 
 use super::*;
+use crate::session::GateKind;
 
 /// S2-B01: a question waits in the log, not in a process.
 #[test]
@@ -585,4 +586,37 @@ fn of_kinds(kinds: &[OptionKind]) -> Question {
         GateOption { name: id.clone(), id, kind: *kind }
     };
     Question { options: kinds.iter().map(named).collect(), ..question("7") }
+}
+
+/// A question of Lanyard's own about the session.
+fn escalated(gate: u128) -> Input {
+    asked(gate, 99, Question { kind: GateKind::Escalation, ..question(&gate.to_string()) })
+}
+
+/// S4-22: Lanyard itself asks about a session in whatever state it is, with a process or without, until it has ended.
+#[test]
+fn lanyard_asks_about_a_session_in_every_state() {
+    for state in StateName::ALL {
+        let mut given = in_state(state);
+        let ended = given.session.state.is_ended();
+        given.put(&escalated(1));
+        assert_eq!(given.session.open_gates().count(), usize::from(!ended), "{state:?}");
+    }
+    let mut given = in_state(StateName::Executing).with_run().after(escalated(1));
+    given.put(&run_ended(1, InterruptCause::Crash));
+    assert_eq!(given.session.open_gates().count(), 1, "it outlives the process");
+}
+
+/// Nobody is asked about a session that has come to its end, whichever way.
+#[test]
+fn a_sessions_end_takes_the_question_about_it_along() {
+    for state in [StateName::Executing, StateName::BetweenTurn] {
+        for how in
+            [vec![complete()], vec![stop(), Signal::WorkEnded { channel: "it ended".to_owned() }.into()]]
+        {
+            let given = in_state(state).after(escalated(1)).after_each(how);
+            assert!(given.session.state.is_ended(), "{state:?}");
+            assert_eq!(given.session.open_gates().count(), 0, "{state:?}");
+        }
+    }
 }

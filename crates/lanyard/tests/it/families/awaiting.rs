@@ -97,3 +97,31 @@ fn a_task_whose_agent_died_in_an_await_is_brought_back_and_hears() {
     assert!(stage.told().contains("the long answer"));
     assert_eq!(done["remedies"]["restarts"], 1);
 }
+
+/// Whoever waits for a task of another's keeps that other from nothing.
+#[test]
+fn who_waits_further_up_keeps_no_parent_from_hearing() {
+    let stage = Stage::new();
+    let chat = stage.chat();
+    let wait = |sign: &str| format!("/wait-file {}", stage.sign(sign).display());
+    let third = json!({ "action": "spawn", "prompt": format!("{}\n/say third", wait("third")) });
+    let second = format!("{}\n{}", step(&third), wait("second"));
+    let spawn = json!({ "action": "spawn", "prompt": second, "may_spawn": true });
+    let second = id(&tasks(&stage, &chat, &spawn)["tasks"][0], "task_id");
+    until("the third", || below(&stage, &second).len() == 1);
+    let third = id(&below(&stage, &second)[0], "id");
+    let all = json!({ "action": "await", "task_ids": [second, third], "wait_ms": 600_000 });
+    let waits = begin(&stage, &chat, &format!("/touch {}\n{}", stage.sign("waits").display(), step(&all)));
+    stage.await_sign("waits");
+    stage.is(&third, "running");
+    stage.touch("third");
+    stage.is(&third, "completed");
+    let given = || {
+        let mail = stage.all_mail();
+        mail.iter().any(|mail| mail["from"]["task"] == third.as_str() && mail["state"] == "given")
+    };
+    until("its parent to be told, while somebody else waits", given);
+    stage.touch("second");
+    stage.is(&second, "completed");
+    assert_eq!(waits.returned(&stage).len(), 1);
+}

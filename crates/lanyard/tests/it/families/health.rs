@@ -102,7 +102,7 @@ fn a_looping_worker_is_nudged_then_begun_again_then_asked_about() {
 /// A call that runs suspends everything, however long it takes and whatever came before.
 #[test]
 fn a_call_that_runs_suspends_every_remedy() {
-    let stage = stage(IMPATIENT, "/wait-file /nonexistent/never");
+    let mut stage = stage(IMPATIENT, "/wait-file /nonexistent/never");
     let busy = format!(
         "/tool-open build\n/repeat 4 /tool search {{\"for\":\"it\"}}\n/wait-file {}",
         stage.sign("never").display()
@@ -115,6 +115,9 @@ fn a_call_that_runs_suspends_every_remedy() {
     let looping = loops(&stage);
     until("the other to be begun again", || remedies(&stage, &looping).1 == 1);
     assert_eq!(remedies(&stage, &busy), (0, 0, 0));
+    // S4-22: another daemon sees the same worker in the same condition.
+    stage.stage.up();
+    until("it to be seen again", || row(&stage, &worker)["condition"] == "looping");
     assert_eq!(stage.show(&busy)["state"], "running");
 }
 

@@ -177,8 +177,18 @@ impl Stage {
 
     /// All mail, settled or not.
     pub(super) fn all_mail(&self) -> Vec<Value> {
-        let mut mail = self.get("/mail?settled=true&limit=500")["mail"].as_array().unwrap().clone();
-        mail.extend(self.get("/mail?settled=false&limit=500")["mail"].as_array().unwrap().clone());
+        let listed = |settled: bool| {
+            let page = self.get(&format!("/mail?settled={settled}&limit=500"));
+            page["mail"].as_array().unwrap().clone()
+        };
+        // What is settled between the two looks is in both.
+        let open = listed(false);
+        let mut mail = listed(true);
+        mail.extend(
+            open.into_iter()
+                .filter(|one| !mail.iter().any(|other| other["id"] == one["id"]))
+                .collect::<Vec<_>>(),
+        );
         mail
     }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lanyard_core::TaskId;
-use lanyard_core::task::Task;
+use lanyard_core::task::{MailTo, Task};
+use lanyard_core::{SessionId, TaskId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -27,8 +27,14 @@ pub(super) async fn for_tasks(caller: &Caller, tasks: Vec<TaskId>, wait_ms: u64)
         return answer(caller, &tasks).await;
     }
     // In a task of its own: who goes away in the middle of the question has not begun to wait, or is known to be gone.
-    let awaiting = tokio::spawn(Awaiting::begin(caller.app.families.clone(), tasks.clone()));
-    let awaiting = awaiting.await.unwrap_or(Err(FamilyError::Closing))?;
+    let awaiting = match caller.id() {
+        Some(me) => {
+            let awaiting = tokio::spawn(Awaiting::begin(caller.app.families.clone(), me, tasks.clone()));
+            Some(awaiting.await.unwrap_or(Err(FamilyError::Closing))?)
+        }
+        // A person has no box.
+        None => None,
+    };
     wait(caller, &tasks, until).await?;
     let told = answer(caller, &tasks).await;
     drop(awaiting);
@@ -39,27 +45,25 @@ pub(super) async fn for_tasks(caller: &Caller, tasks: Vec<TaskId>, wait_ms: u64)
 /// tasks then goes to it as mail.
 struct Awaiting {
     families: Families,
+    to: MailTo,
     tasks: Vec<TaskId>,
 }
 
 impl Awaiting {
-    async fn begin(families: Families, tasks: Vec<TaskId>) -> Result<Self, FamilyError> {
+    async fn begin(families: Families, me: SessionId, tasks: Vec<TaskId>) -> Result<Self, FamilyError> {
         let named = tasks.clone();
-        let begun = families.ask(move |owner| {
-            owner.await_begins(&named);
-            Ok(())
-        });
-        begun.await?;
-        Ok(Self { families, tasks })
+        let to = families.ask(move |owner| owner.await_begins(me, &named)).await?;
+        Ok(Self { families, to, tasks })
     }
 }
 
 impl Drop for Awaiting {
     fn drop(&mut self) {
-        let (families, tasks) = (self.families.clone(), std::mem::take(&mut self.tasks));
+        let (families, to) = (self.families.clone(), self.to);
+        let tasks = std::mem::take(&mut self.tasks);
         tokio::spawn(async move {
             let end = families.ask(move |owner| {
-                owner.await_ends(&tasks);
+                owner.await_ends(to, &tasks);
                 Ok(())
             });
             // An owner that is gone remembers nobody.
