@@ -126,7 +126,7 @@ fn a_tasks_address_is_that_of_its_session() {
         assert_eq!(stage.get(&format!("/sessions/{name}"))["id"], session.as_str(), "{name}");
     }
     let token =
-        stage.post(&format!("/tokens"), &json!({ "role": "agent", "name": "a", "session": session })).json();
+        stage.post("/tokens", &json!({ "role": "agent", "name": "a", "session": session })).json();
     let bearer = format!("Bearer {}", id(&token, "token"));
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": { "name": "memory_agent", "arguments": { "action": "init", "agent_type": "Executor" } } });
