@@ -110,3 +110,29 @@ fn a_chat_is_its_own_worker() {
     stage.is(&task, "completed");
     assert_ne!(stage.get(&format!("/sessions/{chat}"))["state"], "completed", "the chat goes on");
 }
+
+/// S4-B09: a task goes on after whoever made it has ended and its worktree is gone. It begins where that one's branch is.
+#[test]
+fn a_task_begins_at_the_branch_of_a_maker_that_is_gone() {
+    let stage = Stage::new();
+    let held = stage.task("/say later", &json!({ "deploy": false, "title": "held" }));
+    let child = json!({
+        "action": "spawn", "prompt": "/look base.txt\n/say seen", "title": "the child", "key": "c",
+        "depends_on": [held],
+    });
+    let prompt = format!("/edit base.txt of the parent\n/mcp lanyard tasks {child}\n/touch {}\n/wait-file {}",
+        stage.sign("spawned").display(), stage.sign("never").display());
+    let parent = stage.task(&prompt, &json!({ "may_spawn": true }));
+    stage.await_sign("spawned");
+    stage.ok(&format!("/tasks/{parent}/cancel"), &json!({ "now": true }));
+    stage.is(&parent, "cancelled");
+    assert_eq!(stage.worktrees(), 1);
+    stage.ok(&format!("/tasks/{held}/complete"), &json!({ "summary": "go" }));
+    let listed = stage.get("/tasks?limit=10");
+    let child = listed["tasks"].as_array().unwrap().iter().find(|task| task["title"] == "the child").unwrap();
+    let done = stage.is(&id(child, "id"), "completed");
+    assert_eq!(done["result"]["summary"], "seen");
+    let branch = id(&done["tree"], "branch");
+    assert_eq!(git(&stage.repo(), &["show", &format!("{branch}:base.txt")]), "of the parent");
+    assert_eq!(stage.worktrees(), 1);
+}
