@@ -120,8 +120,11 @@ fn a_task_begins_at_the_branch_of_a_maker_that_is_gone() {
         "action": "spawn", "prompt": "/look base.txt\n/say seen", "title": "the child", "key": "c",
         "depends_on": [held],
     });
-    let prompt = format!("/edit base.txt of the parent\n/mcp lanyard tasks {child}\n/touch {}\n/wait-file {}",
-        stage.sign("spawned").display(), stage.sign("never").display());
+    let prompt = format!(
+        "/edit base.txt of the parent\n/mcp lanyard tasks {child}\n/touch {}\n/wait-file {}",
+        stage.sign("spawned").display(),
+        stage.sign("never").display()
+    );
     let parent = stage.task(&prompt, &json!({ "may_spawn": true }));
     stage.await_sign("spawned");
     stage.ok(&format!("/tasks/{parent}/cancel"), &json!({ "now": true }));

@@ -8,6 +8,7 @@ use super::Sim;
 const WAVE: usize = 4;
 /// Tasks open below which further roots are made.
 const OPEN_MAX: usize = 24;
+const OPEN_FEW: usize = 4;
 /// Children of one task.
 const CHILDREN_MAX: usize = 4;
 /// Tasks of one plan.
@@ -49,7 +50,9 @@ impl Forest {
     /// Has some more made, unless enough are open. Who is not answered asks whether it was done, and asks again.
     pub(super) fn plant(&mut self, sim: &mut Sim) {
         for _ in 0..WAVE {
-            if self.is_planted(sim) || sim.seen.open().count() >= OPEN_MAX {
+            // Once all are grown, it is seen first how many of them live to be made.
+            let most = if self.made < self.tasks { OPEN_MAX } else { OPEN_FEW };
+            if self.is_planted(sim) || sim.seen.open().count() >= most {
                 return;
             }
             let root = match self.next.take() {
