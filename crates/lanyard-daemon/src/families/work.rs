@@ -302,6 +302,10 @@ async fn settle(
             }
         };
         if !Path::new(&tree.path).exists() {
+            // Somebody took it away, or a daemon that died of it: what that one left goes as well.
+            if let Err(error) = worktree::remove(&tree) {
+                tracing::warn!(task = %task.id, %error, "what is left of a worktree could not be taken away");
+            }
             settled.tree_removed = true;
             return settled;
         }

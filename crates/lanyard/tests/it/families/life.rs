@@ -125,8 +125,7 @@ fn a_tasks_address_is_that_of_its_session() {
     for name in [&task, &worker, &format!("orchestrator:%2F{task}")] {
         assert_eq!(stage.get(&format!("/sessions/{name}"))["id"], session.as_str(), "{name}");
     }
-    let token =
-        stage.post("/tokens", &json!({ "role": "agent", "name": "a", "session": session })).json();
+    let token = stage.post("/tokens", &json!({ "role": "agent", "name": "a", "session": session })).json();
     let bearer = format!("Bearer {}", id(&token, "token"));
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": { "name": "memory_agent", "arguments": { "action": "init", "agent_type": "Executor" } } });
@@ -146,4 +145,33 @@ fn a_tasks_address_is_that_of_its_session() {
     stage.touch("go");
     stage.is(&task, "completed");
     assert_eq!(look(&task).code(), "no_worker");
+}
+
+/// S4-B09: a task goes on after whoever made it has ended and its worktree is gone. It begins where that one's branch is.
+#[test]
+fn a_task_begins_at_the_branch_of_a_maker_that_is_gone() {
+    let stage = Stage::new();
+    let held = stage.task("/say later", &json!({ "deploy": false, "title": "held" }));
+    let child = json!({
+        "action": "spawn", "prompt": "/look base.txt\n/say seen", "title": "the child", "key": "c",
+        "depends_on": [held],
+    });
+    let prompt = format!(
+        "/edit base.txt of the parent\n/mcp lanyard tasks {child}\n/touch {}\n/wait-file {}",
+        stage.sign("spawned").display(),
+        stage.sign("never").display()
+    );
+    let parent = stage.task(&prompt, &json!({ "may_spawn": true }));
+    stage.await_sign("spawned");
+    stage.ok(&format!("/tasks/{parent}/cancel"), &json!({ "now": true }));
+    stage.is(&parent, "cancelled");
+    assert_eq!(stage.worktrees(), 1);
+    stage.ok(&format!("/tasks/{held}/complete"), &json!({ "summary": "go" }));
+    let listed = stage.get("/tasks?limit=10");
+    let child = listed["tasks"].as_array().unwrap().iter().find(|task| task["title"] == "the child").unwrap();
+    let done = stage.is(&id(child, "id"), "completed");
+    assert_eq!(done["result"]["summary"], "seen");
+    let branch = id(&done["tree"], "branch");
+    assert_eq!(git(&stage.repo(), &["show", &format!("{branch}:base.txt")]), "of the parent");
+    assert_eq!(stage.worktrees(), 1);
 }

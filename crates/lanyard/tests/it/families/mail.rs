@@ -44,6 +44,25 @@ fn a_parent_between_turns_is_told_of_its_childs_end() {
     assert_eq!((&mail[0]["state"], &mail[0]["to"]), (&json!("acknowledged"), &json!(task)));
 }
 
+/// What a parent is told in other words than a report, of a cancelled child or by a person, is settled by its turn too.
+#[test]
+fn a_parent_that_read_of_a_cancelled_child_comes_to_its_end() {
+    let stage = Stage::new();
+    let task = parent(&stage, &format!("/wait-file {}", stage.sign("never").display()), "go");
+    let child = child_of(&stage, &task);
+    stage.is(&child, "running");
+    stage.ok(&format!("/tasks/{child}/cancel"), &json!({ "reason": "not wanted", "now": true }));
+    stage.is(&child, "cancelled");
+    stage.ok(&format!("/tasks/{task}/mail"), &json!({ "text": "a word of the operator's" }));
+    stage.touch("go");
+    stage.is(&task, "completed");
+    let mail = stage.all_mail();
+    assert_eq!(mail.len(), 2, "{mail:?}");
+    assert!(mail.iter().all(|mail| mail["state"] == "acknowledged"), "{mail:?}");
+    let told = stage.told();
+    assert!(told.contains("not wanted") && told.contains("a word of the operator's"), "{told}");
+}
+
 /// S4-T2: told also after the parent was redeployed, and never twice to one that acknowledged.
 #[test]
 fn a_redeployed_parent_hears_of_the_child_of_its_first_run() {

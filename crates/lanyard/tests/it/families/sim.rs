@@ -137,15 +137,15 @@ impl Sim {
 fn families_come_through_kills_at_any_moment() {
     let seed = u64::try_from(number("LANYARD_FAMILY_SEED", 20_261_115)).unwrap();
     let (tasks, kills) = (number("LANYARD_FAMILY_TASKS", TASKS), number("LANYARD_FAMILY_KILLS", KILLS));
-    let mut random = fastrand::Rng::with_seed(seed);
-    let mut forest = Forest::grown(&mut random, tasks);
+    let mut forest = Forest::new(seed, tasks);
     let stage = Stage::with_agent(&RULES.replace("PLACES", &PLACES.to_string()), AGENT);
+    let random = fastrand::Rng::with_seed(seed.wrapping_add(1));
     let mut sim = Sim { stage, seed, random, seen: Seen::default(), diary: Vec::new() };
     let mut trouble = Trouble::new(kills, tasks);
     let mut people = People::new(tasks);
     let began = Instant::now();
     let (mut changed, mut events) = (Instant::now(), 0);
-    while !(forest.is_planted() && sim.seen.all_ended() && people.are_done()) {
+    while !(forest.is_planted(&sim) && sim.seen.all_ended() && people.are_done()) {
         forest.plant(&mut sim);
         trouble.step(&mut sim);
         if sim.look() {

@@ -1,4 +1,4 @@
-//! The families of a simulation: who spawns whom, what each does and how it ends. Grown from a seed before anything runs.
+//! The families of a simulation: who spawns whom, what each does and how it ends. Grown from a seed, whatever happens to them.
 
 use serde_json::{Value, json};
 
@@ -8,6 +8,7 @@ use super::Sim;
 const WAVE: usize = 4;
 /// Tasks open below which further roots are made.
 const OPEN_MAX: usize = 24;
+const OPEN_FEW: usize = 4;
 /// Children of one task.
 const CHILDREN_MAX: usize = 4;
 /// Tasks of one plan.
@@ -26,46 +27,43 @@ enum Root {
     Plan { name: String, tasks: Vec<(Node, Value)> },
 }
 
+/// Each task has a number of its own, so that its result is like no other.
 pub(super) struct Forest {
-    roots: Vec<Root>,
-}
-
-/// Names and grows; each task has a number of its own, so that its result is like no other.
-struct Gardener<'a> {
-    random: &'a mut fastrand::Rng,
-    left: usize,
+    random: fastrand::Rng,
+    /// Tasks there are to be.
+    tasks: usize,
     made: usize,
+    /// Grown, and not known to be made.
+    next: Option<Root>,
 }
 
 impl Forest {
-    /// So many tasks, if all of them live long enough to spawn theirs.
-    pub(super) fn grown(random: &mut fastrand::Rng, tasks: usize) -> Self {
-        let mut gardener = Gardener { random, left: tasks, made: 0 };
-        let mut roots = Vec::new();
-        while gardener.left > 0 {
-            let root =
-                if gardener.random.u8(..4) == 0 { gardener.plan() } else { Root::Task(gardener.node(0)) };
-            roots.push(root);
-        }
-        roots.reverse();
-        Self { roots }
+    pub(super) fn new(seed: u64, tasks: usize) -> Self {
+        Self { random: fastrand::Rng::with_seed(seed), tasks, made: 0, next: None }
     }
 
-    pub(super) fn is_planted(&self) -> bool {
-        self.roots.is_empty()
+    /// Whether there are as many as there are to be. Who dies early spawns nobody; others are made in their place.
+    pub(super) fn is_planted(&self, sim: &Sim) -> bool {
+        sim.seen.len() >= self.tasks && self.next.is_none()
     }
 
-    /// Has some of them made, unless enough are open. Who is not answered asks whether it was done, and asks again.
+    /// Has some more made, unless enough are open. Who is not answered asks whether it was done, and asks again.
     pub(super) fn plant(&mut self, sim: &mut Sim) {
         for _ in 0..WAVE {
-            if sim.seen.open().count() >= OPEN_MAX {
+            // Once all are grown, it is seen first how many of them live to be made.
+            let most = if self.made < self.tasks { OPEN_MAX } else { OPEN_FEW };
+            if self.is_planted(sim) || sim.seen.open().count() >= most {
                 return;
             }
-            let Some(root) = self.roots.last() else { return };
+            let root = match self.next.take() {
+                Some(root) => root,
+                None if self.random.u8(..4) == 0 => self.plan(),
+                None => Root::Task(self.node(0)),
+            };
             if !root.is_made(sim) {
+                self.next = Some(root);
                 return;
             }
-            self.roots.pop();
         }
     }
 }
@@ -131,10 +129,9 @@ impl Node {
     }
 }
 
-impl Gardener<'_> {
+impl Forest {
     fn name(&mut self) -> String {
         self.made += 1;
-        self.left = self.left.saturating_sub(1);
         format!("sim-{}", self.made)
     }
 
@@ -150,12 +147,7 @@ impl Gardener<'_> {
             1 if self.random.bool() => self.random.usize(0..=CHILDREN_MAX / 2),
             _ => 0,
         };
-        let mut spawns = false;
         for _ in 0..children {
-            if self.left == 0 {
-                break;
-            }
-            spawns = true;
             let child = self.node(depth + 1);
             let waits = (self.random.u8(..4) == 0).then(|| self.random.u64(200..2_000));
             script.push(child.spawn(waits));
@@ -169,7 +161,7 @@ impl Gardener<'_> {
         script.push(format!("/wait {}", self.random.u64(0..600)));
         script.extend(self.end(&name));
         let when_parent_ends = ["wait", "adopt", "cancel"][self.random.usize(..3)];
-        Node { name, script, when_parent_ends, spawns }
+        Node { name, script, when_parent_ends, spawns: children > 0 }
     }
 
     /// How it is going to end, if it is let.
@@ -190,9 +182,6 @@ impl Gardener<'_> {
         let mut tasks: Vec<(Node, Value)> = Vec::new();
         let grouped = self.random.bool();
         for at in 0..self.random.usize(2..=PLAN_MAX) {
-            if self.left == 0 {
-                break;
-            }
             let depth = usize::from(self.random.bool());
             let node = self.node(depth);
             let mut more = json!({ "key": node.name });
