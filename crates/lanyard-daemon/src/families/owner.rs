@@ -22,6 +22,8 @@ const PAGE: usize = 500;
 const TRIES_MAX: u32 = 5;
 /// Milliseconds before the first of them; doubled each time.
 const RETRY_MS: u64 = 500;
+/// How often one sight of a session is looked at for what is new.
+const SIGHTS_MAX: usize = 4;
 /// Seconds between two looks at how workers do; fewer where less patience is asked for.
 const HEALTH_TICKS: u64 = 5;
 
@@ -355,10 +357,17 @@ impl Owner {
             Some(session) => look::session(&*self.tools.store, session)?,
             None => None,
         };
-        let events = observe(task, seen.as_ref(), self.kin(id));
         let actor = Actor::system("families");
-        for event in events {
-            self.write(id, event, &actor);
+        // What is written can make more of the same sight new: a turn that began was perhaps cut short already.
+        for _ in 0..SIGHTS_MAX {
+            let Some(task) = self.tasks.get(&id) else { return Ok(None) };
+            let events = observe(task, seen.as_ref(), self.kin(id));
+            if events.is_empty() {
+                break;
+            }
+            for event in events {
+                self.write(id, event, &actor);
+            }
         }
         self.pokes.remove(&id);
         let seq = self.tasks.get(&id).map_or(0, |task| task.seq);
