@@ -101,8 +101,12 @@ async fn ask(
 }
 
 pub(super) async fn add(State(app): Shared, change: Change<NewPlanBody>) -> Result<Response, Problem> {
-    let (by, body) = (change.by(), change.body);
+    let (by, key, body) = (change.by(), change.keys.first().copied(), change.body);
     let made = ask(&app, move |owner| {
+        let (id, written) = owner.plan_for(key.as_ref())?;
+        if written && (body.tasks.is_empty() || !owner.tasks_of(id)?.is_empty()) {
+            return Ok(id);
+        }
         let new = NewPlan {
             name: body.name,
             title: body.title,
@@ -111,22 +115,26 @@ pub(super) async fn add(State(app): Shared, change: Change<NewPlanBody>) -> Resu
             ..NewPlan::default()
         };
         let adding = Adding { tasks: body.tasks, plan: None };
-        owner.new_plan(new, body.workspace.as_deref().unwrap_or_default(), adding, body.start, &by)
+        owner.new_plan(id, new, body.workspace.as_deref().unwrap_or_default(), adding, body.start, &by)
     });
     Ok((StatusCode::CREATED, Json(made.await?)).into_response())
 }
 
 pub(super) async fn import(State(app): Shared, change: Change<ImportPlan>) -> Result<Response, Problem> {
-    let (by, body) = (change.by(), change.body);
+    let (by, key, body) = (change.by(), change.keys.first().copied(), change.body);
     let read = markdown::read(&body.markdown)
         .map_err(|error| wrong(error.what.code(), error.to_string(), error.what.advice()))?;
     let made = ask(&app, move |owner| {
+        let (id, written) = owner.plan_for(key.as_ref())?;
+        if written && !owner.tasks_of(id)?.is_empty() {
+            return Ok(id);
+        }
         let new = NewPlan { name: body.name, title: read.title, goal: read.goal, ..NewPlan::default() };
         let done: Vec<String> =
             read.tasks.iter().filter(|task| task.done).map(|task| task.key.clone()).collect();
         let tasks = read.tasks.into_iter().map(new_task).collect();
         let workspace = body.workspace.unwrap_or_default();
-        let id = owner.new_plan(new, &workspace, Adding { tasks, plan: None }, body.start, &by)?;
+        let id = owner.new_plan(id, new, &workspace, Adding { tasks, plan: None }, body.start, &by)?;
         owner.tick_off(id, &done, &by)?;
         Ok(id)
     });

@@ -55,7 +55,7 @@ impl Owner {
         if let Refusal::DepthExceeded { .. } = refusal {
             let (tools, session) = (self.tools.clone(), parent.session.id);
             let reason = Some(EMERGENCY.to_owned());
-            let command = Command::Stop { reason, scope: StopScope::Subtree, now: false };
+            let command = Command::Stop { reason, scope: StopScope::Subtree, now: true };
             tracing::error!(%session, "a session tried to spawn deeper than its family may go; it is stopped");
             self.tools.runtime.spawn(async move {
                 if let Err(error) = work::ask_engine(&tools, Ask::Do { session, command }, None).await {

@@ -6,7 +6,7 @@ use lanyard_core::task::{Task, TaskCommand, TaskResult, TaskState, schedule};
 use lanyard_core::{PlanId, TaskId};
 use lanyard_store::TaskFilter;
 
-use crate::engine::Store;
+use crate::engine::{AskError, Key, Store};
 use crate::families::owner::Owner;
 use crate::families::{Adding, By, FamilyError, refused, wrong};
 use crate::mcp::own::refused::Refused;
@@ -15,6 +15,8 @@ use crate::mcp::own::shelf;
 /// Tasks that could not be begun, and why.
 type Held = Vec<(TaskId, String)>;
 
+/// Papers that say which plan was made under which key.
+const REQUESTS: &str = "plan_request";
 /// Plans of all workspaces that are looked through.
 pub(crate) const PLANS_MAX: usize = 10_000;
 
@@ -90,9 +92,31 @@ pub(crate) fn tasks_of(store: &dyn Store, plan: PlanId) -> Result<Vec<Task>, Fam
 }
 
 impl Owner {
+    /// The plan that was asked for under this key, or the id it is to have. Another request under it is refused.
+    pub(crate) fn plan_for(&self, key: Option<&Key>) -> Result<(PlanId, bool), FamilyError> {
+        let fresh = PlanId::mint(self.now(), self.tools.clock.random());
+        let Some(key) = key else { return Ok((fresh, false)) };
+        let store = &*self.tools.store;
+        let place = shelf::place(REQUESTS, "", format!("{:032x}", u128::from_be_bytes(key.key)));
+        let asked = format!("{:032x}", u128::from_be_bytes(key.request));
+        let (_, kept) = shelf::amend(
+            store,
+            &place,
+            self.now(),
+            || Ok((fresh, asked.clone())),
+            |kept: &mut (PlanId, String)| Ok(kept.clone()),
+        )?;
+        if kept.1 != asked {
+            return Err(AskError::KeyConflict.into());
+        }
+        let written = !store.papers_named(shelf::PLAN, Some(&kept.0.to_string()), 1)?.is_empty();
+        Ok((kept.0, written))
+    }
+
     /// Makes a plan with its tasks: all of it, or none.
     pub(crate) fn new_plan(
         &mut self,
+        id: PlanId,
         new: NewPlan,
         workspace: &str,
         mut adding: Adding,
@@ -101,13 +125,14 @@ impl Owner {
     ) -> Result<PlanId, FamilyError> {
         let now = self.now();
         let store = self.tools.store.clone();
-        let id = PlanId::mint(now, self.tools.clock.random());
         let known = shelf::plans(&*store, workspace)?;
         if known.len() >= shelf::PLANS_MAX {
             let what = format!("this workspace has {} plans already", known.len());
             return Err(refused("plans_full", what, "go on with one of them"));
         }
-        if let Some(name) = new.name.as_deref().filter(|name| known.iter().any(|plan| plan.is_called(name))) {
+        if let Some(name) =
+            new.name.as_deref().filter(|name| known.iter().any(|plan| plan.id != id && plan.is_called(name)))
+        {
             let what = format!("another plan here is called `{name}`");
             return Err(wrong("plan_name_taken", what, "choose another name, or go on with that plan"));
         }
@@ -118,7 +143,10 @@ impl Owner {
         adding.plan = Some((id, workspace.to_owned()));
         // On disk before its tasks are, so that none of them is without a plan.
         let place = shelf::place(shelf::PLAN, workspace, id.to_string());
-        shelf::create(&*store, &place, now, &plan)?;
+        // One that is there without its tasks was asked for before, by a request that broke off.
+        if store.paper(&place)?.is_none() {
+            shelf::create(&*store, &place, now, &plan)?;
+        }
         if let Err(error) = self.add(adding, by) {
             store.remove_paper(&place)?;
             return Err(error);

@@ -307,3 +307,26 @@ fn a_request_that_is_sent_again_is_done_once() {
     let long = stage.ok(&path, &json!({ "text": "y".repeat(20_000) }));
     assert!(id(&long, "text").contains("cut here"), "it says that it was cut");
 }
+
+/// A plan that is asked for again under the same key is the same plan; another one needs another key.
+#[test]
+fn a_plan_that_is_asked_for_again_is_made_once() {
+    let stage = Stage::new();
+    let body =
+        json!({ "title": "once", "workspace": stage.repo(), "tasks": [{ "title": "one", "key": "a" }] });
+    let text = json!({ "markdown": "# Twice\n\n- [ ] one\n- [x] two\n", "workspace": stage.repo() });
+    for (path, body) in [("/plans", body), ("/plans/import", text)] {
+        let headers = [("idempotency-key", path)];
+        let path = format!("/api/v1{path}");
+        let ask = |body: &Value| stage.daemon.request("POST", &path, &headers, Some(&body.to_string()));
+        let (first, again) = (ask(&body).json(), ask(&body).json());
+        assert_eq!(
+            (&first["id"], first["all"].as_array().unwrap().len()),
+            (&again["id"], again["all"].as_array().unwrap().len())
+        );
+        let mut other = body.clone();
+        other["name"] = json!("other");
+        assert_eq!(ask(&other).code(), "idempotency_conflict");
+    }
+    assert_eq!(stage.get("/plans")["plans"].as_array().unwrap().len(), 2);
+}

@@ -150,10 +150,19 @@ impl Stage {
             if seen["state"] == state {
                 return seen;
             }
-            assert!(since.elapsed() < PATIENCE, "{task} is not {state}: {seen}\n{}", self.daemon.stderr());
+            if since.elapsed() >= PATIENCE {
+                panic!("{task} is not {state}: {seen}\n{}{}", self.daemon.stderr(), self.log_of(&seen));
+            }
             // sleep: between two looks at a task.
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// The log of the session a task is worked at in, a line for each event.
+    fn log_of(&self, task: &Value) -> String {
+        let Some(session) = task["session"].as_str() else { return String::new() };
+        let log = self.daemon.log_after(session, 0);
+        log.iter().map(|event| format!("{} {}\n", event["type"], event["data"])).collect()
     }
 
     /// Whether the task has ended; not when nobody answers.
