@@ -81,7 +81,10 @@ fn one_child_may_work_in_the_place_of_a_parent_that_waits_for_it() {
     let child = below(1, task(4, pending()));
     assert_eq!(held(&child, &parents), None);
     let second = below(1, task(5, pending().running()));
-    assert_held(held(&child, &among(&[second.clone()])), "4 tasks are at work, which is all there may be");
+    assert_held(
+        held(&child, &among(std::slice::from_ref(&second))),
+        "4 tasks are at work, which is all there may be",
+    );
     assert_eq!(held(&below(5, task(6, pending())), &among(&[second])), None, "and so on below it");
     let stranger = task(6, pending());
     assert_held(held(&stranger, &parents), "3 tasks are at work, which is all there may be");

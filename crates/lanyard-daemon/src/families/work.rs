@@ -147,7 +147,7 @@ async fn create(
 async fn tree(tools: &Tools, task: &Task) -> Result<Option<Tree>, WorktreeError> {
     let (root, store, task) = (tools.trees.clone(), tools.store.clone(), task.clone());
     let made = blocking(move || make_tree(&root, &*store, &task));
-    made.await.unwrap_or_else(|| Err(WorktreeError::Interrupted))
+    made.await.unwrap_or(Err(WorktreeError::Interrupted))
 }
 
 fn make_tree(root: &Path, store: &dyn Store, task: &Task) -> Result<Option<Tree>, WorktreeError> {
