@@ -28,7 +28,7 @@ impl Stage {
     }
 
     /// The same with further settings of the agent.
-    pub(super) fn with_agent(settings: &str, agent: &str) -> Self {
+    pub(super) fn with_agent(settings: &str, of_agent: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("ly").tempdir_in("/tmp").unwrap();
         let repo = folder.path().join("repo");
         std::fs::create_dir(&repo).unwrap();
@@ -41,7 +41,7 @@ impl Stage {
         let command = [&program, "scripted-agent", "--state", &memory, "--otherwise", "/say noted"];
         let command = serde_json::to_string(&command).unwrap();
         let config = format!(
-            "{settings}\n[agents.a]\ndriver = \"acp\"\ncommand = {command}\nkill_grace_ms = 400\n{agent}\n"
+            "{settings}\n[agents.a]\ndriver = \"acp\"\ncommand = {command}\nkill_grace_ms = 400\n{of_agent}\n"
         );
         let mut stage = Self { daemon: Daemon::prepare(Setup::default()), folder, config };
         stage.up();

@@ -44,47 +44,24 @@ impl People {
         match sim.random.u8(..8) {
             0..=2 => {
                 let now = sim.random.bool();
-                self.to_open(sim, "cancel", &json!({ "reason": "the simulation's", "now": now }));
+                ask_open(sim, "cancel", &json!({ "reason": "the simulation's", "now": now }));
             }
             3 | 4 => {
-                if let Some(task) = self.to_open(sim, "pause", &json!({})) {
+                if let Some(task) = ask_open(sim, "pause", &json!({})) {
                     self.paused.push(task);
                 }
             }
             5 => {
-                self.to_open(sim, "mail", &json!({ "text": "a word of the operator's" }));
+                ask_open(sim, "mail", &json!({ "text": "a word of the operator's" }));
             }
             _ => self.retry(sim),
         }
     }
 
-    /// Asks something of a task that has not ended as far as anybody knows. Answers which, when it was done.
-    fn to_open(&mut self, sim: &mut Sim, verb: &str, body: &Value) -> Option<String> {
-        let open: Vec<String> = sim.seen.open().map(|task| id(task, "id")).collect();
-        let task = sim.random.choice(open)?;
-        self.ask(sim, &task, verb, body).then_some(task)
-    }
-
-    fn ask(&self, sim: &mut Sim, task: &str, verb: &str, body: &Value) -> bool {
-        let answer = sim.post(&format!("/tasks/{task}/{verb}"), body);
-        let said = match &answer {
-            Some(answer) if answer.status < 300 => "done".to_owned(),
-            Some(answer) => answer.code(),
-            None => "no answer".to_owned(),
-        };
-        let server = answer.as_ref().is_some_and(|answer| answer.status >= 500);
-        sim.note(format!("{verb} {task}: {said}"));
-        if server {
-            sim.fail(&format!("{verb} of {task} was answered with {said}"));
-        }
-        // Nobody knows whether a request without an answer was done; whoever is asked to go on may be at work.
-        said == "done" || answer.is_none()
-    }
-
     fn resume(&mut self, sim: &mut Sim) {
         let Some(task) = self.paused.pop() else { return };
         let held = sim.seen.get(&task).is_some_and(|task| task["state"] == "paused");
-        if held && !self.ask(sim, &task, "resume", &json!({})) {
+        if held && !ask(sim, &task, "resume", &json!({})) {
             self.paused.push(task);
         }
     }
@@ -96,8 +73,31 @@ impl People {
         let fresh: Vec<String> = lost.into_iter().filter(|task| !self.retried.contains(task)).collect();
         let Some(task) = sim.random.choice(fresh) else { return };
         self.retried.insert(task.clone());
-        self.ask(sim, &task, "retry", &json!({ "deploy": true }));
+        ask(sim, &task, "retry", &json!({ "deploy": true }));
     }
+}
+
+/// Asks something of a task that has not ended as far as anybody knows. Answers which, when it was done.
+fn ask_open(sim: &mut Sim, verb: &str, body: &Value) -> Option<String> {
+    let open: Vec<String> = sim.seen.open().map(|task| id(task, "id")).collect();
+    let task = sim.random.choice(open)?;
+    ask(sim, &task, verb, body).then_some(task)
+}
+
+fn ask(sim: &mut Sim, task: &str, verb: &str, body: &Value) -> bool {
+    let answer = sim.post(&format!("/tasks/{task}/{verb}"), body);
+    let said = match &answer {
+        Some(answer) if answer.status < 300 => "done".to_owned(),
+        Some(answer) => answer.code(),
+        None => "no answer".to_owned(),
+    };
+    let server = answer.as_ref().is_some_and(|answer| answer.status >= 500);
+    sim.note(format!("{verb} {task}: {said}"));
+    if server {
+        sim.fail(&format!("{verb} of {task} was answered with {said}"));
+    }
+    // Nobody knows whether a request without an answer was done; whoever is asked to go on may be at work.
+    said == "done" || answer.is_none()
 }
 
 /// Whoever asks is allowed.

@@ -43,54 +43,44 @@ impl Trouble {
             return;
         }
         self.next = Instant::now() + Duration::from_millis(sim.random.u64(APART_MS));
-        let kind = self.strike(sim);
+        let kind = strike(sim);
         if let Some(kind) = kind {
             *self.done.entry(kind).or_default() += 1;
         }
     }
+}
 
-    /// Nobody strikes any more, and a daemon without a place to die at is there.
-    pub(super) fn over(&self, sim: &mut Sim) {
-        sim.stage.up();
-    }
-
-    fn strike(&self, sim: &mut Sim) -> Option<&'static str> {
-        match sim.random.u8(..20) {
-            0..=4 => {
-                sim.note("kill -9 of the daemon".to_owned());
-                sim.stage.up();
-                Some("daemons")
-            }
-            5..=9 => kill_one(sim, " scripted-agent ").then_some("agents"),
-            10..=12 => kill_one(sim, " shim ").then_some("shims"),
-            13 | 14 => {
-                sim.note("kill -9 of the daemon, and of runs while it is away".to_owned());
-                sim.stage.daemon.kill_9();
-                kill_one(sim, " shim ");
-                kill_one(sim, " scripted-agent ");
-                sim.stage.up();
-                Some("daemons with runs")
-            }
-            15 => {
-                sim.note("the daemon ends in order".to_owned());
-                assert!(sim.stage.daemon.terminate().success(), "seed {}", sim.seed);
-                sim.stage.up();
-                Some("ends in order")
-            }
-            _ => {
-                let places: Vec<&str> = OF_FAMILIES
-                    .iter()
-                    .chain(&OF_FAMILIES)
-                    .chain(&OF_AGENTS)
-                    .chain(&OF_CALLS)
-                    .copied()
-                    .collect();
-                let place = sim.random.choice(places)?;
-                let place = format!("{place}:{}", sim.random.u8(1..6));
-                sim.note(format!("a daemon that is to die at {place}"));
-                sim.stage.up_to(&place);
-                Some("named places")
-            }
+fn strike(sim: &mut Sim) -> Option<&'static str> {
+    match sim.random.u8(..20) {
+        0..=4 => {
+            sim.note("kill -9 of the daemon".to_owned());
+            sim.stage.up();
+            Some("daemons")
+        }
+        5..=9 => kill_one(sim, " scripted-agent ").then_some("agents"),
+        10..=12 => kill_one(sim, " shim ").then_some("shims"),
+        13 | 14 => {
+            sim.note("kill -9 of the daemon, and of runs while it is away".to_owned());
+            sim.stage.daemon.kill_9();
+            kill_one(sim, " shim ");
+            kill_one(sim, " scripted-agent ");
+            sim.stage.up();
+            Some("daemons with runs")
+        }
+        15 => {
+            sim.note("the daemon ends in order".to_owned());
+            assert!(sim.stage.daemon.terminate().success(), "seed {}", sim.seed);
+            sim.stage.up();
+            Some("ends in order")
+        }
+        _ => {
+            let places: Vec<&str> =
+                OF_FAMILIES.iter().chain(&OF_FAMILIES).chain(&OF_AGENTS).chain(&OF_CALLS).copied().collect();
+            let place = sim.random.choice(places)?;
+            let place = format!("{place}:{}", sim.random.u8(1..6));
+            sim.note(format!("a daemon that is to die at {place}"));
+            sim.stage.up_to(&place);
+            Some("named places")
         }
     }
 }
