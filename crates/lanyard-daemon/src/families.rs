@@ -33,7 +33,7 @@ use crate::agents::roster::Roster;
 use crate::auth::Tokens;
 use crate::clock::Clock;
 use crate::engine::{AskError, Engine, Store, error_chain};
-use crate::hub::{Hub, Over};
+use crate::hub::{Hub, Of, Over};
 use crate::worktree::WorktreeError;
 pub(crate) use add::Adding;
 pub(crate) use owner::Owner;
@@ -151,6 +151,8 @@ enum Input {
     Job(Job),
     /// Something about these sessions is different.
     Changed(Vec<SessionId>),
+    /// These sessions ended.
+    Ended(Vec<SessionId>),
     /// So much changed that nobody knows what.
     ChangedAll,
     Done {
@@ -210,7 +212,8 @@ pub(crate) fn start(
     let (inbox, outlet) = mpsc::channel(INBOX_MAX);
     let families = Families { inbox, ends: Arc::default() };
     let runtime = tools.runtime.clone();
-    runtime.spawn(watch(families.clone(), hub.clone()));
+    runtime.spawn(watch(families.clone(), hub.clone(), Of::Structure));
+    runtime.spawn(watch(families.clone(), hub.clone(), Of::Ends));
     runtime.spawn(tick(families.clone()));
     let owner = Owner::new(Arc::new(tools), families.clone());
     let thread =
@@ -218,13 +221,14 @@ pub(crate) fn start(
     Ok((families, thread))
 }
 
-async fn watch(families: Families, hub: Arc<Hub>) {
+async fn watch(families: Families, hub: Arc<Hub>, of: Of) {
     loop {
-        let changes = hub.changes();
+        let changes = hub.changes(of);
         // What changed before anybody watched is looked at whole.
         families.tell(Input::ChangedAll).await;
         loop {
             match changes.wait().await {
+                Ok(()) if of == Of::Ends => families.tell(Input::Ended(changes.take(CHANGED_MAX))).await,
                 Ok(()) => families.tell(Input::Changed(changes.take(CHANGED_MAX))).await,
                 Err(Over::Behind) => break,
                 Err(Over::Closing) => return,

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 pub(crate) use beside::{BEAT, control};
-pub(crate) use changes::{Changes, Over};
+pub(crate) use changes::{Changes, Of, Over};
 pub use reader::Reader;
 use ring::{Chunk, Ring};
 
@@ -37,6 +37,9 @@ pub struct Hub {
     closing: AtomicBool,
     /// Which sessions changed, for those who watch all of them.
     changes: changes::Board,
+    /// Those of them that changed in more than their transcript, and those that ended.
+    structure: changes::Board,
+    ends: changes::Board,
 }
 
 /// One observed session.
@@ -58,7 +61,7 @@ impl Topic {
 impl Hub {
     /// Passes committed events on. Called by the engine; never waits for a reader.
     pub fn publish(&self, entries: &[Entry]) {
-        self.touch(entries.iter().map(|entry| entry.session));
+        self.touch(Of::All, entries.iter().map(|entry| entry.session));
         if self.observed.load(Ordering::Acquire) == 0 {
             return;
         }
@@ -97,7 +100,9 @@ impl Hub {
                         topic.listed.store(false, Ordering::Release);
                         wake_all(&topic, Ring::take_waiting);
                     }
-                    self.changes.pass_on();
+                    for board in [&self.changes, &self.structure, &self.ends] {
+                        board.pass_on();
+                    }
                 }
                 _ = heartbeat.tick() => {
                     for topic in self.all() {
@@ -109,7 +114,9 @@ impl Hub {
                 for topic in self.all() {
                     wake_all(&topic, Ring::close);
                 }
-                self.changes.close();
+                for board in [&self.changes, &self.structure, &self.ends] {
+                    board.close();
+                }
                 return;
             }
         }

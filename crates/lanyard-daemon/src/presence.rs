@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::api::types::{PresenceList, PresentConnection};
 use crate::clock::Clock;
 use crate::engine::Seen;
-use crate::hub::{Hub, control};
+use crate::hub::{Hub, Of, control};
 
 /// How long changes are gathered before others are told.
 const GATHER: Duration = Duration::from_millis(200);
@@ -143,7 +143,7 @@ impl Presence {
             self.wake.notified().await;
             tokio::time::sleep(GATHER).await;
             let (changed, news) = self.news();
-            hub.touch(changed.into_iter());
+            hub.touch(Of::All, changed.into_iter());
             for (session, frame) in news {
                 hub.presence(session, frame);
             }

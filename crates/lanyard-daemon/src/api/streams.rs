@@ -25,7 +25,7 @@ use crate::api::directory::{ListQuery, bounded, filter, with_runtime};
 use crate::api::problem::Problem;
 use crate::api::types::DirectoryFrame;
 use crate::auth::bearer;
-use crate::hub::{BEAT, Changes, HEARTBEAT, Over, control};
+use crate::hub::{BEAT, Changes, HEARTBEAT, Of, Over, control};
 use crate::server::Place;
 
 /// Sessions shown at the beginning.
@@ -56,7 +56,7 @@ pub(super) async fn directory(
     let limit = bounded("limit", query.limit, LIMIT_DEFAULT, LIMIT_MAX)?;
     let filter = filter(&app, query).await?;
     // Watched before it is listed: what changes in between is sent again, and never missed.
-    let changes = app.hub.changes();
+    let changes = app.hub.changes(Of::All);
     let authorization = bearer(&headers).map(std::borrow::Cow::into_owned).unwrap_or_default();
     let feed = Feed::new(app, changes, filter, limit, authorization).stream();
     Ok(match upgrade {

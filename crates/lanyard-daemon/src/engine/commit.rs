@@ -11,6 +11,7 @@ use crate::engine::draft::Draft;
 use crate::engine::worker::{Worker, error_chain};
 use crate::engine::{Ask, AskError, Request, Work};
 use crate::failpoint;
+use crate::hub::Of;
 
 /// Transcript events after which a session's record is written although nothing structural happened, so that loading
 /// it never folds more than this many.
@@ -96,8 +97,16 @@ impl Worker {
                 self.hub.publish(&draft.batch.entries);
                 failpoint::hit("after_publish");
                 self.engine.counted(draft.batch.entries.len(), self.residents.len());
-                let changed = draft.touched.iter().filter(|(_, structural)| **structural);
-                self.attend(changed.map(|(id, _)| *id).chain(draft.flagged.drain()));
+                let changed =
+                    || draft.touched.iter().filter(|(_, structural)| **structural).map(|(id, _)| *id);
+                let has_ended = |id: &SessionId| {
+                    self.residents
+                        .get(*id)
+                        .is_some_and(|held| held.session.state.is_ended() || held.session.deleted)
+                };
+                self.hub.touch(Of::Structure, changed());
+                self.hub.touch(Of::Ends, changed().filter(has_ended));
+                self.attend(changed().chain(draft.flagged.drain()));
                 self.follow_up(std::mem::take(&mut draft.effects));
             }
         } else {

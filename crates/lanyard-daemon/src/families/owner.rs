@@ -126,6 +126,12 @@ impl Owner {
     /// Once: what ended just before the last daemon did.
     fn look_back(&mut self) -> Result<(), FamilyError> {
         if !self.looked_back {
+            let of_session = |task: &Task| match task.reports_to {
+                Some(MailTo::Session(session)) => Some(session),
+                Some(MailTo::Task(_)) | None => None,
+            };
+            let parents: Vec<SessionId> = self.tasks.values().filter_map(of_session).collect();
+            self.ended_sessions(&parents);
             self.tell_of_recent()?;
             self.looked_back = true;
         }
@@ -185,6 +191,7 @@ impl Owner {
         match input {
             Input::Job(job) => answers.push(job(self)),
             Input::Changed(sessions) => self.changed(&sessions),
+            Input::Ended(sessions) => self.ended(&sessions),
             Input::ChangedAll => {
                 self.pokes.extend(self.tasks.keys().copied());
                 self.boxes.extend(self.mail.keys().copied());
@@ -211,6 +218,10 @@ impl Owner {
         }
         // Boxes nobody writes to are many; only those with mail are looked into.
         self.boxes.retain(|to| self.mail.contains_key(to));
+    }
+
+    /// What becomes of those who work for them, and who is to hear of it.
+    fn ended(&mut self, sessions: &[SessionId]) {
         self.ended_sessions(sessions);
         if let Err(error) = self.tell_parents(sessions) {
             tracing::error!(%error, "the ends of sessions could not be told");

@@ -33,7 +33,19 @@ struct List {
 #[derive(Debug)]
 pub(crate) struct Changes {
     hub: Arc<Hub>,
+    of: Of,
     list: Arc<List>,
+}
+
+/// What is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// Anything, also what was only said.
+    All,
+    /// What a session is, not only what was said in it.
+    Structure,
+    /// Sessions that ended.
+    Ends,
 }
 
 /// Why there is nothing more to look at.
@@ -78,21 +90,35 @@ impl Board {
 
 impl Hub {
     /// Notes that something about these sessions is different.
-    pub(crate) fn touch(&self, sessions: impl Iterator<Item = SessionId>) {
-        if self.changes.watchers.load(Ordering::Acquire) == 0 {
+    pub(crate) fn touch(&self, of: Of, sessions: impl Iterator<Item = SessionId>) {
+        let board = self.board(of);
+        if board.watchers.load(Ordering::Acquire) == 0 {
             return;
         }
-        lock(&self.changes.fresh).extend(sessions);
-        self.wake.notify_one();
+        let mut fresh = lock(&board.fresh);
+        let before = fresh.len();
+        fresh.extend(sessions);
+        if fresh.len() > before {
+            self.wake.notify_one();
+        }
     }
 
     /// From here on, every change is noted.
-    pub(crate) fn changes(self: &Arc<Self>) -> Changes {
+    pub(crate) fn changes(self: &Arc<Self>, of: Of) -> Changes {
         let list = Arc::new(List::default());
         list.closed.store(self.closing.load(Ordering::Acquire), Ordering::Release);
-        lock(&self.changes.lists).push(list.clone());
-        self.changes.watchers.fetch_add(1, Ordering::AcqRel);
-        Changes { hub: self.clone(), list }
+        let board = self.board(of);
+        lock(&board.lists).push(list.clone());
+        board.watchers.fetch_add(1, Ordering::AcqRel);
+        Changes { hub: self.clone(), of, list }
+    }
+
+    fn board(&self, of: Of) -> &Board {
+        match of {
+            Of::All => &self.changes,
+            Of::Structure => &self.structure,
+            Of::Ends => &self.ends,
+        }
     }
 }
 
@@ -129,8 +155,9 @@ impl Changes {
 
 impl Drop for Changes {
     fn drop(&mut self) {
-        self.hub.changes.watchers.fetch_sub(1, Ordering::AcqRel);
-        lock(&self.hub.changes.lists).retain(|list| !Arc::ptr_eq(list, &self.list));
+        let board = self.hub.board(self.of);
+        board.watchers.fetch_sub(1, Ordering::AcqRel);
+        lock(&board.lists).retain(|list| !Arc::ptr_eq(list, &self.list));
     }
 }
 
@@ -145,10 +172,11 @@ mod tests {
     #[tokio::test]
     async fn a_session_that_changes_often_waits_once_and_the_rest_is_kept() {
         let hub = Arc::new(Hub::default());
-        hub.touch(ids(0..5));
-        let changes = hub.changes();
-        hub.touch(ids(0..3));
-        hub.touch(ids(0..3));
+        hub.touch(Of::All, ids(0..5));
+        let changes = hub.changes(Of::All);
+        hub.touch(Of::All, ids(0..3));
+        hub.touch(Of::All, ids(0..3));
+        hub.touch(Of::Ends, ids(7..9));
         hub.changes.pass_on();
         changes.wait().await.unwrap();
         let mut seen = changes.take(2);
@@ -162,8 +190,8 @@ mod tests {
     #[tokio::test]
     async fn one_that_is_too_far_behind_is_told() {
         let hub = Arc::new(Hub::default());
-        let changes = hub.changes();
-        hub.touch(ids(0..WAITING_MAX as u128 + 1));
+        let changes = hub.changes(Of::All);
+        hub.touch(Of::All, ids(0..WAITING_MAX as u128 + 1));
         hub.changes.pass_on();
         assert_eq!(changes.wait().await, Err(Over::Behind));
         drop(changes);
