@@ -150,9 +150,8 @@ impl Stage {
             if seen["state"] == state {
                 return seen;
             }
-            if since.elapsed() >= PATIENCE {
-                panic!("{task} is not {state}: {seen}\n{}{}", self.daemon.stderr(), self.log_of(&seen));
-            }
+            let said = || self.daemon.stderr() + &self.log_of(&seen);
+            assert!(since.elapsed() < PATIENCE, "{task} is not {state}: {seen}\n{}", said());
             // sleep: between two looks at a task.
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -162,7 +161,9 @@ impl Stage {
     fn log_of(&self, task: &Value) -> String {
         let Some(session) = task["session"].as_str() else { return String::new() };
         let log = self.daemon.log_after(session, 0);
-        log.iter().map(|event| format!("{} {}\n", event["type"], event["data"])).collect()
+        let lines: Vec<String> =
+            log.iter().map(|event| format!("{} {}", event["type"], event["data"])).collect();
+        lines.join("\n")
     }
 
     /// Whether the task has ended; not when nobody answers.
