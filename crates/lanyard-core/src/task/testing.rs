@@ -3,6 +3,7 @@
 //! Ids and times are fixed: the task is `task_id(1)`, its first worker `worker_id(1)`, its session `session_id(1)`, its
 //! first process `run_id(1)`. Its events follow one second apart.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -188,10 +189,15 @@ pub(super) fn seen_in(state: State) -> SeenSession {
 pub(super) fn line(event: &TaskEvent) -> String {
     let value = serde_json::to_value(event).unwrap();
     let name = value["type"].as_str().unwrap().trim_start_matches("task.").to_owned();
-    let data = value.get("data").and_then(Value::as_object).into_iter().flatten();
+    let data = value.get("data").and_then(Value::as_object).map(in_order).unwrap_or_default().into_iter();
     let told =
         data.filter(|(_, value)| !value.is_null()).map(|(key, value)| format!(" {key}={}", text(value)));
     short_ids(&(name + &told.collect::<String>()))
+}
+
+/// By name: whether a map keeps the order it was made in depends on what else is built with this.
+fn in_order(fields: &serde_json::Map<String, Value>) -> BTreeMap<&String, &Value> {
+    fields.iter().collect()
 }
 
 pub(super) fn lines(events: &[TaskEvent]) -> String {
@@ -204,7 +210,7 @@ fn text(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Object(fields) => {
             let fields: Vec<String> =
-                fields.iter().map(|(key, value)| format!("{key}={}", text(value))).collect();
+                in_order(fields).into_iter().map(|(key, value)| format!("{key}={}", text(value))).collect();
             format!("{{{}}}", fields.join(" "))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => value.to_string(),
