@@ -195,7 +195,9 @@ impl Owner {
                     }
                     // Not every kind of words is settled with the turn they were said in.
                     let out = held.delivery.as_ref().filter(|_| held.status == NoteStatus::Delivered);
-                    let finished = out.is_some_and(|out| ended_turn_after(heard, out.at));
+                    // They went out within a turn, which is over now, perhaps in the same millisecond.
+                    let over = heard.state.name() == StateName::BetweenTurn;
+                    let finished = out.is_some_and(|out| over && heard.since >= out.at);
                     return Ok(finished.then(|| acknowledged(*session, "its agent ended its turn after it")));
                 }
                 let settled = heard.guidance_settled.iter().find(|held| held.id == *note);
