@@ -22,6 +22,9 @@ pub trait Journal: Send + Sync {
     /// really on disk, and proves it with a durable write. Callers forget what they held of sessions first.
     fn recover(&self) -> Result<(), StoreError>;
 
+    /// Why nothing is written until `recover`, whoever wrote when it began.
+    fn failure(&self) -> Option<String>;
+
     /// A session as its log adds up to, with its ancestors. `None` when there is none of that id. A damaged record is
     /// rebuilt from the log; what could not be read is in `damage`.
     fn load(&self, session: SessionId) -> Result<Option<Loaded>, StoreError>;

@@ -205,6 +205,10 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
+    fn failure(&self) -> Option<String> {
+        (self.kept().disk == Disk::Failed).then(|| "a failure was asked for".to_owned())
+    }
+
     fn load(&self, session: SessionId) -> Result<Option<Loaded>, StoreError> {
         let kept = self.kept();
         let Some(stored) = kept.get(session) else { return Ok(None) };

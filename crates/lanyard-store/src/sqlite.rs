@@ -284,6 +284,10 @@ impl Journal for SqliteJournal {
         Ok(())
     }
 
+    fn failure(&self) -> Option<String> {
+        self.writer().failed.clone()
+    }
+
     fn load(&self, session: SessionId) -> Result<Option<Loaded>, StoreError> {
         let Some(log) = self.log_of(session) else { return Ok(None) };
         let fold = self.pool.read(|conn| log.fold(conn, read::record(conn, log.sid)?, log.head.seq))?;

@@ -168,6 +168,31 @@ fn above(task: &Task, tasks: &BTreeMap<TaskId, Task>) -> Vec<TaskId> {
     found
 }
 
+/// Whether none of a plan's tasks is at work, and all that are left can only wait for one that will never be completed.
+#[must_use]
+pub fn is_stuck(plan: &[&Task], tasks: &BTreeMap<TaskId, Task>) -> bool {
+    if plan.iter().any(|task| task.is_at_work()) {
+        return false;
+    }
+    let is_lost = |state: TaskState| matches!(state, TaskState::Failed | TaskState::Cancelled);
+    let mut lost: BTreeSet<TaskId> = BTreeSet::new();
+    lost.extend(plan.iter().filter(|task| is_lost(task.state)).map(|task| task.id));
+    let open: Vec<&&Task> = plan.iter().filter(|task| !task.state.is_ended()).collect();
+    // What waits for something lost is lost itself, and so on; each round finds one more, or it was the last.
+    loop {
+        let before = lost.len();
+        for task in &open {
+            let gone = |on: &TaskId| lost.contains(on) || tasks.get(on).is_none_or(|on| is_lost(on.state));
+            if task.spec.depends_on.iter().any(gone) {
+                lost.insert(task.id);
+            }
+        }
+        if lost.len() == before {
+            return before > 0 && open.iter().all(|task| lost.contains(&task.id));
+        }
+    }
+}
+
 /// The tasks of a plan in the order they should be begun.
 #[must_use]
 pub fn order<'a>(tasks: impl Iterator<Item = &'a Task>) -> Vec<&'a Task> {

@@ -11,7 +11,7 @@ use crate::task::Task;
 use crate::task::event::TaskEvent;
 use crate::task::mail::MailTo;
 use crate::task::record::{Isolation, TaskState};
-use crate::task::schedule::{FamilyRules, Field, cycle, hold, order, wants_tree};
+use crate::task::schedule::{FamilyRules, Field, cycle, hold, is_stuck, order, wants_tree};
 use crate::task::testing::{Given, pending, short_ids, task_id};
 
 /// Task `number` of plan 1.
@@ -260,4 +260,47 @@ fn what_holds_a_task_is_asked_in_a_fixed_order() {
     assert_held(held(&one, &[blocker]), "task#2 writes `a` as well and is at work");
     let retried = task(1, pending().running().ended(TaskState::Failed).event(TaskEvent::Retried {}));
     assert_eq!(held(&retried, &[]), None);
+}
+
+/// Whether the plan of these tasks can only wait.
+fn stuck(tasks: &[Task]) -> bool {
+    let held: BTreeMap<TaskId, Task> = tasks.iter().map(|task| (task.id, task.clone())).collect();
+    is_stuck(&tasks.iter().collect::<Vec<_>>(), &held)
+}
+
+#[test]
+fn a_plan_is_stuck_when_all_that_is_left_waits_for_what_is_lost() {
+    let (failed, done) = (TaskState::Failed, TaskState::Completed);
+    let ended = |number, state| task(number, pending().ended(state));
+    for (tasks, expected) in [
+        (vec![ended(1, done)], false),
+        (vec![ended(1, failed)], true),
+        (vec![ended(1, failed), after(2, &[1]), after(3, &[2])], true),
+        (vec![after(3, &[2]), after(2, &[1]), ended(1, failed)], true),
+        (vec![ended(1, failed), after(2, &[1]), task(3, pending())], false),
+        (vec![ended(1, failed), after(2, &[1]), task(3, pending().running())], false),
+        (vec![ended(1, done), after(2, &[1])], false),
+        (vec![after(2, &[9])], true),
+    ] {
+        let told: Vec<String> =
+            tasks.iter().map(|task| short_ids(&format!("{} {}", task.id, task.state))).collect();
+        assert_eq!(stuck(&tasks), expected, "{told:?}");
+    }
+}
+
+/// Each way through the layers would be one of 2^100.
+#[test]
+fn many_ways_to_the_same_task_are_looked_at_once() {
+    let layers = |first: Task| -> Vec<Task> {
+        let rest = (1..100).flat_map(|layer: u128| {
+            let (one, other) = (2 * layer - 1, 2 * layer);
+            [after(one + 2, &[one, other]), after(other + 2, &[one, other])]
+        });
+        [first, task(2, pending())].into_iter().chain(rest).collect()
+    };
+    assert!(!stuck(&layers(task(1, pending()))));
+    assert!(
+        !stuck(&layers(task(1, pending().ended(TaskState::Failed)))),
+        "one that waits for nothing is left"
+    );
 }

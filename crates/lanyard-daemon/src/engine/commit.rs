@@ -147,7 +147,7 @@ impl Worker {
     }
 
     #[expect(clippy::disallowed_methods, reason = "a pause between tries, not a time anyone records")]
-    fn fail(&mut self, error: String) {
+    pub(super) fn fail(&mut self, error: String) {
         self.failed = Some(std::time::Instant::now());
         self.engine.stats.set_storage_error(Some(error));
     }

@@ -109,6 +109,12 @@ impl Worker {
             }
             Input::Loaded { session, result } => self.arrived(session, result),
             Input::Tick => {
+                // Papers and tasks have writers of their own; getting the journal going again is the engine's.
+                if self.failed.is_none()
+                    && let Some(why) = self.store.failure()
+                {
+                    self.fail(why);
+                }
                 self.try_recover();
                 // What is due stays due until it can be written.
                 if self.failed.is_none() {

@@ -1,8 +1,8 @@
 //! What is asked of a task, and what becomes of what was done for it.
 
-use lanyard_core::task::health::Remedy;
 use std::sync::Arc;
 
+use lanyard_core::task::health::Remedy;
 use lanyard_core::task::schedule::{self, Field, Hold};
 use lanyard_core::task::{
     Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskRefusal, TaskState, WorkerKind,
@@ -26,14 +26,15 @@ impl By {
 impl Owner {
     /// Decides and writes.
     pub(crate) fn order(&mut self, id: TaskId, command: &TaskCommand, by: &By) -> Result<(), FamilyError> {
-        let events = decide(self.task(id)?, command)?;
+        let task = self.task(id)?;
+        let (events, was_open) = (decide(task, command)?, !task.state.is_ended());
         for event in events {
             self.write(id, event, &by.actor);
         }
-        // One that ends without ever having been worked at has nothing to settle.
-        if let Some(task) = self.tasks.get(&id).filter(|task| task.state.is_ended()).cloned()
-            && !matches!(command, TaskCommand::Retry)
-        {
+        // One that ends without ever having been worked at has nothing to settle. Its end is told once, however often it
+        // is asked for.
+        let ended = self.tasks.get(&id).filter(|task| was_open && task.state.is_ended()).cloned();
+        if let Some(task) = ended {
             self.has_ended(&task, "");
         }
         Ok(())

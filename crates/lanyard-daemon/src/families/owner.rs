@@ -55,6 +55,8 @@ pub(crate) struct Owner {
     pub(super) health: super::health::Watch,
     batch: WorkBatch,
     dirty: BTreeSet<TaskId>,
+    /// What is in memory is not what is on disk: everything is read, and then looked at, before anything else.
+    stale: bool,
     /// An event did not apply: a defect. Nothing of the round may be written.
     poison: Option<String>,
     ticks: u64,
@@ -82,6 +84,7 @@ impl Owner {
             health: super::health::Watch::default(),
             batch: WorkBatch::default(),
             dirty: BTreeSet::new(),
+            stale: true,
             poison: None,
             ticks: 0,
             looked_back: false,
@@ -93,13 +96,14 @@ impl Owner {
     }
 
     pub(super) fn run(mut self, mut inbox: mpsc::Receiver<Input>) {
-        let mut loaded = self.load();
         let mut open = true;
         while open {
             let Some(first) = inbox.blocking_recv() else { return };
-            if let Err(error) = &loaded {
-                tracing::error!(error = error_chain(error), "tasks cannot be read");
-                loaded = self.load();
+            if self.stale {
+                match self.load() {
+                    Ok(()) => self.stale = false,
+                    Err(error) => tracing::error!(error = error_chain(&error), "tasks cannot be read"),
+                }
             }
             if let Err(error) = self.look_back() {
                 tracing::error!(%error, "the ends of sessions could not be told");
@@ -304,7 +308,7 @@ impl Owner {
         self.batch.mail.push(mail);
     }
 
-    /// Makes the round durable. When that fails, what is held in memory is read again.
+    /// Makes the round durable. When that fails, what is held in memory is read again before the next.
     pub(super) fn commit(&mut self) -> Result<(), FamilyError> {
         let mut batch = std::mem::take(&mut self.batch);
         let dirty = std::mem::take(&mut self.dirty);
@@ -325,14 +329,15 @@ impl Owner {
         failpoint::hit("families_after_write");
         if let Err(error) = &written {
             tracing::error!(%error, "what became of tasks could not be written");
-            if let Err(error) = self.load() {
-                tracing::error!(error = error_chain(&error), "tasks cannot be read");
-            }
+            // Not at once, or a full disk would be asked without a pause; with the next input, at the latest the clock's.
+            self.stale = true;
             self.pokes.clear();
             self.boxes.clear();
+            self.plans.clear();
         }
         self.mail.retain(|_, held| !held.is_empty());
-        if batch.entries.iter().any(|entry| matches!(entry.event, TaskEvent::Ended { .. })) {
+        if written.is_ok() && batch.entries.iter().any(|entry| matches!(entry.event, TaskEvent::Ended { .. }))
+        {
             self.families.ends.notify_waiters();
             // There is a place for another.
             self.poke_those_who_wait();

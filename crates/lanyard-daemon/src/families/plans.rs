@@ -220,17 +220,9 @@ impl Owner {
     fn close_plan(&mut self, plan: PlanId, workspace: &str) {
         let mine: Vec<&Task> = self.tasks.values().filter(|task| task.plan == Some(plan)).collect();
         let all = |test: fn(TaskState) -> bool| mine.iter().all(|task| test(task.state));
-        let moving = mine.iter().any(|task| task.is_at_work());
-        let lost = |id: &TaskId| {
-            self.tasks
-                .get(id)
-                .is_none_or(|task| matches!(task.state, TaskState::Failed | TaskState::Cancelled))
-        };
-        let open: Vec<&&Task> = mine.iter().filter(|task| !task.state.is_ended()).collect();
-        let stuck = open.iter().all(|task| self.waits_for_lost(task, &lost, 0));
         let to = if all(|state| state == TaskState::Completed) {
             PlanStatus::Completed
-        } else if !moving && stuck && mine.iter().any(|task| lost(&task.id)) {
+        } else if schedule::is_stuck(&mine, &self.tasks) {
             PlanStatus::Failed
         } else {
             return;
@@ -245,20 +237,6 @@ impl Owner {
             // Steps that agents keep in it may still be open; it is theirs to say when it is done then.
             Err(refused) => tracing::info!(%plan, ?refused, "a plan whose tasks have ended stays open"),
         }
-    }
-
-    /// Whether a task can only wait for one that will never be completed.
-    fn waits_for_lost(&self, task: &Task, lost: &dyn Fn(&TaskId) -> bool, depth: usize) -> bool {
-        if depth > self.tasks.len() {
-            return false;
-        }
-        task.spec.depends_on.iter().any(|on| {
-            lost(on)
-                || self
-                    .tasks
-                    .get(on)
-                    .is_some_and(|on| !on.state.is_ended() && self.waits_for_lost(on, lost, depth + 1))
-        })
     }
 
     /// Begins all of a plan that nothing but its status holds.

@@ -75,7 +75,9 @@ pub(super) async fn carry_out(tools: &Tools, task: &Task, want: Want, parent: Op
         Want::Create => create(tools, task, session, worker, parent).await,
         Want::Prompt { first } => prompt(tools, task, session, parent, first).await,
         Want::CancelTurn => {
-            let reason = Some("its task was paused".to_owned());
+            let why =
+                if task.state == TaskState::Paused { "its task was paused" } else { "it is begun again" };
+            let reason = Some(why.to_owned());
             command(tools, task, session, Command::CancelTurn { reason }, None).await
         }
         Want::Stop { now } => {

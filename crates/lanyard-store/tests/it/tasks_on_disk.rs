@@ -106,7 +106,9 @@ fn a_full_disk_stops_work_as_well_until_the_journal_recovers() {
     assert!(matches!(journal.write_work(&batch), Err(AppendError::Unavailable(StoreError::Sqlite(_)))));
     assert!(matches!(journal.write_work(&batch), Err(AppendError::Unavailable(StoreError::Stopped(_)))));
     kept.assert_kept(&journal);
+    assert!(journal.failure().is_some(), "whoever can recover learns of it");
     journal.recover().unwrap();
+    assert_eq!(journal.failure(), None);
     kept.assert_kept(&journal);
     journal.write_work(&batch).unwrap();
     foreman.assert_kept(&journal);
@@ -124,7 +126,9 @@ fn a_failure_of_work_can_be_asked_for() {
         assert!(matches!(journal.write_work(&batch), Err(AppendError::Unavailable(_))));
     }
     Foreman::default().assert_kept(&journal);
+    assert!(journal.failure().is_some());
     journal.recover().unwrap();
+    assert_eq!(journal.failure(), None);
     journal.write_work(&batch).unwrap();
     foreman.assert_kept(&journal);
 }

@@ -211,6 +211,49 @@ fn a_stop_rises_after_the_storm_when_its_deadline_came_in_it() {
     }
 }
 
+/// S4-B06: what is asked of tasks is refused while nothing can be written, and taken up by itself when something can,
+/// also when nobody but the owner of tasks has anything to write.
+#[test]
+fn tasks_go_on_after_the_storm() {
+    let storm = Storm::new();
+    let ask = |key: &str| {
+        let body = serde_json::json!({ "title": key, "kind": "external", "deploy": true }).to_string();
+        storm.daemon.request("POST", "/api/v1/tasks", &[("idempotency-key", key)], Some(&body))
+    };
+    let runs = |task: &str| {
+        let path = format!("/api/v1/tasks/{task}");
+        let since = Instant::now();
+        while storm.daemon.request("GET", &path, &[], None).json()["state"] != "running" {
+            assert!(since.elapsed() < PATIENCE, "{task} was forgotten: {}", storm.daemon.stderr());
+            // sleep: between two looks.
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    storm.set([0, 1]);
+    assert_eq!(ask("during").code(), "storage_unavailable");
+    storm.set(FINE);
+    let since = Instant::now();
+    let made = loop {
+        let answer = ask("during");
+        if answer.status == 201 {
+            break answer.json();
+        }
+        assert!(since.elapsed() < PATIENCE, "does not recover: {}", answer.text());
+        // sleep: between two tries of a client.
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    runs(made["id"].as_str().unwrap());
+
+    // One that is admitted, and whose next steps cannot be written down.
+    let made = ask("before").json();
+    storm.set([0, 1]);
+    assert_eq!(ask("other").code(), "storage_unavailable");
+    storm.set(FINE);
+    runs(made["id"].as_str().unwrap());
+    let listed = storm.daemon.request("GET", "/api/v1/tasks", &[], None).json();
+    assert_eq!(listed["tasks"].as_array().unwrap().len(), 2, "nothing that was refused is there: {listed}");
+}
+
 fn storm_passes(weather: Weather) {
     let mut storm = Storm::new();
     let mut expected = Vec::new();

@@ -53,6 +53,8 @@ fn a_parent_that_read_of_a_cancelled_child_comes_to_its_end() {
     stage.is(&child, "running");
     stage.ok(&format!("/tasks/{child}/cancel"), &json!({ "reason": "not wanted", "now": true }));
     stage.is(&child, "cancelled");
+    // Asked again it is the same end, and told of once.
+    stage.ok(&format!("/tasks/{child}/cancel"), &json!({}));
     stage.ok(&format!("/tasks/{task}/mail"), &json!({ "text": "a word of the operator's" }));
     stage.touch("go");
     stage.is(&task, "completed");
