@@ -20,7 +20,6 @@ mod settings;
 mod stall;
 pub mod verdict;
 
-
 pub use advance::{Due, Fresh, Looked, Want, conclude, cut_off, due, quality_ended, want};
 pub use apply::Impossible;
 pub use decide::{FlowCommand, GUIDANCE_CHARS_MAX, NewFlow, create, decide};

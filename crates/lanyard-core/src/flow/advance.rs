@@ -4,9 +4,7 @@ use crate::actor::Actor;
 use crate::flow::escalate::{Why, escalate};
 use crate::flow::event::{Conclusion, FailKind, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, FlowGateKind, Probe};
-use crate::flow::record::{
-    CheckResult, Flow, FlowKind, FlowState, Invocation, PhaseState, Preserved, Role,
-};
+use crate::flow::record::{CheckResult, Flow, FlowKind, FlowState, Invocation, PhaseState, Preserved, Role};
 use crate::flow::settings::{Asking, GateDefault};
 use crate::flow::verdict::{Action, AuthorStatus, Progress, Readiness, Verdict};
 use crate::id::{GateId, SessionId};
@@ -34,11 +32,18 @@ pub enum Want {
     /// Make its worktree, where it is to have one and can.
     MakeTree,
     /// Choose ids, write [`FlowEvent::Invoked`] down, and then see to it.
-    Invoke { role: Role, session: Option<SessionId>, fork_of: Option<SessionId>, guidance: Option<String> },
+    Invoke {
+        role: Role,
+        session: Option<SessionId>,
+        fork_of: Option<SessionId>,
+        guidance: Option<String>,
+    },
     /// See to the turn of the invocation that is written down.
     Attend,
     /// Write [`FlowEvent::CheckBegun`] down, and then run it.
-    Check { place: usize },
+    Check {
+        place: usize,
+    },
     /// See to the check that is written down.
     AttendCheck,
     /// Nobody decided anything for too many steps: see [`cut_off`].
@@ -298,11 +303,9 @@ fn failed(
         FailKind::Timeout => format!("The {role} took too long: {reason}"),
         FailKind::Unreadable => format!("What the {role} answered cannot be read: {reason}"),
         FailKind::NotStarted => format!("The {role} could not be started: {reason}"),
-        FailKind::Transient
-        | FailKind::Busy
-        | FailKind::Gone
-        | FailKind::Exhausted
-        | FailKind::Failed => format!("The {role} has no result: {reason}"),
+        FailKind::Transient | FailKind::Busy | FailKind::Gone | FailKind::Exhausted | FailKind::Failed => {
+            format!("The {role} has no result: {reason}")
+        }
     };
     events.extend(escalate(flow, invocation.state, Why::plain(code, words), tried, looked.probe, fresh));
     events

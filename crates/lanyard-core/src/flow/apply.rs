@@ -141,7 +141,8 @@ impl Flow {
             FlowEvent::GateOpened { gate } => self.asked(gate)?,
             FlowEvent::GateAnswered { gate, answer } => self.answered(*gate, answer)?,
             FlowEvent::ContinuationWithdrawn { gate, why } => {
-                let open = self.gate.as_mut().filter(|open| open.id == *gate).ok_or("no such gate is open")?;
+                let open =
+                    self.gate.as_mut().filter(|open| open.id == *gate).ok_or("no such gate is open")?;
                 open.continue_session = None;
                 open.not_offered = Some(why.clone());
             }

@@ -41,10 +41,7 @@ pub(super) fn escalate(
     let other = next.role().filter(|role| flow.sessions.last().is_some_and(|worked| worked.role != *role));
     gate.fork_of = other.and_then(|role| flow.last_session(role));
     let reason = Some(gate.reason.clone());
-    vec![
-        FlowEvent::Moved { to: FlowState::Escalate, reason },
-        FlowEvent::GateOpened { gate: Box::new(gate) },
-    ]
+    vec![FlowEvent::Moved { to: FlowState::Escalate, reason }, FlowEvent::GateOpened { gate: Box::new(gate) }]
 }
 
 /// The same role in the same state, a session that can really be taken up, and not one that has just failed at that.

@@ -62,13 +62,13 @@ impl FlowRefusal {
                 let named: Vec<&str> = offered.iter().map(|choice| choice.as_str()).collect();
                 format!("choose one of {}", named.join(", "))
             }
-            Self::ContinuationGone { .. } => {
-                "choose `continue` to fix it in a new session".to_owned()
-            }
+            Self::ContinuationGone { .. } => "choose `continue` to fix it in a new session".to_owned(),
             Self::NoGuidance { .. } => "leave the words away, or choose `continue`".to_owned(),
             Self::GuidanceTooLong { .. } => "say it shorter, or put it into the plan".to_owned(),
             Self::PlanTaken { flow } => {
-                format!("watch it with `lanyard flow watch {flow}`, or end it with `lanyard flow cancel {flow}`")
+                format!(
+                    "watch it with `lanyard flow watch {flow}`, or end it with `lanyard flow cancel {flow}`"
+                )
             }
             Self::NoPhases => {
                 "write a heading `## Phase 1: Title` with a checklist below it for each phase".to_owned()

@@ -162,7 +162,8 @@ pub fn author(said: &str, commit: bool) -> Result<AuthorStatus, String> {
     }
     match status.status {
         Progress::Complete if commit && named.is_none() => {
-            Err("`status` is `complete` and no `commit` is named: commit your work and name the commit".to_owned())
+            Err("`status` is `complete` and no `commit` is named: commit your work and name the commit"
+                .to_owned())
         }
         Progress::Complete => Ok(status),
         Progress::NeedsHuman | Progress::Failed
