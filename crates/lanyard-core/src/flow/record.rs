@@ -35,6 +35,8 @@ pub struct Flow {
     pub settings: FlowSettings,
     pub created_at: Timestamp,
     pub created_by: Actor,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<(String, String)>,
     /// Empty in a plan review.
     pub phases: Vec<Phase>,
     /// The place of the phase that is worked at.
@@ -279,6 +281,9 @@ pub struct Invocation {
     pub stage: Stage,
     /// The turn that is waited for, by an id that was written down before it was begun.
     pub turn: TurnId,
+    /// What its session had used before.
+    #[serde(default)]
+    pub before: Spent,
     pub begun_at: Timestamp,
     /// When that turn was asked for.
     pub asked_at: Timestamp,
