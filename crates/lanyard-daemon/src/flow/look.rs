@@ -118,11 +118,8 @@ pub(super) fn failure(session: &Session, row: &TurnRow) -> (FailKind, String) {
     let reason = row.reason.clone().unwrap_or_else(|| format!("its turn is {}", row.status.as_str()));
     let words = reason.to_lowercase();
     let says = |known: &[&str]| known.iter().any(|known| words.contains(known));
-    let newest = session.turn.is_none();
-    let cause = match session.state {
-        State::Interrupted { cause } if newest => Some(cause),
-        _ => None,
-    };
+    // What the state says is about this turn only while no other has begun.
+    let cause = if let State::Interrupted { cause } = session.state { Some(cause) } else { None };
     let lost = session.run.as_ref().is_some_and(|run| !run.is_live())
         && (words.contains("resume_") || words.contains("conversation"));
     let kind = if says(&EXHAUSTED) || cause == Some(InterruptCause::Limit) {

@@ -41,6 +41,7 @@ pub(crate) fn plain(plan: &str) -> FlowCreated {
         workspace: "/w".to_owned(),
         settings: FlowSettings::default(),
         phases: vec![phase],
+        request: None,
     }
 }
 
@@ -90,7 +91,11 @@ impl Conductor {
         let (session, turn) = (SessionId::from_u128(self.mint()), TurnId::from_u128(self.mint()));
         let (step, role) = (self.flows[&flow].step + 1, Role::Author);
         let (continues, fork_of, guidance) = (false, None, None);
-        self.push(flow, FlowEvent::Invoked { step, role, session, turn, continues, fork_of, guidance });
+        let before = lanyard_core::flow::Spent::default();
+        self.push(
+            flow,
+            FlowEvent::Invoked { step, role, session, turn, continues, fork_of, guidance, before },
+        );
     }
 
     /// The author needs a person, so a gate is opened.
