@@ -322,9 +322,10 @@ fn preserve(flow: &Flow, invocation: &Invocation, tokens: u64, fresh: Fresh) -> 
     FlowEvent::SessionPreserved { preserved: Preserved { session, turn, since: fresh.now, until, tokens } }
 }
 
-/// A check came to its end.
+/// A check came to its end. `looked` is how the newest session of the flow stands: it is the author's, and may be gone on
+/// with.
 #[must_use]
-pub fn quality_ended(flow: &Flow, result: CheckResult, fresh: Fresh) -> Vec<FlowEvent> {
+pub fn quality_ended(flow: &Flow, result: CheckResult, looked: Looked, fresh: Fresh) -> Vec<FlowEvent> {
     if flow.check.is_none() {
         return Vec::new();
     }
@@ -360,9 +361,7 @@ pub fn quality_ended(flow: &Flow, result: CheckResult, fresh: Fresh) -> Vec<Flow
         ("quality_failed", format!("`{}` still fails after {} tries.", worst.name, flow.quality_retries))
     };
     let why = Why { code, reason, items: Vec::new(), evidence: Some(worst.output.clone()) };
-    // The author's session is where it was left when the checks began.
-    let probe = Probe { exists: true, alive: true, loadable: true, idle: true, context_left: true };
-    events.extend(escalate(&flow, FlowState::QualityRetry, why, None, probe, fresh));
+    events.extend(escalate(&flow, FlowState::QualityRetry, why, None, looked.probe, fresh));
     events
 }
 
