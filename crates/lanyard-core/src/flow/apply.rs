@@ -4,7 +4,8 @@
 use crate::flow::event::{Conclusion, FlowCreated, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, GateAnswered};
 use crate::flow::record::{
-    Check, Flow, FlowKind, FlowState, Invocation, Lease, Pending, PhaseState, SESSIONS_MAX, Stage, Worked,
+    Check, CheckResult, Flow, FlowKind, FlowState, Invocation, Lease, Pending, PhaseState, SESSIONS_MAX,
+    Stage, Worked,
 };
 use crate::flow::stall::{Stall, error_hash, reason_hash};
 use crate::id::{FlowId, GateId};
@@ -125,9 +126,7 @@ impl Flow {
             FlowEvent::CheckEnded { result } => {
                 self.check.take().ok_or("no check is run")?;
                 self.checks.push(result.clone());
-                if !result.passed {
-                    self.stall.saw_error(error_hash(result));
-                }
+                self.round_ended();
             }
             FlowEvent::Moved { to, reason } => self.moved(*to, reason.as_deref(), at)?,
             FlowEvent::Retried { session, .. } => {
@@ -243,6 +242,14 @@ impl Flow {
             Conclusion::Cancelled { .. } => {}
         }
         Ok(())
+    }
+
+    /// A round of checks is one look at the work: what fails in it is one error, however many checks find it.
+    fn round_ended(&mut self) {
+        let failed: Vec<&CheckResult> = self.checks.iter().filter(|check| !check.passed).collect();
+        if self.checks.len() >= self.settings.quality.len() && !failed.is_empty() {
+            self.stall.saw_error(error_hash(&failed));
+        }
     }
 
     fn moved(&mut self, to: FlowState, reason: Option<&str>, at: Timestamp) -> Result<(), &'static str> {
