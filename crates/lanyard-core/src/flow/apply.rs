@@ -1,6 +1,7 @@
 //! The one place where a flow changes. The same when running and when replaying; a contradiction is an error, so a bad
 //! event is never written.
 
+use crate::actor::ActorKind;
 use crate::flow::event::{Conclusion, FlowCreated, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, GateAnswered};
 use crate::flow::record::{
@@ -324,7 +325,6 @@ impl Flow {
     }
 
     fn answered(&mut self, gate: GateId, answer: &GateAnswered) -> Result<(), &'static str> {
-        let (step, from) = (self.step, self.came_from);
         let open = self.gate.as_mut().filter(|open| open.id == gate).ok_or("no such gate is open")?;
         if open.answered.is_some() {
             return Err("the gate is answered already");
@@ -343,17 +343,18 @@ impl Flow {
             Choice::Continue => Some(Pending { session: None, fork_of: open.fork_of, guidance }),
             Choice::Approve | Choice::Abort => None,
         };
-        // A person decided: what was tried before no longer counts against it.
-        self.decided_at_step = step;
-        self.auto_retries = 0;
-        self.stall = Stall::default();
-        if answer.choice != Choice::ContinueSession {
-            self.quality_retries = 0;
-            self.iteration = 0;
-        } else if matches!(from, Some(FlowState::QualityCheck)) {
-            self.quality_retries = 0;
+        if answer.by.kind == ActorKind::Operator {
+            self.decided();
         }
         Ok(())
+    }
+
+    /// A person decided: what was tried before no longer counts against it. A deadline is no person: a flow that is only
+    /// ever answered by one has to come to an end of its tries.
+    fn decided(&mut self) {
+        self.decided_at_step = self.step;
+        (self.iteration, self.quality_retries, self.auto_retries) = (0, 0, 0);
+        self.stall = Stall::default();
     }
 
     fn resumed(&mut self, at: Timestamp) -> Result<(), &'static str> {
