@@ -147,7 +147,7 @@ pub fn conclude(
     let mut events = vec![first];
     events.extend(match conclusion {
         Conclusion::Author(status) => author(&after, &invocation, &status, looked, fresh),
-        Conclusion::Verdict(verdict) => reviewed(&after, &invocation, &verdict, looked, fresh),
+        Conclusion::Verdict(verdict) => reviewed(&after, &verdict, looked, fresh),
         Conclusion::Failed { kind, reason } => failed(&after, &invocation, kind, &reason, looked, fresh),
         Conclusion::Cancelled { reason } => {
             vec![FlowEvent::Ended { state: FlowState::Aborted, reason: Some(reason) }]
@@ -184,18 +184,10 @@ fn author(
         Progress::Failed => ("author_failed", format!("The author says it failed: {reason}")),
     };
     let why = Why { code, reason, items: Vec::new(), evidence: status.notes.clone() };
-    // The same author has just said that it cannot: asking it once more would go in circles (S2-12).
-    let tried = invocation.continues.then_some("going on with it was tried, and it failed again");
-    escalate(flow, invocation.state, why, tried, looked.probe, fresh)
+    escalate(flow, invocation.state, why, tried(flow), looked.probe, fresh)
 }
 
-fn reviewed(
-    flow: &Flow,
-    invocation: &Invocation,
-    verdict: &Verdict,
-    looked: Looked,
-    fresh: Fresh,
-) -> Vec<FlowEvent> {
+fn reviewed(flow: &Flow, verdict: &Verdict, looked: Looked, fresh: Fresh) -> Vec<FlowEvent> {
     let rules = &flow.settings.rules;
     let why = |code, reason: String| Why {
         code,
@@ -209,9 +201,8 @@ fn reviewed(
         Readiness::ReadyWithCorrections if verdict.items.is_empty() => return ready(flow, fresh),
         Readiness::NotReady if verdict.items.is_empty() => {
             let reason = "The reviewer says it is not ready and does not say why.".to_owned();
-            let tried = invocation.continues.then_some("going on with it was tried, and it said no more");
             let why = why("review_without_items", reason);
-            return escalate(flow, FlowState::Review, why, tried, looked.probe, fresh);
+            return escalate(flow, FlowState::Review, why, tried(flow), looked.probe, fresh);
         }
         Readiness::ReadyWithCorrections | Readiness::NotReady => {}
     }
@@ -282,20 +273,21 @@ fn failed(
     let mut events = Vec::new();
     let role = invocation.role.as_str();
     let aborts = flow.settings.role(invocation.role).abort_on_timeout;
-    let (code, tried) = match kind {
+    let (code, never) = match kind {
         FailKind::Timeout if aborts => ("timeout", Some("its turn was ended when it took too long")),
         FailKind::Timeout => {
             if !looked.probe.idle && looked.probe.exists {
                 events.push(preserve(flow, invocation, looked.tokens, fresh));
             }
-            ("timeout", None)
+            ("timeout", tried(flow))
         }
+        // These pass: another try may do (S2-B03).
         FailKind::Transient => ("transient", None),
         FailKind::Busy => ("busy", None),
         FailKind::Gone => ("gone", Some("its session is gone")),
         FailKind::Exhausted => ("exhausted", Some("its context is used up")),
-        FailKind::Unreadable => ("unreadable", unless_new(invocation)),
-        FailKind::Failed => ("agent_failed", unless_new(invocation)),
+        FailKind::Unreadable => ("unreadable", tried(flow)),
+        FailKind::Failed => ("agent_failed", tried(flow)),
         FailKind::NotStarted => ("not_started", Some("there is no session yet")),
     };
     let code = if stalled { "stalled_errors" } else { code };
@@ -307,12 +299,15 @@ fn failed(
             format!("The {role} has no result: {reason}")
         }
     };
-    events.extend(escalate(flow, invocation.state, Why::plain(code, words), tried, looked.probe, fresh));
+    events.extend(escalate(flow, invocation.state, Why::plain(code, words), never, looked.probe, fresh));
     events
 }
 
-fn unless_new(invocation: &Invocation) -> Option<&'static str> {
-    invocation.continues.then_some("going on with it was tried, and it failed again")
+/// Why a session that has just failed at going on is not offered once more: that would go in circles (S2-12). A try of the
+/// flow's own is none that a person chose, and takes nothing from what is offered (S2-09).
+fn tried(flow: &Flow) -> Option<&'static str> {
+    let chosen = flow.sessions.last().is_some_and(|worked| worked.chosen);
+    chosen.then_some("going on with it was tried, and it failed again")
 }
 
 fn preserve(flow: &Flow, invocation: &Invocation, tokens: u64, fresh: Fresh) -> FlowEvent {
@@ -361,7 +356,7 @@ pub fn quality_ended(flow: &Flow, result: CheckResult, looked: Looked, fresh: Fr
         ("quality_failed", format!("`{}` still fails after {} tries.", worst.name, flow.quality_retries))
     };
     let why = Why { code, reason, items: Vec::new(), evidence: Some(worst.output.clone()) };
-    events.extend(escalate(&flow, FlowState::QualityRetry, why, None, looked.probe, fresh));
+    events.extend(escalate(&flow, FlowState::QualityRetry, why, tried(&flow), looked.probe, fresh));
     events
 }
 

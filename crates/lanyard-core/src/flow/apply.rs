@@ -135,7 +135,8 @@ impl Flow {
                 // What a person said is not lost with the turn it went with.
                 let guidance = self.last_guidance();
                 self.invocation = None;
-                self.pending = Some(Pending { session: *session, fork_of: None, guidance });
+                let chosen = session.is_some() && self.sessions.last().is_some_and(|worked| worked.chosen);
+                self.pending = Some(Pending { session: *session, fork_of: None, guidance, chosen });
             }
             FlowEvent::PhaseEnded { phase, state } => self.phase_ended(*phase, *state)?,
             FlowEvent::GateOpened { gate } => self.asked(gate)?,
@@ -192,8 +193,11 @@ impl Flow {
         if *step != self.step + 1 {
             return Err("a step's number is the next");
         }
+        let pending = self.pending.take().unwrap_or_default();
+        if *continues && pending.session != Some(*session) {
+            return Err("nobody chose to go on with this session");
+        }
         self.step = *step;
-        self.pending = None;
         self.preserved.retain(|kept| kept.session != *session);
         self.invocation = Some(Invocation {
             step: *step,
@@ -213,7 +217,8 @@ impl Flow {
             self.sessions.remove(0);
         }
         let (state, phase, step) = (self.state, self.phase, *step);
-        self.sessions.push(Worked { session: *session, role: *role, state, phase, step });
+        let chosen = *continues && pending.chosen;
+        self.sessions.push(Worked { session: *session, role: *role, state, phase, step, chosen });
         Ok(())
     }
 
@@ -339,8 +344,11 @@ impl Flow {
                 session: Some(payload.session),
                 fork_of: None,
                 guidance,
+                chosen: true,
             }),
-            Choice::Continue => Some(Pending { session: None, fork_of: open.fork_of, guidance }),
+            Choice::Continue => {
+                Some(Pending { session: None, fork_of: open.fork_of, guidance, chosen: false })
+            }
             Choice::Approve | Choice::Abort => None,
         };
         if answer.by.kind == ActorKind::Operator {
