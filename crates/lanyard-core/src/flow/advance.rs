@@ -4,7 +4,9 @@ use crate::actor::Actor;
 use crate::flow::escalate::{Why, escalate};
 use crate::flow::event::{Conclusion, FailKind, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, FlowGateKind, Probe};
-use crate::flow::record::{CheckResult, Flow, FlowKind, FlowState, Invocation, PhaseState, Preserved, Role};
+use crate::flow::record::{
+    CheckResult, Flow, FlowKind, FlowState, Invocation, PhaseState, Preserved, Role, Stage,
+};
 use crate::flow::settings::{Asking, GateDefault};
 use crate::flow::verdict::{Action, AuthorStatus, Progress, Readiness, Verdict};
 use crate::id::{GateId, SessionId};
@@ -24,6 +26,8 @@ pub struct Looked {
     pub probe: Probe,
     /// Tokens it has used so far.
     pub tokens: u64,
+    /// The prompt that is waited for certainly did not reach it; otherwise it may have.
+    pub unheard: bool,
 }
 
 /// What the daemon has to do for the flow now.
@@ -267,8 +271,7 @@ fn failed(
     let rules = &flow.settings.rules;
     let stalled = flow.stall.error_repeats >= rules.stall_repeats;
     if kind == FailKind::Transient && !stalled && flow.auto_retries < rules.auto_retries {
-        let session = looked.probe.hindrance().is_none().then_some(invocation.session);
-        return vec![FlowEvent::Retried { session, reason: reason.to_owned() }];
+        return vec![retry(invocation, reason, looked)];
     }
     let mut events = Vec::new();
     let role = invocation.role.as_str();
@@ -290,6 +293,7 @@ fn failed(
         FailKind::Failed => ("agent_failed", tried(flow)),
         FailKind::NotStarted => ("not_started", Some("there is no session yet")),
     };
+    let never = never.or_else(|| untold(invocation, looked).then_some("it was never told what to do"));
     let code = if stalled { "stalled_errors" } else { code };
     let words = match kind {
         FailKind::Timeout => format!("The {role} took too long: {reason}"),
@@ -301,6 +305,21 @@ fn failed(
     };
     events.extend(escalate(flow, invocation.state, Why::plain(code, words), never, looked.probe, fresh));
     events
+}
+
+/// The same session goes on where it can and knows what it is about, else a new one begins. What a person said is told to
+/// whoever has not heard it, and to nobody twice (S2-B09).
+fn retry(invocation: &Invocation, reason: &str, looked: Looked) -> FlowEvent {
+    let able = looked.probe.hindrance().is_none() && !untold(invocation, looked);
+    let session = able.then_some(invocation.session);
+    let unheard = looked.unheard && invocation.stage == Stage::Work;
+    let guidance = invocation.guidance.clone().filter(|_| session.is_none() || unheard);
+    FlowEvent::Retried { session, reason: reason.to_owned(), guidance }
+}
+
+/// A new session whose first prompt did not reach it: there is nothing it could go on with.
+fn untold(invocation: &Invocation, looked: Looked) -> bool {
+    looked.unheard && !invocation.continues && invocation.stage == Stage::Work
 }
 
 /// Why a session that has just failed at going on is not offered once more: that would go in circles (S2-12). A try of the

@@ -9,7 +9,7 @@ use crate::flow::record::{
     Stage, Worked,
 };
 use crate::flow::stall::{Stall, error_hash, reason_hash};
-use crate::id::{FlowId, GateId};
+use crate::id::{FlowId, GateId, SessionId};
 use crate::time::Timestamp;
 
 /// An event that cannot have happened to this flow.
@@ -130,14 +130,7 @@ impl Flow {
                 self.round_ended();
             }
             FlowEvent::Moved { to, reason } => self.moved(*to, reason.as_deref(), at)?,
-            FlowEvent::Retried { session, .. } => {
-                self.auto_retries += 1;
-                // What a person said is not lost with the turn it went with.
-                let guidance = self.last_guidance();
-                self.invocation = None;
-                let chosen = session.is_some() && self.sessions.last().is_some_and(|worked| worked.chosen);
-                self.pending = Some(Pending { session: *session, fork_of: None, guidance, chosen });
-            }
+            FlowEvent::Retried { session, guidance, .. } => self.retried(*session, guidance.as_deref())?,
             FlowEvent::PhaseEnded { phase, state } => self.phase_ended(*phase, *state)?,
             FlowEvent::GateOpened { gate } => self.asked(gate)?,
             FlowEvent::GateAnswered { gate, answer } => self.answered(*gate, answer)?,
@@ -247,6 +240,15 @@ impl Flow {
             Conclusion::Failed { reason, .. } => self.stall.saw_error(reason_hash(reason)),
             Conclusion::Cancelled { .. } => {}
         }
+        Ok(())
+    }
+
+    fn retried(&mut self, session: Option<SessionId>, guidance: Option<&str>) -> Result<(), &'static str> {
+        let lost = self.invocation.take().ok_or("nobody works")?;
+        self.auto_retries += 1;
+        let chosen = session.is_some() && self.sessions.last().is_some_and(|worked| worked.chosen);
+        let fork_of = lost.fork_of.filter(|_| session.is_none());
+        self.pending = Some(Pending { session, fork_of, guidance: guidance.map(str::to_owned), chosen });
         Ok(())
     }
 
@@ -387,10 +389,5 @@ impl Flow {
         self.settled = false;
         self.enter(back, None, at);
         Ok(())
-    }
-
-    /// What a person said, that went with the turn that is being given up.
-    fn last_guidance(&self) -> Option<String> {
-        self.invocation.as_ref().filter(|invocation| invocation.stage == Stage::Work)?.guidance.clone()
     }
 }
