@@ -313,6 +313,9 @@ pub struct Pending {
     pub fork_of: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guidance: Option<String>,
+    /// Going on with the session was chosen at a gate, and is not a try of the flow's own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chosen: bool,
 }
 
 /// A command that is being run.
@@ -365,6 +368,9 @@ pub struct Worked {
     pub state: FlowState,
     pub phase: usize,
     pub step: u32,
+    /// Going on with it was chosen at a gate: if it fails at that, it is not offered once more (S2-12).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chosen: bool,
 }
 
 /// Who drives the flow. A later holder has a higher number, and what an earlier one still does is not taken (S2-B05).
