@@ -71,6 +71,9 @@ pub const OF_FAMILIES: [&str; 6] = [
     "families_after_give",
 ];
 
+/// It is on disk that a person is to be asked about a worker, and nobody was.
+pub const BEFORE_ESCALATION: &str = "families_before_escalation";
+
 struct Armed {
     name: String,
     at: u64,
