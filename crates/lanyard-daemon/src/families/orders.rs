@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use lanyard_core::task::health::Remedy;
+use lanyard_core::task::mail::admit;
 use lanyard_core::task::schedule::{self, Field, Hold};
 use lanyard_core::task::{
     Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskRefusal, TaskState, WorkerKind,
     decide,
 };
-use lanyard_core::{Actor, SessionId, TaskId, WorkerId};
+use lanyard_core::{Actor, MailId, SessionId, TaskId, WorkerId};
 
-use crate::engine::Store;
+use crate::engine::{AskError, Store};
 use crate::families::owner::Owner;
 use crate::families::post::Letter;
 use crate::families::work::{Done, Settled, left_words};
@@ -309,9 +310,20 @@ impl Owner {
         Ok(())
     }
 
-    /// A word from a task to whoever it works for.
-    pub(super) fn tell_parent(&mut self, id: TaskId, kind: MailKind, text: &str) -> Result<(), FamilyError> {
+    /// A word from a task to whoever it works for, once for a key.
+    pub(super) fn tell_parent(
+        &mut self,
+        id: TaskId,
+        kind: MailKind,
+        text: &str,
+        key: Option<MailId>,
+    ) -> Result<(), FamilyError> {
         let task = self.task(id)?.clone();
+        if let Some(mail) = self.asked_before(key)? {
+            let from = (mail.from.task, mail.from.run.unwrap_or_default());
+            let same = from == (Some(id), task.run) && mail.kind == kind && mail.text == admit(text);
+            return if same { Ok(()) } else { Err(AskError::KeyConflict.into()) };
+        }
         if text.trim().is_empty() {
             return Err(wrong("field_empty", "the report is empty", "write something"));
         }
@@ -328,7 +340,7 @@ impl Owner {
         };
         self.check_box(to)?;
         let letter = self.name_in(Letter::from_task(&task, to, kind, text));
-        self.post(letter);
+        self.post(Letter { id: key, ..letter });
         Ok(())
     }
 }

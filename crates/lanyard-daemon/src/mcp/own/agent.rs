@@ -299,7 +299,7 @@ async fn report(
     }
     let said = Said::Completed { summary: summary.to_owned(), evidence };
     let by = By { actor: caller.actor.clone(), session: Some(id) };
-    match caller.app.families.ask(move |owner| owner.report(id, said, &by)).await {
+    match caller.app.families.ask(move |owner| owner.report(id, said, None, &by)).await {
         // Its task has ended, or went on without it: the session may end all the same.
         Ok(_) | Err(FamilyError::Task(_) | FamilyError::Refused { .. }) => Ok(()),
         Err(error) => Err(error.into()),

@@ -345,7 +345,7 @@ async fn report(caller: &Caller, args: Args) -> Told {
     };
     let by = by(caller);
     let task = caller.app.families.ask(move |owner| {
-        let id = owner.report(session, said, &by)?;
+        let id = owner.report(session, said, None, &by)?;
         Ok(owner.view(id)?.task)
     });
     let task = task.await?;
