@@ -15,9 +15,10 @@ use crate::engine::{Ask, Key};
 use crate::failpoint;
 use crate::families::owner::Owner;
 use crate::families::{By, FamilyError, work};
+use crate::tail;
 
 /// Events of the log that are looked at.
-const TAIL: u64 = 200;
+const TAIL: u32 = 200;
 /// What providers say when they want to be left alone for a while, compared without case.
 const RATE_LIMITS: [&str; 4] = ["rate limit", "rate_limit", "too many requests", "overloaded"];
 
@@ -77,7 +78,7 @@ impl Owner {
         let known = self.health.found.get(&worker).filter(|found| found.seq == session.seq);
         let log = match known {
             Some(found) => found.log,
-            None => self.read_log(&session)?,
+            None => read(&tail::read(&*self.tools.store, &session, TAIL)?),
         };
         let now = self.now();
         let vitals = vitals(&session, &log, now);
@@ -95,14 +96,6 @@ impl Owner {
             self.escalate(task, &session, condition);
         }
         Ok(())
-    }
-
-    fn read_log(&self, session: &Session) -> Result<Log, FamilyError> {
-        let after = session.seq.saturating_sub(TAIL);
-        let page = self.tools.store.events(session.id, after, usize::try_from(TAIL).unwrap_or(usize::MAX))?;
-        let bodies = page.events.into_iter().filter_map(|event| event.body.ok());
-        let events: Vec<Envelope> = bodies.filter_map(|body| serde_json::from_slice(&body).ok()).collect();
-        Ok(read(&events))
     }
 
     fn remedy(

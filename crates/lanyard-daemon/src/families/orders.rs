@@ -14,7 +14,7 @@ use lanyard_core::{Actor, MailId, SessionId, TaskId, WorkerId};
 use crate::engine::{AskError, Store};
 use crate::families::owner::Owner;
 use crate::families::post::Letter;
-use crate::families::work::{Done, Settled, left_words};
+use crate::families::work::{Done, Settled};
 use crate::families::{By, FamilyError, plans, refused, wrong};
 
 impl By {
@@ -212,7 +212,7 @@ impl Owner {
         if self.tasks.get(&id).is_none_or(|task| task.state.is_ended()) {
             return;
         }
-        let words = left_words(&settled.left);
+        let words = settled.left.words();
         if let Some(captured) = settled.captured {
             self.write(id, TaskEvent::Captured { captured }, &actor);
         }
@@ -235,15 +235,10 @@ impl Owner {
             let letter = self.name_in(Letter::of_end(task, to, left));
             self.post(letter);
         }
-        let children: Vec<Task> = self.children_of(task.id).into_iter().cloned().collect();
+        let children: Vec<Task> = self.tasks.open_below(MailTo::Task(task.id)).cloned().collect();
         for child in children {
             self.orphaned(&child, task.reports_to);
         }
-    }
-
-    fn children_of(&self, id: TaskId) -> Vec<&Task> {
-        let to = Some(MailTo::Task(id));
-        self.tasks.values().filter(|task| task.reports_to == to && !task.state.is_ended()).collect()
     }
 
     /// Its parent has ended: what was declared happens (S4-B09).
