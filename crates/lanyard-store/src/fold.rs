@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lanyard_core::Session;
 use lanyard_core::SessionId;
 use lanyard_core::session::Envelope;
-use lanyard_core::task::{Task, TaskEnvelope};
+use lanyard_core::task::{Task, TaskEnvelope, TaskEvent};
 
 use crate::journal::{Damage, StoredEvent};
 
@@ -84,6 +84,8 @@ pub(crate) struct TaskFold {
     last: u64,
     /// Every name its events gave it.
     pub(crate) names: BTreeSet<String>,
+    /// It has ended once; from then on its keys may have been forgotten.
+    pub(crate) has_ended: bool,
     /// Events that were left out, with why.
     pub(crate) left_out: Vec<(u64, String)>,
 }
@@ -114,7 +116,10 @@ impl TaskFold {
             }
         };
         match applied {
-            Ok(()) => self.names.extend(envelope.names()),
+            Ok(()) => {
+                self.names.extend(envelope.names());
+                self.has_ended |= matches!(envelope.event, TaskEvent::Ended { .. });
+            }
             Err(error) => self.leave_out(seq, error.to_string()),
         }
     }

@@ -197,8 +197,10 @@ impl Owner {
 
     /// The task that was made under this name. Those of this round count: two who ask at once get the same.
     pub(crate) fn aliased(&self, alias: &str) -> Result<Option<TaskId>, FamilyError> {
-        let held = self.tasks.values().find(|task| task.aliases.iter().any(|name| name == alias));
-        match held {
+        // Of what has ended the disk alone knows whether it is still found by its keys.
+        let counts = |task: &&Task| !task.state.is_ended() || self.is_new(task.id);
+        let mut held = self.tasks.values().filter(counts);
+        match held.find(|task| task.aliases.iter().any(|name| name == alias)) {
             Some(task) => Ok(Some(task.id)),
             None => Ok(self.tools.store.tasks_named(alias)?.first().copied()),
         }

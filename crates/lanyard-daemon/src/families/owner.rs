@@ -458,6 +458,11 @@ impl Owner {
         self.sessions.retain(|_, task| tasks.get(task).is_some_and(|task| !task.state.is_ended()));
     }
 
+    /// Whether the disk does not know yet how a task is.
+    pub(super) fn is_new(&self, id: TaskId) -> bool {
+        self.dirty.contains(&id)
+    }
+
     /// A task, in memory or from disk.
     pub(crate) fn task(&mut self, id: TaskId) -> Result<&Task, FamilyError> {
         if !self.tasks.contains_key(&id) {

@@ -206,3 +206,26 @@ fn a_worktree_with_work_in_no_commit_stays() {
     assert!(!std::path::Path::new(&path).exists());
     assert_eq!((stage.branch(&format!("lanyard/{task}")), stage.worktrees()), (false, 1));
 }
+
+/// A request that is repeated finds the task it made, until that has been over for longer than outcomes are kept.
+#[test]
+fn the_key_of_a_request_is_forgotten_some_time_after_its_task() {
+    let mut stage = Stage::with("[daemon]\nkeep_outcomes_ms = 1\n");
+    let new = json!({ "title": "once", "kind": "external", "deploy": true }).to_string();
+    let add = |stage: &Stage| {
+        let headers = [("Idempotency-Key", "add-1")];
+        let answer = stage.daemon.request("POST", "/api/v1/tasks", &headers, Some(&new));
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        id(&answer.json(), "id")
+    };
+    let task = add(&stage);
+    stage.is(&task, "running");
+    stage.up();
+    assert_eq!(add(&stage), task, "it is not over");
+    stage.ok(&format!("/tasks/{task}/complete"), &json!({ "summary": "done" }));
+    stage.is(&task, "completed");
+    // What can be forgotten is looked for at the start, and every now and then.
+    stage.up();
+    until("the key to be forgotten", || add(&stage) != task);
+    assert_eq!(stage.show(&task)["state"], "completed", "the task is not");
+}
