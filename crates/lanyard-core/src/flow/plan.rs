@@ -321,19 +321,3 @@ fn without_edges<'a, 'b>(lines: &'b [&'a str]) -> &'b [&'a str] {
     let end = lines.iter().rev().take_while(|line| blank(line)).count();
     lines.get(start..lines.len() - end).unwrap_or_default()
 }
-
-impl PlanFault {
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::TooLarge => "plan_too_large",
-            Self::Empty => "plan_empty",
-            Self::TooManyPhases => "plan_too_many_phases",
-        }
-    }
-
-    #[must_use]
-    pub fn advice(&self) -> String {
-        "write a heading for each phase".to_owned()
-    }
-}

@@ -218,7 +218,7 @@ impl Driver {
     }
 
     async fn conclude(&mut self, invocation: &Invocation, conclusion: Conclusion) -> Result<Next, FlowError> {
-        let looked = self.looked(invocation.session).await?;
+        let looked = self.looked(invocation.session, Some(invocation.turn)).await?;
         let used = self.used(invocation.session).await?;
         let fresh = self.tools.fresh();
         let spent = Spent {

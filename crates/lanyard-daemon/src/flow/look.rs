@@ -39,14 +39,16 @@ const TRANSIENT: [&str; 14] = [
     "529",
 ];
 
-/// How a session stands that may be gone on with.
+/// How a session stands that may be gone on with, and whether it heard the turn that is waited for.
 pub(super) fn looked(
     store: &dyn Store,
     agents: &Roster,
     rules: &FlowRules,
-    session: SessionId,
+    (session, turn): (SessionId, Option<TurnId>),
 ) -> Result<Looked, FlowError> {
-    let Some(loaded) = store.load(session)? else { return Ok(Looked::default()) };
+    let nothing = Looked { unheard: true, ..Looked::default() };
+    let Some(loaded) = store.load(session)? else { return Ok(nothing) };
+    let row = turn.map(|turn| store.turn(session, turn)).transpose()?.flatten();
     let session = loaded.session;
     let settings = session.hands.agent.as_deref().and_then(|agent| agents.settings(agent));
     let ways = settings.map(|settings| settings.resume.as_slice()).unwrap_or_default();
@@ -62,7 +64,8 @@ pub(super) fn looked(
         idle: session.state.name() != StateName::Executing,
         context_left: !full,
     };
-    Ok(Looked { probe, tokens: tokens(&session) })
+    let unheard = row.is_none_or(|row| row.delivered_at.is_none());
+    Ok(Looked { probe, tokens: tokens(&session), unheard })
 }
 
 fn tokens(session: &Session) -> u64 {
