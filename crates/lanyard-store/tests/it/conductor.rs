@@ -104,7 +104,7 @@ impl Conductor {
         let reason = Some("Which greeting?".to_owned());
         let status = AuthorStatus { status: Progress::NeedsHuman, commit: None, reason, notes: None };
         let probe = Probe { exists: true, alive: true, loadable: true, idle: true, context_left: true };
-        let (fresh, looked) = (self.fresh(), Looked { probe, tokens: 7 });
+        let (fresh, looked) = (self.fresh(), Looked { probe, tokens: 7, unheard: false });
         let spent = Spent { input_tokens: 5, output_tokens: 2, ms: 9 };
         let events = conclude(&self.flows[&flow], Conclusion::Author(status), spent, looked, fresh);
         events.into_iter().for_each(|event| self.push(flow, event));
