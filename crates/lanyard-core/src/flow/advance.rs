@@ -395,10 +395,14 @@ fn opened(gate: FlowGate) -> FlowEvent {
     FlowEvent::GateOpened { gate: Box::new(gate) }
 }
 
+/// When a gate that is asked now is answered by itself.
+pub(super) fn deadline(flow: &Flow, now: Timestamp) -> Option<Timestamp> {
+    let wait_ms = flow.settings.rules.gate_deadline_ms;
+    (wait_ms > 0).then(|| now.plus_millis(wait_ms))
+}
+
 /// A gate without a way to go on with a session.
 pub(super) fn gate(flow: &Flow, kind: FlowGateKind, next: FlowState, why: Why, fresh: Fresh) -> FlowGate {
-    let rules = &flow.settings.rules;
-    let deadline = (rules.gate_deadline_ms > 0).then(|| fresh.now.plus_millis(rules.gate_deadline_ms));
     FlowGate {
         id: fresh.gate,
         kind,
@@ -414,8 +418,8 @@ pub(super) fn gate(flow: &Flow, kind: FlowGateKind, next: FlowState, why: Why, f
         not_offered: None,
         fork_of: None,
         opened_at: fresh.now,
-        deadline,
-        default: rules.gate_default,
+        deadline: deadline(flow, fresh.now),
+        default: flow.settings.rules.gate_default,
         answered: None,
     }
 }

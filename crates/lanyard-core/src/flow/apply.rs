@@ -2,6 +2,7 @@
 //! event is never written.
 
 use crate::actor::ActorKind;
+use crate::flow::advance::deadline;
 use crate::flow::event::{Conclusion, FlowCreated, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, GateAnswered};
 use crate::flow::record::{
@@ -149,6 +150,8 @@ impl Flow {
                     return Err("it is not an end");
                 }
                 self.came_from = Some(self.state);
+                self.pending = self.left_unsaid().filter(|_| *state == FlowState::Aborted);
+                self.check = None;
                 self.enter(*state, reason.as_deref(), at);
                 self.settled = false;
             }
@@ -359,6 +362,13 @@ impl Flow {
         Ok(())
     }
 
+    /// What a person said, for whoever works after an abort: that one is new and has not heard it.
+    fn left_unsaid(&mut self) -> Option<Pending> {
+        let gone = self.invocation.take().and_then(|invocation| invocation.guidance);
+        let guidance = gone.or_else(|| self.pending.take().and_then(|pending| pending.guidance))?;
+        Some(Pending { guidance: Some(guidance), ..Pending::default() })
+    }
+
     /// A person decided: what was tried before no longer counts against it. A deadline is no person: a flow that is only
     /// ever answered by one has to come to an end of its tries.
     fn decided(&mut self) {
@@ -372,20 +382,18 @@ impl Flow {
             return Err("only what was aborted goes on");
         }
         let back = self.came_from.filter(|state| !state.is_ended()).ok_or("nobody knows where it was")?;
-        let asked = self.gate.take().filter(|_| back.asks());
-        // A question that was not answered is asked again; one that was is history, and the work goes on behind it.
-        let back = match asked {
-            Some(gate) if !gate.is_open() => gate.next,
-            open => {
-                self.gate = open;
-                back
-            }
-        };
-        self.pending = None;
-        self.check = None;
-        self.decided_at_step = self.step;
-        self.auto_retries = 0;
-        self.stall = Stall::default();
+        // A question that is still open has its whole time again, or its deadline would answer it at once.
+        let deadline = deadline(self, at);
+        if let Some(gate) = self.gate.as_mut().filter(|gate| gate.is_open()) {
+            gate.deadline = gate.deadline.and(deadline);
+        }
+        if back == FlowState::QualityCheck {
+            // A round of its own: nobody knows what became of the check that was cut off.
+            self.checks.clear();
+            self.check = None;
+            self.step += 1;
+        }
+        self.decided();
         self.settled = false;
         self.enter(back, None, at);
         Ok(())
