@@ -146,6 +146,7 @@ pub fn conclude(
     fresh: Fresh,
 ) -> Vec<FlowEvent> {
     let Some(invocation) = flow.invocation.clone() else { return Vec::new() };
+    let conclusion = by_role(invocation.role, conclusion);
     let first = FlowEvent::Concluded { conclusion: conclusion.clone(), spent };
     let after = peek(flow, &first, fresh);
     let mut events = vec![first];
@@ -158,6 +159,18 @@ pub fn conclude(
         }
     });
     events
+}
+
+/// What one role says is nothing in the other's mouth.
+fn by_role(role: Role, conclusion: Conclusion) -> Conclusion {
+    let other = match &conclusion {
+        Conclusion::Author(_) => role != Role::Author,
+        Conclusion::Verdict(_) => role != Role::Reviewer,
+        Conclusion::Failed { .. } | Conclusion::Cancelled { .. } => false,
+    };
+    let reason =
+        || format!("it is not what a{} says", if role == Role::Author { "n author" } else { " reviewer" });
+    if other { Conclusion::Failed { kind: FailKind::Unreadable, reason: reason() } } else { conclusion }
 }
 
 /// The flow as it will be after an event.
@@ -384,7 +397,8 @@ pub fn quality_ended(flow: &Flow, result: CheckResult, looked: Looked, fresh: Fr
 pub fn cut_off(flow: &Flow, fresh: Fresh) -> Vec<FlowEvent> {
     let steps = flow.settings.rules.steps;
     let why = Why::plain("steps", format!("It took {steps} steps and nobody was asked."));
-    escalate(flow, flow.state, why, None, Probe::default(), fresh)
+    // Nobody has looked at a session, and it is not a session that is the matter.
+    escalate(flow, flow.state, why, Some("it is not about one session"), Probe::default(), fresh)
 }
 
 fn go(to: FlowState, reason: Option<String>) -> Vec<FlowEvent> {
