@@ -24,6 +24,8 @@ pub mod verdict;
 mod table_tests;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod world_tests;
 
 pub use advance::{Due, Fresh, Looked, Want, conclude, cut_off, due, quality_ended, want};
 pub use apply::Impossible;

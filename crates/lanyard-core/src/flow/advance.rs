@@ -326,7 +326,10 @@ fn retry(invocation: &Invocation, reason: &str, looked: Looked) -> FlowEvent {
     let able = looked.probe.hindrance().is_none() && !untold(invocation, looked);
     let session = able.then_some(invocation.session);
     let unheard = looked.unheard && invocation.stage == Stage::Work;
-    let guidance = invocation.guidance.clone().filter(|_| session.is_none() || unheard);
+    let guidance = match session {
+        None => invocation.words().cloned(),
+        Some(_) => invocation.guidance.clone().filter(|_| unheard),
+    };
     FlowEvent::Retried { session, reason: reason.to_owned(), guidance }
 }
 

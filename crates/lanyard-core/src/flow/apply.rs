@@ -203,6 +203,7 @@ impl Flow {
             continues: *continues,
             fork_of: *fork_of,
             guidance: guidance.clone(),
+            heard: pending.heard,
             stage: Stage::Work,
             turn: *turn,
             begun_at: at,
@@ -251,7 +252,9 @@ impl Flow {
         self.auto_retries += 1;
         let chosen = session.is_some() && self.sessions.last().is_some_and(|worked| worked.chosen);
         let fork_of = lost.fork_of.filter(|_| session.is_none());
-        self.pending = Some(Pending { session, fork_of, guidance: guidance.map(str::to_owned), chosen });
+        let heard = lost.words().filter(|_| guidance.is_none()).cloned();
+        let guidance = guidance.map(str::to_owned);
+        self.pending = Some(Pending { session, fork_of, guidance, heard, chosen });
         Ok(())
     }
 
@@ -347,13 +350,11 @@ impl Flow {
         self.pending = match answer.choice {
             Choice::ContinueSession => open.continue_session.as_ref().map(|payload| Pending {
                 session: Some(payload.session),
-                fork_of: None,
                 guidance,
                 chosen: true,
+                ..Pending::default()
             }),
-            Choice::Continue => {
-                Some(Pending { session: None, fork_of: open.fork_of, guidance, chosen: false })
-            }
+            Choice::Continue => Some(Pending { fork_of: open.fork_of, guidance, ..Pending::default() }),
             Choice::Approve | Choice::Abort => None,
         };
         if answer.by.kind == ActorKind::Operator {
@@ -364,8 +365,9 @@ impl Flow {
 
     /// What a person said, for whoever works after an abort: that one is new and has not heard it.
     fn left_unsaid(&mut self) -> Option<Pending> {
-        let gone = self.invocation.take().and_then(|invocation| invocation.guidance);
-        let guidance = gone.or_else(|| self.pending.take().and_then(|pending| pending.guidance))?;
+        let cut_off = self.invocation.take().and_then(|invocation| invocation.words().cloned());
+        let unused = self.pending.take().and_then(|pending| pending.guidance.or(pending.heard));
+        let guidance = cut_off.or(unused)?;
         Some(Pending { guidance: Some(guidance), ..Pending::default() })
     }
 
