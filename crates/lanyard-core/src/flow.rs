@@ -21,6 +21,10 @@ mod stall;
 pub mod verdict;
 
 #[cfg(test)]
+mod gate_tests;
+#[cfg(test)]
+mod limit_tests;
+#[cfg(test)]
 mod table_tests;
 #[cfg(test)]
 mod testing;

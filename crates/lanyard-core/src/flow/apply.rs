@@ -189,10 +189,11 @@ impl Flow {
         if *step != self.step + 1 {
             return Err("a step's number is the next");
         }
-        let pending = self.pending.take().unwrap_or_default();
-        if *continues && pending.session != Some(*session) {
+        let chosen = self.pending.as_ref().and_then(|pending| pending.session);
+        if *continues && chosen != Some(*session) {
             return Err("nobody chose to go on with this session");
         }
+        let pending = self.pending.take().unwrap_or_default();
         self.step = *step;
         self.preserved.retain(|kept| kept.session != *session);
         self.invocation = Some(Invocation {
