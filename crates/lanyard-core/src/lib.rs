@@ -6,6 +6,7 @@
 
 pub mod actor;
 pub mod address;
+pub mod flow;
 pub mod id;
 pub mod outcome;
 pub mod paper;
@@ -17,8 +18,9 @@ pub mod time;
 
 pub use actor::{Actor, ActorKind, Cause};
 pub use address::Address;
+pub use flow::Flow;
 pub use id::{
-    ConnectionId, GateId, MailId, NodeId, NoteId, PlanId, RunId, SessionId, TaskId, TokenId, TurnId,
+    ConnectionId, FlowId, GateId, MailId, NodeId, NoteId, PlanId, RunId, SessionId, TaskId, TokenId, TurnId,
     WorkerId, WorkspaceId,
 };
 pub use outcome::Outcome;

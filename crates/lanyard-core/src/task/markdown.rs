@@ -26,7 +26,7 @@
 //! a checklist is only text.
 
 mod field;
-mod line;
+pub(crate) mod line;
 mod list;
 mod read;
 mod write;

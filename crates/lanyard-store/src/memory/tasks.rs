@@ -77,7 +77,7 @@ impl Work {
             for entry in log {
                 fold.feed(entry.seq, Ok(entry));
             }
-            let Some(task) = fold.task.filter(|_| fold.left_out.is_empty()) else {
+            let Some(task) = fold.record.filter(|_| fold.left_out.is_empty()) else {
                 return Err(StoreError::Damaged(format!("task {id} cannot be made from its log")));
             };
             self.tasks.insert(*id, task);

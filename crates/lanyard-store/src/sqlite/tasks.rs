@@ -10,11 +10,13 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use crate::error::{AppendError, StoreError};
 use crate::journal::{Durability, FIND_MAX};
 use crate::sqlite::SqliteJournal;
+use crate::sqlite::conditions::Conditions;
+use crate::sqlite::logs::{self, seq_of};
 use crate::sqlite::rows::{signed, unsigned};
 use crate::sqlite::sealed;
 use crate::sqlite::task_rows::{
     EVENT_COLUMNS, MAIL_COLUMNS, TASK_COLUMNS, box_key, get_task, put_event, put_mail, put_name, put_task,
-    read_event, read_mail, read_task, seq_of, task_of,
+    read_event, read_mail, read_task, task_of,
 };
 use crate::tasks::{MailFilter, TaskFilter, Tasks, WorkBatch};
 
@@ -146,31 +148,12 @@ pub(super) fn old_keys(
 
 /// What of the batch does not follow from what is there.
 fn contradiction(conn: &Connection, batch: &WorkBatch) -> Result<Option<String>, StoreError> {
-    let mut heads: BTreeMap<TaskId, u64> = BTreeMap::new();
-    for entry in &batch.entries {
-        let id = entry.task;
-        let head = match heads.get(&id) {
-            Some(head) => *head,
-            None => head(conn, id)?,
-        };
-        if entry.seq != head + 1 {
-            return Ok(Some(format!("event {} of {id} after event {head}", entry.seq)));
-        }
-        heads.insert(id, entry.seq);
+    let entries = batch.entries.iter().map(|entry| (entry.task, entry.seq));
+    let rows: Vec<_> = batch.tasks.iter().map(|task| (task.id, task.seq)).collect();
+    match logs::contradiction(entries, &rows, |task| head(conn, task))? {
+        None => crowded(conn, &batch.mail),
+        found => Ok(found),
     }
-    if let Some(id) = heads.keys().find(|id| batch.tasks.iter().all(|task| task.id != **id)) {
-        return Ok(Some(format!("events of {id} without its row")));
-    }
-    for task in &batch.tasks {
-        let head = match heads.get(&task.id) {
-            Some(head) => *head,
-            None => head(conn, task.id)?,
-        };
-        if task.seq != head || head == 0 {
-            return Ok(Some(format!("a row of {} as of {}, not {head}", task.id, task.seq)));
-        }
-    }
-    crowded(conn, &batch.mail)
 }
 
 /// The number of a task's last event; 0 for none.
@@ -212,27 +195,6 @@ fn write(conn: &Connection, batch: &WorkBatch) -> Result<(), StoreError> {
     batch.mail.iter().try_for_each(|mail| put_mail(conn, mail))
 }
 
-/// Conditions of a query, each on a column, with what they are held against.
-#[derive(Default)]
-struct Conditions {
-    texts: Vec<String>,
-    values: Vec<Value>,
-}
-
-impl Conditions {
-    fn is(&mut self, column: &str, value: Option<Value>) {
-        if let Some(value) = value {
-            self.values.push(value);
-            self.texts.push(format!("{column} = ?{}", self.values.len()));
-        }
-    }
-
-    /// Empty where there are none.
-    fn text(&self) -> String {
-        if self.texts.is_empty() { String::new() } else { format!("WHERE {}", self.texts.join(" AND ")) }
-    }
-}
-
 fn list_tasks(
     conn: &Connection,
     filter: &TaskFilter,
@@ -248,12 +210,11 @@ fn list_tasks(
     when.is("workspace", filter.workspace.clone().map(Value::Text));
     // Half of all tasks may have the same state. The plus keeps the database from looking there first when it is asked for
     // anything else.
-    let few = !when.texts.is_empty();
+    let few = !when.is_empty();
     when.is(if few { "+state" } else { "state" }, filter.state.map(|state| Value::Text(state.to_string())));
     when.is(if few { "+ended" } else { "ended" }, filter.ended.map(Value::from));
     if let Some(after) = after {
-        when.values.push(sealed::id(after.as_u128()));
-        when.texts.push(format!("id > ?{}", when.values.len()));
+        when.holds("id >", sealed::id(after.as_u128()));
     }
     let mut list =
         conn.prepare_cached(&format!("SELECT {TASK_COLUMNS} FROM tasks {} ORDER BY id", when.text()))?;
