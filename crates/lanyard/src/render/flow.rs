@@ -135,7 +135,8 @@ mod tests {
             flow_00000000000000000000000003  escalate, waits for an answer  2/3 Add the API  3m12s  4m ago  Release 1.0
         "#]].assert_eq(&listing(&[working.clone(), asking.clone()], time(252), None));
         expect!["flow_00000000000000000000000003 is escalate, waits for an answer, phase 2/3 Add the API: The author needs a person: which key?"].assert_eq(&sentence(&asking));
-        expect!["phase 2/3 Add the API · execute · step 1, author at work · 3m13s"].assert_eq(&status(&working, 1_500));
+        expect!["phase 2/3 Add the API · execute · step 1, author at work · 3m13s"]
+            .assert_eq(&status(&working, 1_500));
     }
 
     #[test]

@@ -204,6 +204,7 @@ mod tests {
                 | at api.rs:12
               author of sess_00000000000000000000000005: alive, idle, context left, to go on with execute
               answer it with `lanyard gate gate_00000000000000000000000007`
-        "#]].assert_eq(&flow_card(&asking, time(252)));
+        "#]]
+        .assert_eq(&flow_card(&asking, time(252)));
     }
 }

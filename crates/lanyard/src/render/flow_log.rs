@@ -420,6 +420,7 @@ mod tests {
             check lint: failed with 2 in 500ms
             check lint: took too long, ended after 500ms
             check lint: ended by a signal after 500ms
-            check lint: could not be run: no such program"#]].assert_eq(&lines.join("\n"));
+            check lint: could not be run: no such program"#]]
+        .assert_eq(&lines.join("\n"));
     }
 }
