@@ -313,6 +313,9 @@ pub struct Pending {
     pub fork_of: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guidance: Option<String>,
+    /// Going on with the session was chosen at a gate, and is not a try of the flow's own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chosen: bool,
 }
 
 /// A command that is being run.
@@ -365,6 +368,9 @@ pub struct Worked {
     pub state: FlowState,
     pub phase: usize,
     pub step: u32,
+    /// Going on with it was chosen at a gate: if it fails at that, it is not offered once more (S2-12).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chosen: bool,
 }
 
 /// Who drives the flow. A later holder has a higher number, and what an earlier one still does is not taken (S2-B05).
@@ -385,8 +391,26 @@ impl Flow {
 
     /// The folder its agents work in.
     #[must_use]
-    pub fn folder(&self) -> &str {
-        self.tree.as_ref().filter(|tree| !tree.removed).map_or(&self.workspace, |tree| &tree.path)
+    pub fn folder(&self) -> String {
+        match self.tree.as_ref().filter(|tree| !tree.removed) {
+            Some(tree) => in_tree(tree, &self.workspace).unwrap_or_else(|| tree.path.clone()),
+            None => self.workspace.clone(),
+        }
+    }
+
+    /// The plan's file in a worktree, where the plan is in the repository the worktree was made of.
+    #[must_use]
+    pub fn plan_in(&self, tree: &Tree) -> String {
+        in_tree(tree, &self.plan).unwrap_or_else(|| self.plan.clone())
+    }
+
+    /// The plan's file as its agents find it.
+    #[must_use]
+    pub fn plan_here(&self) -> String {
+        match self.tree.as_ref().filter(|tree| !tree.removed) {
+            Some(tree) => self.plan_in(tree),
+            None => self.plan.clone(),
+        }
     }
 
     /// Whether an author has to name a commit.
@@ -401,4 +425,10 @@ impl Flow {
         let mine = |worked: &&Worked| worked.role == role && worked.phase == self.phase;
         self.sessions.iter().rev().find(mine).map(|worked| worked.session)
     }
+}
+
+/// A path of the repository, as it is in the worktree.
+fn in_tree(tree: &Tree, path: &str) -> Option<String> {
+    let rest = path.strip_prefix(&tree.repository)?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| format!("{}{rest}", tree.path))
 }

@@ -232,6 +232,10 @@ fn cancel(task: &Task, reason: Option<&str>, now: bool) -> Result<Vec<TaskEvent>
 }
 
 fn complete(task: &Task, result: &TaskResult) -> Result<Vec<TaskEvent>, TaskRefusal> {
+    // Whoever did not hear the answer says the same again.
+    if task.state == TaskState::Completed && task.result.as_ref() == Some(result) {
+        return Ok(Vec::new());
+    }
     alive(task)?;
     paper::words("summary", &result.summary, WORDS_CHARS_MAX)?;
     said("evidence", result.evidence.as_deref())?;
@@ -245,6 +249,9 @@ fn complete(task: &Task, result: &TaskResult) -> Result<Vec<TaskEvent>, TaskRefu
 }
 
 fn fail(task: &Task, reason: &str) -> Result<Vec<TaskEvent>, TaskRefusal> {
+    if task.state == TaskState::Failed && task.reason.as_deref() == Some(reason) {
+        return Ok(Vec::new());
+    }
     alive(task)?;
     said("reason", Some(reason))?;
     let reason = Some(reason.to_owned());
