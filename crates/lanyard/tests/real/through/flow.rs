@@ -50,7 +50,7 @@ pub(super) fn shows(case: &Case) {
 }
 
 pub(super) fn takes_too_long(case: &Case) {
-    let kit = Kit::with(case, Rights::All, |_| config(case, "author.timeout_ms = 4000\n"));
+    let kit = Kit::with(case, Rights::All, |_| config(case, "author.timeout_ms = 20000\n"));
     kit.model.script(
         "slow",
         [
