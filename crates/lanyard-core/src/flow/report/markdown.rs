@@ -86,17 +86,11 @@ fn tell(text: &mut String, kind: FlowKind, place: usize, phase: &PhaseReport) {
         }
         FlowKind::PlanReview => text.push_str("\n## The review\n"),
     }
-    let retries = [
-        (phase.quality_retries, "sent back by checks"),
-        (phase.auto_retries, "gone on with after a lost turn"),
-    ];
-    let retries: Vec<String> = retries
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{what} {}", times(*count)))
-        .collect();
-    if !retries.is_empty() {
-        let _ = writeln!(text, "\nThe author was {}.", retries.join(", and "));
+    if phase.quality_retries > 0 {
+        let _ = writeln!(text, "\nThe author was sent back by checks {}.", times(phase.quality_retries));
+    }
+    if phase.auto_retries > 0 {
+        let _ = writeln!(text, "\nA lost turn was gone on with {}.", times(phase.auto_retries));
     }
     checks(text, &phase.checks);
     reviews(text, &phase.reviews);
@@ -205,7 +199,7 @@ fn table(text: &mut String, names: &[&str], rows: impl Iterator<Item = Vec<Strin
     }
 }
 
-/// Text of others that stays text, on one line.
+/// Text of others that stays text, on one line. Names between backticks stay such.
 fn inline(words: &str) -> String {
     let mut safe = String::new();
     for word in words.split_whitespace() {
@@ -213,7 +207,7 @@ fn inline(words: &str) -> String {
             safe.push(' ');
         }
         for letter in word.chars().filter(|letter| !letter.is_control()) {
-            if matches!(letter, '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '|' | '#') {
+            if matches!(letter, '\\' | '*' | '[' | ']' | '<' | '>' | '|' | '#') {
                 safe.push('\\');
             }
             safe.push(letter);
