@@ -21,6 +21,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::{self, Ask, Engine, Parts, Request, Store};
 use crate::families;
+use crate::flow;
 use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
@@ -118,10 +119,15 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     // After what the last daemon left is settled, and before anybody can ask for anything new (S4-B07).
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
 
+    let place = (home.dir.as_path(), agents::program());
+    let tools = flow::Tools::new(&engine, &store, &clock, &roster, options.config.flow.clone(), place);
+    let flows = flow::Flows::start(tools, &hub).await?;
+
     let running = running(&home, address, &clock);
     let app = Arc::new(App {
         engine: engine.clone(),
         families,
+        flows,
         agents: roster,
         wishes,
         seen: presence.seen(),
@@ -169,6 +175,7 @@ async fn until_told(
     }
     tracing::info!("ending");
     at_work.end(app).await;
+    app.flows.stop().await;
     app.families.stop().await;
     let _ = tasks_ended.await;
     agents.abort();

@@ -10,6 +10,7 @@ pub mod config;
 pub mod engine;
 pub mod failpoint;
 mod families;
+mod flow;
 pub mod home;
 pub mod hub;
 pub mod intercept;

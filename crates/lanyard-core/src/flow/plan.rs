@@ -44,3 +44,19 @@ pub enum PlanFault {
 pub fn read(_text: &str) -> Result<PlanText, PlanError> {
     Err(PlanError { line: 1, what: PlanFault::Empty })
 }
+
+impl PlanFault {
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::TooLarge => "plan_too_large",
+            Self::Empty => "plan_empty",
+            Self::TooManyPhases => "plan_too_many_phases",
+        }
+    }
+
+    #[must_use]
+    pub fn advice(&self) -> String {
+        "write a heading for each phase".to_owned()
+    }
+}

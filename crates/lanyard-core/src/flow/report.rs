@@ -17,3 +17,9 @@ pub struct Report {
 pub fn report(flow: &Flow, _log: &[FlowEnvelope]) -> Report {
     Report { title: flow.title.clone() }
 }
+
+/// A report to be read by people.
+#[must_use]
+pub fn markdown(report: &Report) -> String {
+    format!("# {}\n", report.title)
+}
