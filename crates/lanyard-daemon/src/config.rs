@@ -46,7 +46,7 @@ pub struct Config {
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonConfig {
     pub listen: SocketAddr,
-    /// How long the outcome of a mutation is kept for a repeat of its key.
+    /// How long the outcome of a mutation is kept for a repeat of its key; that it made a task, after the task's end.
     pub keep_outcomes_ms: u64,
     /// The agent of `lanyard run` when it names none.
     pub default_agent: Option<String>,

@@ -83,6 +83,9 @@ pub const OF_FLOWS: [&str; 4] = [
     "flows_after_act",
 ];
 
+/// It is on disk that a person is to be asked about a worker, and nobody was.
+pub const BEFORE_ESCALATION: &str = "families_before_escalation";
+
 struct Armed {
     name: String,
     at: u64,

@@ -167,7 +167,7 @@ impl std::fmt::Debug for Flows {
 
 impl Flows {
     /// Starts the drivers of all flows that are not over, and what tells them of changes.
-    pub(crate) async fn start(tools: Tools, hub: &Arc<Hub>) -> Result<Self, StoreError> {
+    pub(crate) fn start(tools: Tools, hub: &Arc<Hub>) -> Result<Self, StoreError> {
         let inner = Inner {
             tools: Arc::new(tools),
             desk: Mutex::default(),
@@ -233,19 +233,17 @@ impl Flows {
     /// Asks something of a flow, and waits until it is on disk.
     pub(crate) async fn ask(&self, id: FlowId, command: FlowCommand, by: Actor) -> Result<Flow, FlowError> {
         let seated = self.desk().seats.get(&id).map(|seat| seat.orders.clone());
-        let orders = match seated {
-            Some(orders) => orders,
-            None => {
-                let flow = self.get(id).await?;
-                // What is over is only taken up again, or told what it was told before.
-                if command != FlowCommand::Resume {
-                    let events = decide(&flow, &command, &by, self.0.tools.fresh())?;
-                    return if events.is_empty() { Ok(flow) } else { Err(FlowError::Closing) };
-                }
-                self.may_take(&flow).await?;
-                decide(&flow, &command, &by, self.0.tools.fresh())?;
-                self.seat(flow)
+        let orders = if let Some(orders) = seated {
+            orders
+        } else {
+            let flow = self.get(id).await?;
+            let events = decide(&flow, &command, &by, self.0.tools.fresh())?;
+            // What is over is only taken up again, or told what it was told before.
+            if command != FlowCommand::Resume {
+                return if events.is_empty() { Ok(flow) } else { Err(FlowError::Closing) };
             }
+            self.may_take(&flow).await?;
+            self.seat(flow)
         };
         let (answer, answered) = oneshot::channel();
         orders.send(Order { command, by, answer }).await.map_err(|_| FlowError::Closing)?;

@@ -20,6 +20,7 @@ pub mod presence;
 pub mod runs;
 mod server;
 pub mod snapshot;
+mod tail;
 mod timers;
 mod wire;
 mod worktree;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use lanyard_core::Session;
 use lanyard_core::SessionId;
-use lanyard_core::flow::{Flow, FlowEnvelope};
+use lanyard_core::flow::{Flow, FlowEnvelope, FlowEvent};
 use lanyard_core::session::Envelope;
-use lanyard_core::task::{Task, TaskEnvelope};
+use lanyard_core::task::{Task, TaskEnvelope, TaskEvent};
 
 use crate::journal::{Damage, StoredEvent};
 
@@ -91,6 +91,9 @@ pub(crate) trait Summed: Clone {
 
     /// The names an event gives the record.
     fn names(entry: &Self::Entry) -> Vec<String>;
+
+    /// Whether it ends with this event.
+    fn is_end(entry: &Self::Entry) -> bool;
 }
 
 impl Summed for Task {
@@ -110,6 +113,10 @@ impl Summed for Task {
 
     fn names(entry: &TaskEnvelope) -> Vec<String> {
         entry.names()
+    }
+
+    fn is_end(entry: &TaskEnvelope) -> bool {
+        matches!(entry.event, TaskEvent::Ended { .. })
     }
 }
 
@@ -131,6 +138,10 @@ impl Summed for Flow {
     fn names(_: &FlowEnvelope) -> Vec<String> {
         Vec::new()
     }
+
+    fn is_end(entry: &FlowEnvelope) -> bool {
+        matches!(entry.event, FlowEvent::Ended { .. })
+    }
 }
 
 pub(crate) type TaskFold = LogFold<Task>;
@@ -143,13 +154,15 @@ pub(crate) struct LogFold<R> {
     last: u64,
     /// Every name its events gave it.
     pub(crate) names: BTreeSet<String>,
+    /// It has ended once; from then on its keys may have been forgotten.
+    pub(crate) has_ended: bool,
     /// Events that were left out, with why.
     pub(crate) left_out: Vec<(u64, String)>,
 }
 
 impl<R> Default for LogFold<R> {
     fn default() -> Self {
-        Self { record: None, last: 0, names: BTreeSet::new(), left_out: Vec::new() }
+        Self { record: None, last: 0, names: BTreeSet::new(), has_ended: false, left_out: Vec::new() }
     }
 }
 
@@ -178,7 +191,10 @@ impl<R: Summed> LogFold<R> {
             }
         };
         match applied {
-            Ok(()) => self.names.extend(R::names(entry)),
+            Ok(()) => {
+                self.names.extend(R::names(entry));
+                self.has_ended |= R::is_end(entry);
+            }
             Err(why) => self.leave_out(seq, why),
         }
     }

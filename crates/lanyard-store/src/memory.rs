@@ -422,6 +422,10 @@ impl Upkeep for MemoryJournal {
         }
         Ok(old.len())
     }
+
+    fn forget_keys(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        Ok(self.kept().work.forget_keys(before, limit))
+    }
 }
 
 impl Tokens for MemoryJournal {

@@ -374,4 +374,13 @@ impl Upkeep for SqliteJournal {
             },
         )
     }
+
+    fn forget_keys(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        // Who is due is found beside the writer, which has better things to do.
+        let old = self.pool.read(|conn| tasks::old_keys(conn, before, limit))?;
+        if old.is_empty() {
+            return Ok(0);
+        }
+        self.writer().commit(Durability::Synced, |_| {}, |conn, _| tasks::forget_names(conn, &old))
+    }
 }

@@ -4,7 +4,9 @@ use crate::actor::Actor;
 use crate::flow::escalate::{Why, escalate};
 use crate::flow::event::{Conclusion, FailKind, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, FlowGateKind, Probe};
-use crate::flow::record::{CheckResult, Flow, FlowKind, FlowState, Invocation, PhaseState, Preserved, Role};
+use crate::flow::record::{
+    CheckResult, Flow, FlowKind, FlowState, Invocation, PhaseState, Preserved, Role, Stage,
+};
 use crate::flow::settings::{Asking, GateDefault};
 use crate::flow::verdict::{Action, AuthorStatus, Progress, Readiness, Verdict};
 use crate::id::{GateId, SessionId};
@@ -24,6 +26,8 @@ pub struct Looked {
     pub probe: Probe,
     /// Tokens it has used so far.
     pub tokens: u64,
+    /// The prompt that is waited for certainly did not reach it; otherwise it may have.
+    pub unheard: bool,
 }
 
 /// What the daemon has to do for the flow now.
@@ -142,18 +146,31 @@ pub fn conclude(
     fresh: Fresh,
 ) -> Vec<FlowEvent> {
     let Some(invocation) = flow.invocation.clone() else { return Vec::new() };
+    let conclusion = by_role(invocation.role, conclusion);
     let first = FlowEvent::Concluded { conclusion: conclusion.clone(), spent };
     let after = peek(flow, &first, fresh);
     let mut events = vec![first];
     events.extend(match conclusion {
         Conclusion::Author(status) => author(&after, &invocation, &status, looked, fresh),
-        Conclusion::Verdict(verdict) => reviewed(&after, &invocation, &verdict, looked, fresh),
+        Conclusion::Verdict(verdict) => reviewed(&after, &verdict, looked, fresh),
         Conclusion::Failed { kind, reason } => failed(&after, &invocation, kind, &reason, looked, fresh),
         Conclusion::Cancelled { reason } => {
             vec![FlowEvent::Ended { state: FlowState::Aborted, reason: Some(reason) }]
         }
     });
     events
+}
+
+/// What one role says is nothing in the other's mouth.
+fn by_role(role: Role, conclusion: Conclusion) -> Conclusion {
+    let other = match &conclusion {
+        Conclusion::Author(_) => role != Role::Author,
+        Conclusion::Verdict(_) => role != Role::Reviewer,
+        Conclusion::Failed { .. } | Conclusion::Cancelled { .. } => false,
+    };
+    let reason =
+        || format!("it is not what a{} says", if role == Role::Author { "n author" } else { " reviewer" });
+    if other { Conclusion::Failed { kind: FailKind::Unreadable, reason: reason() } } else { conclusion }
 }
 
 /// The flow as it will be after an event.
@@ -184,18 +201,10 @@ fn author(
         Progress::Failed => ("author_failed", format!("The author says it failed: {reason}")),
     };
     let why = Why { code, reason, items: Vec::new(), evidence: status.notes.clone() };
-    // The same author has just said that it cannot: asking it once more would go in circles (S2-12).
-    let tried = invocation.continues.then_some("going on with it was tried, and it failed again");
-    escalate(flow, invocation.state, why, tried, looked.probe, fresh)
+    escalate(flow, invocation.state, why, tried(flow), looked.probe, fresh)
 }
 
-fn reviewed(
-    flow: &Flow,
-    invocation: &Invocation,
-    verdict: &Verdict,
-    looked: Looked,
-    fresh: Fresh,
-) -> Vec<FlowEvent> {
+fn reviewed(flow: &Flow, verdict: &Verdict, looked: Looked, fresh: Fresh) -> Vec<FlowEvent> {
     let rules = &flow.settings.rules;
     let why = |code, reason: String| Why {
         code,
@@ -209,9 +218,8 @@ fn reviewed(
         Readiness::ReadyWithCorrections if verdict.items.is_empty() => return ready(flow, fresh),
         Readiness::NotReady if verdict.items.is_empty() => {
             let reason = "The reviewer says it is not ready and does not say why.".to_owned();
-            let tried = invocation.continues.then_some("going on with it was tried, and it said no more");
             let why = why("review_without_items", reason);
-            return escalate(flow, FlowState::Review, why, tried, looked.probe, fresh);
+            return escalate(flow, FlowState::Review, why, tried(flow), looked.probe, fresh);
         }
         Readiness::ReadyWithCorrections | Readiness::NotReady => {}
     }
@@ -276,28 +284,29 @@ fn failed(
     let rules = &flow.settings.rules;
     let stalled = flow.stall.error_repeats >= rules.stall_repeats;
     if kind == FailKind::Transient && !stalled && flow.auto_retries < rules.auto_retries {
-        let session = looked.probe.hindrance().is_none().then_some(invocation.session);
-        return vec![FlowEvent::Retried { session, reason: reason.to_owned() }];
+        return vec![retry(invocation, reason, looked)];
     }
     let mut events = Vec::new();
     let role = invocation.role.as_str();
     let aborts = flow.settings.role(invocation.role).abort_on_timeout;
-    let (code, tried) = match kind {
+    let (code, never) = match kind {
         FailKind::Timeout if aborts => ("timeout", Some("its turn was ended when it took too long")),
         FailKind::Timeout => {
             if !looked.probe.idle && looked.probe.exists {
                 events.push(preserve(flow, invocation, looked.tokens, fresh));
             }
-            ("timeout", None)
+            ("timeout", tried(flow))
         }
+        // These pass: another try may do (S2-B03).
         FailKind::Transient => ("transient", None),
         FailKind::Busy => ("busy", None),
         FailKind::Gone => ("gone", Some("its session is gone")),
         FailKind::Exhausted => ("exhausted", Some("its context is used up")),
-        FailKind::Unreadable => ("unreadable", unless_new(invocation)),
-        FailKind::Failed => ("agent_failed", unless_new(invocation)),
+        FailKind::Unreadable => ("unreadable", tried(flow)),
+        FailKind::Failed => ("agent_failed", tried(flow)),
         FailKind::NotStarted => ("not_started", Some("there is no session yet")),
     };
+    let never = never.or_else(|| untold(invocation, looked).then_some("it was never told what to do"));
     let code = if stalled { "stalled_errors" } else { code };
     let words = match kind {
         FailKind::Timeout => format!("The {role} took too long: {reason}"),
@@ -307,12 +316,33 @@ fn failed(
             format!("The {role} has no result: {reason}")
         }
     };
-    events.extend(escalate(flow, invocation.state, Why::plain(code, words), tried, looked.probe, fresh));
+    events.extend(escalate(flow, invocation.state, Why::plain(code, words), never, looked.probe, fresh));
     events
 }
 
-fn unless_new(invocation: &Invocation) -> Option<&'static str> {
-    invocation.continues.then_some("going on with it was tried, and it failed again")
+/// The same session goes on where it can and knows what it is about, else a new one begins. What a person said is told to
+/// whoever has not heard it, and to nobody twice (S2-B09).
+fn retry(invocation: &Invocation, reason: &str, looked: Looked) -> FlowEvent {
+    let able = looked.probe.hindrance().is_none() && !untold(invocation, looked);
+    let session = able.then_some(invocation.session);
+    let unheard = looked.unheard && invocation.stage == Stage::Work;
+    let guidance = match session {
+        None => invocation.words().cloned(),
+        Some(_) => invocation.guidance.clone().filter(|_| unheard),
+    };
+    FlowEvent::Retried { session, reason: reason.to_owned(), guidance }
+}
+
+/// A new session whose first prompt did not reach it: there is nothing it could go on with.
+fn untold(invocation: &Invocation, looked: Looked) -> bool {
+    looked.unheard && !invocation.continues && invocation.stage == Stage::Work
+}
+
+/// Why a session that has just failed at going on is not offered once more: that would go in circles (S2-12). A try of the
+/// flow's own is none that a person chose, and takes nothing from what is offered (S2-09).
+fn tried(flow: &Flow) -> Option<&'static str> {
+    let chosen = flow.sessions.last().is_some_and(|worked| worked.chosen);
+    chosen.then_some("going on with it was tried, and it failed again")
 }
 
 fn preserve(flow: &Flow, invocation: &Invocation, tokens: u64, fresh: Fresh) -> FlowEvent {
@@ -322,9 +352,10 @@ fn preserve(flow: &Flow, invocation: &Invocation, tokens: u64, fresh: Fresh) -> 
     FlowEvent::SessionPreserved { preserved: Preserved { session, turn, since: fresh.now, until, tokens } }
 }
 
-/// A check came to its end.
+/// A check came to its end. `looked` is how the newest session of the flow stands: it is the author's, and may be gone on
+/// with.
 #[must_use]
-pub fn quality_ended(flow: &Flow, result: CheckResult, fresh: Fresh) -> Vec<FlowEvent> {
+pub fn quality_ended(flow: &Flow, result: CheckResult, looked: Looked, fresh: Fresh) -> Vec<FlowEvent> {
     if flow.check.is_none() {
         return Vec::new();
     }
@@ -360,9 +391,7 @@ pub fn quality_ended(flow: &Flow, result: CheckResult, fresh: Fresh) -> Vec<Flow
         ("quality_failed", format!("`{}` still fails after {} tries.", worst.name, flow.quality_retries))
     };
     let why = Why { code, reason, items: Vec::new(), evidence: Some(worst.output.clone()) };
-    // The author's session is where it was left when the checks began.
-    let probe = Probe { exists: true, alive: true, loadable: true, idle: true, context_left: true };
-    events.extend(escalate(&flow, FlowState::QualityRetry, why, None, probe, fresh));
+    events.extend(escalate(&flow, FlowState::QualityRetry, why, tried(&flow), looked.probe, fresh));
     events
 }
 
@@ -371,7 +400,8 @@ pub fn quality_ended(flow: &Flow, result: CheckResult, fresh: Fresh) -> Vec<Flow
 pub fn cut_off(flow: &Flow, fresh: Fresh) -> Vec<FlowEvent> {
     let steps = flow.settings.rules.steps;
     let why = Why::plain("steps", format!("It took {steps} steps and nobody was asked."));
-    escalate(flow, flow.state, why, None, Probe::default(), fresh)
+    // Nobody has looked at a session, and it is not a session that is the matter.
+    escalate(flow, flow.state, why, Some("it is not about one session"), Probe::default(), fresh)
 }
 
 fn go(to: FlowState, reason: Option<String>) -> Vec<FlowEvent> {
@@ -382,10 +412,14 @@ fn opened(gate: FlowGate) -> FlowEvent {
     FlowEvent::GateOpened { gate: Box::new(gate) }
 }
 
+/// When a gate that is asked now is answered by itself.
+pub(super) fn deadline(flow: &Flow, now: Timestamp) -> Option<Timestamp> {
+    let wait_ms = flow.settings.rules.gate_deadline_ms;
+    (wait_ms > 0).then(|| now.plus_millis(wait_ms))
+}
+
 /// A gate without a way to go on with a session.
 pub(super) fn gate(flow: &Flow, kind: FlowGateKind, next: FlowState, why: Why, fresh: Fresh) -> FlowGate {
-    let rules = &flow.settings.rules;
-    let deadline = (rules.gate_deadline_ms > 0).then(|| fresh.now.plus_millis(rules.gate_deadline_ms));
     FlowGate {
         id: fresh.gate,
         kind,
@@ -401,8 +435,8 @@ pub(super) fn gate(flow: &Flow, kind: FlowGateKind, next: FlowState, why: Why, f
         not_offered: None,
         fork_of: None,
         opened_at: fresh.now,
-        deadline,
-        default: rules.gate_default,
+        deadline: deadline(flow, fresh.now),
+        default: flow.settings.rules.gate_default,
         answered: None,
     }
 }

@@ -1,13 +1,16 @@
 //! The one place where a flow changes. The same when running and when replaying; a contradiction is an error, so a bad
 //! event is never written.
 
+use crate::actor::ActorKind;
+use crate::flow::advance::deadline;
 use crate::flow::event::{Conclusion, FlowCreated, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, GateAnswered};
 use crate::flow::record::{
-    Check, Flow, FlowKind, FlowState, Invocation, Lease, Pending, PhaseState, SESSIONS_MAX, Stage, Worked,
+    Check, CheckResult, Flow, FlowKind, FlowState, Invocation, Lease, Pending, PhaseState, SESSIONS_MAX,
+    Stage, Worked,
 };
 use crate::flow::stall::{Stall, error_hash, reason_hash};
-use crate::id::{FlowId, GateId};
+use crate::id::{FlowId, GateId, SessionId};
 use crate::time::Timestamp;
 
 /// An event that cannot have happened to this flow.
@@ -126,18 +129,10 @@ impl Flow {
             FlowEvent::CheckEnded { result } => {
                 self.check.take().ok_or("no check is run")?;
                 self.checks.push(result.clone());
-                if !result.passed {
-                    self.stall.saw_error(error_hash(result));
-                }
+                self.round_ended();
             }
             FlowEvent::Moved { to, reason } => self.moved(*to, reason.as_deref(), at)?,
-            FlowEvent::Retried { session, .. } => {
-                self.auto_retries += 1;
-                // What a person said is not lost with the turn it went with.
-                let guidance = self.last_guidance();
-                self.invocation = None;
-                self.pending = Some(Pending { session: *session, fork_of: None, guidance });
-            }
+            FlowEvent::Retried { session, guidance, .. } => self.retried(*session, guidance.as_deref())?,
             FlowEvent::PhaseEnded { phase, state } => self.phase_ended(*phase, *state)?,
             FlowEvent::GateOpened { gate } => self.asked(gate)?,
             FlowEvent::GateAnswered { gate, answer } => self.answered(*gate, answer)?,
@@ -156,6 +151,8 @@ impl Flow {
                     return Err("it is not an end");
                 }
                 self.came_from = Some(self.state);
+                self.pending = self.left_unsaid().filter(|_| *state == FlowState::Aborted);
+                self.check = None;
                 self.enter(*state, reason.as_deref(), at);
                 self.settled = false;
             }
@@ -194,8 +191,12 @@ impl Flow {
         if *step != self.step + 1 {
             return Err("a step's number is the next");
         }
+        let chosen = self.pending.as_ref().and_then(|pending| pending.session);
+        if *continues && chosen != Some(*session) {
+            return Err("nobody chose to go on with this session");
+        }
+        let pending = self.pending.take().unwrap_or_default();
         self.step = *step;
-        self.pending = None;
         self.preserved.retain(|kept| kept.session != *session);
         self.invocation = Some(Invocation {
             step: *step,
@@ -205,6 +206,7 @@ impl Flow {
             continues: *continues,
             fork_of: *fork_of,
             guidance: guidance.clone(),
+            heard: pending.heard,
             stage: Stage::Work,
             turn: *turn,
             before: *before,
@@ -216,7 +218,8 @@ impl Flow {
             self.sessions.remove(0);
         }
         let (state, phase, step) = (self.state, self.phase, *step);
-        self.sessions.push(Worked { session: *session, role: *role, state, phase, step });
+        let chosen = *continues && pending.chosen;
+        self.sessions.push(Worked { session: *session, role: *role, state, phase, step, chosen });
         Ok(())
     }
 
@@ -246,6 +249,25 @@ impl Flow {
             Conclusion::Cancelled { .. } => {}
         }
         Ok(())
+    }
+
+    fn retried(&mut self, session: Option<SessionId>, guidance: Option<&str>) -> Result<(), &'static str> {
+        let lost = self.invocation.take().ok_or("nobody works")?;
+        self.auto_retries += 1;
+        let chosen = session.is_some() && self.sessions.last().is_some_and(|worked| worked.chosen);
+        let fork_of = lost.fork_of.filter(|_| session.is_none());
+        let heard = lost.words().filter(|_| guidance.is_none()).cloned();
+        let guidance = guidance.map(str::to_owned);
+        self.pending = Some(Pending { session, fork_of, guidance, heard, chosen });
+        Ok(())
+    }
+
+    /// A round of checks is one look at the work: what fails in it is one error, however many checks find it.
+    fn round_ended(&mut self) {
+        let failed: Vec<&CheckResult> = self.checks.iter().filter(|check| !check.passed).collect();
+        if self.checks.len() >= self.settings.quality.len() && !failed.is_empty() {
+            self.stall.saw_error(error_hash(&failed));
+        }
     }
 
     fn moved(&mut self, to: FlowState, reason: Option<&str>, at: Timestamp) -> Result<(), &'static str> {
@@ -320,7 +342,6 @@ impl Flow {
     }
 
     fn answered(&mut self, gate: GateId, answer: &GateAnswered) -> Result<(), &'static str> {
-        let (step, from) = (self.step, self.came_from);
         let open = self.gate.as_mut().filter(|open| open.id == gate).ok_or("no such gate is open")?;
         if open.answered.is_some() {
             return Err("the gate is answered already");
@@ -333,23 +354,33 @@ impl Flow {
         self.pending = match answer.choice {
             Choice::ContinueSession => open.continue_session.as_ref().map(|payload| Pending {
                 session: Some(payload.session),
-                fork_of: None,
                 guidance,
+                chosen: true,
+                ..Pending::default()
             }),
-            Choice::Continue => Some(Pending { session: None, fork_of: open.fork_of, guidance }),
+            Choice::Continue => Some(Pending { fork_of: open.fork_of, guidance, ..Pending::default() }),
             Choice::Approve | Choice::Abort => None,
         };
-        // A person decided: what was tried before no longer counts against it.
-        self.decided_at_step = step;
-        self.auto_retries = 0;
-        self.stall = Stall::default();
-        if answer.choice != Choice::ContinueSession {
-            self.quality_retries = 0;
-            self.iteration = 0;
-        } else if matches!(from, Some(FlowState::QualityCheck)) {
-            self.quality_retries = 0;
+        if answer.by.kind == ActorKind::Operator {
+            self.decided();
         }
         Ok(())
+    }
+
+    /// What a person said, for whoever works after an abort: that one is new and has not heard it.
+    fn left_unsaid(&mut self) -> Option<Pending> {
+        let cut_off = self.invocation.take().and_then(|invocation| invocation.words().cloned());
+        let unused = self.pending.take().and_then(|pending| pending.guidance.or(pending.heard));
+        let guidance = cut_off.or(unused)?;
+        Some(Pending { guidance: Some(guidance), ..Pending::default() })
+    }
+
+    /// A person decided: what was tried before no longer counts against it. A deadline is no person: a flow that is only
+    /// ever answered by one has to come to an end of its tries.
+    fn decided(&mut self) {
+        self.decided_at_step = self.step;
+        (self.iteration, self.quality_retries, self.auto_retries) = (0, 0, 0);
+        self.stall = Stall::default();
     }
 
     fn resumed(&mut self, at: Timestamp) -> Result<(), &'static str> {
@@ -357,27 +388,20 @@ impl Flow {
             return Err("only what was aborted goes on");
         }
         let back = self.came_from.filter(|state| !state.is_ended()).ok_or("nobody knows where it was")?;
-        let asked = self.gate.take().filter(|_| back.asks());
-        // A question that was not answered is asked again; one that was is history, and the work goes on behind it.
-        let back = match asked {
-            Some(gate) if !gate.is_open() => gate.next,
-            open => {
-                self.gate = open;
-                back
-            }
-        };
-        self.pending = None;
-        self.check = None;
-        self.decided_at_step = self.step;
-        self.auto_retries = 0;
-        self.stall = Stall::default();
+        // A question that is still open has its whole time again, or its deadline would answer it at once.
+        let deadline = deadline(self, at);
+        if let Some(gate) = self.gate.as_mut().filter(|gate| gate.is_open()) {
+            gate.deadline = gate.deadline.and(deadline);
+        }
+        if back == FlowState::QualityCheck {
+            // A round of its own: nobody knows what became of the check that was cut off.
+            self.checks.clear();
+            self.check = None;
+            self.step += 1;
+        }
+        self.decided();
         self.settled = false;
         self.enter(back, None, at);
         Ok(())
-    }
-
-    /// What a person said, that went with the turn that is being given up.
-    fn last_guidance(&self) -> Option<String> {
-        self.invocation.as_ref().filter(|invocation| invocation.stage == Stage::Work)?.guidance.clone()
     }
 }

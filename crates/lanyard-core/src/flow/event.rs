@@ -95,7 +95,13 @@ pub enum FlowEvent {
     },
     /// A turn that was lost is gone on with by itself.
     #[serde(rename = "flow.retried")]
-    Retried { session: Option<SessionId>, reason: String },
+    Retried {
+        session: Option<SessionId>,
+        reason: String,
+        /// What a person said, where whoever goes on has not heard it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        guidance: Option<String>,
+    },
     #[serde(rename = "flow.phase_ended")]
     PhaseEnded { phase: usize, state: PhaseState },
     #[serde(rename = "flow.gate_opened")]

@@ -2,6 +2,7 @@
 //! after check (S1-36).
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,10 +72,15 @@ fn plain(text: &str) -> String {
     letters.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn error_hash(check: &CheckResult) -> String {
-    let skip = check.output.chars().count().saturating_sub(ERROR_CHARS);
-    let tail: String = check.output.chars().skip(skip).collect();
-    content_hash(format!("{}\n{:?}\n{}", check.name, check.exit_code, plain(&tail)).as_bytes())
+/// By what all checks say that failed.
+pub(super) fn error_hash(failed: &[&CheckResult]) -> String {
+    let mut text = String::new();
+    for check in failed {
+        let skip = check.output.chars().count().saturating_sub(ERROR_CHARS);
+        let tail: String = check.output.chars().skip(skip).collect();
+        let _ = writeln!(text, "{}\n{:?}\n{}", check.name, check.exit_code, plain(&tail));
+    }
+    content_hash(text.as_bytes())
 }
 
 pub(super) fn reason_hash(reason: &str) -> String {

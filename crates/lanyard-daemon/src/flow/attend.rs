@@ -86,13 +86,13 @@ impl Driver {
             Some(source) => {
                 Ask::Fork { id: invocation.session, source, at: None, title: Some(title.clone()) }
             }
-            None => self.new_session(invocation, title.clone()),
+            None => self.new_session(invocation, &title),
         };
         let mut asked = self.ask(ask, Some(key(&["session", &invocation.session.to_string()]))).await;
         // What cannot be forked is begun afresh: that is what was asked for in the first place.
         if let (Err(AskError::Refused(refusal)), Some(_)) = (&asked, invocation.fork_of) {
             tracing::warn!(flow = %self.flow.id, %refusal, "a session could not be forked; a new one is begun");
-            let ask = self.new_session(invocation, title);
+            let ask = self.new_session(invocation, &title);
             asked = self.ask(ask, Some(key(&["fresh session", &invocation.session.to_string()]))).await;
         }
         match asked {
@@ -109,11 +109,11 @@ impl Driver {
         self.flow.active().map_or_else(|| self.flow.title.clone(), |phase| phase.title.clone())
     }
 
-    fn new_session(&self, invocation: &Invocation, title: String) -> Ask {
+    fn new_session(&self, invocation: &Invocation, title: &str) -> Ask {
         let role = self.flow.settings.role(invocation.role);
         let agent = role.agent.clone().unwrap_or_else(|| self.tools.agents.default_name().to_owned());
         let new = NewSession {
-            title: Some(lanyard_core::text::cut(&title, lanyard_core::text::NAME_CHARS_MAX).0.to_owned()),
+            title: Some(lanyard_core::text::cut(title, lanyard_core::text::NAME_CHARS_MAX).0.to_owned()),
             agent: Some(agent),
             source: Some(SOURCE.to_owned()),
             workspace: Some(self.flow.folder()),
@@ -218,7 +218,7 @@ impl Driver {
     }
 
     async fn conclude(&mut self, invocation: &Invocation, conclusion: Conclusion) -> Result<Next, FlowError> {
-        let looked = self.looked(invocation.session).await?;
+        let looked = self.looked(invocation.session, Some(invocation.turn)).await?;
         let used = self.used(invocation.session).await?;
         let fresh = self.tools.fresh();
         let spent = Spent {

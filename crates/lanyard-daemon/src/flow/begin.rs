@@ -182,12 +182,11 @@ fn prepare(asked: Beginning, plan: &Path, settings: FlowSettings) -> Result<NewF
 
 /// The folder that was asked for, else the plan's repository, else its folder.
 fn workspace(asked: Option<&str>, plan: &Path) -> Result<String, FlowError> {
-    let folder = match asked {
-        Some(asked) => absolute("workspace", asked)?,
-        None => {
-            let folder = plan.parent().unwrap_or(plan);
-            crate::worktree::top(folder).unwrap_or_else(|| folder.to_owned())
-        }
+    let folder = if let Some(asked) = asked {
+        absolute("workspace", asked)?
+    } else {
+        let folder = plan.parent().unwrap_or(plan);
+        crate::worktree::top(folder).unwrap_or_else(|| folder.to_owned())
     };
     if !folder.is_dir() {
         let what = format!("the workspace {} is no folder", folder.display());

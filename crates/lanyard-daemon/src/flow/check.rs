@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lanyard_core::Actor;
-use lanyard_core::flow::{Check, CheckResult, FlowEvent, QualityCommand, quality_ended};
+use lanyard_core::flow::{Check, CheckResult, FlowEvent, Looked, QualityCommand, quality_ended};
 use tokio::task::JoinHandle;
 
 use crate::failpoint;
@@ -183,7 +183,11 @@ impl Driver {
 
     async fn check_ended(&mut self, result: CheckResult) -> Result<Next, FlowError> {
         let run = self.flow.check.as_ref().map(|check| check.run.clone());
-        let events = quality_ended(&self.flow, result, self.tools.fresh());
+        let looked = match self.flow.sessions.last().map(|worked| worked.session) {
+            Some(session) => self.looked(session, None).await?,
+            None => Looked::default(),
+        };
+        let events = quality_ended(&self.flow, result, looked, self.tools.fresh());
         self.write(events, &Actor::system("flow")).await?;
         self.check = None;
         self.lost_checks = 0;

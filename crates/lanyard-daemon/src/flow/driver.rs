@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lanyard_core::flow::{
-    Due, Flow, FlowCommand, FlowEnvelope, FlowEvent, FlowKind, FlowRefusal, FlowState, Want, cut_off, decide,
-    due, want,
+    Choice, Due, Flow, FlowCommand, FlowEnvelope, FlowEvent, FlowKind, FlowRefusal, FlowState, Looked, Want,
+    cut_off, decide, due, want,
 };
 use lanyard_core::session::Command;
 use lanyard_core::{Actor, SessionId, TurnId};
@@ -155,17 +155,17 @@ impl Driver {
         let asked = self.flow.gate.as_ref().filter(|open| open.id == gate && open.is_open());
         let payload = asked.and_then(|open| open.continue_session.clone());
         let probe = match payload {
-            Some(payload) if choice == lanyard_core::flow::Choice::ContinueSession => {
-                Some(self.looked(payload.session).await?.probe)
+            Some(payload) if choice == Choice::ContinueSession => {
+                Some(self.looked(payload.session, None).await?.probe)
             }
             Some(_) | None => None,
         };
         Ok(FlowCommand::Answer { gate, choice, guidance, probe })
     }
 
-    pub(super) async fn looked(&self, session: SessionId) -> Result<lanyard_core::flow::Looked, FlowError> {
+    pub(super) async fn looked(&self, session: SessionId, turn: Option<TurnId>) -> Result<Looked, FlowError> {
         let (agents, rules) = (self.tools.agents.clone(), self.flow.settings.rules);
-        self.tools.on_disk(move |store| look::looked(store, &agents, &rules, session)).await
+        self.tools.on_disk(move |store| look::looked(store, &agents, &rules, (session, turn))).await
     }
 
     async fn step(&mut self) -> Result<Next, FlowError> {

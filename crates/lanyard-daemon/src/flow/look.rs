@@ -39,14 +39,16 @@ const TRANSIENT: [&str; 14] = [
     "529",
 ];
 
-/// How a session stands that may be gone on with.
+/// How a session stands that may be gone on with, and whether it heard the turn that is waited for.
 pub(super) fn looked(
     store: &dyn Store,
     agents: &Roster,
     rules: &FlowRules,
-    session: SessionId,
+    (session, turn): (SessionId, Option<TurnId>),
 ) -> Result<Looked, FlowError> {
-    let Some(loaded) = store.load(session)? else { return Ok(Looked::default()) };
+    let nothing = Looked { unheard: true, ..Looked::default() };
+    let Some(loaded) = store.load(session)? else { return Ok(nothing) };
+    let row = turn.map(|turn| store.turn(session, turn)).transpose()?.flatten();
     let session = loaded.session;
     let settings = session.hands.agent.as_deref().and_then(|agent| agents.settings(agent));
     let ways = settings.map(|settings| settings.resume.as_slice()).unwrap_or_default();
@@ -62,7 +64,8 @@ pub(super) fn looked(
         idle: session.state.name() != StateName::Executing,
         context_left: !full,
     };
-    Ok(Looked { probe, tokens: tokens(&session) })
+    let unheard = row.is_none_or(|row| row.delivered_at.is_none());
+    Ok(Looked { probe, tokens: tokens(&session), unheard })
 }
 
 fn tokens(session: &Session) -> u64 {
@@ -118,11 +121,8 @@ pub(super) fn failure(session: &Session, row: &TurnRow) -> (FailKind, String) {
     let reason = row.reason.clone().unwrap_or_else(|| format!("its turn is {}", row.status.as_str()));
     let words = reason.to_lowercase();
     let says = |known: &[&str]| known.iter().any(|known| words.contains(known));
-    let newest = session.turn.is_none();
-    let cause = match session.state {
-        State::Interrupted { cause } if newest => Some(cause),
-        _ => None,
-    };
+    // What the state says is about this turn only while no other has begun.
+    let cause = if let State::Interrupted { cause } = session.state { Some(cause) } else { None };
     let lost = session.run.as_ref().is_some_and(|run| !run.is_live())
         && (words.contains("resume_") || words.contains("conversation"));
     let kind = if says(&EXHAUSTED) || cause == Some(InterruptCause::Limit) {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lanyard_core::task::{Mail, MailTo, Task, TaskEnvelope};
-use lanyard_core::{MailId, TaskId};
+use lanyard_core::task::{Mail, MailTo, Task, TaskEnvelope, is_key};
+use lanyard_core::{MailId, TaskId, Timestamp};
 
 use crate::error::{AppendError, StoreError};
 use crate::fold::TaskFold;
@@ -55,6 +55,18 @@ impl Work {
         }
         self.boxes.insert(place, mail.id);
         Ok(())
+    }
+
+    pub(super) fn forget_keys(&mut self, before: Timestamp, limit: usize) -> usize {
+        let tasks = &self.tasks;
+        let long_ago =
+            |id: &TaskId| tasks.get(id).is_some_and(|task| task.state.is_ended() && task.since < before);
+        let old = self.names.iter().filter(|(name, id)| is_key(name) && long_ago(id));
+        let old: Vec<_> = old.take(limit).cloned().collect();
+        for name in &old {
+            self.names.remove(name);
+        }
+        old.len()
     }
 
     pub(super) fn rebuild(&mut self) -> Result<(), StoreError> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use lanyard_core::task::{Mail, MailTo, Task, TaskEnvelope};
-use lanyard_core::{MailId, TaskId};
+use lanyard_core::task::{Mail, MailTo, REQUEST_KEY, SPAWN_KEY, Task, TaskEnvelope};
+use lanyard_core::{MailId, TaskId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
@@ -104,6 +104,46 @@ impl Tasks for SqliteJournal {
     ) -> Result<Vec<Mail>, StoreError> {
         self.pool.read(|conn| list_mails(conn, filter, after, limit))
     }
+}
+
+pub(super) fn forget_names(conn: &Connection, names: &[(String, TaskId)]) -> Result<usize, StoreError> {
+    let mut forget = conn.prepare_cached("DELETE FROM task_names WHERE name = ?1 AND task = ?2")?;
+    for (name, task) in names {
+        forget.execute((name, sealed::id(task.as_u128())))?;
+    }
+    Ok(names.len())
+}
+
+/// Keys of tasks that ended before then. One that was made since cannot have, which its id tells without its row.
+pub(super) fn old_keys(
+    conn: &Connection,
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<(String, TaskId)>, StoreError> {
+    let mut list = conn.prepare_cached(
+        "SELECT name, task FROM task_names WHERE name >= ?1 AND name < ?2 AND task < ?3 \
+         AND (SELECT ended FROM tasks WHERE id = task)",
+    )?;
+    let made_since = sealed::id(TaskId::mint(before, 0).as_u128());
+    let mut old = Vec::new();
+    for key in [REQUEST_KEY, SPAWN_KEY] {
+        let mut rows = list.query((key, format!("{key}{}", char::MAX), &made_since))?;
+        while let Some(row) = rows.next()? {
+            let task = TaskId::from_u128(u128::from_be_bytes(row.get(1)?));
+            let held = match get_task(conn, task) {
+                // It is reported by `check`, and in nobody's way here.
+                Err(StoreError::Damaged(_)) => None,
+                held => held?,
+            };
+            if held.is_some_and(|task| task.state.is_ended() && task.since < before) {
+                old.push((row.get(0)?, task));
+            }
+            if old.len() >= limit {
+                return Ok(old);
+            }
+        }
+    }
+    Ok(old)
 }
 
 /// What of the batch does not follow from what is there.

@@ -41,6 +41,7 @@ pub(crate) fn plain(plan: &str) -> FlowCreated {
         workspace: "/w".to_owned(),
         settings: FlowSettings::default(),
         phases: vec![phase],
+        request: None,
     }
 }
 
@@ -90,7 +91,11 @@ impl Conductor {
         let (session, turn) = (SessionId::from_u128(self.mint()), TurnId::from_u128(self.mint()));
         let (step, role) = (self.flows[&flow].step + 1, Role::Author);
         let (continues, fork_of, guidance) = (false, None, None);
-        self.push(flow, FlowEvent::Invoked { step, role, session, turn, continues, fork_of, guidance });
+        let before = lanyard_core::flow::Spent::default();
+        self.push(
+            flow,
+            FlowEvent::Invoked { step, role, session, turn, continues, fork_of, guidance, before },
+        );
     }
 
     /// The author needs a person, so a gate is opened.
@@ -99,7 +104,7 @@ impl Conductor {
         let reason = Some("Which greeting?".to_owned());
         let status = AuthorStatus { status: Progress::NeedsHuman, commit: None, reason, notes: None };
         let probe = Probe { exists: true, alive: true, loadable: true, idle: true, context_left: true };
-        let (fresh, looked) = (self.fresh(), Looked { probe, tokens: 7 });
+        let (fresh, looked) = (self.fresh(), Looked { probe, tokens: 7, unheard: false });
         let spent = Spent { input_tokens: 5, output_tokens: 2, ms: 9 };
         let events = conclude(&self.flows[&flow], Conclusion::Author(status), spent, looked, fresh);
         for event in events {
