@@ -15,8 +15,8 @@ const MARK: &str = "LANYARD_FLOW_STAGE";
 
 /// A verdict that lets it pass.
 pub(super) const READY: &str = r#"{"readiness":"ready"}"#;
-/// What an author says that is done; the newest commit has the work.
-pub(super) const DONE: &str = r#"{"status":"complete","commit":"HEAD"}"#;
+/// What an author says that is done. The commit's hash is put there when the work is committed.
+pub(super) const DONE: &str = r#"{"status":"complete","commit":"COMMIT"}"#;
 /// What an author says that needs a person.
 pub(super) const HELP: &str =
     r#"{"status":"needs_human","reason":"Which greeting?","notes":"there are two"}"#;
@@ -145,7 +145,8 @@ impl Stage {
     /// What an agent does on its next prompt that has no script yet. `SIGNS` in it is the folder of signs.
     pub(super) fn script(&self, role: &str, text: &str) {
         let number = self.written.fetch_add(1, Ordering::Relaxed);
-        let text = text.replace("SIGNS", &self.signs().display().to_string());
+        let author = self.folder.path().join("author").display().to_string();
+        let text = text.replace("SIGNS", &self.signs().display().to_string()).replace("AUTHOR", &author);
         // Whole at once: an agent may look at any time.
         let whole = self.folder.path().join("script");
         std::fs::write(&whole, text).unwrap();
@@ -264,10 +265,6 @@ impl Stage {
         }
     }
 
-    pub(super) fn is(&self, flow: &str, state: &str) -> Value {
-        self.until(flow, state, |seen| seen["state"] == state)
-    }
-
     /// Waits for the flow's end and until its folder is in order.
     pub(super) fn settled(&self, flow: &str, state: &str) -> Value {
         self.until(flow, state, |seen| seen["state"] == state && seen["settled"] == true)
@@ -341,11 +338,13 @@ impl Drop for Stage {
     }
 }
 
-/// Steps that do a piece of work, tell that they did, and commit it.
+/// Steps that do a piece of work, tell that they did, commit it, and put its hash into what the author says next.
 pub(super) fn work(word: &str) -> String {
     let who = "-c user.name=a -c user.email=a@localhost -c commit.gpgsign=false";
+    let next = "$(ls AUTHOR | grep -v done | head -2)";
     format!(
-        "/run echo {word} >> SIGNS/turns && echo {word} >> work.txt && git add -A && git {who} commit -qm {word}"
+        "/run set -e; echo {word} >> SIGNS/turns; echo {word} >> work.txt; git add -A; git {who} commit -qm {word}; \
+         for next in {next}; do sed -i \"/^.say/s/COMMIT/$(git rev-parse HEAD)/\" AUTHOR/$next; done"
     )
 }
 

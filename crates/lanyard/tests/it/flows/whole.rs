@@ -45,6 +45,8 @@ fn a_plan_is_worked_through() {
     let branch = id(&shown["tree"], "branch");
     assert_eq!(git(&stage.repo(), &["show", &format!("{branch}:work.txt")]), "greet\nlouder\npart\n");
     assert_eq!(shown["tree"]["removed"], true);
+    let commit = id(&shown["phases"][1], "commit");
+    assert_eq!(git(&stage.repo(), &["rev-parse", &branch]).trim(), commit, "the phase's last commit");
     assert_eq!(git(&stage.repo(), &["worktree", "list", "--porcelain"]).matches("worktree ").count(), 1);
 
     // The author of a correction was told what the reviewer asked for.
