@@ -319,9 +319,3 @@ fn asked(gate: &FlowGate, at: Timestamp) -> GateReport {
         waited_ms: 0,
     }
 }
-
-/// A report to be read by people.
-#[must_use]
-pub fn markdown(report: &Report) -> String {
-    format!("# {}\n", report.title)
-}
