@@ -58,7 +58,7 @@ fn eventful() -> Given {
 
 #[test]
 fn a_flow_with_everything_in_it() {
-    expect![[r##"
+    expect![[r#"
         # A plan
 
         - Flow `flow#1` is **completed**
@@ -131,7 +131,7 @@ fn a_flow_with_everything_in_it() {
         | 9 | `session#4` | author | auto_fix | new | complete | 1 s |
         | 11 | `session#5` | reviewer | review | new | ready | 1 s |
         | 13 | `session#6` | author | execute | new | timeout | 1 s |
-    "##]]
+    "#]]
     .assert_eq(&shown(&eventful()));
 }
 
