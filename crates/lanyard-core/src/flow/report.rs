@@ -51,7 +51,7 @@ pub struct Report {
     pub sessions: Vec<SessionReport>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseReport {
     pub title: String,
     pub state: PhaseState,
@@ -168,12 +168,7 @@ fn plain(flow: &Flow) -> Report {
         title: title.to_owned(),
         state,
         commit: commit.cloned(),
-        steps: 0,
-        auto_retries: 0,
-        quality_retries: 0,
-        reviews: Vec::new(),
-        checks: Vec::new(),
-        gates: Vec::new(),
+        ..PhaseReport::default()
     };
     let phases = match flow.kind {
         FlowKind::Phases => {
@@ -205,7 +200,8 @@ fn plain(flow: &Flow) -> Report {
 /// One event, with the flow as it was before it.
 fn note(report: &mut Report, now: &Flow, entry: &FlowEnvelope) {
     let Report { phases, sessions, ended_at, kind, .. } = report;
-    let phase = phases.get_mut(now.phase);
+    let mut nowhere = PhaseReport::default();
+    let phase = phases.get_mut(now.phase).unwrap_or(&mut nowhere);
     match &entry.event {
         FlowEvent::Invoked { .. } => sessions.extend(begun(now, &entry.event)),
         FlowEvent::Concluded { conclusion, spent } => {
@@ -213,7 +209,7 @@ fn note(report: &mut Report, now: &Flow, entry: &FlowEnvelope) {
                 session.result = Some(result(conclusion).to_owned());
                 session.spent = *spent;
             }
-            if let (Some(phase), Conclusion::Verdict(verdict)) = (phase, conclusion) {
+            if let Conclusion::Verdict(verdict) = conclusion {
                 phase.reviews.push(ReviewReport {
                     step: now.step,
                     readiness: verdict.readiness,
@@ -223,27 +219,21 @@ fn note(report: &mut Report, now: &Flow, entry: &FlowEnvelope) {
                 });
             }
         }
-        FlowEvent::CheckEnded { result } => {
-            let check = CheckReport {
-                step: now.step,
-                name: result.name.clone(),
-                passed: result.passed,
-                timed_out: result.timed_out,
-                error: result.error.clone(),
-                ms: result.ms,
-            };
-            phase.into_iter().for_each(|phase| phase.checks.push(check.clone()));
-        }
-        FlowEvent::Retried { .. } => phase.into_iter().for_each(|phase| phase.auto_retries += 1),
+        FlowEvent::CheckEnded { result } => phase.checks.push(CheckReport {
+            step: now.step,
+            name: result.name.clone(),
+            passed: result.passed,
+            timed_out: result.timed_out,
+            error: result.error.clone(),
+            ms: result.ms,
+        }),
+        FlowEvent::Retried { .. } => phase.auto_retries += 1,
         FlowEvent::Moved { to: FlowState::QualityRetry, .. } if now.state == FlowState::QualityCheck => {
-            phase.into_iter().for_each(|phase| phase.quality_retries += 1);
+            phase.quality_retries += 1;
         }
-        FlowEvent::GateOpened { gate } => {
-            phase.into_iter().for_each(|phase| phase.gates.push(asked(gate, entry.at)));
-        }
+        FlowEvent::GateOpened { gate } => phase.gates.push(asked(gate, entry.at)),
         FlowEvent::GateAnswered { gate, answer } => {
-            let gates = phases.iter_mut().flat_map(|phase| &mut phase.gates);
-            for asked in gates.filter(|asked| asked.gate == *gate) {
+            for asked in phase.gates.iter_mut().filter(|asked| asked.gate == *gate) {
                 asked.choice = Some(answer.choice);
                 asked.by = Some(answer.by.name.clone());
                 asked.guidance.clone_from(&answer.guidance);
@@ -252,7 +242,7 @@ fn note(report: &mut Report, now: &Flow, entry: &FlowEnvelope) {
         }
         FlowEvent::Ended { state, .. } => {
             *ended_at = Some(entry.at);
-            if let Some(phase) = phase.filter(|_| *kind == FlowKind::PlanReview) {
+            if *kind == FlowKind::PlanReview {
                 phase.state = plan_state(*state, phase.gates.last());
             }
         }
