@@ -20,6 +20,17 @@ mod settings;
 mod stall;
 pub mod verdict;
 
+#[cfg(test)]
+mod gate_tests;
+#[cfg(test)]
+mod limit_tests;
+#[cfg(test)]
+mod table_tests;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod world_tests;
+
 pub use advance::{Due, Fresh, Looked, Want, conclude, cut_off, due, quality_ended, want};
 pub use apply::Impossible;
 pub use decide::{FlowCommand, GUIDANCE_CHARS_MAX, NewFlow, create, decide};

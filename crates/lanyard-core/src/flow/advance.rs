@@ -146,6 +146,7 @@ pub fn conclude(
     fresh: Fresh,
 ) -> Vec<FlowEvent> {
     let Some(invocation) = flow.invocation.clone() else { return Vec::new() };
+    let conclusion = by_role(invocation.role, conclusion);
     let first = FlowEvent::Concluded { conclusion: conclusion.clone(), spent };
     let after = peek(flow, &first, fresh);
     let mut events = vec![first];
@@ -158,6 +159,18 @@ pub fn conclude(
         }
     });
     events
+}
+
+/// What one role says is nothing in the other's mouth.
+fn by_role(role: Role, conclusion: Conclusion) -> Conclusion {
+    let other = match &conclusion {
+        Conclusion::Author(_) => role != Role::Author,
+        Conclusion::Verdict(_) => role != Role::Reviewer,
+        Conclusion::Failed { .. } | Conclusion::Cancelled { .. } => false,
+    };
+    let reason =
+        || format!("it is not what a{} says", if role == Role::Author { "n author" } else { " reviewer" });
+    if other { Conclusion::Failed { kind: FailKind::Unreadable, reason: reason() } } else { conclusion }
 }
 
 /// The flow as it will be after an event.
@@ -313,7 +326,10 @@ fn retry(invocation: &Invocation, reason: &str, looked: Looked) -> FlowEvent {
     let able = looked.probe.hindrance().is_none() && !untold(invocation, looked);
     let session = able.then_some(invocation.session);
     let unheard = looked.unheard && invocation.stage == Stage::Work;
-    let guidance = invocation.guidance.clone().filter(|_| session.is_none() || unheard);
+    let guidance = match session {
+        None => invocation.words().cloned(),
+        Some(_) => invocation.guidance.clone().filter(|_| unheard),
+    };
     FlowEvent::Retried { session, reason: reason.to_owned(), guidance }
 }
 
@@ -384,7 +400,8 @@ pub fn quality_ended(flow: &Flow, result: CheckResult, looked: Looked, fresh: Fr
 pub fn cut_off(flow: &Flow, fresh: Fresh) -> Vec<FlowEvent> {
     let steps = flow.settings.rules.steps;
     let why = Why::plain("steps", format!("It took {steps} steps and nobody was asked."));
-    escalate(flow, flow.state, why, None, Probe::default(), fresh)
+    // Nobody has looked at a session, and it is not a session that is the matter.
+    escalate(flow, flow.state, why, Some("it is not about one session"), Probe::default(), fresh)
 }
 
 fn go(to: FlowState, reason: Option<String>) -> Vec<FlowEvent> {
@@ -395,10 +412,14 @@ fn opened(gate: FlowGate) -> FlowEvent {
     FlowEvent::GateOpened { gate: Box::new(gate) }
 }
 
+/// When a gate that is asked now is answered by itself.
+pub(super) fn deadline(flow: &Flow, now: Timestamp) -> Option<Timestamp> {
+    let wait_ms = flow.settings.rules.gate_deadline_ms;
+    (wait_ms > 0).then(|| now.plus_millis(wait_ms))
+}
+
 /// A gate without a way to go on with a session.
 pub(super) fn gate(flow: &Flow, kind: FlowGateKind, next: FlowState, why: Why, fresh: Fresh) -> FlowGate {
-    let rules = &flow.settings.rules;
-    let deadline = (rules.gate_deadline_ms > 0).then(|| fresh.now.plus_millis(rules.gate_deadline_ms));
     FlowGate {
         id: fresh.gate,
         kind,
@@ -414,8 +435,8 @@ pub(super) fn gate(flow: &Flow, kind: FlowGateKind, next: FlowState, why: Why, f
         not_offered: None,
         fork_of: None,
         opened_at: fresh.now,
-        deadline,
-        default: rules.gate_default,
+        deadline: deadline(flow, fresh.now),
+        default: flow.settings.rules.gate_default,
         answered: None,
     }
 }

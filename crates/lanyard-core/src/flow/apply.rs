@@ -2,6 +2,7 @@
 //! event is never written.
 
 use crate::actor::ActorKind;
+use crate::flow::advance::deadline;
 use crate::flow::event::{Conclusion, FlowCreated, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, GateAnswered};
 use crate::flow::record::{
@@ -150,6 +151,8 @@ impl Flow {
                     return Err("it is not an end");
                 }
                 self.came_from = Some(self.state);
+                self.pending = self.left_unsaid().filter(|_| *state == FlowState::Aborted);
+                self.check = None;
                 self.enter(*state, reason.as_deref(), at);
                 self.settled = false;
             }
@@ -188,10 +191,11 @@ impl Flow {
         if *step != self.step + 1 {
             return Err("a step's number is the next");
         }
-        let pending = self.pending.take().unwrap_or_default();
-        if *continues && pending.session != Some(*session) {
+        let chosen = self.pending.as_ref().and_then(|pending| pending.session);
+        if *continues && chosen != Some(*session) {
             return Err("nobody chose to go on with this session");
         }
+        let pending = self.pending.take().unwrap_or_default();
         self.step = *step;
         self.preserved.retain(|kept| kept.session != *session);
         self.invocation = Some(Invocation {
@@ -202,6 +206,7 @@ impl Flow {
             continues: *continues,
             fork_of: *fork_of,
             guidance: guidance.clone(),
+            heard: pending.heard,
             stage: Stage::Work,
             turn: *turn,
             before: *before,
@@ -251,7 +256,9 @@ impl Flow {
         self.auto_retries += 1;
         let chosen = session.is_some() && self.sessions.last().is_some_and(|worked| worked.chosen);
         let fork_of = lost.fork_of.filter(|_| session.is_none());
-        self.pending = Some(Pending { session, fork_of, guidance: guidance.map(str::to_owned), chosen });
+        let heard = lost.words().filter(|_| guidance.is_none()).cloned();
+        let guidance = guidance.map(str::to_owned);
+        self.pending = Some(Pending { session, fork_of, guidance, heard, chosen });
         Ok(())
     }
 
@@ -347,19 +354,25 @@ impl Flow {
         self.pending = match answer.choice {
             Choice::ContinueSession => open.continue_session.as_ref().map(|payload| Pending {
                 session: Some(payload.session),
-                fork_of: None,
                 guidance,
                 chosen: true,
+                ..Pending::default()
             }),
-            Choice::Continue => {
-                Some(Pending { session: None, fork_of: open.fork_of, guidance, chosen: false })
-            }
+            Choice::Continue => Some(Pending { fork_of: open.fork_of, guidance, ..Pending::default() }),
             Choice::Approve | Choice::Abort => None,
         };
         if answer.by.kind == ActorKind::Operator {
             self.decided();
         }
         Ok(())
+    }
+
+    /// What a person said, for whoever works after an abort: that one is new and has not heard it.
+    fn left_unsaid(&mut self) -> Option<Pending> {
+        let cut_off = self.invocation.take().and_then(|invocation| invocation.words().cloned());
+        let unused = self.pending.take().and_then(|pending| pending.guidance.or(pending.heard));
+        let guidance = cut_off.or(unused)?;
+        Some(Pending { guidance: Some(guidance), ..Pending::default() })
     }
 
     /// A person decided: what was tried before no longer counts against it. A deadline is no person: a flow that is only
@@ -375,20 +388,18 @@ impl Flow {
             return Err("only what was aborted goes on");
         }
         let back = self.came_from.filter(|state| !state.is_ended()).ok_or("nobody knows where it was")?;
-        let asked = self.gate.take().filter(|_| back.asks());
-        // A question that was not answered is asked again; one that was is history, and the work goes on behind it.
-        let back = match asked {
-            Some(gate) if !gate.is_open() => gate.next,
-            open => {
-                self.gate = open;
-                back
-            }
-        };
-        self.pending = None;
-        self.check = None;
-        self.decided_at_step = self.step;
-        self.auto_retries = 0;
-        self.stall = Stall::default();
+        // A question that is still open has its whole time again, or its deadline would answer it at once.
+        let deadline = deadline(self, at);
+        if let Some(gate) = self.gate.as_mut().filter(|gate| gate.is_open()) {
+            gate.deadline = gate.deadline.and(deadline);
+        }
+        if back == FlowState::QualityCheck {
+            // A round of its own: nobody knows what became of the check that was cut off.
+            self.checks.clear();
+            self.check = None;
+            self.step += 1;
+        }
+        self.decided();
         self.settled = false;
         self.enter(back, None, at);
         Ok(())

@@ -1,9 +1,9 @@
 //! What may be asked of a flow: to begin, to be answered, to end, to go on.
 
 use crate::actor::Actor;
-use crate::flow::advance::{Fresh, phase_done};
+use crate::flow::advance::{Fresh, deadline, phase_done};
 use crate::flow::event::{FlowCreated, FlowEvent};
-use crate::flow::gate::{Choice, FlowGateKind, GateAnswered, Probe};
+use crate::flow::gate::{Choice, FlowGate, FlowGateKind, GateAnswered, Probe};
 use crate::flow::record::{Flow, FlowKind, FlowState, Phase, PhaseState};
 use crate::flow::refusal::FlowRefusal;
 use crate::flow::settings::FlowSettings;
@@ -72,9 +72,36 @@ pub fn decide(
             let reason = reason.clone().unwrap_or_else(|| format!("cancelled by {}", by.name));
             Ok(vec![FlowEvent::Ended { state: FlowState::Aborted, reason: Some(reason) }])
         }
-        FlowCommand::Resume if flow.state == FlowState::Aborted => Ok(vec![FlowEvent::Resumed {}]),
+        FlowCommand::Resume if flow.state == FlowState::Aborted => Ok(resume(flow, fresh)),
         FlowCommand::Resume => Err(FlowRefusal::NotAborted { state: flow.state }),
     }
+}
+
+/// A question that waited goes on to wait. One that was answered with the abort is asked again, since the work behind it
+/// was not decided on; it has another id, so that the old answer, sent once more, does not end the flow a second time.
+/// What ends with a flow may be gone, so that going on with the session is no longer offered.
+fn resume(flow: &Flow, fresh: Fresh) -> Vec<FlowEvent> {
+    let mut events = vec![FlowEvent::Resumed {}];
+    let Some(gate) = flow.gate.as_ref().filter(|_| flow.came_from.is_some_and(FlowState::asks)) else {
+        return events;
+    };
+    let why = gate.continue_session.is_some().then(|| "the flow was aborted meanwhile".to_owned());
+    if gate.is_open() {
+        events.extend(why.map(|why| FlowEvent::ContinuationWithdrawn { gate: gate.id, why }));
+        return events;
+    }
+    let again = FlowGate {
+        id: fresh.gate,
+        step: flow.step + 1,
+        continue_session: None,
+        not_offered: why.or_else(|| gate.not_offered.clone()),
+        opened_at: fresh.now,
+        deadline: deadline(flow, fresh.now),
+        answered: None,
+        ..gate.clone()
+    };
+    events.push(FlowEvent::GateOpened { gate: Box::new(again) });
+    events
 }
 
 fn answer(

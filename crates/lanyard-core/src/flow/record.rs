@@ -278,6 +278,9 @@ pub struct Invocation {
     /// A person's words that go with its first prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guidance: Option<String>,
+    /// Those its session has heard before; whoever works in its place has not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<String>,
     pub stage: Stage,
     /// The turn that is waited for, by an id that was written down before it was begun.
     pub turn: TurnId,
@@ -313,6 +316,9 @@ pub struct Pending {
     pub fork_of: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guidance: Option<String>,
+    /// A person's words the session has heard already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<String>,
     /// Going on with the session was chosen at a gate, and is not a try of the flow's own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chosen: bool,
@@ -380,6 +386,13 @@ pub struct Lease {
     pub holder: String,
     pub epoch: u64,
     pub since: Timestamp,
+}
+
+impl Invocation {
+    /// What a person said for this work, whoever has heard it.
+    pub(super) fn words(&self) -> Option<&String> {
+        self.guidance.as_ref().or(self.heard.as_ref())
+    }
 }
 
 impl Flow {

@@ -51,6 +51,8 @@ pub struct NewTask {
     pub aliases: Vec<String>,
     /// Whether its worker may spawn others. A person's may when left out, an agent's may not.
     pub may_spawn: Option<bool>,
+    /// Whether its agent may use its own subagents, also where it may not spawn.
+    pub subagents: bool,
     /// What it is to keep to.
     pub bounds: Option<Bounds>,
     /// Deploy it at once.

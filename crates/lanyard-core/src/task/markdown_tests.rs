@@ -69,6 +69,7 @@ Read `src/lexer.rs` first.
         when_parent_ends: ParentEnd::Cancel,
         parent: Some("lexer".to_owned()),
         may_spawn: true,
+        subagents: false,
         bounds: Bounds {
             may_change: vec!["src/**".to_owned(), "docs".to_owned()],
             must_not_change: vec!["Cargo.lock".to_owned()],
@@ -265,7 +266,7 @@ fn what_is_wrong_is_said_with_its_line() {
         line 3: `urgent` is not a value of `priority`
         plan_bad_value: use `low`, `normal`, `high` or `critical`
         line 3: `perhaps` is not a value of `may spawn`
-        plan_bad_value: use `yes` or `no`
+        plan_bad_value: use `yes`, `no` or `subagents`
         line 3: the key `a` is that of another task
         plan_key_twice: give each task a key of its own, as in `key: Title`
         line 3: there is no task `b`
@@ -375,7 +376,7 @@ fn task() -> impl Strategy<Value = (TaskText, Vec<prop::sample::Index>, Option<p
         prop::sample::select(vec![Priority::Low, Priority::Normal, Priority::High, Priority::Critical]),
         prop::sample::select(vec![Isolation::Auto, Isolation::Worktree, Isolation::Shared]),
         prop::sample::select(vec![ParentEnd::Wait, ParentEnd::Adopt, ParentEnd::Cancel]),
-        any::<bool>(),
+        prop::sample::select(vec![(false, false), (false, true), (true, false)]),
         any::<bool>(),
     );
     (
@@ -388,7 +389,7 @@ fn task() -> impl Strategy<Value = (TaskText, Vec<prop::sample::Index>, Option<p
     )
         .prop_map(|(named, chosen, files, bounds, after, inside)| {
             let (key, title, prompt, agent, group, base) = named;
-            let (priority, isolation, when_parent_ends, may_spawn, done) = chosen;
+            let (priority, isolation, when_parent_ends, (may_spawn, subagents), done) = chosen;
             let [may_change, must_not_change, out_of_scope] = bounds;
             let depends_on = Vec::new();
             let task = TaskText {
@@ -405,6 +406,7 @@ fn task() -> impl Strategy<Value = (TaskText, Vec<prop::sample::Index>, Option<p
                 when_parent_ends,
                 parent: None,
                 may_spawn,
+                subagents,
                 bounds: Bounds { may_change, must_not_change, out_of_scope },
                 done,
             };

@@ -157,6 +157,7 @@ fn new_task(task: markdown::TaskText) -> NewTask {
         isolation: task.isolation,
         when_parent_ends: task.when_parent_ends,
         may_spawn: Some(task.may_spawn),
+        subagents: task.subagents,
         bounds: Some(task.bounds).filter(|bounds| *bounds != Bounds::default()),
         ..NewTask::default()
     }
@@ -229,6 +230,7 @@ fn task_text(task: &Task, all: &[Task]) -> markdown::TaskText {
         when_parent_ends: task.spec.when_parent_ends,
         parent: task.parent.as_ref().and_then(key),
         may_spawn: task.spec.may_spawn,
+        subagents: task.spec.subagents && !task.spec.may_spawn,
         bounds: task.spec.bounds.as_ref().map(in_lines).unwrap_or_default(),
         done: task.state == TaskState::Completed,
     }

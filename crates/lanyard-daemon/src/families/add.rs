@@ -128,6 +128,7 @@ impl Owner {
             chat,
             auto: new.deploy,
             may_spawn: new.may_spawn.unwrap_or(by.session.is_none()),
+            subagents: new.subagents,
             bounds: new.bounds.clone(),
         };
         Ok(TaskCreated {

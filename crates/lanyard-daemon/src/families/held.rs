@@ -162,6 +162,7 @@ mod tests {
             chat: None,
             auto: false,
             may_spawn: false,
+            subagents: false,
             bounds: None,
         }
     }

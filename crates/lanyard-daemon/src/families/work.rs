@@ -227,6 +227,7 @@ fn first_words(
         agent: task.agent(),
         bounds: &bounds,
         may_spawn: task.spec.may_spawn,
+        subagents: task.spec.subagents,
         prompt: &task.spec.prompt,
     }
     .text()

@@ -81,7 +81,7 @@ async fn read(link: Link) -> Tail {
 impl Driver {
     /// Writes down which command is to be run, before it is.
     pub(super) async fn begin_check(&mut self, place: usize) -> Result<Next, FlowError> {
-        let run = format!("{}-{}-{place}", self.flow.id, self.flow.step);
+        let run = format!("{}_{}_{place}", self.flow.id, self.flow.step);
         self.write(vec![FlowEvent::CheckBegun { place, run }], &Actor::system("flow")).await?;
         Ok(Next::Again)
     }
@@ -211,7 +211,7 @@ impl Driver {
     /// Ends every command of this flow.
     pub(super) async fn end_checks(&mut self) {
         self.check = None;
-        let mark = format!("{}-", self.flow.id);
+        let mark = format!("{}_", self.flow.id);
         let Ok(known) = self.tools.checks.list() else { return };
         for known in known.iter().filter(|known| known.run.starts_with(&mark)) {
             if let Err(error) = self.clear(&known.run).await {

@@ -8,7 +8,7 @@ use lanyard_core::flow::{
     decide,
 };
 use lanyard_core::{Actor, FlowId, GateId, SessionId, TurnId};
-use lanyard_store::{FlowBatch, FlowFilter};
+use lanyard_store::{FlowBatch, FlowFilter, StoreError};
 
 use crate::kit::{Store, at};
 
@@ -104,10 +104,12 @@ impl Conductor {
         let reason = Some("Which greeting?".to_owned());
         let status = AuthorStatus { status: Progress::NeedsHuman, commit: None, reason, notes: None };
         let probe = Probe { exists: true, alive: true, loadable: true, idle: true, context_left: true };
-        let (fresh, looked) = (self.fresh(), Looked { probe, tokens: 7 });
+        let (fresh, looked) = (self.fresh(), Looked { probe, tokens: 7, unheard: false });
         let spent = Spent { input_tokens: 5, output_tokens: 2, ms: 9 };
         let events = conclude(&self.flows[&flow], Conclusion::Author(status), spent, looked, fresh);
-        events.into_iter().for_each(|event| self.push(flow, event));
+        for event in events {
+            self.push(flow, event);
+        }
     }
 
     pub(crate) fn answer(&mut self, flow: FlowId, choice: Choice) {
@@ -115,7 +117,9 @@ impl Conductor {
         let command = FlowCommand::Answer { gate, choice, guidance: None, probe: None };
         let (fresh, by) = (self.fresh(), Actor::operator("kim"));
         let events = decide(&self.flows[&flow], &command, &by, fresh).unwrap();
-        events.into_iter().for_each(|event| self.push(flow, event));
+        for event in events {
+            self.push(flow, event);
+        }
     }
 
     /// Something of everything that may happen to a flow, up to a gate that is answered.
@@ -152,5 +156,21 @@ impl Conductor {
         }
         let all = store.flows(&FlowFilter::default(), None, usize::MAX).unwrap();
         assert!(all.iter().eq(self.flows.values().rev()), "{all:?}");
+    }
+
+    /// Whether each answer of a store is what was told, where it answers.
+    pub(crate) fn compare(&self, store: &dyn Store) -> Vec<(String, Result<bool, StoreError>)> {
+        let mut compared = Vec::new();
+        for (id, log) in &self.logs {
+            let held = &self.flows[id];
+            compared.push((id.to_string(), store.flow(*id).map(|flow| flow.as_ref() == Some(held))));
+            let read = store.flow_events(*id, 0, 100).map(|read| read == *log);
+            compared.push((format!("the log of {id}"), read));
+        }
+        let open = FlowFilter { ended: Some(false), ..FlowFilter::default() };
+        let listed = store.flows(&open, None, 100);
+        compared
+            .push(("the flows".to_owned(), listed.map(|flows| flows.iter().eq(self.flows.values().rev()))));
+        compared
     }
 }

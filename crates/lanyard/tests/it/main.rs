@@ -15,6 +15,7 @@ mod directory;
 mod families;
 mod faults;
 mod flow_cli;
+mod flows;
 mod gateway;
 mod help;
 mod hooks;

@@ -36,7 +36,14 @@ const ISOLATIONS: [(&str, Isolation); 3] =
     [("auto", Isolation::Auto), ("worktree", Isolation::Worktree), ("shared", Isolation::Shared)];
 const PARENT_ENDS: [(&str, ParentEnd); 3] =
     [("wait", ParentEnd::Wait), ("adopt", ParentEnd::Adopt), ("cancel", ParentEnd::Cancel)];
-const ANSWERS: [(&str, bool); 4] = [("yes", true), ("no", false), ("true", true), ("false", false)];
+/// Whether it may make tasks, and whether it may use its own subagents without that.
+const SPAWNING: [(&str, (bool, bool)); 5] = [
+    ("yes", (true, false)),
+    ("no", (false, false)),
+    ("subagents", (false, true)),
+    ("true", (true, false)),
+    ("false", (false, false)),
+];
 
 /// The name and value of an item that has the shape of a field: a few words in small letters, a colon, the value.
 pub(super) fn split(item: &str) -> Option<(&str, &str)> {
@@ -82,7 +89,9 @@ pub(super) fn set(
         "when parent ends" => {
             task.when_parent_ends = chosen(known, value, &PARENT_ENDS, "`wait`, `adopt` or `cancel`")?;
         }
-        "may spawn" => task.may_spawn = chosen(known, value, &ANSWERS, "`yes` or `no`")?,
+        "may spawn" => {
+            (task.may_spawn, task.subagents) = chosen(known, value, &SPAWNING, "`yes`, `no` or `subagents`")?;
+        }
         "may change" => task.bounds.may_change = bounds(known, value)?,
         "must not change" => task.bounds.must_not_change = bounds(known, value)?,
         _ => task.bounds.out_of_scope = bounds(known, value)?,
@@ -104,7 +113,7 @@ pub(super) fn all(task: &TaskText) -> Vec<(&'static str, String)> {
         one(&task.base),
         said(task.isolation, &ISOLATIONS),
         said(task.when_parent_ends, &PARENT_ENDS),
-        said(task.may_spawn, &ANSWERS),
+        said((task.may_spawn, task.subagents), &SPAWNING),
         several(&task.bounds.may_change),
         several(&task.bounds.must_not_change),
         several(&task.bounds.out_of_scope),

@@ -289,6 +289,7 @@ impl Runner {
             source: Some("subagent".to_owned()),
             workspace: Some(self.workspace.display().to_string()),
             aliases: vec![child.native.clone()],
+            observed: true,
             ..NewSession::default()
         };
         let session = match self.create(id, new, parent, &child.native).await {
