@@ -6,7 +6,9 @@
 
 pub mod actor;
 pub mod address;
+pub mod continuity;
 pub mod id;
+pub mod notification;
 pub mod outcome;
 pub mod paper;
 pub mod policy;
@@ -18,8 +20,8 @@ pub mod time;
 pub use actor::{Actor, ActorKind, Cause};
 pub use address::Address;
 pub use id::{
-    ConnectionId, GateId, MailId, NodeId, NoteId, PlanId, RunId, SessionId, TaskId, TokenId, TurnId,
-    WorkerId, WorkspaceId,
+    ConnectionId, DeliveryId, GateId, MailId, NodeId, NoteId, NotificationId, PlanId, RunId, SessionId,
+    TaskId, TokenId, TurnId, WorkerId, WorkspaceId,
 };
 pub use outcome::Outcome;
 pub use policy::{Limits, MemoryMode, Overlong, Rules, Staleness};
