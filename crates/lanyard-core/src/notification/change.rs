@@ -172,6 +172,7 @@ mod tests {
             text: String::new(),
             session: None,
             subject: None,
+            lasts: true,
         };
         let until = (status == NotificationStatus::Snoozed).then(|| NOW.plus_millis(500));
         Notification { status, snoozed_until: until, ..new.made(NotificationId::from_u128(1), NOW, 1) }

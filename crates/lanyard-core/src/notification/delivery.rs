@@ -36,6 +36,10 @@ pub enum DeliveryState {
     Delivered {
         at: Timestamp,
     },
+    /// Nobody needs it any more: the notification was dismissed before the first try.
+    Dropped {
+        at: Timestamp,
+    },
     /// Given up; it stays to be looked at.
     Dead {
         at: Timestamp,
@@ -49,6 +53,7 @@ impl DeliveryState {
             Self::Pending { .. } => "pending",
             Self::Delivered { .. } => "delivered",
             Self::Dead { .. } => "dead",
+            Self::Dropped { .. } => "dropped",
         }
     }
 
@@ -56,7 +61,7 @@ impl DeliveryState {
     pub const fn due_at(&self) -> Option<Timestamp> {
         match self {
             Self::Pending { due_at } => Some(*due_at),
-            Self::Delivered { .. } | Self::Dead { .. } => None,
+            Self::Delivered { .. } | Self::Dead { .. } | Self::Dropped { .. } => None,
         }
     }
 }
@@ -114,6 +119,11 @@ impl Delivery {
     #[must_use]
     pub fn put_off(&self, due_at: Timestamp) -> Self {
         Self { state: DeliveryState::Pending { due_at }, ..self.clone() }
+    }
+
+    #[must_use]
+    pub fn dropped(&self, now: Timestamp) -> Self {
+        Self { state: DeliveryState::Dropped { at: now }, ..self.clone() }
     }
 
     /// Nobody of that name is there to take it.

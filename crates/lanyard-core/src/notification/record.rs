@@ -163,6 +163,8 @@ pub struct NewNotification {
     pub text: String,
     pub session: Option<SessionId>,
     pub subject: Option<String>,
+    /// Whether it tells of something that goes on until somebody says that it is over; if not, it is over at once.
+    pub lasts: bool,
 }
 
 impl NewNotification {
@@ -185,7 +187,7 @@ impl NewNotification {
             by: None,
             raised_at: now,
             changed_at: now,
-            over_at: None,
+            over_at: (!self.lasts).then_some(now),
             repeats: 0,
             change,
         }

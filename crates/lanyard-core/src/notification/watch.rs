@@ -21,7 +21,7 @@ pub fn wanted(session: &Session, silent: bool) -> Vec<NewNotification> {
     }
     let name = session.title.clone().unwrap_or_else(|| session.id.to_string());
     let of = |kind, severity, key: String, title: String, text: String, subject: Option<String>| {
-        NewNotification { kind, severity, key, title, text, session: Some(session.id), subject }
+        NewNotification { kind, severity, key, title, text, session: Some(session.id), subject, lasts: true }
     };
     let mut wanted: Vec<NewNotification> = session
         .open_gates()

@@ -9,6 +9,7 @@ mod directory;
 mod faults;
 mod foreman;
 mod kit;
+mod notifications;
 mod papers;
 mod properties;
 mod sqlite;
