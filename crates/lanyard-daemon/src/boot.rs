@@ -19,6 +19,7 @@ use crate::api::{App, Front};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::continuity::Continuity;
 use crate::engine::{self, Ask, Engine, Parts, Request, Store};
 use crate::families;
 use crate::home::{Home, HomeError, Running};
@@ -26,9 +27,11 @@ use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::{Addresses, Gateway};
 use crate::notice;
+use crate::notifications::{Notifications, Upkeep};
 use crate::presence::Presence;
 use crate::runs::Runs;
 use crate::server::serve;
+use crate::telemetry::Telemetry;
 use crate::timers::Timers;
 
 /// Longest path a Unix socket can have, with its final NUL.
@@ -45,6 +48,8 @@ pub struct Options {
     pub config: Config,
     /// Overrides the config's address; port 0 takes any free one.
     pub listen: Option<SocketAddr>,
+    /// Where traces and logs go, if anybody collects them.
+    pub telemetry: Option<Arc<Telemetry>>,
     /// Called once the daemon can be reached.
     pub on_ready: Box<dyn FnOnce(&Running) + Send>,
 }
@@ -94,6 +99,11 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
     let presence = Presence::new(clock.clone());
+    let continuity = Continuity::open(options.config.continuity, &*store)?;
+    let notifications = Notifications::open(store.clone(), clock.clone(), &options.config.notifications)?;
+    if let Err(error) = notifications.recall_alerts(&continuity) {
+        tracing::warn!(%error, "what was told of continuity cannot be read");
+    }
     let parts = Parts {
         wishes: wishes.clone(),
         store: store.clone(),
@@ -101,6 +111,9 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         clock: clock.clone(),
         seen: presence.seen(),
         rules,
+        continuity: continuity.clone(),
+        features: options.config.features,
+        telemetry: options.telemetry.clone(),
         runtime: tokio::runtime::Handle::current(),
     };
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
@@ -134,6 +147,10 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         gateway,
         clock,
         rules,
+        continuity,
+        notifications,
+        features: options.config.features,
+        telemetry: options.telemetry,
         tokens,
         address,
         data_dir: home.dir.clone(),
@@ -175,7 +192,11 @@ async fn until_told(
     let _ = agents.await;
     app.engine.stop().await;
     let _ = engine_ended.await;
+    Upkeep::last_flush(&app.notifications, &app.continuity).await;
     tracing::info!("ended");
+    if let Some(telemetry) = &app.telemetry {
+        telemetry.last_words().await;
+    }
     Ok(())
 }
 
@@ -197,6 +218,8 @@ struct AtWork {
     telling: JoinHandle<()>,
     ticking: JoinHandle<()>,
     sweeping: JoinHandle<()>,
+    /// Notifications: upkeep, the watch over sessions, a line to each receiver, and the way to a collector.
+    notifying: Vec<JoinHandle<()>>,
 }
 
 impl AtWork {
@@ -216,12 +239,14 @@ impl AtWork {
                 let app = app.clone();
                 async move { app.gateway.look_after(app.store.clone()).await }
             }),
+            notifying: notifying(app),
         }
     }
 
     /// Streams first, since they never end by themselves; then requests, which the engine still answers.
     async fn end(self, app: &App) {
         app.hub.close();
+        app.notifications.close();
         app.gateway.close_streams();
         let _ = self.close.send(());
         let _ = self.waking.await;
@@ -230,8 +255,22 @@ impl AtWork {
         self.telling.abort();
         self.ticking.abort();
         self.sweeping.abort();
+        for task in self.notifying {
+            task.abort();
+            let _ = task.await;
+        }
         app.gateway.close().await;
     }
+}
+
+fn notifying(app: &Arc<App>) -> Vec<JoinHandle<()>> {
+    let (notifications, continuity) = (app.notifications.clone(), app.continuity.clone());
+    let mut tasks = notifications.start_sending();
+    let suspect_after_ms = app.rules.staleness.suspect_after_ms;
+    tasks.push(tokio::spawn(notifications.clone().watch_sessions(app.hub.clone(), suspect_after_ms)));
+    tasks.push(tokio::spawn(Upkeep { notifications, continuity }.run()));
+    tasks.extend(app.telemetry.clone().map(|telemetry| tokio::spawn(telemetry.run())));
+    tasks
 }
 
 fn open(home: &Home, clock: &Clock) -> Result<Arc<dyn Store>, BootError> {

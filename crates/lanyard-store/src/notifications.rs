@@ -82,6 +82,8 @@ pub struct NotificationFilter {
     pub severity: Option<Severity>,
     pub session: Option<SessionId>,
     pub key: Option<String>,
+    /// One of these; any when there are none.
+    pub ids: Vec<NotificationId>,
     /// Those that were not dismissed, or those that were.
     pub open: Option<bool>,
     /// Those whose condition lasts, or those whose condition is over.
@@ -108,6 +110,7 @@ impl NotificationFilter {
             && self.severity.is_none_or(|wanted| held.severity >= wanted)
             && self.session.is_none_or(|wanted| held.session == Some(wanted))
             && self.key.as_ref().is_none_or(|wanted| *wanted == held.key)
+            && (self.ids.is_empty() || self.ids.contains(&held.id))
             && self.open.is_none_or(|wanted| wanted == (held.status != NotificationStatus::Dismissed))
             && self.lasting.is_none_or(|wanted| wanted == held.over_at.is_none())
             && self.snoozed_until.is_none_or(|by| held.snoozed_until.is_some_and(|until| until <= by))

@@ -7,6 +7,7 @@ mod bulk;
 mod control;
 mod families;
 mod mcp;
+mod notifications;
 mod plans;
 mod snapshots;
 mod turns;
@@ -38,6 +39,11 @@ pub use families::{
     RunToken, SendAgain, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, WorkerList, WorkerRow,
 };
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
+pub use notifications::{
+    ContinuityCounts, ContinuityLabels, ContinuityReport, NotificationBulk, NotificationBulkAnswer,
+    NotificationCount, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge,
+    NotificationWhich, NotificationsPurged, RefusedNotification,
+};
 pub use plans::{ImportPlan, NewPlanBody, PlanList, PlanMarkdown, PlanRow, PlanView, TaskCount};
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,

@@ -6,8 +6,8 @@ use lanyard_core::notification::{
 };
 use lanyard_core::{DeliveryId, NotificationId, SessionId};
 use lanyard_store::{
-    AppendError, Batch, DeliveryFilter, Durability, Journal, NotificationBatch, NotificationFilter,
-    NotificationOrder, Notifications, Tallies, Upkeep,
+    AppendError, Batch, DeliveryFilter, Durability, NotificationBatch, NotificationFilter, NotificationOrder,
+    Notifications, Tallies, Upkeep,
 };
 
 use crate::kit::{Store, Teller, at, on_every_journal, open};
