@@ -28,7 +28,7 @@ use tokio::sync::{Notify, watch as channel};
 use crate::clock::Clock;
 use crate::engine::{Store, error_chain};
 
-pub(crate) use outbox::{Target, Targets};
+pub(crate) use outbox::Targets;
 pub(crate) use settings::{Desktop, NotificationSettings};
 pub(crate) use upkeep::Upkeep;
 
@@ -116,7 +116,7 @@ impl Notifications {
     }
 
     /// Raises a notification. While what it tells of lasts, it is there once: raised again, it is only counted (S3-38). When
-    /// this answers, it is on disk. Blocks for the disk.
+    /// this answers, it is on disk. Blocks for the disk; who must not, raises it in [`aside`](Self::aside).
     pub(crate) fn raise(&self, new: NewNotification) -> Result<NotificationId, NotificationError> {
         let mut last = self.lock();
         if new.lasts
@@ -132,14 +132,6 @@ impl Notifications {
         tracing::info!(notification = %id, kind = made.kind.as_str(), severity = made.severity.as_str(), key = made.key, "raised");
         self.write(&mut last, vec![made], deliveries)?;
         Ok(id)
-    }
-
-    /// As `raise`, for whoever must not block.
-    pub(crate) async fn raise_aside(
-        &self,
-        new: NewNotification,
-    ) -> Result<NotificationId, NotificationError> {
-        self.aside(move |all| all.raise(new)).await
     }
 
     /// What a key tells of is over: its notification is marked so, and dismissed where nobody need handle it any more.
