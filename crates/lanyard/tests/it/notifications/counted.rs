@@ -120,7 +120,7 @@ fn counts_are_what_the_recorded_history_adds_up_to_also_after_kills() {
     // them. All were flushed here: the daemon lived on for longer.
     let busy = reported(&daemon, "busy_rejections");
     assert!(busy >= recounted["busy_rejections"] && busy <= 40, "{busy} {recounted:?}");
-    assert_eq!(recounted["busy_rejections"], 32, "more than that are not written to a log");
+    assert!(recounted["busy_rejections"] >= 32, "the first of a row are in the log: {recounted:?}");
 }
 
 /// What no log tells of is on disk a moment later, and at an orderly end.

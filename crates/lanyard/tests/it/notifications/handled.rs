@@ -31,7 +31,10 @@ fn refused(answer: &Answer) -> (u16, String) {
 /// S3-42, S3-B12, S3-T8: a note, an end by the timer and not by a look.
 #[test]
 fn a_snooze_has_a_note_and_is_new_again_when_its_time_comes() {
-    let (mut stage, found) = two_orphans();
+    let mut stage = Stage::new("");
+    let session = stage.new_session();
+    stage.fail_to_attach(&session, 10);
+    let found = stage.await_notifications("continuity_alert", 1);
     let before = stage.get("/notifications")["after"].as_u64().unwrap();
     let body = json!({"status": "snoozed", "snooze_ms": 30 * MINUTE, "note": "deploying"});
     // Under the path dashboards know.

@@ -48,7 +48,8 @@ fn a_receiver_that_fails_and_hangs_gets_it_in_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("secret");
     std::fs::write(&secret, "whsec_c2VjcmV0\n").unwrap();
-    let with = webhook("ops", &receiver.url(), &format!("secret_file = \"{}\"", secret.display()));
+    let more = format!("secret_file = \"{}\"\nkinds = [\"continuity_alert\"]", secret.display());
+    let with = webhook("ops", &receiver.url(), &more);
     stage.again(&with);
     let mut posts = Vec::new();
     while posts.len() < manners.len() {
