@@ -134,15 +134,15 @@ pub fn counted(before: Option<&Session>, event: &Event) -> Tally {
     let mut tally = Tally::default();
     match event {
         Event::Change(ChangeEvent::Created(_)) => tally.add(Counter::SessionsCreated, 1),
-        Event::Run(event) => {
-            if let Some(how) = before.and_then(|session| resumed(session, event)) {
-                let went_on = how.is_some_and(|how| how != Continuity::Lost);
+        Event::Run(event) => match before.and_then(|session| attempt(session, event)) {
+            Some(Attempt::WentOn(how)) => {
+                let went_on = how != Continuity::Lost;
                 tally.add(if went_on { Counter::ResumeSucceeded } else { Counter::ResumeFailed }, 1);
-                if let Some(how) = how {
-                    tally.add(how.into(), 1);
-                }
+                tally.add(how.into(), 1);
             }
-        }
+            Some(Attempt::NotStarted) => tally.add(Counter::ResumeFailed, 1),
+            None => {}
+        },
         Event::Change(_)
         | Event::Turn(_)
         | Event::Inbox(_)
@@ -155,24 +155,27 @@ pub fn counted(before: Option<&Session>, event: &Event) -> Tally {
     tally
 }
 
-/// Whether the event ends an attempt to go on with a conversation, and how it went on; inside, nothing for an attempt
-/// that came to nothing for other reasons than the conversation.
-fn resumed(session: &Session, event: &RunEvent) -> Option<Option<Continuity>> {
+/// What became of an attempt to go on with a conversation.
+enum Attempt {
+    WentOn(Continuity),
+    /// It came to nothing for other reasons than the conversation.
+    NotStarted,
+}
+
+/// The attempt that ends with this event.
+fn attempt(session: &Session, event: &RunEvent) -> Option<Attempt> {
     let held = session.run.as_ref().filter(|run| !run.mirrored)?;
     match event {
-        RunEvent::Ready(ready) => ready.continuity.map(Some),
-        RunEvent::Adopted { run } if held.id == *run => Some(Some(Continuity::Exact)),
+        RunEvent::Ready(ready) => ready.continuity.map(Attempt::WentOn),
+        RunEvent::Adopted { run } if held.id == *run => Some(Attempt::WentOn(Continuity::Exact)),
         // Somebody asked for the agent to be there, and it was.
-        RunEvent::Wanted { .. } if held.phase == RunPhase::Ready => Some(Some(Continuity::Exact)),
-        RunEvent::Ended { run, how, .. } if held.id == *run => match how {
-            how if how.lost_the_conversation() => Some(Some(Continuity::Lost)),
-            how if failed_to_start(session, held, how) => Some(None),
-            RunEnd::Exited { .. }
-            | RunEnd::Signalled { .. }
-            | RunEnd::Lost
-            | RunEnd::HostLost
-            | RunEnd::NotStarted { .. } => None,
-        },
+        RunEvent::Wanted { .. } if held.phase == RunPhase::Ready => Some(Attempt::WentOn(Continuity::Exact)),
+        RunEvent::Ended { run, how, .. } if held.id == *run && how.lost_the_conversation() => {
+            Some(Attempt::WentOn(Continuity::Lost))
+        }
+        RunEvent::Ended { run, how, .. } if held.id == *run && failed_to_start(session, held, how) => {
+            Some(Attempt::NotStarted)
+        }
         RunEvent::Started { .. }
         | RunEvent::Adopted { .. }
         | RunEvent::Wanted { .. }

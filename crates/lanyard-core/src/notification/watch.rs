@@ -26,7 +26,8 @@ pub fn wanted(session: &Session, silent: bool) -> Vec<NewNotification> {
     let mut wanted: Vec<NewNotification> = session
         .open_gates()
         .map(|gate| {
-            let text = format!("It waits in \"{name}\". Answer with `lanyard answer {}`.", gate.id);
+            let text =
+                format!("It waits in \"{name}\". Answer with `lanyard answer {} allow`, or `deny`.", gate.id);
             let title = format!("Asked: {}", gate.question.title);
             let (kind, key) = (NotificationKind::GateWaiting, format!("gate:{}", gate.id));
             of(kind, Severity::Warning, key, title, text, Some(gate.id.to_string()))

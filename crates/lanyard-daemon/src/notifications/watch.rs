@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lanyard_core::SessionId;
-use lanyard_core::notification::{wanted, watched_key};
-use lanyard_store::{Filter, NotificationFilter, NotificationOrder};
+use lanyard_core::notification::{Notification, NotificationKind, wanted, watched_key};
+use lanyard_core::session::Attention;
+use lanyard_store::{Filter, NotificationFilter, NotificationOrder, Row, Sort};
 
 use crate::engine::Store;
-use crate::hub::{Hub, Of};
+use crate::hub::{Hub, Of, Over};
 use crate::notifications::{BULK_MAX, NotificationError, Notifications};
 
 /// Sessions looked at together.
@@ -30,23 +31,24 @@ impl Notifications {
         let round = if self.inner.clock.is_scripted() { SCRIPTED_ROUND } else { ROUND };
         loop {
             let changes = hub.changes(Of::Structure);
+            // What happened while nobody watched, here or in an earlier daemon.
+            looked(self.aside(move |all| all.look_around(suspect_after_ms)).await);
             let mut due = tokio::time::interval(round);
             due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
-                let looked = tokio::select! {
+                tokio::select! {
                     changed = changes.wait() => match changed {
                         Ok(()) => {
                             let sessions = changes.take(PAGE);
-                            self.aside(move |all| all.look_at(&sessions, suspect_after_ms)).await
+                            looked(self.aside(move |all| all.look_at(&sessions, suspect_after_ms)).await);
                         }
-                        Err(crate::hub::Over::Closing) => return,
-                        // Too far behind: everything that needs attention is looked at, and it begins again.
-                        Err(crate::hub::Over::Behind) => break,
+                        Err(Over::Closing) => return,
+                        // Too far behind to look at each: it begins again.
+                        Err(Over::Behind) => break,
                     },
-                    _ = due.tick() => self.aside(move |all| all.look_around(suspect_after_ms)).await,
-                };
-                if let Err(error) = looked {
-                    tracing::debug!(%error, "sessions could not be looked at for notifications");
+                    _ = due.tick() => {
+                        looked(self.aside(move |all| all.look_for_silence(suspect_after_ms)).await);
+                    }
                 }
             }
         }
@@ -54,20 +56,43 @@ impl Notifications {
 
     /// Every session that needs attention, and every one that a notification still says so of.
     fn look_around(&self, suspect_after_ms: u64) -> Result<(), NotificationError> {
-        let store = &self.inner.store;
-        let since = self.inner.clock.now().minus_millis(suspect_after_ms);
-        let filter = Filter { attention: true, silent_since: Some(since), ..Filter::default() };
-        let mut sessions: BTreeSet<SessionId> =
-            store.list(&filter, None, ATTENTION_MAX)?.rows.iter().map(|row| row.id).collect();
-        let lasting = NotificationFilter { lasting: Some(true), ..NotificationFilter::default() };
-        let held =
-            store.notifications(&lasting, NotificationOrder::Newest { before: None }, ATTENTION_MAX)?;
+        let pressing = self.pressing(suspect_after_ms)?;
+        let mut sessions: BTreeSet<SessionId> = pressing.iter().map(|row| row.id).collect();
+        let held = self.lasting(None)?;
         sessions.extend(held.iter().filter(|held| watched_key(&held.key)).filter_map(|held| held.session));
-        self.look_at(&sessions.into_iter().collect::<Vec<_>>(), suspect_after_ms)
+        self.look_at(&Vec::from_iter(sessions), suspect_after_ms)
+    }
+
+    /// Silence is no change, and neither are words: those that fell silent, and those that spoke again.
+    fn look_for_silence(&self, suspect_after_ms: u64) -> Result<(), NotificationError> {
+        let pressing = self.pressing(suspect_after_ms)?;
+        let silent = pressing.iter().filter(|row| row.attention.contains(&Attention::SuspectedOrphan));
+        let mut sessions: BTreeSet<SessionId> = silent.map(|row| row.id).collect();
+        let held = self.lasting(Some(NotificationKind::SuspectedOrphan))?;
+        sessions.extend(held.iter().filter_map(|held| held.session));
+        self.look_at(&Vec::from_iter(sessions), suspect_after_ms)
+    }
+
+    /// Sessions that need attention, the most pressing first.
+    fn pressing(&self, suspect_after_ms: u64) -> Result<Vec<Row>, NotificationError> {
+        let silent_since = Some(self.inner.clock.now().minus_millis(suspect_after_ms));
+        let filter = Filter { attention: true, silent_since, sort: Sort::Attention, ..Filter::default() };
+        Ok(self.inner.store.list(&filter, None, ATTENTION_MAX)?.rows)
+    }
+
+    fn lasting(&self, kind: Option<NotificationKind>) -> Result<Vec<Notification>, NotificationError> {
+        let filter = NotificationFilter { kind, lasting: Some(true), ..NotificationFilter::default() };
+        let order = NotificationOrder::Newest { before: None };
+        Ok(self.inner.store.notifications(&filter, order, ATTENTION_MAX)?)
     }
 
     fn look_at(&self, sessions: &[SessionId], suspect_after_ms: u64) -> Result<(), NotificationError> {
-        sessions.iter().try_for_each(|session| self.look_at_one(*session, suspect_after_ms))
+        let mut failed = Ok(());
+        for session in sessions {
+            // One that is damaged must not hide the others.
+            failed = self.look_at_one(*session, suspect_after_ms).and(failed);
+        }
+        failed
     }
 
     /// Raises what is wanted and not there, and ends what is there and not wanted any more.
@@ -96,5 +121,12 @@ impl Notifications {
             }
         }
         Ok(())
+    }
+}
+
+/// What could not be looked at is looked at again with its next change, or after the next start.
+fn looked(looked: Result<(), NotificationError>) {
+    if let Err(error) = looked {
+        tracing::warn!(%error, "sessions could not be looked at for notifications");
     }
 }

@@ -16,7 +16,7 @@ back by a margin. What names no session is no failure. All numbers are at /metri
 Examples:
   lanyard metrics
   lanyard metrics --json
-  curl -H \"Authorization: Bearer $(cat ~/.local/share/lanyard/token)\" http://127.0.0.1:7717/metrics";
+  lanyard token new --role observer prometheus";
 
 /// Show how well people get back to their sessions
 #[derive(Debug, clap::Args)]

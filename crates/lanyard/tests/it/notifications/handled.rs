@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::kit::{BEGIN_MS, Stage, ids, until};
-use crate::support::Answer;
+use super::kit::{Stage, get, ids, until};
+use crate::support::{Answer, Daemon, Setup, binary};
 
 const MINUTE: i64 = 60_000;
 
@@ -154,7 +154,47 @@ fn undelivered_guidance_is_told_of_once() {
     stage.again("");
     stage.rounds();
     assert_eq!(stage.notifications("guidance_undelivered").len(), 1);
-    assert!(BEGIN_MS > 0);
+}
+
+/// Questions that wait and budgets that are spent, told of as long as they are so, over a kill of the daemon.
+#[test]
+fn gates_and_spent_budgets_are_told_of_while_they_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = |name: &str, more: &str| {
+        let (program, state) = (binary().display(), folder.path().join("state"));
+        let command = format!("[\"{program}\", \"scripted-agent\", \"--state\", \"{}\"]", state.display());
+        format!("[agents.{name}]\ndriver = \"acp\"\ncommand = {command}\n{more}")
+    };
+    let config = agent("a", "") + &agent("b", "budget = { time_ms = 200 }\n");
+    let mut daemon = Daemon::start(Setup::default().config(&config));
+    let begin = |daemon: &Daemon, agent: &str, prompt: &str| {
+        let new = json!({"agent": agent, "workspace": folder.path()}).to_string();
+        let made = daemon.request("POST", "/api/v1/sessions", &[], Some(&new)).json();
+        let session = made["session"].as_str().unwrap().to_owned();
+        let path = format!("/api/v1/sessions/{session}/turns");
+        let body = json!({"prompt": prompt}).to_string();
+        assert_eq!(daemon.request("POST", &path, &[], Some(&body)).status, 201);
+        session
+    };
+    let of = |daemon: &Daemon, kind: &str| {
+        let page = get(daemon, &format!("/notifications?kind={kind}"));
+        page["notifications"].as_array().unwrap().clone()
+    };
+    let spent = begin(&daemon, "b", "/hang");
+    let told = until("the budget", || of(&daemon, "budget_spent").pop());
+    assert_eq!(told["session"], json!(spent));
+    let asking = begin(&daemon, "a", "/ask May I go on?");
+    let told = until("the gate", || of(&daemon, "gate_waiting").pop());
+    assert_eq!((&told["session"], &told["title"]), (&json!(asking), &json!("Asked: May I go on?")));
+    daemon.restart_with(Setup::default().config(&config));
+    until("it is looked at again", || Some(of(&daemon, "gate_waiting")).filter(|found| found.len() == 1));
+    let gate = told["subject"].as_str().unwrap();
+    let path = format!("/api/v1/sessions/{asking}/gates/{gate}");
+    assert_eq!(daemon.request("POST", &path, &[], Some(r#"{"option":"allow"}"#)).status, 200);
+    let over =
+        until("it is over", || of(&daemon, "gate_waiting").pop().filter(|held| held["over_at"].is_string()));
+    assert_eq!((&over["id"], &over["status"]), (&told["id"], &json!("dismissed")));
+    assert_eq!(of(&daemon, "gate_waiting").len(), 1);
 }
 
 /// The command line says the same.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{Answer, Daemon, PATIENCE, Setup, head, read_head};
 
 /// Where the clock begins: in the middle of a minute of a day in November 2026.
-pub(super) const BEGIN_MS: i64 = 1_794_729_630_000;
+const BEGIN_MS: i64 = 1_794_729_630_000;
 
 /// A daemon whose time stands still until it is moved.
 pub(super) struct Stage {
