@@ -158,6 +158,10 @@ ids! {
     FlowId = "flow";
     /// A message between those who work for each other.
     MailId = "mail";
+    /// Something an operator should know.
+    NotificationId = "ntf";
+    /// A notification on its way to one receiver.
+    DeliveryId = "dlv";
     /// A client attached to a session.
     ConnectionId = "conn";
     /// One daemon.

@@ -14,6 +14,9 @@ mod guard;
 mod ids;
 mod mailbox;
 mod mcp;
+mod metrics;
+mod notifications;
+mod observed;
 mod openapi;
 mod plans;
 mod problem;
@@ -40,13 +43,17 @@ use crate::agents::Wishes;
 use crate::agents::roster::Roster;
 use crate::auth::Tokens;
 use crate::clock::Clock;
+use crate::config::Features;
+use crate::continuity::Continuity;
 use crate::engine::{Engine, Seen, Store};
 use crate::families::Families;
 use crate::flow::Flows;
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
+use crate::notifications::Notifications;
 use crate::presence::Presence;
+use crate::telemetry::Telemetry;
 
 pub use attach::OwnRouter;
 pub use front::Front;
@@ -82,6 +89,12 @@ pub struct App {
     pub gateway: Gateway,
     pub clock: Arc<Clock>,
     pub rules: Rules,
+    /// What is counted of continuity.
+    pub continuity: Arc<Continuity>,
+    pub notifications: Notifications,
+    pub features: Features,
+    /// Where spans go, if anybody collects them.
+    pub telemetry: Option<Arc<Telemetry>>,
     pub tokens: Arc<Tokens>,
     pub address: SocketAddr,
     pub data_dir: PathBuf,

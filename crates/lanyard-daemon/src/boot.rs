@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lanyard_core::session::{Signal, StateName, Status};
-use lanyard_core::{Actor, Cause, Rules, SessionId};
+use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_store::{Filter, OpenError, SqliteJournal, SqliteOptions, StoreError};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
@@ -19,6 +19,7 @@ use crate::api::{App, Front};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::continuity::Continuity;
 use crate::engine::{self, Ask, Engine, Parts, Request, Store};
 use crate::families;
 use crate::flow;
@@ -27,9 +28,11 @@ use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::{Addresses, Gateway};
 use crate::notice;
+use crate::notifications::{Notifications, Upkeep};
 use crate::presence::Presence;
 use crate::runs::Runs;
 use crate::server::serve;
+use crate::telemetry::Telemetry;
 use crate::timers::Timers;
 
 /// Longest path a Unix socket can have, with its final NUL.
@@ -46,6 +49,8 @@ pub struct Options {
     pub config: Config,
     /// Overrides the config's address; port 0 takes any free one.
     pub listen: Option<SocketAddr>,
+    /// Where traces and logs go, if anybody collects them.
+    pub telemetry: Option<Arc<Telemetry>>,
     /// Called once the daemon can be reached.
     pub on_ready: Box<dyn FnOnce(&Running) + Send>,
 }
@@ -95,7 +100,8 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
     let presence = Presence::new(clock.clone());
-    let parts = parts(&store, &hub, &clock, &presence, rules, &wishes);
+    let (continuity, notifications) = watching(&store, &clock, &options.config)?;
+    let parts = parts(&store, &hub, &clock, &presence, &options, &wishes, &continuity);
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
     let runs = Runs::new(home.runs(), program);
     let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
@@ -132,6 +138,10 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         gateway,
         clock,
         rules,
+        continuity,
+        notifications,
+        features: options.config.features,
+        telemetry: options.telemetry,
         tokens,
         address,
         data_dir: home.dir.clone(),
@@ -149,14 +159,29 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     Ok(())
 }
 
+/// What is counted and told, with what the last daemon had told.
+fn watching(
+    store: &Arc<dyn Store>,
+    clock: &Arc<Clock>,
+    config: &Config,
+) -> Result<(Arc<Continuity>, Notifications), BootError> {
+    let continuity = Continuity::open(config.continuity, &**store)?;
+    let notifications = Notifications::open(store.clone(), clock.clone(), &config.notifications)?;
+    if let Err(error) = notifications.recall_alerts(&continuity) {
+        tracing::warn!(%error, "what was told of continuity cannot be read");
+    }
+    Ok((continuity, notifications))
+}
+
 /// What the engine works with, in the runtime of whoever calls.
 fn parts(
     store: &Arc<dyn Store>,
     hub: &Arc<Hub>,
     clock: &Arc<Clock>,
     presence: &Arc<Presence>,
-    rules: Rules,
+    options: &Options,
     wishes: &Wishes,
+    continuity: &Arc<Continuity>,
 ) -> Parts {
     Parts {
         wishes: wishes.clone(),
@@ -164,7 +189,10 @@ fn parts(
         hub: hub.clone(),
         clock: clock.clone(),
         seen: presence.seen(),
-        rules,
+        rules: options.config.rules(),
+        continuity: continuity.clone(),
+        features: options.config.features,
+        telemetry: options.telemetry.clone(),
         runtime: tokio::runtime::Handle::current(),
     }
 }
@@ -194,7 +222,11 @@ async fn until_told(
     let _ = agents.await;
     app.engine.stop().await;
     let _ = engine_ended.await;
+    Upkeep::last_flush(&app.notifications, &app.continuity).await;
     tracing::info!("ended");
+    if let Some(telemetry) = &app.telemetry {
+        telemetry.last_words().await;
+    }
     Ok(())
 }
 
@@ -216,6 +248,8 @@ struct AtWork {
     telling: JoinHandle<()>,
     ticking: JoinHandle<()>,
     sweeping: JoinHandle<()>,
+    /// Notifications: upkeep, the watch over sessions, a line to each receiver, and the way to a collector.
+    notifying: Vec<JoinHandle<()>>,
 }
 
 impl AtWork {
@@ -235,12 +269,14 @@ impl AtWork {
                 let app = app.clone();
                 async move { app.gateway.look_after(app.store.clone()).await }
             }),
+            notifying: notifying(app),
         }
     }
 
     /// Streams first, since they never end by themselves; then requests, which the engine still answers.
     async fn end(self, app: &App) {
         app.hub.close();
+        app.notifications.close();
         app.gateway.close_streams();
         let _ = self.close.send(());
         let _ = self.waking.await;
@@ -249,8 +285,22 @@ impl AtWork {
         self.telling.abort();
         self.ticking.abort();
         self.sweeping.abort();
+        for task in self.notifying {
+            task.abort();
+            let _ = task.await;
+        }
         app.gateway.close().await;
     }
+}
+
+fn notifying(app: &Arc<App>) -> Vec<JoinHandle<()>> {
+    let (notifications, continuity) = (app.notifications.clone(), app.continuity.clone());
+    let mut tasks = notifications.start_sending();
+    let suspect_after_ms = app.rules.staleness.suspect_after_ms;
+    tasks.push(tokio::spawn(notifications.clone().watch_sessions(app.hub.clone(), suspect_after_ms)));
+    tasks.push(tokio::spawn(Upkeep { notifications, continuity }.run()));
+    tasks.extend(app.telemetry.clone().map(|telemetry| tokio::spawn(telemetry.run())));
+    tasks
 }
 
 fn open(home: &Home, clock: &Clock) -> Result<Arc<dyn Store>, BootError> {

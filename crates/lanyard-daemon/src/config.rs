@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use lanyard_core::Rules;
+use lanyard_core::continuity::ContinuityRules;
 use lanyard_core::flow::{FlowEvent, FlowSettings};
 use lanyard_core::policy::{Limits, Staleness, StopRules, WriterRules};
 use lanyard_core::task::health::HealthRules;
@@ -13,6 +14,9 @@ use serde::Deserialize;
 
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
 use crate::intercept::Record;
+use crate::notifications::NotificationSettings;
+
+pub use crate::features::{Features, Switch};
 
 /// The address the daemon listens on unless told otherwise: loopback only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7717";
@@ -36,6 +40,9 @@ pub struct Config {
     pub gateway: GatewayConfig,
     /// How plans are worked through.
     pub flow: FlowSettings,
+    pub continuity: ContinuityRules,
+    pub notifications: NotificationSettings,
+    pub features: Features,
     /// The agents Lanyard runs, by name.
     pub agents: BTreeMap<String, AgentSettings>,
     /// MCP servers offered to every agent, by name.
@@ -90,6 +97,8 @@ impl Config {
         let config: Self = toml::from_str(&text).map_err(|error| refuse(error.to_string()))?;
         config.check_mcp().map_err(refuse)?;
         config.check_flow().map_err(refuse)?;
+        config.continuity.check().map_err(|what| refuse(format!("[continuity]: {what}")))?;
+        config.notifications.check().map_err(refuse)?;
         Ok(config)
     }
 
@@ -184,6 +193,11 @@ mod tests {
         assert_eq!(config.rules(), Rules::default());
         assert_eq!(config.gateway.record, Record::default());
         assert_eq!(config.flow, FlowSettings::default());
+        assert_eq!(config.continuity, ContinuityRules::default());
+        assert_eq!(config.features, Features::default());
+        assert_eq!(config.notifications.check(), Ok(()));
+        assert_eq!(config.notifications.keep_ms, NotificationSettings::default().keep_ms);
+        assert!(config.notifications.webhooks.contains_key("example"));
         assert_eq!(config.daemon.listen, DEFAULT_LISTEN.parse().unwrap());
         assert_eq!(config.daemon.keep_outcomes_ms, DaemonConfig::default().keep_outcomes_ms);
         assert_eq!(config.default_agent(), Config::default().default_agent());

@@ -7,6 +7,7 @@ mod ask;
 mod behind;
 mod calls;
 mod commit;
+mod decisions;
 mod draft;
 mod residents;
 mod turns;
@@ -21,14 +22,18 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
 use lanyard_store::{
-    Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Papers, Tasks, Tokens, Turns, Upkeep,
+    Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Notifications, Papers, Tallies, Tasks,
+    Tokens, Turns, Upkeep,
 };
 use tokio::sync::{mpsc, oneshot};
 
 use crate::agents::Wishes;
 use crate::clock::Clock;
+use crate::config::Features;
+use crate::continuity::Continuity;
 use crate::hub::Hub;
 use crate::intercept::Flags;
+use crate::telemetry::Telemetry;
 
 use behind::Behind;
 pub use turns::Sending;
@@ -40,9 +45,25 @@ const INBOX_MAX: usize = 4_096;
 const INBOX_WAIT: Duration = Duration::from_secs(5);
 
 /// Everything the daemon needs of a store.
-pub trait Store: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows {}
+pub trait Store:
+    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows + Tallies + Notifications
+{
+}
 
-impl<T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows> Store for T {}
+impl<T> Store for T where
+    T: Journal
+        + Turns
+        + Directory
+        + Families
+        + Upkeep
+        + Tokens
+        + Papers
+        + Tasks
+        + Flows
+        + Tallies
+        + Notifications
+{
+}
 
 /// A handle to the engine; clones share it.
 #[derive(Debug, Clone)]
@@ -246,6 +267,10 @@ pub struct Parts {
     pub hub: Arc<Hub>,
     pub clock: Arc<Clock>,
     pub rules: Rules,
+    pub continuity: Arc<Continuity>,
+    pub features: Features,
+    /// Where turns that ended are told of, if anybody collects traces.
+    pub telemetry: Option<Arc<Telemetry>>,
     /// Where what follows for the agents is left.
     pub wishes: Wishes,
     /// When a connection was last seen.

@@ -10,6 +10,7 @@ mod flows;
 mod fold;
 mod journal;
 mod memory;
+mod notifications;
 mod query;
 mod sqlite;
 mod tasks;
@@ -22,6 +23,9 @@ pub use journal::{
     Upkeep,
 };
 pub use memory::MemoryJournal;
+pub use notifications::{
+    DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, Notifications, Tallies,
+};
 pub use query::{Cursor, CursorError, Filter, Listing, Row, Sort};
 pub use sqlite::{Failpoints, SqliteJournal, SqliteOptions};
 pub use tasks::{MailFilter, TaskFilter, Tasks, WorkBatch};

@@ -2,6 +2,7 @@
 //! the same suite runs on it and on the ones that keep their promises.
 
 mod flows;
+mod notifications;
 mod tasks;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,6 +19,7 @@ use crate::journal::{
     Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns, Upkeep,
 };
 use crate::memory::flows::Conducted;
+use crate::memory::notifications::{Board, Counts};
 use crate::memory::tasks::Work;
 use crate::query::{Cursor, Filter, Listing, Rank, Row, Sort};
 
@@ -37,6 +39,8 @@ struct Kept {
     papers: BTreeMap<Place, Paper>,
     work: Work,
     conducted: Conducted,
+    counts: Counts,
+    board: Board,
     disk: Disk,
 }
 
@@ -147,6 +151,9 @@ impl Kept {
         self.outcomes.extend(batch.outcomes.iter().map(|kept| (kept.key, kept.clone())));
         for step in &batch.turns {
             self.step(step);
+        }
+        if let Some((at, tally)) = &batch.tally {
+            self.counts.add(*at, tally);
         }
         self.check_aliases()
     }

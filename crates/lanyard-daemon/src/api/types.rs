@@ -8,6 +8,7 @@ mod control;
 mod families;
 mod flows;
 mod mcp;
+mod notifications;
 mod plans;
 mod snapshots;
 mod turns;
@@ -42,6 +43,11 @@ pub use flows::{
     FlowAnswer, FlowEventPage, FlowGateEntry, FlowList, FlowReason, FlowReport, FlowView, NewFlowBody,
 };
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
+pub use notifications::{
+    ContinuityCounts, ContinuityLabels, ContinuityReport, NotificationBulk, NotificationBulkAnswer,
+    NotificationCount, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge,
+    NotificationWhich, NotificationsPurged, RefusedNotification,
+};
 pub use plans::{ImportPlan, NewPlanBody, PlanList, PlanMarkdown, PlanRow, PlanView, TaskCount};
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,

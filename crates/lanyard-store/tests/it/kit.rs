@@ -10,16 +10,29 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
-    Batch, Directory, Entry, Families, Filter, Flows, Journal, KeptOutcome, Papers, Row, SqliteJournal,
-    SqliteOptions, Tasks, Tokens, Turns, Upkeep,
+    Batch, Directory, Entry, Families, Filter, Flows, Journal, KeptOutcome, Notifications, Papers, Row,
+    SqliteJournal, SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
 
 /// All a journal can be asked.
 pub(crate) trait Store:
-    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows
+    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows + Tallies + Notifications
 {
 }
-impl<T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows> Store for T {}
+impl<T> Store for T where
+    T: Journal
+        + Turns
+        + Directory
+        + Families
+        + Upkeep
+        + Tokens
+        + Papers
+        + Tasks
+        + Flows
+        + Tallies
+        + Notifications
+{
+}
 
 /// Runs each check on every journal.
 macro_rules! on_every_journal {

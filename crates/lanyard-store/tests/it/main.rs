@@ -12,6 +12,7 @@ mod flows;
 mod flows_on_disk;
 mod foreman;
 mod kit;
+mod notifications;
 mod papers;
 mod properties;
 mod sqlite;

@@ -212,7 +212,8 @@ fn an_older_journal_is_brought_forward() {
         .execute_batch(
             "DROP TABLE search; DROP TABLE papers; DROP TABLE turns; DROP TABLE task_events; DROP TABLE mail; \
              DROP TABLE tasks; DROP TABLE task_names; DROP TABLE flows; \
-             DROP TABLE flow_events; PRAGMA user_version = 1",
+             DROP TABLE flow_events; DROP TABLE tallies; DROP TABLE notifications; \
+             DROP TABLE deliveries; PRAGMA user_version = 1",
         )
         .unwrap();
     drop(older);

@@ -69,6 +69,12 @@ impl Room {
             AgentSettings::of(DriverKind::Acp, vec!["/nonexistent/helper".to_owned()]),
         )]);
         let (desk, wishes) = agents(settings.clone());
+        let continuity = crate::continuity::Continuity::open(Config::default().continuity, &*store).unwrap();
+        let notifications = crate::notifications::Notifications::open(
+            store.clone(),
+            clock.clone(),
+            &Config::default().notifications,
+        );
         let parts = Parts {
             seen: Arc::new(|_, _| None),
             wishes: wishes.clone(),
@@ -76,6 +82,9 @@ impl Room {
             hub: hub.clone(),
             clock: clock.clone(),
             rules,
+            continuity: continuity.clone(),
+            features: crate::config::Features::default(),
+            telemetry: None,
             runtime: tokio::runtime::Handle::current(),
         };
         let (engine, thread) = engine::start(parts).unwrap();
@@ -102,6 +111,10 @@ impl Room {
             router: Mutex::default(),
             interceptor: Interceptor::new(engine.clone(), tokens.clone(), Record::default()),
             gateway: Gateway::new(&Config::default(), folder.path()),
+            continuity,
+            notifications: notifications.unwrap(),
+            features: crate::config::Features::default(),
+            telemetry: None,
             started_at: clock.now(),
             clock,
             rules,
