@@ -13,14 +13,14 @@ use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::agents;
 use crate::agents::roster::Roster;
+use crate::agents::{self, Wishes};
 use crate::api::{App, Front};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::continuity::Continuity;
-use crate::engine::{self, Ask, Engine, Parts, Request, Store};
+use crate::engine::{self, Ask, Engine, Parts, Request, Seen, Store};
 use crate::families;
 use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
@@ -99,23 +99,8 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
     let presence = Presence::new(clock.clone());
-    let continuity = Continuity::open(options.config.continuity, &*store)?;
-    let notifications = Notifications::open(store.clone(), clock.clone(), &options.config.notifications)?;
-    if let Err(error) = notifications.recall_alerts(&continuity) {
-        tracing::warn!(%error, "what was told of continuity cannot be read");
-    }
-    let parts = Parts {
-        wishes: wishes.clone(),
-        store: store.clone(),
-        hub: hub.clone(),
-        clock: clock.clone(),
-        seen: presence.seen(),
-        rules,
-        continuity: continuity.clone(),
-        features: options.config.features,
-        telemetry: options.telemetry.clone(),
-        runtime: tokio::runtime::Handle::current(),
-    };
+    let (continuity, notifications) = measured(&options.config, &store, &clock)?;
+    let parts = parts(&options, &store, &hub, &clock, &wishes, presence.seen(), &continuity);
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
     let runs = Runs::new(home.runs(), program);
     let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
@@ -166,6 +151,43 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     until_told(&app, at_work, ends, agents, (thread, tasks)).await?;
     let _ = std::fs::remove_file(home.socket());
     Ok(())
+}
+
+fn parts(
+    options: &Options,
+    store: &Arc<dyn Store>,
+    hub: &Arc<Hub>,
+    clock: &Arc<Clock>,
+    wishes: &Wishes,
+    seen: Seen,
+    continuity: &Arc<Continuity>,
+) -> Parts {
+    Parts {
+        wishes: wishes.clone(),
+        store: store.clone(),
+        hub: hub.clone(),
+        clock: clock.clone(),
+        seen,
+        rules: options.config.rules(),
+        continuity: continuity.clone(),
+        features: options.config.features,
+        telemetry: options.telemetry.clone(),
+        runtime: tokio::runtime::Handle::current(),
+    }
+}
+
+/// What is counted and what was told, as the last daemon left it.
+fn measured(
+    config: &Config,
+    store: &Arc<dyn Store>,
+    clock: &Arc<Clock>,
+) -> Result<(Arc<Continuity>, Notifications), BootError> {
+    let continuity = Continuity::open(config.continuity, &**store)?;
+    let notifications = Notifications::open(store.clone(), clock.clone(), &config.notifications)?;
+    if let Err(error) = notifications.recall_alerts(&continuity) {
+        tracing::warn!(%error, "what was told of continuity cannot be read");
+    }
+    Ok((continuity, notifications))
 }
 
 /// Works until it is told to end, then ends in order. The agents themselves go on, under their shims.
