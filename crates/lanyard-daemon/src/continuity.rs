@@ -16,11 +16,11 @@ use lanyard_store::{AppendError, Durability, StoreError, Tallies};
 #[derive(Debug)]
 pub struct Continuity {
     pub(crate) rules: ContinuityRules,
-    counted: Mutex<Counted>,
+    counts: Mutex<Counts>,
 }
 
 #[derive(Debug, Default)]
-struct Counted {
+struct Counts {
     window: Window,
     unwritten: BTreeMap<Slot, Tally>,
     accidents: Accidents,
@@ -32,49 +32,49 @@ struct Counted {
 impl Continuity {
     /// With what an earlier daemon counted.
     pub fn open(rules: ContinuityRules, store: &(impl Tallies + ?Sized)) -> Result<Arc<Self>, StoreError> {
-        let counted = Counted { window: restored(store)?, ..Counted::default() };
-        Ok(Arc::new(Self { rules, counted: Mutex::new(counted) }))
+        let counts = Counts { window: restored(store)?, ..Counts::default() };
+        Ok(Arc::new(Self { rules, counts: Mutex::new(counts) }))
     }
 
-    fn counted(&self) -> MutexGuard<'_, Counted> {
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Something happened that no log tells of.
     pub(crate) fn count(&self, counter: Counter, now: Timestamp) {
         let tally: Tally = [(counter, 1)].into_iter().collect();
-        let mut counted = self.counted();
-        counted.window.add(now, &tally);
-        counted.unwritten.entry(slot_of(now)).or_default().add_all(&tally);
+        let mut held = self.lock();
+        held.window.add(now, &tally);
+        held.unwritten.entry(slot_of(now)).or_default().add_all(&tally);
     }
 
     /// Something happened that is on disk already, with the events that tell of it.
     pub(crate) fn committed(&self, at: Timestamp, tally: &Tally) {
-        self.counted().window.add(at, tally);
+        self.lock().window.add(at, tally);
     }
 
     /// Somebody failed to get back to a session; one they make now may be an accident (S3-36).
     pub(crate) fn lost_the_way(&self, who: &Actor, now: Timestamp) {
         if is_somebody(who) {
-            self.counted().accidents.failed(who, now);
+            self.lock().accidents.failed(who, now);
         }
     }
 
     /// Whether the session somebody makes comes from such a failure.
     pub(crate) fn is_accident(&self, who: &Actor, now: Timestamp) -> bool {
-        is_somebody(who) && self.counted().accidents.made(who, now, self.rules.accident_ms)
+        is_somebody(who) && self.lock().accidents.made(who, now, self.rules.accident_ms)
     }
 
     /// Writes down what is only in memory. To the write-ahead log, and not further: a power cut may take a minute.
     pub(crate) fn flush(&self, store: &dyn Tallies, now: Timestamp) -> Result<(), AppendError> {
         let (unwritten, first) = {
-            let mut counted = self.counted();
+            let mut held = self.lock();
             let window_ms = self.rules.window_ms;
-            counted.window.forget_before(now, window_ms);
+            held.window.forget_before(now, window_ms);
             let first = (slot_of(now) + 1).saturating_sub(window_ms.div_ceil(SLOT_MS)).max(1);
-            let due = first > counted.forgotten;
-            counted.forgotten = first;
-            (std::mem::take(&mut counted.unwritten), due.then_some(first))
+            let due = first > held.forgotten;
+            held.forgotten = first;
+            (std::mem::take(&mut held.unwritten), due.then_some(first))
         };
         for (slot, tally) in &unwritten {
             let at = Timestamp::from_millis(i64::try_from(slot * SLOT_MS).unwrap_or(i64::MAX));
@@ -90,44 +90,44 @@ impl Continuity {
     }
 
     fn put_back<'a>(&self, unwritten: impl Iterator<Item = (&'a Slot, &'a Tally)>) {
-        let mut counted = self.counted();
+        let mut held = self.lock();
         for (slot, tally) in unwritten {
-            counted.unwritten.entry(*slot).or_default().add_all(tally);
+            held.unwritten.entry(*slot).or_default().add_all(tally);
         }
     }
 
     /// Reads what is on disk again, after a journal that failed: a batch nobody was answered may be there all the same.
     pub(crate) fn reload(&self, store: &(impl Tallies + ?Sized)) -> Result<(), StoreError> {
         let mut window = restored(store)?;
-        let mut counted = self.counted();
-        for (slot, tally) in &counted.unwritten {
+        let mut held = self.lock();
+        for (slot, tally) in &held.unwritten {
             let at = Timestamp::from_millis(i64::try_from(slot * SLOT_MS).unwrap_or(i64::MAX));
             window.add(at, tally);
         }
-        counted.window = window;
+        held.window = window;
         Ok(())
     }
 
     /// Totals, and those of the window.
     pub(crate) fn sums(&self, now: Timestamp) -> (Tally, Tally) {
-        let counted = self.counted();
-        (*counted.window.totals(), counted.window.sum(now, self.rules.window_ms))
+        let held = self.lock();
+        (*held.window.totals(), held.window.sum(now, self.rules.window_ms))
     }
 
     /// The alerts that hold now, and those that somebody was told of.
     pub(crate) fn alerts(&self, now: Timestamp) -> (Vec<Alert>, BTreeSet<AlertKind>) {
-        let counted = self.counted();
-        let window = counted.window.sum(now, self.rules.window_ms);
-        (assess(&window, &self.rules, &counted.told), counted.told.clone())
+        let held = self.lock();
+        let window = held.window.sum(now, self.rules.window_ms);
+        (assess(&window, &self.rules, &held.told), held.told.clone())
     }
 
     /// Somebody has been told that an alert began or ended.
     pub(crate) fn told(&self, kind: AlertKind, holds: bool) {
-        let mut counted = self.counted();
+        let mut held = self.lock();
         if holds {
-            counted.told.insert(kind);
+            held.told.insert(kind);
         } else {
-            counted.told.remove(&kind);
+            held.told.remove(&kind);
         }
     }
 }

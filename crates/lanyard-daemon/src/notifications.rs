@@ -168,7 +168,7 @@ impl Notifications {
             change(&held, wish, note, by, self.inner.clock.now()).map_err(NotificationError::Refused)?;
         let Some(changed) = changed else { return Ok(held) };
         self.write(&mut last, vec![changed], Vec::new())?;
-        Ok(self.inner.store.notification(id)?.ok_or(NotificationError::Unknown(id))?)
+        self.inner.store.notification(id)?.ok_or(NotificationError::Unknown(id))
     }
 
     /// Changes all that match, in one transaction.

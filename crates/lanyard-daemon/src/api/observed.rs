@@ -97,8 +97,15 @@ pub(super) async fn observe(
             }
             let (code, actor) =
                 (code.unwrap_or("-"), who.as_ref().map_or("-", |who| who.actor.name.as_str()));
-            let counted = verdict == Verdict::Failed;
-            tracing::info!(decision = "refused", of = observed.name, code, counted, actor, "continuity");
+            let is_failure = verdict == Verdict::Failed;
+            tracing::info!(
+                decision = "refused",
+                of = observed.name,
+                code,
+                counted = is_failure,
+                actor,
+                "continuity"
+            );
         }
     }
     response

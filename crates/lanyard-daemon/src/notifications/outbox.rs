@@ -47,12 +47,13 @@ impl Targets {
         let mut by_name: BTreeMap<String, Target> = settings.webhooks.iter().map(webhook).collect();
         match settings.desktop {
             Desktop::Off => {}
-            Desktop::Auto => match desktop::program() {
-                Some(program) => {
-                    by_name.insert(DESKTOP.to_owned(), Target::Desktop(program));
+            Desktop::Auto => {
+                let program = desktop::program();
+                if program.is_none() {
+                    tracing::info!("no desktop, or no notify-send: notifications are not shown there");
                 }
-                None => tracing::info!("no desktop, or no notify-send: notifications are not shown there"),
-            },
+                by_name.extend(program.map(|program| (DESKTOP.to_owned(), Target::Desktop(program))));
+            }
         }
         // Checked when the config was read.
         Self { by_name, quiet: settings.quiet().unwrap_or_default() }
@@ -217,12 +218,13 @@ impl Notifications {
         }
         // Not beside a removal: a delivery must not outlive its notification.
         let _held = self.lock();
-        let there = |delivery: &Delivery| Ok(self.inner.store.notification(delivery.notification)?.is_some());
         let mut kept = Vec::new();
         for delivery in deliveries {
-            if there(&delivery).unwrap_or_else(|_: NotificationError| true) {
-                kept.push(delivery);
+            // One that cannot be read is there all the same.
+            if self.inner.store.notification(delivery.notification).is_ok_and(|found| found.is_none()) {
+                continue;
             }
+            kept.push(delivery);
         }
         let batch = NotificationBatch { deliveries: kept, ..NotificationBatch::default() };
         Ok(self.inner.store.write_notifications(&batch)?)

@@ -37,7 +37,7 @@ impl Notifications {
             due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 tokio::select! {
-                    changed = changes.wait() => match changed {
+                    news = changes.wait() => match news {
                         Ok(()) => {
                             let sessions = changes.take(PAGE);
                             looked(self.aside(move |all| all.look_at(&sessions, suspect_after_ms)).await);

@@ -65,7 +65,7 @@ impl Settings {
             headers: headers(get("OTEL_EXPORTER_OTLP_HEADERS").as_deref().unwrap_or_default())?,
             timeout: millis("OTEL_EXPORTER_OTLP_TIMEOUT", 10_000)?,
             interval: millis("OTEL_BSP_SCHEDULE_DELAY", 5_000)?,
-            resource: resource(get("OTEL_SERVICE_NAME"), get("OTEL_RESOURCE_ATTRIBUTES")),
+            resource: resource(get("OTEL_SERVICE_NAME"), get("OTEL_RESOURCE_ATTRIBUTES").as_deref()),
         }))
     }
 }
@@ -84,8 +84,8 @@ fn headers(text: &str) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-fn resource(name: Option<String>, attributes: Option<String>) -> Vec<(String, String)> {
-    let mut resource: Vec<(String, String)> = pairs(attributes.as_deref().unwrap_or_default()).collect();
+fn resource(name: Option<String>, attributes: Option<&str>) -> Vec<(String, String)> {
+    let mut resource: Vec<(String, String)> = pairs(attributes.unwrap_or_default()).collect();
     let named = resource.iter().position(|(key, _)| key == "service.name");
     match (name, named) {
         (Some(name), Some(at)) => resource[at].1 = name,
@@ -108,16 +108,9 @@ fn decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
         let code = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        match code.filter(|_| first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = tail;
-            }
-        }
+        let byte = code.filter(|_| first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(byte.unwrap_or(first));
+        rest = if byte.is_some() { &tail[2..] } else { tail };
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

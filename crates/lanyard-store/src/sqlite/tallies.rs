@@ -29,10 +29,11 @@ impl Tallies for SqliteJournal {
             let mut rows = list.query([])?;
             let mut tallies = Vec::new();
             while let Some(row) = rows.next()? {
-                match read(row) {
-                    Some(entry) => tallies.extend(named(entry)),
-                    None => tracing::error!("a kept count is damaged"),
-                }
+                let Some(entry) = read(row) else {
+                    tracing::error!("a kept count is damaged");
+                    continue;
+                };
+                tallies.extend(named(entry));
             }
             Ok(tallies)
         })

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::kit::Stage;
+use super::kit::{Stage, rounds};
 
 const MINUTE: i64 = 60_000;
 
@@ -32,7 +32,7 @@ fn continuity_is_ok_then_degraded_then_recovered_each_told_once() {
         stage.attach(&session, 20);
         stage.later(MINUTE);
         stage.fail_to_attach(&session, 2);
-        stage.rounds();
+        rounds();
     }
     assert_eq!(stage.notifications("continuity_alert").len(), 1, "an active alert is not repeated");
     assert_eq!(stage.notifications("continuity_recovered").len(), 0);
@@ -41,7 +41,7 @@ fn continuity_is_ok_then_degraded_then_recovered_each_told_once() {
     stage.later(61 * MINUTE);
     let recovered = stage.await_notifications("continuity_recovered", 1);
     assert_eq!(recovered[0]["severity"], json!("info"));
-    stage.rounds();
+    rounds();
     assert_eq!(stage.continuity()["continuity_status"], json!("ok"));
     assert_eq!(stage.notifications("continuity_recovered").len(), 1);
     let told = stage.notifications("continuity_alert");
@@ -61,7 +61,7 @@ fn an_alert_outlives_kills_and_is_taken_back_once() {
     stage.await_notifications("continuity_alert", 1);
     for _ in 0..3 {
         stage.again("");
-        stage.rounds();
+        rounds();
         assert_eq!(stage.continuity()["continuity_status"], json!("degraded"));
         assert_eq!(stage.notifications("continuity_alert").len(), 1);
     }
@@ -69,7 +69,7 @@ fn an_alert_outlives_kills_and_is_taken_back_once() {
     stage.again("");
     stage.await_notifications("continuity_recovered", 1);
     stage.again("");
-    stage.rounds();
+    rounds();
     assert_eq!(stage.notifications("continuity_recovered").len(), 1);
     assert_eq!(stage.notifications("continuity_alert").len(), 1);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::kit::{Stage, get, ids, until};
+use super::kit::{Stage, get, ids, rounds, until};
 use crate::support::{Answer, Daemon, Setup, binary};
 
 const MINUTE: i64 = 60_000;
@@ -44,7 +44,7 @@ fn a_snooze_has_a_note_and_is_new_again_when_its_time_comes() {
     assert_eq!((&snoozed["status"], &snoozed["note"]), (&json!("snoozed"), &json!("deploying")));
     stage.again("");
     stage.later(29 * MINUTE);
-    stage.rounds();
+    rounds();
     assert_eq!(stage.get(&path(&found[0]))["status"], json!("snoozed"));
     stage.later(2 * MINUTE);
     // Nobody looks at it: the change alone is waited for.
@@ -119,7 +119,7 @@ fn many_are_changed_at_once_and_bad_input_is_refused_in_words() {
 fn what_was_dismissed_is_not_told_again_while_it_lasts_and_goes_when_it_is_over() {
     let (stage, found) = two_orphans();
     assert_eq!(stage.call("PATCH", &path(&found[0]), &json!({"status": "dismissed"})).status, 200);
-    stage.rounds();
+    rounds();
     assert_eq!(stage.notifications("suspected_orphan").len(), 2);
     assert_eq!(
         refused(&stage.call("DELETE", &path(&found[0]), &json!({}))),
@@ -152,7 +152,7 @@ fn undelivered_guidance_is_told_of_once() {
     let found = stage.await_notifications("guidance_undelivered", 1);
     assert_eq!((&found[0]["text"], &found[0]["session"]), (&json!("mind the gap"), &json!(session)));
     stage.again("");
-    stage.rounds();
+    rounds();
     assert_eq!(stage.notifications("guidance_undelivered").len(), 1);
 }
 

@@ -91,12 +91,12 @@ impl Stage {
             Some(self.notifications(kind)).filter(|found| found.len() >= count)
         })
     }
+}
 
-    /// Lets the daemon's timers go round a few times.
-    pub(super) fn rounds(&self) {
-        // sleep: that nothing happens can only be waited for. The timers look fifty times a second.
-        std::thread::sleep(Duration::from_millis(200));
-    }
+/// Lets the daemon's timers go round a few times.
+pub(super) fn rounds() {
+    // sleep: that nothing happens can only be waited for. The timers look fifty times a second.
+    std::thread::sleep(Duration::from_millis(200));
 }
 
 pub(super) fn get(daemon: &Daemon, path: &str) -> Value {
