@@ -53,7 +53,7 @@ enum Move {
 
 fn a_move() -> impl Strategy<Value = Move> {
     // Going on is what most is to be said about.
-    let choices = [Choice::ALL.as_slice(), &[Choice::ContinueSession; 3]].concat();
+    let choices = [Choice::ALL.as_slice(), &[Choice::ContinueSession; 6], &[Choice::Continue; 4]].concat();
     prop_oneof![
         24 => Just(Move::Look),
         3 => Just(Move::DieBeforeWriting),
@@ -62,7 +62,7 @@ fn a_move() -> impl Strategy<Value = Move> {
             .prop_map(|(choice, words)| Move::Answer(choice, words)),
         2 => Just(Move::AnswerAgain),
         1 => Just(Move::Cancel),
-        2 => Just(Move::Resume),
+        6 => Just(Move::Resume),
         2 => (1..5_000_u64).prop_map(Move::Wait),
     ]
 }
@@ -591,7 +591,7 @@ proptest! {
         kind in kinds(),
         settings in rules(),
         fates in fates(),
-        moves in vec(a_move(), 0..120),
+        moves in vec(a_move(), 0..200),
     ) {
         let mut world = World::new(kind, settings, fates);
         for one in &moves {
