@@ -6,21 +6,22 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lanyard_core::session::{Signal, StateName, Status};
-use lanyard_core::{Actor, Cause, SessionId};
+use lanyard_core::{Actor, Cause, Rules, SessionId};
 use lanyard_store::{Filter, OpenError, SqliteJournal, SqliteOptions, StoreError};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::agents;
 use crate::agents::roster::Roster;
+use crate::agents::{self, Wishes};
 use crate::api::{App, Front};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::{self, Ask, Engine, Parts, Request, Store};
 use crate::families;
+use crate::flow;
 use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
@@ -94,15 +95,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
     let presence = Presence::new(clock.clone());
-    let parts = Parts {
-        wishes: wishes.clone(),
-        store: store.clone(),
-        hub: hub.clone(),
-        clock: clock.clone(),
-        seen: presence.seen(),
-        rules,
-        runtime: tokio::runtime::Handle::current(),
-    };
+    let parts = parts(&store, &hub, &clock, &presence, rules, &wishes);
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
     let runs = Runs::new(home.runs(), program);
     let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
@@ -118,10 +111,15 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     // After what the last daemon left is settled, and before anybody can ask for anything new (S4-B07).
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
 
+    let place = (home.dir.as_path(), agents::program());
+    let tools = flow::Tools::new(&engine, &store, &clock, &roster, options.config.flow.clone(), place);
+    let flows = flow::Flows::start(tools, &hub)?;
+
     let running = running(&home, address, &clock);
     let app = Arc::new(App {
         engine: engine.clone(),
         families,
+        flows,
         agents: roster,
         wishes,
         seen: presence.seen(),
@@ -151,6 +149,26 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     Ok(())
 }
 
+/// What the engine works with, in the runtime of whoever calls.
+fn parts(
+    store: &Arc<dyn Store>,
+    hub: &Arc<Hub>,
+    clock: &Arc<Clock>,
+    presence: &Arc<Presence>,
+    rules: Rules,
+    wishes: &Wishes,
+) -> Parts {
+    Parts {
+        wishes: wishes.clone(),
+        store: store.clone(),
+        hub: hub.clone(),
+        clock: clock.clone(),
+        seen: presence.seen(),
+        rules,
+        runtime: tokio::runtime::Handle::current(),
+    }
+}
+
 /// Works until it is told to end, then ends in order. The agents themselves go on, under their shims.
 async fn until_told(
     app: &App,
@@ -169,6 +187,7 @@ async fn until_told(
     }
     tracing::info!("ending");
     at_work.end(app).await;
+    app.flows.stop().await;
     app.families.stop().await;
     let _ = tasks_ended.await;
     agents.abort();

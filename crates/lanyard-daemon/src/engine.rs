@@ -21,7 +21,7 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
 use lanyard_store::{
-    Damage, Directory, Durability, Families, Journal, KeyHash, Papers, Tasks, Tokens, Turns, Upkeep,
+    Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Papers, Tasks, Tokens, Turns, Upkeep,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -40,9 +40,9 @@ const INBOX_MAX: usize = 4_096;
 const INBOX_WAIT: Duration = Duration::from_secs(5);
 
 /// Everything the daemon needs of a store.
-pub trait Store: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks {}
+pub trait Store: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows {}
 
-impl<T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks> Store for T {}
+impl<T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows> Store for T {}
 
 /// A handle to the engine; clones share it.
 #[derive(Debug, Clone)]

@@ -47,3 +47,12 @@ pub struct FlowFilter {
     /// Those whose folder is in order, or those whose is not.
     pub settled: Option<bool>,
 }
+
+impl FlowFilter {
+    pub(crate) fn matches(&self, flow: &Flow) -> bool {
+        self.plan.as_ref().is_none_or(|wanted| *wanted == flow.plan)
+            && self.workspace.as_ref().is_none_or(|wanted| *wanted == flow.workspace)
+            && self.ended.is_none_or(|wanted| wanted == flow.state.is_ended())
+            && self.settled.is_none_or(|wanted| wanted == flow.settled)
+    }
+}

@@ -56,6 +56,7 @@ impl Flow {
             settings: created.settings.clone(),
             created_at: envelope.at,
             created_by: envelope.actor.clone(),
+            request: created.request.clone(),
             phases,
             phase,
             state,
@@ -177,7 +178,8 @@ impl Flow {
     }
 
     fn invoked(&mut self, event: &FlowEvent, at: Timestamp) -> Result<(), &'static str> {
-        let FlowEvent::Invoked { step, role, session, turn, continues, fork_of, guidance } = event else {
+        let FlowEvent::Invoked { step, role, session, turn, continues, fork_of, guidance, before } = event
+        else {
             return Err("it is no invocation");
         };
         if self.invocation.is_some() {
@@ -207,6 +209,7 @@ impl Flow {
             heard: pending.heard,
             stage: Stage::Work,
             turn: *turn,
+            before: *before,
             begun_at: at,
             asked_at: at,
             fault: None,

@@ -22,6 +22,7 @@ pub struct NewFlow {
     pub workspace: String,
     pub settings: FlowSettings,
     pub phases: Vec<Phase>,
+    pub request: Option<(String, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,8 +49,8 @@ pub fn create(new: NewFlow) -> Result<FlowEvent, FlowRefusal> {
             return Err(FlowRefusal::NothingToDo);
         }
     }
-    let NewFlow { kind, title, plan, plan_hash, workspace, settings, phases } = new;
-    let created = FlowCreated { kind, title, plan, plan_hash, workspace, settings, phases };
+    let NewFlow { kind, title, plan, plan_hash, workspace, settings, phases, request } = new;
+    let created = FlowCreated { kind, title, plan, plan_hash, workspace, settings, phases, request };
     Ok(FlowEvent::Created(Box::new(created)))
 }
 

@@ -33,6 +33,9 @@ pub struct FlowCreated {
     pub workspace: String,
     pub settings: FlowSettings,
     pub phases: Vec<Phase>,
+    /// The key and the content it was asked for with, so that a repeat is the same flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<(String, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -64,6 +67,9 @@ pub enum FlowEvent {
         fork_of: Option<SessionId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         guidance: Option<String>,
+        /// What its session had used by then.
+        #[serde(default)]
+        before: Spent,
     },
     /// The same session is asked how it went.
     #[serde(rename = "flow.asked")]

@@ -40,13 +40,13 @@ fn work(flow: &Flow, state: FlowState) -> String {
         (FlowKind::PlanReview, FlowState::AutoFix) => format!(
             "A reviewer asks for changes to the plan in {}. Edit the file so that each of these is settled, and change \
              nothing else:\n{}",
-            flow.plan,
+            flow.plan_here(),
             items(flow)
         ),
         (FlowKind::PlanReview, _) => format!(
             "Review the plan in {}. Judge whether somebody could work by it: is it complete, in the right order, without \
              contradictions, and can each phase be checked? Change nothing.",
-            flow.plan
+            flow.plan_here()
         ),
         (FlowKind::Phases, FlowState::Review) => format!(
             "Review the work on one phase of a plan. Look at what was changed, run what you need to run, and judge whether \
@@ -97,7 +97,7 @@ fn phase(flow: &Flow) -> String {
     format!(
         "Plan: {} ({})\nPhase {} of {}: {}\n\n{}",
         flow.title,
-        flow.plan,
+        flow.plan_here(),
         flow.phase + 1,
         flow.phases.len(),
         phase.title,

@@ -35,6 +35,8 @@ pub struct Flow {
     pub settings: FlowSettings,
     pub created_at: Timestamp,
     pub created_by: Actor,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<(String, String)>,
     /// Empty in a plan review.
     pub phases: Vec<Phase>,
     /// The place of the phase that is worked at.
@@ -282,6 +284,9 @@ pub struct Invocation {
     pub stage: Stage,
     /// The turn that is waited for, by an id that was written down before it was begun.
     pub turn: TurnId,
+    /// What its session had used before.
+    #[serde(default)]
+    pub before: Spent,
     pub begun_at: Timestamp,
     /// When that turn was asked for.
     pub asked_at: Timestamp,
@@ -399,8 +404,26 @@ impl Flow {
 
     /// The folder its agents work in.
     #[must_use]
-    pub fn folder(&self) -> &str {
-        self.tree.as_ref().filter(|tree| !tree.removed).map_or(&self.workspace, |tree| &tree.path)
+    pub fn folder(&self) -> String {
+        match self.tree.as_ref().filter(|tree| !tree.removed) {
+            Some(tree) => in_tree(tree, &self.workspace).unwrap_or_else(|| tree.path.clone()),
+            None => self.workspace.clone(),
+        }
+    }
+
+    /// The plan's file in a worktree, where the plan is in the repository the worktree was made of.
+    #[must_use]
+    pub fn plan_in(&self, tree: &Tree) -> String {
+        in_tree(tree, &self.plan).unwrap_or_else(|| self.plan.clone())
+    }
+
+    /// The plan's file as its agents find it.
+    #[must_use]
+    pub fn plan_here(&self) -> String {
+        match self.tree.as_ref().filter(|tree| !tree.removed) {
+            Some(tree) => self.plan_in(tree),
+            None => self.plan.clone(),
+        }
     }
 
     /// Whether an author has to name a commit.
@@ -415,4 +438,10 @@ impl Flow {
         let mine = |worked: &&Worked| worked.role == role && worked.phase == self.phase;
         self.sessions.iter().rev().find(mine).map(|worked| worked.session)
     }
+}
+
+/// A path of the repository, as it is in the worktree.
+fn in_tree(tree: &Tree, path: &str) -> Option<String> {
+    let rest = path.strip_prefix(&tree.repository)?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| format!("{}{rest}", tree.path))
 }

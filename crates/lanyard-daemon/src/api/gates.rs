@@ -39,6 +39,7 @@ pub(super) async fn list(State(app): Shared) -> Result<Json<GateList>, Problem> 
         Ok(GateList { gates, flows: Vec::new(), truncated: listing.next.is_some() })
     });
     let mut list = list.await?;
+    list.flows = super::flows::asking(&app).await?;
     list.gates.sort_by_key(|entry| entry.gate.opened_at);
     Ok(Json(list))
 }
