@@ -276,6 +276,11 @@ impl Stage {
         self.until(flow, &format!("asking: {code}"), asks)["gate"].clone()
     }
 
+    /// The gates of flows that wait.
+    pub(super) fn asking(&self) -> Vec<Value> {
+        self.get("/gates")["flows"].as_array().cloned().unwrap_or_default()
+    }
+
     /// Answers the gate that waits.
     pub(super) fn answer(&self, flow: &str, gate: &Value, choice: &str, guidance: Option<&str>) -> Value {
         let body = json!({ "choice": choice, "guidance": guidance });
