@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use crate::actor::Actor;
 use crate::flow::advance::{Due, Looked, Want, due, want};
 use crate::flow::decide::{FlowCommand, GUIDANCE_CHARS_MAX};
-use crate::flow::event::{Conclusion, FailKind, FlowEvent};
+use crate::flow::event::{Conclusion, FailKind, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, Probe, parse};
 use crate::flow::prompt;
 use crate::flow::record::{FlowState, Role, Stage};
@@ -561,6 +561,7 @@ fn only_what_was_chosen_is_gone_on_with() {
         continues: true,
         fork_of: None,
         guidance: None,
+        before: Spent::default(),
     };
     let entry = crate::flow::event::FlowEnvelope {
         flow: given.flow.id,

@@ -82,6 +82,7 @@ pub(super) fn new_flow(kind: FlowKind, settings: FlowSettings) -> NewFlow {
         workspace: "/w".to_owned(),
         settings,
         phases: if kind == FlowKind::Phases { vec![phase("Lexer"), phase("Parser")] } else { Vec::new() },
+        request: None,
     }
 }
 
@@ -141,7 +142,16 @@ impl Given {
             session_id(self.sessions)
         });
         let (step, turn) = (self.flow.step + 1, turn_id(self.turns));
-        self.add(FlowEvent::Invoked { step, role, session, turn, continues, fork_of, guidance });
+        self.add(FlowEvent::Invoked {
+            step,
+            role,
+            session,
+            turn,
+            continues,
+            fork_of,
+            guidance,
+            before: Spent::default(),
+        });
         self.flow.invocation.clone().unwrap()
     }
 

@@ -1,12 +1,18 @@
 //! What agents are asked to say about their work, in a form that can be read. An answer is found in the agent's words,
 //! read strictly, and checked; what is wrong with it is told in a sentence the agent can act on.
 
+use std::collections::VecDeque;
+
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::record::Role;
 use crate::text::cut;
+
+#[cfg(test)]
+#[path = "verdict_tests.rs"]
+mod tests;
 
 /// Items of one verdict.
 pub const ITEMS_MAX: usize = 100;
@@ -17,6 +23,13 @@ pub const WORDS_CHARS_MAX: usize = 8_000;
 const ANSWER_BYTES_MAX: usize = 512 * 1024;
 /// Characters of an error that is shown to the agent.
 const FAULT_CHARS_MAX: usize = 600;
+/// Objects of an answer that are kept, the newest: what was meant is near the end.
+const OBJECTS_MAX: usize = 64;
+/// Places that look like an object for a while and are none, before nobody looks any further: each is read up to where it
+/// breaks, and they may lie in each other.
+const BROKEN_MAX: usize = 1_000;
+/// Characters after which something looked like an object.
+const BROKEN_CHARS: usize = 64;
 
 /// How an author says its work went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -151,17 +164,17 @@ pub fn schema(role: Role) -> serde_json::Value {
 
 /// Reads an author's answer. `commit` says whether one has to be named with `complete`.
 pub fn author(said: &str, commit: bool) -> Result<AuthorStatus, String> {
-    let status: AuthorStatus = read(said)?;
+    let mut status: AuthorStatus = read(said, "status")?;
     short("reason", status.reason.as_deref(), WORDS_CHARS_MAX)?;
     short("notes", status.notes.as_deref(), WORDS_CHARS_MAX)?;
-    let named = status.commit.as_deref().map(str::trim).filter(|commit| !commit.is_empty());
-    if let Some(commit) = named
+    status.commit = status.commit.map(|commit| commit.trim().to_owned()).filter(|commit| !commit.is_empty());
+    if let Some(commit) = &status.commit
         && !(commit.len() >= 4 && commit.len() <= 64 && commit.chars().all(|c| c.is_ascii_hexdigit()))
     {
         return Err(format!("`commit` is `{}`, which is not a commit's hash", cut(commit, 80).0));
     }
     match status.status {
-        Progress::Complete if commit && named.is_none() => {
+        Progress::Complete if commit && status.commit.is_none() => {
             Err("`status` is `complete` and no `commit` is named: commit your work and name the commit"
                 .to_owned())
         }
@@ -177,7 +190,7 @@ pub fn author(said: &str, commit: bool) -> Result<AuthorStatus, String> {
 
 /// Reads a reviewer's answer.
 pub fn verdict(said: &str) -> Result<Verdict, String> {
-    let verdict: Verdict = read(said)?;
+    let verdict: Verdict = read(said, "readiness")?;
     if verdict.items.len() > ITEMS_MAX {
         return Err(format!("there are {} items, and at most {ITEMS_MAX} are taken", verdict.items.len()));
     }
@@ -207,37 +220,45 @@ fn short(name: &str, text: Option<&str>, max: usize) -> Result<(), String> {
     }
 }
 
-/// Takes the last JSON object in the words: agents like to talk before it, and put it between fences.
-fn read<T: DeserializeOwned>(said: &str) -> Result<T, String> {
+/// Takes the last JSON object in the words that has this field: agents like to talk before it, put it between fences, show
+/// examples and correct themselves. An answer before it is not taken when this one is faulty: it says something else.
+fn read<T: DeserializeOwned>(said: &str, field: &str) -> Result<T, String> {
     if said.len() > ANSWER_BYTES_MAX {
         return Err(format!("the answer is longer than {ANSWER_BYTES_MAX} bytes"));
     }
-    let mut fault = None;
-    for value in objects(said) {
-        match T::deserialize(value) {
-            Ok(read) => return Ok(read),
-            // The last one was meant; what is wrong with it is what matters.
-            Err(error) => fault = fault.or(Some(error.to_string())),
-        }
-    }
-    let fault = fault.unwrap_or_else(|| "there is no JSON object in the answer".to_owned());
-    Err(cut(&fault, FAULT_CHARS_MAX).0.to_owned())
+    let mut found = objects(said);
+    let meant = found.iter().rposition(|object| object.get(field).is_some());
+    let object = match meant {
+        Some(place) => found.swap_remove_back(place),
+        None => found.pop_back(),
+    };
+    let Some(object) = object else { return Err("there is no JSON object in the answer".to_owned()) };
+    T::deserialize(object).map_err(|error| cut(&error.to_string(), FAULT_CHARS_MAX).0.to_owned())
 }
 
-/// Objects in the words that are not part of another, the last first.
-fn objects(said: &str) -> Vec<serde_json::Value> {
-    let mut found = Vec::new();
-    let mut end = 0;
+/// The last objects in the words that are not part of another.
+fn objects(said: &str) -> VecDeque<serde_json::Value> {
+    let mut found = VecDeque::new();
+    let (mut end, mut broken) = (0, 0);
     for (at, _) in said.match_indices('{') {
         if at < end {
             continue;
         }
         let mut stream = serde_json::Deserializer::from_str(&said[at..]).into_iter::<serde_json::Value>();
-        if let Some(Ok(value)) = stream.next() {
-            end = at + stream.byte_offset();
-            found.push(value);
+        match stream.next() {
+            Some(Ok(value)) => {
+                end = at + stream.byte_offset();
+                if found.len() == OBJECTS_MAX {
+                    found.pop_front();
+                }
+                found.push_back(value);
+            }
+            Some(Err(error)) if error.line() > 1 || error.column() > BROKEN_CHARS => broken += 1,
+            Some(Err(_)) | None => {}
+        }
+        if broken > BROKEN_MAX {
+            break;
         }
     }
-    found.reverse();
     found
 }

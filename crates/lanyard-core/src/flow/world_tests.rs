@@ -324,7 +324,16 @@ impl World {
         let (step, turn, continues) = (self.flow.step + 1, turn_id(self.id()), old);
         let chosen = std::mem::take(&mut self.chosen) && old;
         self.seen = Some(Seen { session, role, state: self.flow.state, old, chosen });
-        let event = FlowEvent::Invoked { step, role, session, turn, continues, fork_of, guidance };
+        let event = FlowEvent::Invoked {
+            step,
+            role,
+            session,
+            turn,
+            continues,
+            fork_of,
+            guidance,
+            before: Spent::default(),
+        };
         self.commit(&[event], &daemon());
     }
 
