@@ -254,16 +254,23 @@ impl Flows {
 
     /// Asks something of a flow, and waits until it is on disk.
     pub(crate) async fn ask(&self, id: FlowId, command: FlowCommand, by: Actor) -> Result<Flow, FlowError> {
+        let resumes = command == FlowCommand::Resume;
+        // Until it is taken up again nobody else begins with its plan.
+        let _one = if resumes { Some(self.0.beginning.lock().await) } else { None };
+        if resumes {
+            let flow = self.get(id).await?;
+            decide(&flow, &command, &by, self.0.tools.fresh())?;
+            self.may_take(&flow).await?;
+        }
         let (answer, answered) = oneshot::channel();
         let order = Order { command: command.clone(), by: by.clone(), answer };
         if let Some(order) = self.hand(id, order)? {
             let flow = self.get(id).await?;
-            let events = decide(&flow, &command, &by, self.0.tools.fresh())?;
             // What is over is only taken up again, or told what it was told before.
-            if command != FlowCommand::Resume {
+            if !resumes {
+                let events = decide(&flow, &command, &by, self.0.tools.fresh())?;
                 return if events.is_empty() { Ok(flow) } else { Err(FlowError::Closing) };
             }
-            self.may_take(&flow).await?;
             self.seat(flow, Some(order));
         }
         answered.await.map_err(|_| FlowError::Closing)?
