@@ -1,7 +1,7 @@
 //! `lanyard answer`: answer what an agent or a flow asks.
 
 use clap::builder::NonEmptyStringValueParser;
-use lanyard_core::flow::FlowGate;
+use lanyard_core::flow::{FlowGate, gate};
 use lanyard_core::session::GateStatus;
 use lanyard_core::{FlowId, GateId, Outcome};
 use lanyard_daemon::api::types::{FlowAnswer, FlowList, FlowView, GateAnswer, GateEntry, GateList};
@@ -89,7 +89,8 @@ impl Answer {
     fn read(&self, gate: &FlowGate) -> Result<FlowAnswer, Failure> {
         let (choice, words) = dialogue::read(gate, &self.option).map_err(|why| {
             let advice = format!("`lanyard gate {}` shows what each answer does", gate.id);
-            Failure::local("choice_not_offered", why, advice)
+            let known = gate::parse(&self.option).is_some();
+            Failure::local(if known { "choice_not_offered" } else { "choice_unknown" }, why, advice)
         })?;
         let guidance = match (words, self.message.clone()) {
             (Some(_), Some(_)) => {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::client::Route;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
+use crate::render::flow::title;
 use crate::render::table::{Column, table};
 use crate::render::text::one_line;
 use crate::render::time::ago;
@@ -111,7 +112,7 @@ pub(super) fn flow_gates(gates: &[FlowGateEntry], now: Timestamp, max: Option<us
             entry.gate.kind.as_str().to_owned(),
             ago(now, entry.gate.opened_at),
             letters.join(", "),
-            format!("{}: {}", one_line(place), one_line(&entry.gate.reason)),
+            format!("{}: {}", title(place), one_line(&entry.gate.reason)),
         ]
     };
     table(&FLOW_COLUMNS, &gates.iter().map(row).collect::<Vec<_>>(), max)

@@ -47,7 +47,19 @@ pub(crate) fn state(flow: &Flow) -> String {
 /// `2/3 Add the API`; nothing in the review of a plan.
 pub(crate) fn phase(flow: &Flow) -> Option<String> {
     let active = flow.active()?;
-    Some(format!("{}/{} {}", flow.phase + 1, flow.phases.len(), one_line(&active.title)))
+    Some(format!("{}/{} {}", flow.phase + 1, flow.phases.len(), title(&active.title)))
+}
+
+/// A phase's title without the number people like to write before it: that is told already.
+pub(crate) fn title(title: &str) -> String {
+    let title = one_line(title);
+    let rest = title.strip_prefix("Phase ").and_then(|rest| rest.split_once(':'));
+    match rest {
+        Some((number, rest)) if number.parse::<u32>().is_ok() && !rest.trim().is_empty() => {
+            rest.trim().to_owned()
+        }
+        Some(_) | None => title,
+    }
 }
 
 /// `flow_… is in review, phase 2/3 Add the API`.
@@ -137,6 +149,14 @@ mod tests {
         expect!["flow_00000000000000000000000003 is escalate, waits for an answer, phase 2/3 Add the API: The author needs a person: which key?"].assert_eq(&sentence(&asking));
         expect!["phase 2/3 Add the API · execute · step 1, author at work · 3m13s"]
             .assert_eq(&status(&working, 1_500));
+    }
+
+    #[test]
+    fn the_number_before_a_title_is_told_once() {
+        let titles =
+            ["Phase 2: Add the API", "Phase two: more", "Phase 3:", "Phases: all of them", "Add: it"];
+        let told = titles.map(title);
+        assert_eq!(told, ["Add the API", "Phase two: more", "Phase 3:", "Phases: all of them", "Add: it"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use lanyard_core::Timestamp;
 use lanyard_core::flow::{Choice, FlowGate, GateDefault, Item, Probe};
 use lanyard_daemon::api::types::{FlowGateEntry, FlowView};
 
+use crate::render::flow::title;
 use crate::render::text::{fit, harmless, one_line, pad};
 use crate::render::time::{ago, stamp};
 
@@ -68,7 +69,7 @@ pub(crate) fn question(entry: &FlowGateEntry, now: Option<Timestamp>) -> String 
 
 /// `Release 1.0, phase "Add the API", after review 2`.
 fn place(entry: &FlowGateEntry) -> String {
-    let phase = entry.phase.as_ref().map(|phase| format!(", phase \"{}\"", one_line(phase)));
+    let phase = entry.phase.as_ref().map(|phase| format!(", phase \"{}\"", title(phase)));
     let round = match entry.gate.iteration {
         0 => String::new(),
         number => format!(", review {number}"),
@@ -183,12 +184,13 @@ mod tests {
     #[test]
     fn whoever_is_not_at_a_prompt_gets_the_commands() {
         expect![[r#"
+            one of
               lanyard answer gate_00000000000000000000000007 c [--guidance "…"]  continue the same session, which keeps everything it knows
               lanyard answer gate_00000000000000000000000007 f [--guidance "…"]  fix it in a new session
               lanyard answer gate_00000000000000000000000007 o                   override: let it pass as it is
               lanyard answer gate_00000000000000000000000007 q                   abort the flow; `lanyard flow resume` takes it up again
         "#]]
-        .assert_eq(&commands(&escalation(true)));
+        .assert_eq(&format!("one of\n{}", commands(&escalation(true))));
         assert!(!commands(&phase_gate()).contains(" c "));
     }
 

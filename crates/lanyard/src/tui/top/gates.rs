@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{Model, Over};
 use crate::client::Route;
 use crate::dialogue::{Dialogue, Next};
+use crate::render::flow::title;
 use crate::render::text::one_line;
 use crate::tui::attach::type_key;
 use crate::tui::input::Input;
@@ -46,7 +47,7 @@ impl Answering {
 
 /// `Release 1.0, Add the API`.
 pub(super) fn name(entry: &FlowGateEntry) -> String {
-    let phase = entry.phase.as_deref().map(|phase| format!(", {}", one_line(phase)));
+    let phase = entry.phase.as_deref().map(|phase| format!(", {}", title(phase)));
     format!("{}{}", one_line(&entry.title), phase.unwrap_or_default())
 }
 

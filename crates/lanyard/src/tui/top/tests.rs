@@ -235,9 +235,9 @@ fn what_cannot_be_undone_is_asked_about() {
         &mut model,
         80,
         18,
-        &expect![[r"
-            lanyard top  7 sessions, 3 running, 2 want somebody
-              STATE    ┌ Keys ──────────────────────────────────────────────────┐WHO IS THE…
+        &expect![[r#"
+            lanyard top┌ Keys ──────────────────────────────────────────────────┐
+              STATE    │ f        answer what a flow asks                       │WHO IS THE…
             *>executing│ Enter    attach to the session                         │ 1 note, 2…
             * executing│ s        stop it; S stops all below it too             │ 1 note, 2…
             ! executing│ g        give it guidance                              │
@@ -254,7 +254,7 @@ fn what_cannot_be_undone_is_asked_about() {
                        │ -        it is over                                    │
                        └ any key closes ────────────────────────────────────────┘
             Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
-        "]],
+        "#]],
     );
 }
 
@@ -359,7 +359,25 @@ fn another(n: u128) -> lanyard_core::flow::FlowGate {
 
 #[test]
 fn what_flows_ask_stands_above_all_sessions() {
-    check(&mut asking(&[another(8), escalation(true)]), 100, 12, &expect![]);
+    check(
+        &mut asking(&[another(8), escalation(true)]),
+        100,
+        12,
+        &expect![[r#"
+        lanyard top  7 sessions, 3 running, 2 want somebody, 2 flows ask
+        ! escalation 1m   Release 1.0, Add the API: The author needs a person: which key?
+        ! phase      30s  Release 1.0, Add the API: "Add the API" was found ready.
+          STATE          FOR   AGENT      SESSION                              LAST TOOL  WAITS, WHO IS THE…
+        *>executing      1m    scripted   hub: tidy the docs                   search     stop 1, 1 note, 2…
+        * executing      1m    scripted   ├─ scout                                        stop 1, 1 note, 2…
+        ! executing      3m    scripted   └─ checker                           ask        asks 1
+          idle           3m    scripted      └─ checker's helper
+        ! interrupted (… 3m    scripted   nightly build                                   uncertain
+          idle           3m    opencode   a question of style, with a title t…
+        - completed      3m    scripted   done long ago
+        f answer the flow · Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
+    "#]],
+    );
     let mut many = asking(&[escalation(true), another(8), another(9), another(10), another(11)]);
     let text = picture(&mut many, 80, 12);
     assert!(text.contains("! and 2 more; f answers one after the other"), "{text}");
@@ -399,7 +417,33 @@ fn a_gate_is_answered_in_place() {
 fn the_dialogue_shows_what_it_is_about() {
     let mut model = asking(&[escalation(true), another(8)]);
     press(&mut model, r#"f "c" enter "use st""#);
-    check(&mut model, 90, 20, &expect![]);
+    check(
+        &mut model,
+        90,
+        20,
+        &expect![[r#"
+        lanyard top  7 sessions, 3 running, 2 want somebody, 2 flows ask
+        ! escalation 1m   Release 1.0, Add the API: The author needs a person: which key?
+        ! phase      30s  Release 1.0, Add the API: "Add the API" was found ready.
+          STATE          FOR   AGENT      SESSION                    LAST TOOL  WAITS, WHO IS THE…
+        *>executing ┌ Release 1.0, Add the API (escalation) ────────────────────────┐1, 1 note, 2…
+        * executing │ The author needs a person: which key?                         │1, 1 note, 2…
+        ! executing │   P0 human_required  Which key?: staging or production        │1
+          idle      │   P1 auto_fix        Name the route                           │
+        ! interrupte│   | error: no key                                             │tain
+          idle      │   | at api.rs:12                                              │
+        - completed │                                                               │
+                    │ c  continue the same session, which keeps everything it knows │
+                    │ f  fix it in a new session                                    │
+                    │ o  override: let it pass as it is                             │
+                    │ q  abort the flow; `lanyard flow resume` takes it up again    │
+                    └ Tab next, Esc leaves it open ─────────────────────────────────┘
+
+
+
+        words for the agent (Enter: none) > use st▏
+    "#]],
+    );
 }
 
 /// S2-06, S2-08: what is no answer is told for a while and answers nothing; what is not offered is not named.
