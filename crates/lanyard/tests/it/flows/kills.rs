@@ -124,7 +124,6 @@ fn die_often(place: &str, nth: u32) {
         deaths += 1;
         assert!(deaths < 200, "{place}:{nth} does not come to an end");
     }
-    println!("{place}:{nth}: {deaths} daemons died");
     assert!(deaths > 3, "{place}:{nth} was hardly met");
     let shown = stage.settled(&flow, "completed");
     assert_eq!(stage.lines("turns"), TURNS, "{place}:{nth}");

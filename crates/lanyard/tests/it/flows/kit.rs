@@ -1,6 +1,7 @@
 //! A daemon with an author, a reviewer and a git repository with a plan. What the agents do is written into files before,
 //! one for each prompt, so that a prompt that came twice would be seen.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -65,9 +66,11 @@ impl Stage {
                 "/error -32000 no script is left",
             ];
             let command = serde_json::to_string(&command).unwrap();
-            config += &format!(
+            write!(
+                config,
                 "[agents.{role}]\ndriver = \"acp\"\ncommand = {command}\nkill_grace_ms = 400\n{of_agents}\n"
-            );
+            )
+            .unwrap();
         }
         let written = AtomicUsize::new(0);
         let mut stage = Self { daemon: Daemon::prepare(Setup::default()), folder, config, written };
@@ -110,7 +113,7 @@ impl Stage {
     pub(super) fn plan(&self, phases: &[&str]) {
         let mut text = "# A polite program\n\nWhy we do this.\n".to_owned();
         for (number, title) in (1..).zip(phases) {
-            text += &format!("\n## Phase {number}: {title}\n\n- [ ] {title} somebody\n");
+            write!(text, "\n## Phase {number}: {title}\n\n- [ ] {title} somebody\n").unwrap();
         }
         self.write_plan(&text);
     }
