@@ -38,11 +38,7 @@ fn a_session_without_a_process_is_continued_after_a_restart() {
     stage.author("half", HELP);
     let flow = stage.begin(&json!({}));
     let gate = stage.gate(&flow, "needs_human");
-    stage.daemon.kill_9();
-    for (pid, _) in stage.marked() {
-        super::kit::kill_9(pid);
-    }
-    until("all processes to end", || stage.marked().is_empty());
+    stage.lose_everything();
     stage.up();
     stage.author("rest", DONE);
     stage.reviewer("look", READY);
@@ -67,6 +63,25 @@ fn a_turn_outlives_the_daemon() {
     stage.up();
     stage.settled(&flow, "completed");
     assert_eq!(stage.lines("turns"), ["greet", "look"]);
+}
+
+/// A turn that was lost with everything is gone on with in its own conversation, by itself.
+#[test]
+fn a_turn_that_was_lost_with_everything_is_gone_on_with() {
+    let mut stage = Stage::new();
+    stage.script("author", "/run echo half >> SIGNS/turns\n/wait-file SIGNS/never");
+    let flow = stage.begin(&json!({}));
+    stage.await_sign("turns");
+    stage.lose_everything();
+    stage.author("rest", DONE);
+    stage.reviewer("look", READY);
+    stage.up();
+    stage.settled(&flow, "completed");
+    assert_eq!(stage.lines("turns"), ["half", "rest", "look"]);
+    let told = stage.told("author");
+    assert_eq!(told.len(), 1, "one conversation");
+    assert_eq!(told[0].matches("Work on one phase of a plan").count(), 1);
+    assert_eq!(stage.events(&flow, "flow.gate_opened"), Vec::<Value>::new(), "nobody was asked");
 }
 
 /// A flow with something of everything: checks that fail and pass, a correction, a gate, two phases.

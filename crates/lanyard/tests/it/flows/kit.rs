@@ -105,6 +105,16 @@ impl Stage {
         let _ = self.daemon.try_restart_with(setup);
     }
 
+    /// The daemon and all it started are gone at once, as in a power cut.
+    pub(super) fn lose_everything(&self) {
+        self.daemon.kill_9();
+        until("all processes to end", || {
+            let left = self.marked();
+            left.iter().for_each(|(pid, _)| kill_9(*pid));
+            left.is_empty()
+        });
+    }
+
     pub(super) fn repo(&self) -> PathBuf {
         self.folder.path().join("repo").canonicalize().unwrap()
     }
