@@ -67,6 +67,8 @@ impl Driver {
 
     pub(super) async fn run(mut self) {
         loop {
+            // Before the first look: one that is over would have nothing to do but what is asked of it.
+            self.take_orders().await;
             let next = match self.step().await {
                 Ok(next) => next,
                 Err(FlowError::Closing) => return,
@@ -77,30 +79,23 @@ impl Driver {
             };
             self.tell_hooks().await;
             match next {
-                Next::Again => self.take_orders().await,
+                Next::Again => {}
                 Next::Wait => {
                     if !self.wait().await {
                         return;
                     }
                 }
-                Next::Over if self.hooks.is_done() => break,
+                Next::Over if self.hooks.is_done() => {
+                    if self.flows.left(&self.flow, &self.orders) {
+                        return;
+                    }
+                }
                 Next::Over => {
                     if !self.wait().await {
                         return;
                     }
                 }
             }
-        }
-        self.flows.left(&self.flow);
-        self.orders.close();
-        // Whoever asked in the last moment is answered by what is on disk.
-        while let Some(order) = self.orders.recv().await {
-            let told = decide(&self.flow, &order.command, &order.by, self.tools.fresh());
-            let _ = order.answer.send(match told {
-                Ok(events) if events.is_empty() => Ok(self.flow.clone()),
-                Ok(_) => Err(FlowError::Closing),
-                Err(refusal) => Err(refusal.into()),
-            });
         }
     }
 
