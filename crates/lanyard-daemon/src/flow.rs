@@ -34,6 +34,9 @@ use driver::Driver;
 
 /// Orders that may wait for one flow.
 const ORDERS_MAX: usize = 64;
+/// How often something is asked of a flow whose driver comes to its end just then, and the pause between.
+const ASK_TRIES: u32 = 5;
+const ASK_PAUSE: Duration = Duration::from_millis(20);
 /// Flows that may be open at a time.
 const OPEN_MAX: usize = 256;
 /// Flows read at a time.
@@ -232,6 +235,17 @@ impl Flows {
 
     /// Asks something of a flow, and waits until it is on disk.
     pub(crate) async fn ask(&self, id: FlowId, command: FlowCommand, by: Actor) -> Result<Flow, FlowError> {
+        for _ in 1..ASK_TRIES {
+            match self.ask_driver(id, command.clone(), by.clone()).await {
+                // Only its driver has just come to its end; the next one takes it.
+                Err(FlowError::Closing) if !self.desk().closing => tokio::time::sleep(ASK_PAUSE).await,
+                told => return told,
+            }
+        }
+        self.ask_driver(id, command, by).await
+    }
+
+    async fn ask_driver(&self, id: FlowId, command: FlowCommand, by: Actor) -> Result<Flow, FlowError> {
         let seated = self.desk().seats.get(&id).map(|seat| seat.orders.clone());
         let orders = if let Some(orders) = seated {
             orders

@@ -73,9 +73,8 @@ impl Narrator {
             FlowEvent::Leased { from: Some(from), .. } => {
                 Told::new(0, format!("taken over from {}, which did not let go", one_line(from)))
             }
-            FlowEvent::Leased { from: None, .. } | FlowEvent::Hooked { .. } => {
-                return self.hooks_failed(event);
-            }
+            FlowEvent::Leased { from: None, .. } | FlowEvent::CheckBegun { .. } => return None,
+            FlowEvent::Hooked { failed, .. } => return hooks_failed(failed),
             FlowEvent::TreeMade { tree } => {
                 let (path, branch) = (one_line(&tree.path), one_line(&tree.branch));
                 Told::new(0, format!("works in {path} on branch {branch}"))
@@ -83,7 +82,6 @@ impl Narrator {
             FlowEvent::Invoked { .. } => self.invoked(event)?,
             FlowEvent::Asked { stage, fault, .. } => asked(*stage, fault.as_deref()),
             FlowEvent::Concluded { conclusion, spent } => concluded(conclusion, *spent),
-            FlowEvent::CheckBegun { .. } => return None,
             FlowEvent::CheckEnded { result } => checked(result),
             FlowEvent::Moved { to, reason } => return moved(*to, reason.as_deref()),
             FlowEvent::Retried { reason, .. } => {
@@ -114,18 +112,6 @@ impl Narrator {
                 let state = self.flow.as_ref().map(|flow| flow.state.to_string()).unwrap_or_default();
                 Told::new(0, format!("taken up again: {state}"))
             }
-        })
-    }
-
-    /// Hooks that did what they should are not told of.
-    #[expect(clippy::unused_self, reason = "one of the tellings of an event, as its neighbours are")]
-    fn hooks_failed(&self, event: &FlowEvent) -> Option<Told> {
-        let FlowEvent::Hooked { failed, .. } = event else { return None };
-        let details: Vec<String> = failed.iter().map(|failed| one_line(failed)).collect();
-        (!details.is_empty()).then(|| Told {
-            depth: 1,
-            line: format!("{} failed", count(details.len(), "hook")),
-            details,
         })
     }
 
@@ -255,6 +241,13 @@ fn moved(to: FlowState, reason: Option<&str>) -> Option<Told> {
     }
 }
 
+/// Hooks that did what they should are not told of.
+fn hooks_failed(failed: &[String]) -> Option<Told> {
+    let details: Vec<String> = failed.iter().map(|failed| one_line(failed)).collect();
+    let line = format!("{} failed", count(details.len(), "hook"));
+    (!details.is_empty()).then_some(Told { depth: 1, line, details })
+}
+
 fn answered(answer: &GateAnswered) -> String {
     let words = answer.guidance.as_deref().map(|words| format!(", {}", quoted(words)));
     format!("{} by {}{}", answer.choice.as_str(), one_line(&answer.by.name), words.unwrap_or_default())
@@ -362,7 +355,35 @@ mod tests {
             ("flow.resumed", json!({})),
             ("flow.hooked", json!({"to": 3, "failed": ["notify: exit 1"]})),
         ]);
-        expect![].assert_eq(&text);
+        expect![[r#"
+                 0s  Release 1.0 (3 phases, /work/web/PLAN.md); author codex, reviewer claude
+                 2s  works in /data/trees/f on branch lanyard/flow
+                 3s  phase 2/3 Add the API
+                 3s    step 1 execute: author in sess_00000000000000000000000005
+                 4s      is asked how it went
+                 5s      is asked once more how it went: there is no JSON object in the answer
+                 6s      author: complete, commit 2b5c13df18e4 (12s, 3400 tokens in, 120 out)
+                 7s    quality_check
+                 9s      check tests: failed with 1 in 1s
+                         | 1 test
+                         | 1 failed
+                10s    quality_retry: failed: tests
+                11s    step 3 quality_retry: author in sess_00000000000000000000000005
+                12s      author: complete (900ms)
+                14s    step 4 review: reviewer in sess_00000000000000000000000005
+                15s      reviewer: not_ready, score 60, 2 items
+                         P0 human_required  Which key?: staging or production
+                         P1 auto_fix        Name the route
+                17s    gate_00000000000000000000000007 asks (escalation): The author needs a person: which key?
+                18s    gate_00000000000000000000000007 is answered: continue_session by ann, "the staging key"
+                20s    step 6 execute: author goes on in sess_00000000000000000000000005, told "the staging key"
+                21s      no result (timeout): 60s (1m)
+                22s  aborted: cancelled by ann
+                23s  1 file not committed before captured in 2b5c13df18e4; the worktree is taken away, the branch stays
+                24s  taken up again: execute
+                25s    1 hook failed
+                         notify: exit 1
+        "#]].assert_eq(&text);
     }
 
     #[test]
