@@ -59,7 +59,7 @@ pub struct AgentProblem {
 pub struct GateList {
     pub gates: Vec<GateEntry>,
     /// What flows ask.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub flows: Vec<FlowGateEntry>,
     /// More sessions are at work than one answer can look at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
