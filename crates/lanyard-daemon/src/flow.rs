@@ -185,7 +185,7 @@ impl Flows {
             let Some(last) = page.last() else { break };
             before = Some(last.id);
             for flow in page {
-                flows.seat(flow);
+                flows.seat(flow, None);
             }
         }
         tokio::spawn(watch(flows.clone(), hub.clone()));
@@ -196,14 +196,21 @@ impl Flows {
         self.0.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a flow its driver. Answers where orders for it go.
-    fn seat(&self, flow: Flow) -> mpsc::Sender<Order> {
+    /// Gives a flow its driver.
+    ///
+    /// The first order is there before the driver looks, so that one of a flow that has ended does not leave before it.
+    fn seat(&self, flow: Flow, first: Option<Order>) {
         let mut desk = self.desk();
         let id = flow.id;
-        if let Some(seat) = desk.seats.get(&id).filter(|seat| !seat.orders.is_closed()) {
-            return seat.orders.clone();
-        }
+        let seated = desk.seats.get(&id).map(|seat| seat.orders.clone()).filter(|orders| !orders.is_closed());
         let (orders, outlet) = mpsc::channel(ORDERS_MAX);
+        // Who has too many orders takes no more; whoever asked is told so by the answer that does not come.
+        if let Some(order) = first {
+            let _ = seated.as_ref().unwrap_or(&orders).try_send(order);
+        }
+        if seated.is_some() {
+            return;
+        }
         let poke = Arc::new(Notify::new());
         for worked in &flow.sessions {
             desk.sessions.insert(worked.session, poke.clone());
@@ -211,9 +218,8 @@ impl Flows {
         if !desk.closing {
             let driver = Driver::new(self.clone(), flow, outlet, poke.clone());
             let task = tokio::spawn(driver.run());
-            desk.seats.insert(id, Seat { orders: orders.clone(), poke, task });
+            desk.seats.insert(id, Seat { orders, poke, task });
         }
-        orders
     }
 
     /// A driver has nothing left to do.
@@ -246,21 +252,21 @@ impl Flows {
     }
 
     async fn ask_driver(&self, id: FlowId, command: FlowCommand, by: Actor) -> Result<Flow, FlowError> {
+        let (answer, answered) = oneshot::channel();
+        let order = Order { command, by, answer };
         let seated = self.desk().seats.get(&id).map(|seat| seat.orders.clone());
-        let orders = if let Some(orders) = seated {
-            orders
+        if let Some(orders) = seated {
+            orders.send(order).await.map_err(|_| FlowError::Closing)?;
         } else {
             let flow = self.get(id).await?;
-            let events = decide(&flow, &command, &by, self.0.tools.fresh())?;
+            let events = decide(&flow, &order.command, &order.by, self.0.tools.fresh())?;
             // What is over is only taken up again, or told what it was told before.
-            if command != FlowCommand::Resume {
+            if order.command != FlowCommand::Resume {
                 return if events.is_empty() { Ok(flow) } else { Err(FlowError::Closing) };
             }
             self.may_take(&flow).await?;
-            self.seat(flow)
-        };
-        let (answer, answered) = oneshot::channel();
-        orders.send(Order { command, by, answer }).await.map_err(|_| FlowError::Closing)?;
+            self.seat(flow, Some(order));
+        }
         answered.await.map_err(|_| FlowError::Closing)?
     }
 

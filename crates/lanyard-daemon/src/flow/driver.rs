@@ -83,8 +83,16 @@ impl Driver {
                         return;
                     }
                 }
-                Next::Over if self.hooks.is_done() => break,
                 Next::Over => {
+                    let known = self.flow.seq;
+                    self.take_orders().await;
+                    // It was taken up again.
+                    if self.flow.seq > known {
+                        continue;
+                    }
+                    if self.hooks.is_done() {
+                        break;
+                    }
                     if !self.wait().await {
                         return;
                     }

@@ -64,18 +64,13 @@ fn find(list: &GateList, named: &str) -> Result<FlowGateEntry, Failure> {
     if let Some(entry) = list.flows.iter().find(is) {
         return Ok(entry.clone());
     }
-    let asks = list.gates.iter().find(|entry| entry.gate.id.to_string() == named);
-    Err(match asks {
-        Some(_) => {
-            let title = format!("{named} is an agent's question, not a flow's");
-            let advice = format!("answer it with `lanyard answer {named} allow`, or `deny`");
-            Failure::local("gate_of_session", title, advice)
-        }
-        None => {
-            let title = format!("no flow waits for an answer to `{}`", one_line(named));
-            Failure::local("gate_not_open", title, "list what waits with `lanyard gates`")
-        }
-    })
+    if list.gates.iter().any(|entry| entry.gate.id.to_string() == named) {
+        let title = format!("{named} is an agent's question, not a flow's");
+        let advice = format!("answer it with `lanyard answer {named} allow`, or `deny`");
+        return Err(Failure::local("gate_of_session", title, advice));
+    }
+    let title = format!("no flow waits for an answer to `{}`", one_line(named));
+    Err(Failure::local("gate_not_open", title, "list what waits with `lanyard gates`"))
 }
 
 /// Several wait: they are listed, and one has to be named.

@@ -191,7 +191,7 @@ fn concluded(conclusion: &Conclusion, spent: Spent) -> Told {
 fn author(status: &AuthorStatus) -> (String, Vec<String>) {
     let commit = status.commit.as_deref().map(|hash| format!(", commit {}", commit(hash)));
     let reason = status.reason.as_deref().map(|reason| format!(": {}", one_line(reason)));
-    let notes = status.notes.as_deref().map(|notes| tail(notes)).unwrap_or_default();
+    let notes = status.notes.as_deref().map(tail).unwrap_or_default();
     let line = format!("{}{}", commit.unwrap_or_default(), reason.unwrap_or_default());
     (format!("author: {}{line}", status.status.as_str()), notes)
 }
@@ -281,7 +281,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::render::flow_fixture::{created, escalation, flow, invoked, log};
+    use crate::render::flow_fixture::{created, flow, log, whole};
 
     fn story(events: &[(&str, Value)]) -> String {
         let log = log(events);
@@ -294,67 +294,7 @@ mod tests {
 
     #[test]
     fn a_log_reads_as_a_story() {
-        let turn = lanyard_core::TurnId::from_u128(10).to_string();
-        let spent = json!({"input_tokens": 3_400, "output_tokens": 120, "ms": 12_000});
-        let result = |passed: bool, code: i32| json!({"result": {"name": "tests", "passed": passed, "exit_code": code, "output": "1 test\n1 failed\n", "ms": 1_200}});
-        let verdict =
-            json!({"is": "verdict", "readiness": "not_ready", "score": 60, "items": escalation(true).items});
-        let mut gate = serde_json::to_value(escalation(true)).unwrap();
-        gate["step"] = json!(5);
-        gate["from"] = json!("review");
-        let answer = json!({
-            "gate": gate["id"], "choice": "continue_session", "guidance": "the staging key", "at": "2026-11-15T08:00:16Z",
-            "by": {"kind": "operator", "name": "ann"},
-        });
-        let text = story(&[
-            created(),
-            ("flow.leased", json!({"holder": "one", "epoch": 1})),
-            (
-                "flow.tree_made",
-                json!({"tree": {"path": "/data/trees/f", "branch": "lanyard/flow", "base": "abc", "repository": "/work/web"}}),
-            ),
-            invoked("author", &json!({})),
-            ("flow.asked", json!({"stage": "summary", "turn": turn})),
-            (
-                "flow.asked",
-                json!({"stage": "repair", "turn": turn, "fault": "there is no JSON object in the answer"}),
-            ),
-            (
-                "flow.concluded",
-                json!({"conclusion": {"is": "author", "status": "complete", "commit": "2b5c13df18e40627"}, "spent": spent}),
-            ),
-            ("flow.moved", json!({"to": "quality_check"})),
-            ("flow.check_begun", json!({"place": 0, "run": "2.0.1"})),
-            ("flow.check_ended", result(false, 1)),
-            ("flow.moved", json!({"to": "quality_retry", "reason": "failed: tests"})),
-            invoked("author", &json!({"step": 3})),
-            (
-                "flow.concluded",
-                json!({"conclusion": {"is": "author", "status": "complete"}, "spent": {"input_tokens": 0, "output_tokens": 0, "ms": 900}}),
-            ),
-            ("flow.moved", json!({"to": "review"})),
-            invoked("reviewer", &json!({"step": 4})),
-            (
-                "flow.concluded",
-                json!({"conclusion": verdict, "spent": {"input_tokens": 0, "output_tokens": 0, "ms": 0}}),
-            ),
-            ("flow.moved", json!({"to": "escalate", "reason": "The review has 1 of 2 items for a person."})),
-            ("flow.gate_opened", json!({"gate": gate})),
-            ("flow.gate_answered", answer),
-            ("flow.moved", json!({"to": "execute"})),
-            invoked("author", &json!({"step": 6, "continues": true, "guidance": "the staging key"})),
-            (
-                "flow.concluded",
-                json!({"conclusion": {"is": "failed", "kind": "timeout", "reason": "60s"}, "spent": {"input_tokens": 0, "output_tokens": 0, "ms": 60_000}}),
-            ),
-            ("flow.ended", json!({"state": "aborted", "reason": "cancelled by ann"})),
-            (
-                "flow.settled",
-                json!({"captured": {"commit": "2b5c13df18e40627", "files": ["a"], "files_changed": 1}, "tree_removed": true}),
-            ),
-            ("flow.resumed", json!({})),
-            ("flow.hooked", json!({"to": 3, "failed": ["notify: exit 1"]})),
-        ]);
+        let text = story(&whole());
         expect![[r#"
                  0s  Release 1.0 (3 phases, /work/web/PLAN.md); author codex, reviewer claude
                  2s  works in /data/trees/f on branch lanyard/flow
@@ -409,12 +349,12 @@ mod tests {
             check(json!({})),
             check(json!({"error": "no such program"})),
         ];
-        expect![[r#"
+        expect![[r"
             check lint: passed in 500ms
             check lint: failed with 2 in 500ms
             check lint: took too long, ended after 500ms
             check lint: ended by a signal after 500ms
-            check lint: could not be run: no such program"#]]
+            check lint: could not be run: no such program"]]
         .assert_eq(&lines.join("\n"));
     }
 }
