@@ -26,9 +26,9 @@ impl Desk {
     /// An author that says this about all its work.
     pub(crate) fn new(author: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let state = folder.path().join("state").display().to_string();
+        let kept = folder.path().join("state").display().to_string();
         let program = binary().display().to_string();
-        let reviewer = [&program, "scripted-agent", "--state", &state, "--otherwise", READY];
+        let reviewer = [&program, "scripted-agent", "--state", &kept, "--otherwise", READY];
         let settings = format!(
             "[agents.reviewer]\ndriver = \"acp\"\ncommand = {}\nkill_grace_ms = 500\n\
              [flow]\nauthor.agent = \"scripted\"\nreviewer.agent = \"reviewer\"\n\
