@@ -1,5 +1,7 @@
 //! `lanyard gate`: the prompt at which a flow's question is answered.
 
+use std::io::IsTerminal;
+
 use clap::builder::NonEmptyStringValueParser;
 use lanyard_daemon::api::types::{FlowAnswer, FlowGateEntry, FlowView, GateList};
 
@@ -88,6 +90,7 @@ async fn which(context: &Context, client: &mut Client<'_>, several: &[FlowGateEn
 async fn prompt(context: &Context, client: &mut Client<'_>, entry: FlowGateEntry) -> Result<(), Failure> {
     let mut keyboard = Keyboard::of_stdin();
     let (flow, id) = (entry.flow.to_string(), entry.gate.id);
+    let typed_here = std::io::stdin().is_terminal();
     let mut posts = 0;
     flow::tell_gate(context, &entry);
     let mut dialogue = Dialogue::new(entry.gate);
@@ -98,6 +101,10 @@ async fn prompt(context: &Context, client: &mut Client<'_>, entry: FlowGateEntry
             context.out.note(&flow::stays_open(id));
             return Err(Failure::Ended(flow::STILL_OPEN));
         };
+        if !typed_here {
+            // A terminal shows what is typed; whoever reads a log of this sees it too.
+            context.out.question(&format!("{}\n", one_line(&line)));
+        }
         let answer = match dialogue.line(&line) {
             Next::Again(why) => {
                 context.out.question(&format!("{why}\n"));
