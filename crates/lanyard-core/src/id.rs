@@ -156,6 +156,8 @@ ids! {
     TaskId = "task";
     /// A message between those who work for each other.
     MailId = "mail";
+    /// Something that is remembered.
+    MemoryId = "mem";
     /// A client attached to a session.
     ConnectionId = "conn";
     /// One daemon.

@@ -7,6 +7,7 @@
 pub mod actor;
 pub mod address;
 pub mod id;
+pub mod memory;
 pub mod outcome;
 pub mod paper;
 pub mod policy;
@@ -18,8 +19,8 @@ pub mod time;
 pub use actor::{Actor, ActorKind, Cause};
 pub use address::Address;
 pub use id::{
-    ConnectionId, GateId, MailId, NodeId, NoteId, PlanId, RunId, SessionId, TaskId, TokenId, TurnId,
-    WorkerId, WorkspaceId,
+    ConnectionId, GateId, MailId, MemoryId, NodeId, NoteId, PlanId, RunId, SessionId, TaskId, TokenId,
+    TurnId, WorkerId, WorkspaceId,
 };
 pub use outcome::Outcome;
 pub use policy::{Limits, MemoryMode, Overlong, Rules, Staleness};
