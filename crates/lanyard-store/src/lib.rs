@@ -8,6 +8,7 @@ mod card;
 mod error;
 mod fold;
 mod journal;
+mod memories;
 mod memory;
 mod query;
 mod sqlite;
@@ -19,6 +20,7 @@ pub use journal::{
     KeyHash, Loaded, Paper, Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns,
     Upkeep,
 };
+pub use memories::{Memories, MemoryFilter, MemoryUpkeep, Viewer, Writing};
 pub use memory::MemoryJournal;
 pub use query::{Cursor, CursorError, Filter, Listing, Row, Sort};
 pub use sqlite::{Failpoints, SqliteJournal, SqliteOptions};

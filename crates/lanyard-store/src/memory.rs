@@ -1,6 +1,7 @@
 //! A journal that forgets everything when it is dropped. For tests, and the plainest telling of what a journal does:
 //! the same suite runs on it and on the ones that keep their promises.
 
+mod memories;
 mod tasks;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -16,6 +17,7 @@ use crate::journal::{
     Batch, Directory, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash, Loaded, Paper,
     Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns, Upkeep,
 };
+use crate::memory::memories::Remembered;
 use crate::memory::tasks::Work;
 use crate::query::{Cursor, Filter, Listing, Rank, Row, Sort};
 
@@ -34,6 +36,7 @@ struct Kept {
     tokens: BTreeMap<TokenId, StoredToken>,
     papers: BTreeMap<Place, Paper>,
     work: Work,
+    remembered: Remembered,
     disk: Disk,
 }
 

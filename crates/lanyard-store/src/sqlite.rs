@@ -12,6 +12,9 @@ mod checkpoint;
 mod families;
 mod heads;
 mod list;
+mod memories;
+mod memory_rows;
+mod memory_upkeep;
 mod open;
 mod papers;
 mod plan;
@@ -27,6 +30,7 @@ mod tasks;
 mod texts;
 mod tokens;
 mod turns;
+mod vectors;
 mod writer;
 
 use std::fs::File;

@@ -87,7 +87,7 @@ proptest! {
             // Nothing waits in a session that has ended.
             for waiting in given.session.inbox.clone() {
                 let gone = InboxEvent::Withdrawn { turn: waiting.turn, reason: None };
-                given = given.event(gone.into());
+                given = given.event(Event::from(gone));
             }
             given = given.event(ended(how));
         }

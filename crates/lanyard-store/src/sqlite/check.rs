@@ -14,7 +14,7 @@ use crate::journal::{Damage, Report};
 use crate::sqlite::boot::{each_row, settled};
 use crate::sqlite::read::{FETCH, Fetched, Log, MARK_EVERY, fetch, record, scan, stored_card, undamaged};
 use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, read_head, signed};
-use crate::sqlite::{papers, schema, task_upkeep, tokens, turns, writer};
+use crate::sqlite::{memory_upkeep, papers, schema, task_upkeep, tokens, turns, writer};
 
 /// Complaints of SQLite that are passed on; one damaged page can cause thousands.
 const STRUCTURE_MAX: u32 = 100;
@@ -47,6 +47,9 @@ pub(super) fn check(conn: &Connection) -> Result<Report, StoreError> {
     checkup.beside_the_log()?;
     for (seq, what) in task_upkeep::check(conn)? {
         checkup.complain(None, seq, what);
+    }
+    for what in memory_upkeep::check(conn)? {
+        checkup.complain(None, (0, 0), what);
     }
     Ok(checkup.report)
 }

@@ -10,16 +10,19 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
-    Batch, Directory, Entry, Families, Filter, Journal, KeptOutcome, Papers, Row, SqliteJournal,
-    SqliteOptions, Tasks, Tokens, Turns, Upkeep,
+    Batch, Directory, Entry, Families, Filter, Journal, KeptOutcome, Memories, MemoryUpkeep, Papers, Row,
+    SqliteJournal, SqliteOptions, Tasks, Tokens, Turns, Upkeep,
 };
 
 /// All a journal can be asked.
 pub(crate) trait Store:
-    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks
+    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Memories + MemoryUpkeep
 {
 }
-impl<T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks> Store for T {}
+impl<T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Memories + MemoryUpkeep>
+    Store for T
+{
+}
 
 /// Runs each check on every journal.
 macro_rules! on_every_journal {
@@ -175,6 +178,7 @@ impl Teller {
             delivery,
             queued,
             by,
+            memory: None,
         }
     }
 

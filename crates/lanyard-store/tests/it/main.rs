@@ -9,6 +9,8 @@ mod directory;
 mod faults;
 mod foreman;
 mod kit;
+mod memories;
+mod memories_on_disk;
 mod papers;
 mod properties;
 mod sqlite;
