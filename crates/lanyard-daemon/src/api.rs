@@ -13,6 +13,7 @@ mod guard;
 mod ids;
 mod mailbox;
 mod mcp;
+mod memory;
 mod openapi;
 mod plans;
 mod problem;
@@ -44,6 +45,7 @@ use crate::families::Families;
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
+use crate::memory::Memory;
 use crate::presence::Presence;
 
 pub use attach::OwnRouter;
@@ -74,6 +76,8 @@ pub struct App {
     pub seen: Seen,
     /// Where tool calls pass.
     pub interceptor: Interceptor,
+    /// What is remembered.
+    pub memory: Memory,
     /// Where MCP clients come in.
     pub gateway: Gateway,
     pub clock: Arc<Clock>,

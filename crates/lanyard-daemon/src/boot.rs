@@ -25,6 +25,7 @@ use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::{Addresses, Gateway};
+use crate::memory::{Keeper, Memory};
 use crate::notice;
 use crate::presence::Presence;
 use crate::runs::Runs;
@@ -74,6 +75,8 @@ pub enum BootError {
     EngineLost,
     #[error("cannot get {what} from the system")]
     System { what: &'static str, source: std::io::Error },
+    #[error("the config under [memory] cannot be used: {0}")]
+    Memory(String),
 }
 
 /// Runs a daemon until it is told to end: by SIGTERM, SIGINT or the API.
@@ -101,6 +104,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         clock: clock.clone(),
         seen: presence.seen(),
         rules,
+        memory: options.config.memory.policy().map_err(BootError::Memory)?,
         runtime: tokio::runtime::Handle::current(),
     };
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
@@ -132,6 +136,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         hub,
         interceptor: Interceptor::new(engine.clone(), tokens.clone(), options.config.gateway.record),
         gateway,
+        memory: Memory::new(&options.config.memory).map_err(BootError::Memory)?,
         clock,
         rules,
         tokens,
@@ -197,6 +202,7 @@ struct AtWork {
     telling: JoinHandle<()>,
     ticking: JoinHandle<()>,
     sweeping: JoinHandle<()>,
+    keeping: JoinHandle<()>,
 }
 
 impl AtWork {
@@ -216,6 +222,7 @@ impl AtWork {
                 let app = app.clone();
                 async move { app.gateway.look_after(app.store.clone()).await }
             }),
+            keeping: tokio::spawn(Keeper::new(app.clone()).run()),
         }
     }
 
@@ -230,6 +237,7 @@ impl AtWork {
         self.telling.abort();
         self.ticking.abort();
         self.sweeping.abort();
+        self.keeping.abort();
         app.gateway.close().await;
     }
 }

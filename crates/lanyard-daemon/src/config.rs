@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
 use crate::intercept::Record;
+use crate::memory::MemoryConfig;
 
 /// The address the daemon listens on unless told otherwise: loopback only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7717";
@@ -33,6 +34,7 @@ pub struct Config {
     pub families: FamilyRules,
     pub health: HealthRules,
     pub gateway: GatewayConfig,
+    pub memory: MemoryConfig,
     /// The agents Lanyard runs, by name.
     pub agents: BTreeMap<String, AgentSettings>,
     /// MCP servers offered to every agent, by name.
@@ -86,6 +88,7 @@ impl Config {
         let refuse = |message| ConfigError::Parse { path: path.to_owned(), message };
         let config: Self = toml::from_str(&text).map_err(|error| refuse(error.to_string()))?;
         config.check_mcp().map_err(refuse)?;
+        config.memory.policy().map_err(|what| refuse(format!("[memory]: {what}")))?;
         Ok(config)
     }
 
@@ -159,6 +162,7 @@ mod tests {
         let config: Config = toml::from_str(&text).unwrap();
         assert_eq!(config.rules(), Rules::default());
         assert_eq!(config.gateway.record, Record::default());
+        assert_eq!(config.memory, MemoryConfig::default());
         assert_eq!(config.daemon.listen, DEFAULT_LISTEN.parse().unwrap());
         assert_eq!(config.daemon.keep_outcomes_ms, DaemonConfig::default().keep_outcomes_ms);
         assert_eq!(config.default_agent(), Config::default().default_agent());

@@ -16,12 +16,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{
     Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal, TurnResult,
 };
 use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
 use lanyard_store::{
-    Damage, Directory, Durability, Families, Journal, KeyHash, Papers, Tasks, Tokens, Turns, Upkeep,
+    Damage, Directory, Durability, Families, Journal, KeyHash, Memories, MemoryUpkeep, Papers, Tasks, Tokens,
+    Turns, Upkeep,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -40,9 +42,15 @@ const INBOX_MAX: usize = 4_096;
 const INBOX_WAIT: Duration = Duration::from_secs(5);
 
 /// Everything the daemon needs of a store.
-pub trait Store: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks {}
+pub trait Store:
+    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Memories + MemoryUpkeep
+{
+}
 
-impl<T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks> Store for T {}
+impl<T> Store for T where
+    T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Memories + MemoryUpkeep
+{
+}
 
 /// A handle to the engine; clones share it.
 #[derive(Debug, Clone)]
@@ -246,6 +254,8 @@ pub struct Parts {
     pub hub: Arc<Hub>,
     pub clock: Arc<Clock>,
     pub rules: Rules,
+    /// What a session may remember that is nobody's child and names nothing else.
+    pub memory: MemoryPolicy,
     /// Where what follows for the agents is left.
     pub wishes: Wishes,
     /// When a connection was last seen.

@@ -14,6 +14,7 @@ pub mod home;
 pub mod hub;
 pub mod intercept;
 mod mcp;
+pub mod memory;
 mod notice;
 pub mod presence;
 pub mod runs;

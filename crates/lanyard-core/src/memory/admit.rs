@@ -124,6 +124,7 @@ mod tests {
         })
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "it stands beside what is refused")]
     fn ok(tags: &str) -> Result<String, &'static str> {
         Ok(tags.to_owned())
     }

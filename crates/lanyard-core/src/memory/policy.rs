@@ -140,9 +140,30 @@ pub struct MemoryAsk {
 }
 
 impl MemoryAsk {
+    /// Asks for exactly this.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+    pub fn of(policy: &MemoryPolicy) -> Self {
+        let texts = |tags: &Tags| Some(tags.iter().map(ToString::to_string).collect());
+        Self {
+            mode: Some(policy.mode),
+            session_memory: Some(policy.session_memory),
+            tags: texts(&policy.tags),
+            allow: texts(&policy.allow),
+        }
+    }
+
+    /// What is asked for, and from `usual` what is not. Usual tags are on everything, whatever else is.
+    #[must_use]
+    pub fn or(self, mode: Option<MemoryMode>, usual: &MemoryPolicy) -> Self {
+        let Self { mode: own, session_memory, tags, allow } = self;
+        let rest = Self::of(usual);
+        let tags = tags.unwrap_or_default().into_iter().chain(rest.tags.unwrap_or_default()).collect();
+        Self {
+            mode: own.or(mode).or(rest.mode),
+            session_memory: session_memory.or(rest.session_memory),
+            tags: Some(tags),
+            allow: allow.or(rest.allow),
+        }
     }
 
     /// The policy that is asked for, starting from `base`. Bad input is refused, never made into something else.

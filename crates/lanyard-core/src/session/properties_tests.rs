@@ -447,7 +447,7 @@ mod families {
         )
             .prop_map(|(depth_limit, memory_mode, leaf, session_memory, allow)| {
                 let tags = allow.clone();
-                let memory = Some(MemoryAsk { session_memory, allow, tags, ..MemoryAsk::default() });
+                let memory = Some(MemoryAsk { session_memory, tags, allow, ..MemoryAsk::default() });
                 Box::new(NewSession { memory_mode, memory, leaf, depth_limit, ..NewSession::default() })
             });
         prop_oneof![

@@ -149,6 +149,7 @@ mod tests {
             delivery,
             queued,
             by,
+            memory: None,
         })
     }
 

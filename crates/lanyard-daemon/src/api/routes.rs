@@ -9,6 +9,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use lanyard_core::Outcome;
+use lanyard_core::memory::Entry;
 use lanyard_core::session::{NewSession, Signal, TurnRow};
 use lanyard_core::task::{Mail, NewTask};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -18,18 +19,20 @@ use crate::api::problem::Problem;
 use crate::api::types::{
     AdoptTask, AgentCheck, AgentList, Anchors, AuditPage, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead,
     CallUnsent, CancelReceipt, CancelTask, CheckReport, CompleteTask, DaemonStatus, Delegation, Deploy,
-    DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, GateAnswer, GateList, GuidanceList, Halt,
-    HaltReceipt, HaltState, HeldWriter, IdChain, ImportPlan, InboxEdit, InboxOrder, InboxPromotion,
-    InboxView, MailPage, McpAddress, McpCheck, McpList, MergeTask, MergedTask, Migration, NewAlias, NewCall,
-    NewFork, NewGuidance, NewLink, NewMail, NewMcpAddress, NewPlanBody, NewResume, NewRollback, NewStop,
-    NewToken, NewTurn, NewWriter, PlanList, PlanMarkdown, PlanView, PresenceList, Reason, Rebuilt, Resumed,
-    RetryTask, RolledBack, RunReport, RunToken, SendAgain, SessionDetail, SessionPage, SnapshotList,
-    StopReceipt, Stopping, StreamFrame, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo,
-    TokenList, TreeNode, TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WriterAnswer, WriterView,
+    DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, Forget, Forgotten, GateAnswer, GateList,
+    GuidanceList, Halt, HaltReceipt, HaltState, HeldWriter, IdChain, ImportPlan, Imported, InboxEdit,
+    InboxOrder, InboxPromotion, InboxView, MailPage, McpAddress, McpCheck, McpList, MemoryImport, MemoryPage,
+    MemoryPolicyEdit, MemoryPolicySet, MemoryPolicyView, MemoryStatus, MergeTask, MergedTask, Migration,
+    NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody,
+    NewResume, NewRollback, NewSessionMemory, NewStop, NewToken, NewTurn, NewWriter, PlanList, PlanMarkdown,
+    PlanView, PresenceList, Reason, Rebuilt, Resumed, RetryTask, RolledBack, RunReport, RunToken, SendAgain,
+    SessionDetail, SessionPage, SnapshotList, StopReceipt, Stopping, StreamFrame, TaskDiff, TaskEdit,
+    TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt, WorkerList,
+    WorkspaceDiff, WriterAnswer, WriterView,
 };
 use crate::api::{
-    App, agents, attach, audit, bulk, calls, directory, gates, ids, mailbox, mcp, plans, sessions, snapshots,
-    stops, streams, system, tasks, turns, writer,
+    App, agents, attach, audit, bulk, calls, directory, gates, ids, mailbox, mcp, memory, plans, sessions,
+    snapshots, stops, streams, system, tasks, turns, writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -81,6 +84,13 @@ const LIST: &[&str] = &[
     "cursor",
     "limit",
 ];
+
+const MEMORY: &[&str] =
+    &["query", "store", "scope", "workspace", "owner", "plan", "session", "tags", "cursor", "limit"];
+
+const MEMORY_EXPORT: &[&str] = &["store", "workspace", "owner", "session", "tags"];
+
+const SESSION_MEMORY: &[&str] = &["query", "store", "scope", "tags", "cursor", "limit"];
 
 const AUDIT: &[&str] = &["session", "since", "until", "kind", "limit", "cursor"];
 
@@ -145,6 +155,7 @@ pub fn table() -> Vec<Route> {
     routes.extend(about_plans());
     routes.extend(about_tasks());
     routes.extend(about_families());
+    routes.extend(about_memory());
     routes.extend(for_operations());
     routes
 }
@@ -324,6 +335,24 @@ fn about_families() -> Vec<Route> {
 }
 
 /// The same things under the paths operations consoles know (S3-20, S3-22, S3-23, S3-24).
+#[rustfmt::skip]
+fn about_memory() -> Vec<Route> {
+    vec![
+        look!("/memory" LookAll "list_memory" "What is remembered, newest first; with `query`, what is found, best first." MEMORY => MemoryPage, memory::list),
+        change!(post "/memory" Operate "add_memory" "Remember something; in a session's name, its policy judges it." NewMemory => 201 Entry, memory::add),
+        look!("/memory/status" LookAll "memory_status" "How much is remembered, and how memory is." &[] => MemoryStatus, memory::status),
+        look!("/memory/export" LookAll "export_memory" "All of it as JSON lines." MEMORY_EXPORT => Entry, memory::export),
+        change!(post "/memory/import" Operate "import_memory" "Take over entries as they are; the same ones again change nothing." MemoryImport => 200 Imported, memory::import),
+        change!(post "/memory/forget" Operate "forget_memory" "Forget entries, by id or by what they have in common; `dry_run` only tells." Forget => 200 Forgotten, memory::forget),
+        look!("/memory/{memory}" LookAll "get_memory" "One entry." &[] => Entry, memory::get),
+        change!(delete "/memory/{memory}" Operate "forget_one_memory" "Forget an entry." Reason => 200 Forgotten, memory::forget_one),
+        look!("/sessions/{id}/memory" Look "session_memory" "What a session sees of memory, as its policy has it." SESSION_MEMORY => MemoryPage, memory::of_session),
+        change!(post "/sessions/{id}/memory" Own "add_session_memory" "Remember something in a session's name." NewSessionMemory => 201 Entry, memory::add_to_session),
+        look!("/sessions/{id}/memory-policy" Look "memory_policy" "What a session may remember, and what was refused." &[] => MemoryPolicyView, memory::policy),
+        change!(patch "/sessions/{id}/memory-policy" Operate "set_memory_policy" "Change what a session may remember; those below are tightened with it." MemoryPolicyEdit => 200 MemoryPolicySet, memory::set_policy),
+    ]
+}
+
 #[rustfmt::skip]
 fn for_operations() -> Vec<Route> {
     vec![

@@ -7,6 +7,7 @@ mod bulk;
 mod control;
 mod families;
 mod mcp;
+mod memory;
 mod plans;
 mod snapshots;
 mod turns;
@@ -38,6 +39,10 @@ pub use families::{
     RunToken, SendAgain, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, WorkerList, WorkerRow,
 };
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
+pub use memory::{
+    Forget, Forgotten, FoundBy, Imported, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,
+    MemoryPolicyView, MemoryRow, MemoryStatus, NewMemory, NewSessionMemory, NotImported,
+};
 pub use plans::{ImportPlan, NewPlanBody, PlanList, PlanMarkdown, PlanRow, PlanView, TaskCount};
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,

@@ -1,6 +1,7 @@
 //! The tools against a real engine and a real journal, called as the gateway calls them.
 
 mod agents;
+mod memory;
 mod orphaned;
 mod papers;
 mod protocol;
@@ -9,7 +10,8 @@ mod spawning;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use lanyard_core::policy::Staleness;
+use lanyard_core::memory::MemoryPolicy;
+use lanyard_core::policy::{MemoryMode, Staleness};
 use lanyard_core::session::{Command, NewSession, Signal};
 use lanyard_core::{Actor, Rules, Session, SessionId};
 use lanyard_store::{SqliteJournal, SqliteOptions};
@@ -76,6 +78,8 @@ impl Room {
             hub: hub.clone(),
             clock: clock.clone(),
             rules,
+            // Sessions that say nothing else may remember all; what a policy forbids is tested with policies.
+            memory: MemoryPolicy::of(MemoryMode::Full),
             runtime: tokio::runtime::Handle::current(),
         };
         let (engine, thread) = engine::start(parts).unwrap();
@@ -96,6 +100,7 @@ impl Room {
             presence: crate::presence::Presence::new(clock.clone()),
             router: Mutex::default(),
             interceptor: Interceptor::new(engine.clone(), tokens.clone(), Record::default()),
+            memory: crate::memory::Memory::new(&crate::memory::MemoryConfig::default()).unwrap(),
             gateway: Gateway::new(&Config::default(), folder.path()),
             started_at: clock.now(),
             clock,
