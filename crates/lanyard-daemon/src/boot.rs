@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{Signal, StateName, Status};
 use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_store::{Filter, OpenError, SqliteJournal, SqliteOptions, StoreError};
@@ -91,8 +92,8 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (tcp, socket) = listen(&home, options.listen.unwrap_or(options.config.daemon.listen)).await?;
     let address = tcp.local_addr().map_err(system("the address"))?;
 
-    let hub = Arc::new(Hub::default());
-    let rules = options.config.rules();
+    let (hub, rules) = (Arc::new(Hub::default()), options.config.rules());
+    let (memory, policy) = remembering(&options.config)?;
     let program = agents::program();
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
@@ -104,7 +105,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         clock: clock.clone(),
         seen: presence.seen(),
         rules,
-        memory: options.config.memory.policy().map_err(BootError::Memory)?,
+        memory: policy,
         runtime: tokio::runtime::Handle::current(),
     };
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
@@ -113,15 +114,14 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let gateway = Gateway::open(&options.config, &home.dir).await;
     let addresses = Addresses::new(address, tokens.clone(), &options.config);
     let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), addresses);
-    let (adopted, agents) = open.await;
-    let default = options.config.default_agent();
-    let roster = Roster::new(settings, default, runs, clock.clone(), home.dir.join("checks"));
+    let (adopted, agents) = Box::pin(open).await;
+    let (default, checks) = (options.config.default_agent(), home.dir.join("checks"));
+    let roster = Roster::new(settings, default, runs, clock.clone(), checks);
     settle(&engine, &store, &adopted).await?;
     tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
     let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, &home.dir);
     // After what the last daemon left is settled, and before anybody can ask for anything new (S4-B07).
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
-
     let running = running(&home, address, &clock);
     let app = Arc::new(App {
         engine: engine.clone(),
@@ -136,7 +136,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         hub,
         interceptor: Interceptor::new(engine.clone(), tokens.clone(), options.config.gateway.record),
         gateway,
-        memory: Memory::new(&options.config.memory).map_err(BootError::Memory)?,
+        memory,
         clock,
         rules,
         tokens,
@@ -151,9 +151,14 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let at_work = AtWork::begin(&app, tcp, socket, options.config.daemon.keep_outcomes_ms);
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
     (options.on_ready)(&running);
-    until_told(&app, at_work, ends, agents, (thread, tasks)).await?;
-    let _ = std::fs::remove_file(home.socket());
-    Ok(())
+    let ended = until_told(&app, at_work, ends, agents, (thread, tasks)).await;
+    ended.map(|()| drop(std::fs::remove_file(home.socket())))
+}
+
+/// Memory, and what sessions may remember that name nothing else.
+fn remembering(config: &Config) -> Result<(Memory, MemoryPolicy), BootError> {
+    let policy = config.memory.policy().map_err(BootError::Memory)?;
+    Ok((Memory::new(&config.memory).map_err(BootError::Memory)?, policy))
 }
 
 /// Works until it is told to end, then ends in order. The agents themselves go on, under their shims.

@@ -38,6 +38,7 @@ mod logs;
 mod ls;
 mod mailbox;
 mod mcp;
+mod memory;
 mod migrate;
 mod new;
 mod opencode_bridge;
@@ -187,6 +188,7 @@ enum Arrange {
     Archive(archive::Archive),
     Reset(reset::Reset),
     Rm(rm::Rm),
+    Memory(memory::Memory),
 }
 
 #[derive(Debug, Subcommand)]
@@ -335,6 +337,7 @@ impl Arrange {
             Self::Archive(archive) => archive.run(context).await,
             Self::Reset(reset) => reset.run(context).await,
             Self::Rm(rm) => rm.run(context).await,
+            Self::Memory(memory) => memory.run(context).await,
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod chain;
 pub(crate) mod delegation;
 pub(crate) mod event;
 pub(crate) mod mail;
+pub(crate) mod memory;
 pub(crate) mod plan;
 pub(crate) mod session;
 pub(crate) mod table;

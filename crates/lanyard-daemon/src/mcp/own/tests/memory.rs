@@ -342,10 +342,10 @@ fn nothing_reaches_a_store_that_a_policy_forbids() {
 /// Does what the case says, and answers which policies there were and what came in.
 async fn carried_out(room: &Room, case: &Case) -> (Vec<MemoryPolicy>, Vec<Entry>) {
     let ask = |ask: &MemoryAsk| serde_json::to_value(ask).unwrap();
-    let root = room.remembering(ask(&case.session), None).await;
+    let top = room.remembering(ask(&case.session), None).await;
     let me = match &case.child {
-        Some(child) => room.remembering(ask(child), Some(root)).await,
-        None => root,
+        Some(child) => room.remembering(ask(child), Some(top)).await,
+        None => top,
     };
     // A turn that asks for more than its session may is refused; it then begins with what there is.
     let held = room.load(me).policy.memory;
@@ -354,11 +354,11 @@ async fn carried_out(room: &Room, case: &Case) -> (Vec<MemoryPolicy>, Vec<Entry>
     if let Some(later) = &case.later {
         let by = (Actor::operator("local"), None, Vec::new());
         // Wider than what is above is refused, and nothing has changed then.
-        let _ = memory::set_policy(&room.app, root, later.clone(), by).await;
+        let _ = memory::set_policy(&room.app, top, later.clone(), by).await;
     }
     let session = room.load(me);
     let policies = vec![
-        room.load(root).policy.memory,
+        room.load(top).policy.memory,
         session.policy.memory.clone(),
         session.turn.as_ref().unwrap().memory.clone().unwrap(),
     ];
@@ -407,7 +407,7 @@ async fn carried_out(room: &Room, case: &Case) -> (Vec<MemoryPolicy>, Vec<Entry>
             assert!(matches!(brought.await.unwrap().unwrap()[..], [Brought::In | Brought::Refused(_)]));
         }
     }
-    let mut came = room.remembered();
-    came.retain(|entry| !before.contains(&entry.id));
-    (policies, came)
+    let mut brought_in = room.remembered();
+    brought_in.retain(|entry| !before.contains(&entry.id));
+    (policies, brought_in)
 }
