@@ -17,7 +17,7 @@ use crate::memory::policy::on_disk;
 use crate::memory::settings::{MemorySwitch, SummaryMode};
 use crate::memory::{MemoryError, Wish, ledger, write};
 
-const TICK: Duration = Duration::from_secs(30);
+const TICK: Duration = Duration::from_secs(10);
 /// When time comes from a file, a scenario should not wait for it.
 const SCRIPTED_TICK: Duration = Duration::from_millis(20);
 /// Entries forgotten at a time, and sessions looked at.

@@ -17,6 +17,7 @@ mod faults;
 mod gateway;
 mod help;
 mod hooks;
+mod memory;
 mod operate;
 mod own;
 mod receipts;
