@@ -114,6 +114,9 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
     pub source: Source,
+    /// The request that made it, where it has no name: sent again, it is the same entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
     /// When it was written last.
     pub at: Timestamp,
     /// Counts its writes, from 1.
@@ -133,6 +136,7 @@ pub struct NewEntry {
     pub session: Option<SessionId>,
     pub turn: Option<TurnId>,
     pub source: Source,
+    pub request: Option<String>,
 }
 
 impl Entry {
@@ -144,7 +148,7 @@ impl Entry {
         version: u64,
         at: Timestamp,
     ) -> Result<Self, Refusal> {
-        let NewEntry { scope, workspace, owner, plan, name, text, by, session, turn, source } = new;
+        let NewEntry { scope, workspace, owner, plan, name, text, by, session, turn, source, request } = new;
         let entry = Self {
             id,
             store: admitted.to,
@@ -159,6 +163,7 @@ impl Entry {
             session,
             turn,
             source,
+            request,
             at,
             version,
         };
@@ -169,6 +174,7 @@ impl Entry {
     pub fn check(&self) -> Result<(), Refusal> {
         line("owner", Some(&self.owner))?;
         line("name", self.name.as_deref())?;
+        line("request", self.request.as_deref())?;
         line("plan", self.plan.as_deref())?;
         line("workspace", Some(self.workspace.as_str()).filter(|workspace| !workspace.is_empty()))?;
         if self.text.trim().is_empty() {
@@ -195,9 +201,10 @@ impl Entry {
     /// Where it is in its workspace.
     #[must_use]
     pub fn key(&self) -> String {
-        match &self.name {
-            Some(name) => named_key(self.scope, &self.owner, self.plan.as_deref(), self.session, name),
-            None => self.id.to_string(),
+        match (&self.name, &self.request) {
+            (Some(name), _) => named_key(self.scope, &self.owner, self.plan.as_deref(), self.session, name),
+            (None, Some(request)) => request_key(request),
+            (None, None) => self.id.to_string(),
         }
     }
 
@@ -243,6 +250,12 @@ pub fn named_key(
         Scope::Session => serde_json::json!([session]),
     };
     serde_json::json!([scope, whose, name]).to_string()
+}
+
+/// Where an entry without a name is that a request made.
+#[must_use]
+pub fn request_key(request: &str) -> String {
+    serde_json::json!(["request", request]).to_string()
 }
 
 /// One line that is there and not too long, or nothing.
@@ -297,6 +310,7 @@ mod tests {
             session: None,
             turn: None,
             source: Source::Api,
+            request: None,
         };
         let admitted = Admitted { to: Where::LongTerm, tags: Tags::new() };
         Entry::new(MemoryId::from_u128(1), new, admitted, 1, Timestamp::from_millis(0))

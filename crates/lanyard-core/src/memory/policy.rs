@@ -75,9 +75,9 @@ impl MemoryPolicy {
     /// A policy as it was stored. What does not add up to one allows nothing (S3-B08).
     #[must_use]
     pub fn read(stored: Value) -> Self {
-        let read: Stored = match serde_json::from_value(stored) {
-            Ok(read) => read,
-            Err(error) => return Self::closed(&error.to_string()),
+        // Always in the same words: what is read from the log and from a record made of it must be equal.
+        let Ok(read) = serde_json::from_value::<Stored>(stored) else {
+            return Self::closed("it holds what this Lanyard does not understand");
         };
         let Stored { mode, session_memory, tags, allow, unreadable } = read;
         if tags.len() > TAGS_MAX || allow.len() > TAGS_MAX {

@@ -21,7 +21,7 @@ use crate::api::types::{
     Forget, Forgotten, Imported, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,
     MemoryPolicyView, MemoryRow, MemoryStatus, NewMemory, NewSessionMemory, NotImported, Reason,
 };
-use crate::engine::Store;
+use crate::engine::{Key, Store};
 use crate::memory::{self, Brought, Judged, MemoryError, Wish};
 
 type Shared = State<Arc<App>>;
@@ -184,8 +184,10 @@ pub(super) async fn add(State(app): Shared, change: Change<NewMemory>) -> Result
     let scope = scope.unwrap_or(if session.is_some() { Scope::Session } else { Scope::Workspace });
     let owner = owner.unwrap_or_else(|| change.actor.name.clone());
     let workspace = workspace.unwrap_or_default();
-    let (by, source) = (change.actor, Source::Api);
-    write(&app, Wish { session, scope, plan, name, text, tags, workspace, owner, by, source, version }).await
+    let (by, source, request) = (change.actor, Source::Api, request_of(&change.keys));
+    let wish =
+        Wish { session, scope, plan, name, text, tags, workspace, owner, by, source, request, version };
+    write(&app, wish).await
 }
 
 /// In the session's name, by its own agent or an operator.
@@ -207,9 +209,15 @@ pub(super) async fn add_to_session(
         owner: String::new(),
         by: change.actor,
         source: Source::Api,
+        request: request_of(&change.keys),
         version,
     };
     write(&app, wish).await
+}
+
+/// The name of a request that has a key.
+fn request_of(keys: &[Key]) -> Option<String> {
+    keys.first().map(|key| format!("{:032x}", u128::from_be_bytes(key.key)))
 }
 
 async fn write(app: &Arc<App>, wish: Wish) -> Result<Response, Problem> {

@@ -143,6 +143,7 @@ impl Keeper {
                 owner: String::new(),
                 by: Actor::system("memory"),
                 source: Source::Summary,
+                request: None,
                 version: None,
             };
             match write(&app.memory, store, &app.clock, wish) {

@@ -1,13 +1,13 @@
 //! Writing: every entry passes here, whoever wants it (S3-26 to S3-31). Judged and written under one gate, so that a
 //! policy that was changed in between counts.
 
-use lanyard_core::memory::entry::named_key;
+use lanyard_core::memory::entry::{named_key, request_key};
 use lanyard_core::memory::{Entry, MemoryPolicy, NewEntry, Refusal, Scope, Source, Tags, admit, tag};
 use lanyard_core::{Actor, MemoryId, SessionId, Timestamp};
 use lanyard_store::{MemoryFilter, Put, Writing};
 
 use crate::clock::Clock;
-use crate::engine::Store;
+use crate::engine::{AskError, Store};
 use crate::failpoint;
 use crate::memory::standing::{mint, standing};
 use crate::memory::{Memory, MemoryError, ledger, unbound};
@@ -33,6 +33,8 @@ pub(crate) struct Wish {
     pub(crate) owner: String,
     pub(crate) by: Actor,
     pub(crate) source: Source,
+    /// The request it comes with: sent again, it is the same entry.
+    pub(crate) request: Option<String>,
     /// The version that was read, where only that one may be replaced.
     pub(crate) version: Option<u64>,
 }
@@ -49,15 +51,18 @@ pub(crate) fn write(
     let asked = wish.version;
     let (policy, new) = placed(store, wish)?;
     let admitted = judge(memory, store, clock.now(), &policy, &new, &tags)?;
-    let key = new
-        .name
-        .as_deref()
-        .map(|name| named_key(new.scope, &new.owner, new.plan.as_deref(), new.session, name));
+    let key = match (&new.name, &new.request) {
+        (Some(name), _) => Some(named_key(new.scope, &new.owner, new.plan.as_deref(), new.session, name)),
+        (None, request) => request.as_deref().map(request_key),
+    };
     for _ in 0..TRIES_MAX {
         let held = match &key {
             Some(key) => store.memory_at(&new.workspace, key)?,
             None => None,
         };
+        if let Some(held) = held.as_ref().filter(|_| new.name.is_none()) {
+            return if held.text == new.text { Ok(held.clone()) } else { Err(AskError::KeyConflict.into()) };
+        }
         let from = asked.unwrap_or_else(|| held.as_ref().map_or(0, |held| held.version));
         let id = held.as_ref().map_or_else(|| mint(clock), |held| held.id);
         let entry = Entry::new(id, new.clone(), admitted.clone(), from + 1, clock.now())?;
@@ -82,8 +87,9 @@ pub(crate) fn write(
 
 /// The policy that judges a wish, and all that is known of where it comes from.
 fn placed(store: &dyn Store, wish: Wish) -> Result<(MemoryPolicy, NewEntry), MemoryError> {
-    let Wish { session, scope, plan, name, text, workspace, owner, by, source, .. } = wish;
-    let mut new = NewEntry { scope, workspace, owner, plan, name, text, by, session, turn: None, source };
+    let Wish { session, scope, plan, name, text, workspace, owner, by, source, request, .. } = wish;
+    let mut new =
+        NewEntry { scope, workspace, owner, plan, name, text, by, session, turn: None, source, request };
     let Some(id) = session else { return Ok((unbound(), new)) };
     let standing = standing(store, id)?;
     new.workspace = standing.workspace;

@@ -30,11 +30,14 @@ struct Rest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     turn: Option<TurnId>,
     source: Source,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    request: Option<String>,
 }
 
 fn row_of(entry: &Entry, pos: Option<Pos>) -> Result<Vec<Value>, StoreError> {
     let text = |text: &str| Value::Text(text.to_owned());
-    let rest = Rest { by: entry.by.clone(), turn: entry.turn, source: entry.source };
+    let (by, request) = (entry.by.clone(), entry.request.clone());
+    let rest = Rest { by, turn: entry.turn, source: entry.source, request };
     let mut row = sealed::seal(vec![
         sealed::id(entry.id.as_u128()),
         text(entry.store.as_str()),
@@ -83,6 +86,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<Entry, String> {
         session: bits(7).map(SessionId::from_u128),
         turn: rest.turn,
         source: rest.source,
+        request: rest.request,
         at: Timestamp::from_millis(column(row, 9).unwrap_or(0)),
         version: column(row, 10).map_or(0, unsigned),
     })

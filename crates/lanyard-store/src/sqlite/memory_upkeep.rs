@@ -129,6 +129,7 @@ fn entry_of(piece: Piece, workspace: String, owner: &str, key: &str) -> Entry {
         session: piece.owner.or(piece.session),
         turn: None,
         source: Source::Tool,
+        request: None,
         at: piece.at,
         version: 1,
     }

@@ -42,6 +42,7 @@ pub(crate) fn entry(number: u128, text: &str) -> Entry {
         session: Some(SessionId::from_u128(1)),
         turn: Some(TurnId::from_u128(2)),
         source: Source::Api,
+        request: None,
         at: at(i64::try_from(number).unwrap()),
         version: 1,
     }

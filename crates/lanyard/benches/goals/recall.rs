@@ -109,6 +109,7 @@ fn entry(number: usize, text: String) -> Entry {
         session: None,
         turn: None,
         source: Source::Api,
+        request: None,
         at: Timestamp::from_millis(1_794_729_600_000),
         version: 1,
     }

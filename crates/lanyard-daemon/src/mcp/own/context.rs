@@ -160,6 +160,7 @@ async fn store(caller: &Caller, args: Args) -> Told {
         owner: place.person,
         by: caller.actor.clone(),
         source: Source::Tool,
+        request: None,
         version: args.version,
     };
     let app = caller.app.clone();
@@ -306,7 +307,7 @@ enum Show {
 fn shown(entry: &Entry, show: Show) -> Value {
     let mut value = serde_json::to_value(entry).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
-        for ours in ["workspace", "owner", "source"] {
+        for ours in ["workspace", "owner", "source", "request"] {
             fields.remove(ours);
         }
         if let (Scope::Session, Some(session)) = (entry.scope, entry.session) {

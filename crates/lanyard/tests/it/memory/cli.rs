@@ -174,3 +174,33 @@ fn each_role_reaches_what_it_may() {
     assert_eq!(ask(&agent, "GET", &format!("/sessions/{mine}/memory-policy")), 200);
     assert_eq!(ask(&agent, "PATCH", &format!("/sessions/{mine}/memory-policy")), 403);
 }
+
+/// S3-47: `up` takes tags and allow-list too, in the background as well, and passes them on by value.
+#[test]
+fn a_daemon_is_started_with_tags_for_all_that_begins_under_it() {
+    let folder = tempfile::Builder::new().prefix("ly").tempdir_in("/tmp").unwrap();
+    let lanyard = |words: &[&str]| {
+        let output = std::process::Command::new(crate::support::binary())
+            .args(words)
+            .env("LANYARD_DATA_DIR", folder.path().join("data"))
+            .env("LANYARD_CONFIG", folder.path().join("config.toml"))
+            .env("LANYARD_NO_START", "1")
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        (output.status.success(), text(&output.stdout), text(&output.stderr))
+    };
+    let (started, _, said) = lanyard(&["up", "--memory-tag", "a,b"]);
+    assert!(!started && said.contains("cannot be a tag") && said.contains("letters"), "{said}");
+    let up =
+        ["up", "--detach", "--listen", "127.0.0.1:0", "--memory-tag", "Nightly", "--memory-allow", "api"];
+    let (started, _, said) = lanyard(&up);
+    assert!(started, "{said}");
+    let (_, session, _) = lanyard(&["new"]);
+    let (_, policy, said) = lanyard(&["memory", "policy", session.trim(), "--json"]);
+    let (ended, _, _) = lanyard(&["down"]);
+    let policy: Value = serde_json::from_str(&policy).unwrap_or_else(|_| panic!("{said}"));
+    let wanted = json!({ "mode": "session_only", "tags": ["nightly"], "allow": ["api"] });
+    assert!(ended);
+    assert_eq!(policy["policy"], wanted);
+}

@@ -411,3 +411,70 @@ async fn carried_out(room: &Room, case: &Case) -> (Vec<MemoryPolicy>, Vec<Entry>
     brought_in.retain(|entry| !before.contains(&entry.id));
     (policies, brought_in)
 }
+
+/// S3-B08: a session whose stored policy this Lanyard does not understand remembers nothing, says so, and can be mended.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unreadable_stored_policy_closes_memory_with_a_warning() {
+    use lanyard_core::session::{Envelope, create};
+    let room = Room::new();
+    let id = SessionId::mint(room.app.clock.now(), room.app.clock.random());
+    let new = NewSession { workspace: Some(WORKSPACE.to_owned()), ..NewSession::default() };
+    let created = create(&new, "local", None, &room.app.rules.limits).unwrap();
+    let envelope = Envelope {
+        seq: 1,
+        session: id,
+        at: room.app.clock.now(),
+        actor: Actor::operator("local"),
+        cause: None,
+        event: created.into(),
+    };
+    let mut written = serde_json::to_value(&envelope).unwrap();
+    written["data"]["policy"]["memory_mode"] = "everything".into();
+    let body = bytes::Bytes::from(written.to_string());
+    let session = Session::born(&serde_json::from_slice(&body).unwrap()).unwrap();
+    let batch = lanyard_store::Batch {
+        entries: vec![lanyard_store::Entry { session: id, seq: 1, at: envelope.at, body }],
+        sessions: vec![session],
+        ..lanyard_store::Batch::default()
+    };
+    room.app.store.append(&batch).unwrap();
+    let write = store("session", "x", "y", &[]);
+    assert_eq!(room.refused(id, "memory_context", write.clone()).await, "memory_policy_unreadable");
+    let path = format!("/sessions/{id}/memory-policy");
+    let (status, view) = room.http("GET", &path, json!({})).await;
+    assert_eq!((status, view["policy"]["mode"].as_str()), (200, Some("off")));
+    assert!(view["warnings"][0].as_str().unwrap().contains("cannot be read"), "{view}");
+    assert_eq!(room.app.store.check().unwrap().damage, [], "nothing is damaged");
+    let (status, view) = room.http("PATCH", &path, json!({ "mode": "full", "session_memory": true })).await;
+    assert_eq!((status, &view["warnings"]), (200, &Value::Null), "{view}");
+    room.call(id, "memory_context", write).await;
+    room.close().await;
+}
+
+/// the same request again is the same entry; other content under its key is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_sent_again_is_remembered_once() {
+    use tower::ServiceExt;
+    let room = Room::new();
+    let send = async |text: &str| {
+        let request = axum::http::Request::builder()
+            .method("POST")
+            .uri("/api/v1/memory")
+            .header("authorization", "Bearer operator")
+            .header("content-type", "application/json")
+            .header("idempotency-key", "k-1")
+            .extension(crate::api::Via::Socket)
+            .body(axum::body::Body::from(json!({ "text": text }).to_string()))
+            .unwrap();
+        let answer = crate::api::router(&room.app).oneshot(request).await.unwrap();
+        let status = answer.status().as_u16();
+        let bytes = axum::body::to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+        (status, serde_json::from_slice::<Value>(&bytes).unwrap())
+    };
+    let (first, again) = (send("once").await, send("once").await);
+    assert_eq!((first.0, &first.1), (201, &again.1));
+    let other = send("something else").await;
+    assert_eq!((other.0, other.1["code"].as_str()), (409, Some("idempotency_conflict")));
+    assert_eq!(room.remembered().len(), 1);
+    room.close().await;
+}
