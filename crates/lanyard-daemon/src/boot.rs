@@ -117,10 +117,9 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     // After what the last daemon left is settled, and before anybody can ask for anything new (S4-B07).
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
 
-    let place = (home.dir.as_path(), agents::program());
-    let tools = flow::Tools::new(&engine, &store, &clock, &roster, options.config.flow.clone(), place);
+    let (settings, place) = (options.config.flow.clone(), (home.dir.as_path(), agents::program()));
+    let tools = flow::Tools::new(&engine, &store, &clock, &roster, settings, &notifications, place);
     let flows = flow::Flows::start(tools, &hub)?;
-
     let running = running(&home, address, &clock);
     let app = Arc::new(App {
         engine: engine.clone(),

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
 use crate::intercept::Record;
 use crate::notifications::NotificationSettings;
+use crate::outward::Address;
 
 pub use crate::features::{Features, Switch};
 
@@ -130,6 +131,9 @@ impl Config {
             let number = place + 1;
             if hook.command.as_ref().is_none_or(Vec::is_empty) == hook.url.is_none() {
                 return Err(format!("[[flow.hooks]] {number}: it needs either a `command` or a `url`"));
+            }
+            if let Some(Err(what)) = hook.url.as_ref().map(|url| Address::new(url, None)) {
+                return Err(format!("[[flow.hooks]] {number}: `url`: {what}"));
             }
             if let Some(odd) = hook.on.iter().find(|name| !FlowEvent::NAMES.contains(&name.as_str())) {
                 let known = FlowEvent::NAMES.join(", ");

@@ -12,6 +12,7 @@ mod driver;
 mod hooks;
 mod look;
 mod place;
+mod tell;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ use crate::agents::roster::Roster;
 use crate::clock::Clock;
 use crate::engine::{AskError, Engine, Store, error_chain};
 use crate::hub::{Hub, Of, Over};
+use crate::notifications::Notifications;
 use crate::runs::Runs;
 pub(crate) use begin::Beginning;
 use driver::Driver;
@@ -55,6 +57,7 @@ pub(crate) struct Tools {
     settings: FlowSettings,
     /// This incarnation of the daemon.
     holder: String,
+    notifications: Notifications,
 }
 
 impl Tools {
@@ -64,6 +67,7 @@ impl Tools {
         clock: &Arc<Clock>,
         agents: &Roster,
         settings: FlowSettings,
+        notifications: &Notifications,
         (data, program): (&Path, PathBuf),
     ) -> Self {
         Self {
@@ -74,6 +78,7 @@ impl Tools {
             trees: data.join("trees"),
             checks: Runs::new(data.join("flow-checks"), program),
             settings,
+            notifications: notifications.clone(),
             holder: format!("{}:{:016x}", std::process::id(), clock.random() >> 64),
         }
     }

@@ -17,6 +17,7 @@ use crate::failpoint;
 use crate::flow::check::Running;
 use crate::flow::hooks::Hooks;
 use crate::flow::place::PlanLock;
+use crate::flow::tell::Told;
 use crate::flow::{FlowError, Flows, Order, Tools, look, place};
 
 /// How often it looks at what only time changes, and tries again what did not work.
@@ -35,6 +36,8 @@ pub(super) struct Driver {
     /// How often the supervisor of the check that runs was lost.
     pub(super) lost_checks: u32,
     hooks: Hooks,
+    /// What people were told of last.
+    pub(super) told: Told,
 }
 
 /// What the driver does after a step.
@@ -62,6 +65,7 @@ impl Driver {
             check: None,
             lost_checks: 0,
             hooks,
+            told: Told::default(),
         }
     }
 
@@ -78,6 +82,7 @@ impl Driver {
                 }
             };
             self.tell_hooks().await;
+            self.tell_people().await;
             match next {
                 Next::Again => {}
                 Next::Wait => {

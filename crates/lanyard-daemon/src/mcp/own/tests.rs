@@ -74,7 +74,8 @@ impl Room {
             store.clone(),
             clock.clone(),
             &Config::default().notifications,
-        );
+        )
+        .unwrap();
         let parts = Parts {
             seen: Arc::new(|_, _| None),
             wishes: wishes.clone(),
@@ -96,7 +97,8 @@ impl Room {
         let (families, tasks) = families::start(tools, &hub).unwrap();
         let place = (folder.path(), "/nonexistent/lanyard".into());
         let settings = lanyard_core::flow::FlowSettings::default();
-        let tools = crate::flow::Tools::new(&engine, &store, &clock, &roster, settings, place);
+        let tools =
+            crate::flow::Tools::new(&engine, &store, &clock, &roster, settings, &notifications, place);
         let flows = crate::flow::Flows::start(tools, &hub).unwrap();
         let app = Arc::new(App {
             flows,
@@ -112,7 +114,7 @@ impl Room {
             interceptor: Interceptor::new(engine.clone(), tokens.clone(), Record::default()),
             gateway: Gateway::new(&Config::default(), folder.path()),
             continuity,
-            notifications: notifications.unwrap(),
+            notifications,
             features: crate::config::Features::default(),
             telemetry: None,
             started_at: clock.now(),

@@ -110,7 +110,9 @@ impl Stage {
         self.daemon.kill_9();
         until("all processes to end", || {
             let left = self.marked();
-            left.iter().for_each(|(pid, _)| kill_9(*pid));
+            for (pid, _) in &left {
+                kill_9(*pid);
+            }
             left.is_empty()
         });
     }
