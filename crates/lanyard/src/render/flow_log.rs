@@ -294,8 +294,9 @@ mod tests {
 
     #[test]
     fn a_log_reads_as_a_story() {
-        let text = story(&whole());
+        let text = format!("told:\n{}", story(&whole()));
         expect![[r#"
+            told:
                  0s  Release 1.0 (3 phases, /work/web/PLAN.md); author codex, reviewer claude
                  2s  works in /data/trees/f on branch lanyard/flow
                  3s  phase 2/3 Add the API

@@ -51,6 +51,7 @@ pub(super) async fn watch(context: &Context, flow: FlowId, from: From) -> Result
         seq: 0,
         view: None,
         dialogue: None,
+        prompted: false,
         answered: None,
         posts: 0,
         status: Status::new(context),
@@ -84,6 +85,8 @@ struct Live<'a> {
     /// The newest record, and when it came.
     view: Option<(Box<FlowView>, Instant)>,
     dialogue: Option<Dialogue>,
+    /// The cursor stands behind a prompt.
+    prompted: bool,
     /// The gate that was answered from here: a page that was on its way still has it.
     answered: Option<GateId>,
     posts: u32,
@@ -129,10 +132,10 @@ impl Live<'_> {
         if !caught_up {
             return Ok(false);
         }
-        if told {
+        self.ask()?;
+        if told && !self.prompted {
             self.prompt();
         }
-        self.ask()?;
         Ok(self.is_over())
     }
 
@@ -160,7 +163,9 @@ impl Live<'_> {
     fn ask(&mut self) -> Result<(), Failure> {
         let entry = self.view.as_ref().and_then(|(view, _)| open_gate(view));
         let Some(entry) = entry.filter(|entry| self.answered != Some(entry.gate.id)) else {
-            self.dialogue = None;
+            if self.dialogue.take().is_some() {
+                self.fresh();
+            }
             return Ok(());
         };
         if !self.keyboard.is_there() {
@@ -170,6 +175,7 @@ impl Live<'_> {
         match &mut self.dialogue {
             Some(dialogue) if dialogue.gate().id == entry.gate.id => {
                 if dialogue.renew(entry.gate) {
+                    self.fresh();
                     self.prompt();
                 }
             }
@@ -186,10 +192,13 @@ impl Live<'_> {
     fn prompt(&mut self) {
         if let Some(dialogue) = &self.dialogue {
             self.context.out.question(&dialogue.prompt());
+            self.prompted = true;
         }
     }
 
     async fn line(&mut self, line: Option<String>) -> Result<bool, Failure> {
+        // Whoever typed has ended the line.
+        self.prompted = false;
         let Some(dialogue) = &mut self.dialogue else {
             return Ok(false);
         };
@@ -265,7 +274,7 @@ impl Live<'_> {
     /// Nothing is told behind the status or in the middle of an answer.
     fn fresh(&mut self) {
         self.status.wipe();
-        if self.dialogue.is_some() {
+        if std::mem::replace(&mut self.prompted, false) {
             self.context.out.question("\n");
         }
     }
