@@ -7,6 +7,7 @@
 pub mod actor;
 pub mod address;
 pub mod continuity;
+pub mod flow;
 pub mod id;
 pub mod notification;
 pub mod outcome;
@@ -19,9 +20,10 @@ pub mod time;
 
 pub use actor::{Actor, ActorKind, Cause};
 pub use address::Address;
+pub use flow::Flow;
 pub use id::{
-    ConnectionId, DeliveryId, GateId, MailId, NodeId, NoteId, NotificationId, PlanId, RunId, SessionId,
-    TaskId, TokenId, TurnId, WorkerId, WorkspaceId,
+    ConnectionId, DeliveryId, FlowId, GateId, MailId, NodeId, NoteId, NotificationId, PlanId, RunId,
+    SessionId, TaskId, TokenId, TurnId, WorkerId, WorkspaceId,
 };
 pub use outcome::Outcome;
 pub use policy::{Limits, MemoryMode, Overlong, Rules, Staleness};

@@ -7,6 +7,7 @@ mod bulk;
 mod calls;
 mod context;
 mod directory;
+mod flows;
 mod front;
 mod gates;
 mod guard;
@@ -46,6 +47,7 @@ use crate::config::Features;
 use crate::continuity::Continuity;
 use crate::engine::{Engine, Seen, Store};
 use crate::families::Families;
+use crate::flow::Flows;
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
@@ -66,6 +68,8 @@ pub struct App {
     pub engine: Engine,
     /// Tasks and mail.
     pub families: Families,
+    /// Plans that are worked through.
+    pub flows: Flows,
     pub agents: Roster,
     /// Where agents that run are asked for something.
     pub wishes: Wishes,

@@ -20,8 +20,9 @@ use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::continuity::Continuity;
-use crate::engine::{self, Ask, Engine, Parts, Request, Seen, Store};
+use crate::engine::{self, Ask, Engine, Parts, Request, Store};
 use crate::families;
+use crate::flow;
 use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
@@ -99,8 +100,8 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
     let presence = Presence::new(clock.clone());
-    let (continuity, notifications) = measured(&options.config, &store, &clock)?;
-    let parts = parts(&options, &store, &hub, &clock, &wishes, presence.seen(), &continuity);
+    let (continuity, notifications) = watching(&store, &clock, &options.config)?;
+    let parts = parts(&store, &hub, &clock, &presence, &options, &wishes, &continuity);
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
     let runs = Runs::new(home.runs(), program);
     let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
@@ -116,10 +117,14 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     // After what the last daemon left is settled, and before anybody can ask for anything new (S4-B07).
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
 
+    let (settings, place) = (options.config.flow.clone(), (home.dir.as_path(), agents::program()));
+    let tools = flow::Tools::new(&engine, &store, &clock, &roster, settings, &notifications, place);
+    let flows = flow::Flows::start(tools, &hub)?;
     let running = running(&home, address, &clock);
     let app = Arc::new(App {
         engine: engine.clone(),
         families,
+        flows,
         agents: roster,
         wishes,
         seen: presence.seen(),
@@ -153,34 +158,11 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     Ok(())
 }
 
-fn parts(
-    options: &Options,
+/// What is counted and told, with what the last daemon had told.
+fn watching(
     store: &Arc<dyn Store>,
-    hub: &Arc<Hub>,
     clock: &Arc<Clock>,
-    wishes: &Wishes,
-    seen: Seen,
-    continuity: &Arc<Continuity>,
-) -> Parts {
-    Parts {
-        wishes: wishes.clone(),
-        store: store.clone(),
-        hub: hub.clone(),
-        clock: clock.clone(),
-        seen,
-        rules: options.config.rules(),
-        continuity: continuity.clone(),
-        features: options.config.features,
-        telemetry: options.telemetry.clone(),
-        runtime: tokio::runtime::Handle::current(),
-    }
-}
-
-/// What is counted and what was told, as the last daemon left it.
-fn measured(
     config: &Config,
-    store: &Arc<dyn Store>,
-    clock: &Arc<Clock>,
 ) -> Result<(Arc<Continuity>, Notifications), BootError> {
     let continuity = Continuity::open(config.continuity, &**store)?;
     let notifications = Notifications::open(store.clone(), clock.clone(), &config.notifications)?;
@@ -188,6 +170,30 @@ fn measured(
         tracing::warn!(%error, "what was told of continuity cannot be read");
     }
     Ok((continuity, notifications))
+}
+
+/// What the engine works with, in the runtime of whoever calls.
+fn parts(
+    store: &Arc<dyn Store>,
+    hub: &Arc<Hub>,
+    clock: &Arc<Clock>,
+    presence: &Arc<Presence>,
+    options: &Options,
+    wishes: &Wishes,
+    continuity: &Arc<Continuity>,
+) -> Parts {
+    Parts {
+        wishes: wishes.clone(),
+        store: store.clone(),
+        hub: hub.clone(),
+        clock: clock.clone(),
+        seen: presence.seen(),
+        rules: options.config.rules(),
+        continuity: continuity.clone(),
+        features: options.config.features,
+        telemetry: options.telemetry.clone(),
+        runtime: tokio::runtime::Handle::current(),
+    }
 }
 
 /// Works until it is told to end, then ends in order. The agents themselves go on, under their shims.
@@ -208,6 +214,7 @@ async fn until_told(
     }
     tracing::info!("ending");
     at_work.end(app).await;
+    app.flows.stop().await;
     app.families.stop().await;
     let _ = tasks_ended.await;
     agents.abort();

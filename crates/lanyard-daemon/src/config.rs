@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use lanyard_core::Rules;
 use lanyard_core::continuity::ContinuityRules;
+use lanyard_core::flow::{FlowEvent, FlowSettings};
 use lanyard_core::policy::{Limits, Staleness, StopRules, WriterRules};
 use lanyard_core::task::health::HealthRules;
 use lanyard_core::task::schedule::FamilyRules;
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
 use crate::intercept::Record;
 use crate::notifications::NotificationSettings;
+use crate::outward::Address;
 
 pub use crate::features::{Features, Switch};
 
@@ -37,6 +39,8 @@ pub struct Config {
     pub families: FamilyRules,
     pub health: HealthRules,
     pub gateway: GatewayConfig,
+    /// How plans are worked through.
+    pub flow: FlowSettings,
     pub continuity: ContinuityRules,
     pub notifications: NotificationSettings,
     pub features: Features,
@@ -50,7 +54,7 @@ pub struct Config {
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonConfig {
     pub listen: SocketAddr,
-    /// How long the outcome of a mutation is kept for a repeat of its key.
+    /// How long the outcome of a mutation is kept for a repeat of its key; that it made a task, after the task's end.
     pub keep_outcomes_ms: u64,
     /// The agent of `lanyard run` when it names none.
     pub default_agent: Option<String>,
@@ -93,6 +97,7 @@ impl Config {
         let refuse = |message| ConfigError::Parse { path: path.to_owned(), message };
         let config: Self = toml::from_str(&text).map_err(|error| refuse(error.to_string()))?;
         config.check_mcp().map_err(refuse)?;
+        config.check_flow().map_err(refuse)?;
         config.continuity.check().map_err(|what| refuse(format!("[continuity]: {what}")))?;
         config.notifications.check().map_err(refuse)?;
         Ok(config)
@@ -110,6 +115,29 @@ impl Config {
             let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             if name.is_empty() || !name.chars().all(allowed) {
                 return Err(format!("[{table}]: a server's name has only letters, digits, `-` and `_`"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Commands that check, and hooks, are found wrong before a flow needs them.
+    fn check_flow(&self) -> Result<(), String> {
+        for (place, check) in self.flow.quality.iter().enumerate() {
+            if check.name.trim().is_empty() || check.command.is_empty() {
+                return Err(format!("[[flow.quality]] {}: it needs a `name` and a `command`", place + 1));
+            }
+        }
+        for (place, hook) in self.flow.hooks.iter().enumerate() {
+            let number = place + 1;
+            if hook.command.as_ref().is_none_or(Vec::is_empty) == hook.url.is_none() {
+                return Err(format!("[[flow.hooks]] {number}: it needs either a `command` or a `url`"));
+            }
+            if let Some(Err(what)) = hook.url.as_ref().map(|url| Address::new(url, None)) {
+                return Err(format!("[[flow.hooks]] {number}: `url`: {what}"));
+            }
+            if let Some(odd) = hook.on.iter().find(|name| !FlowEvent::NAMES.contains(&name.as_str())) {
+                let known = FlowEvent::NAMES.join(", ");
+                return Err(format!("[[flow.hooks]] {number}: there is no event `{odd}`; there are {known}"));
             }
         }
         Ok(())
@@ -168,6 +196,7 @@ mod tests {
         let config: Config = toml::from_str(&text).unwrap();
         assert_eq!(config.rules(), Rules::default());
         assert_eq!(config.gateway.record, Record::default());
+        assert_eq!(config.flow, FlowSettings::default());
         assert_eq!(config.continuity, ContinuityRules::default());
         assert_eq!(config.features, Features::default());
         assert_eq!(config.notifications.check(), Ok(()));

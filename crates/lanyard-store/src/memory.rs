@@ -1,6 +1,7 @@
 //! A journal that forgets everything when it is dropped. For tests, and the plainest telling of what a journal does:
 //! the same suite runs on it and on the ones that keep their promises.
 
+mod flows;
 mod notifications;
 mod tasks;
 
@@ -17,6 +18,7 @@ use crate::journal::{
     Batch, Directory, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash, Loaded, Paper,
     Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns, Upkeep,
 };
+use crate::memory::flows::Conducted;
 use crate::memory::notifications::{Board, Counts};
 use crate::memory::tasks::Work;
 use crate::query::{Cursor, Filter, Listing, Rank, Row, Sort};
@@ -36,6 +38,7 @@ struct Kept {
     tokens: BTreeMap<TokenId, StoredToken>,
     papers: BTreeMap<Place, Paper>,
     work: Work,
+    conducted: Conducted,
     counts: Counts,
     board: Board,
     disk: Disk,
@@ -66,7 +69,7 @@ impl MemoryJournal {
         Self::default()
     }
 
-    /// The next append, or writing of work, fails as on a full disk, and all further ones until `recover`.
+    /// The next append, or writing of work or flows, fails as on a full disk, and all further ones until `recover`.
     pub fn fail_next_append(&self) {
         self.kept().disk = Disk::Failing;
     }
@@ -411,6 +414,7 @@ impl Upkeep for MemoryJournal {
             kept.step(step);
         }
         kept.work.rebuild()?;
+        kept.conducted.rebuild()?;
         Ok(kept.sessions.len() as u64)
     }
 
@@ -424,6 +428,10 @@ impl Upkeep for MemoryJournal {
             kept.outcomes.remove(key);
         }
         Ok(old.len())
+    }
+
+    fn forget_keys(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        Ok(self.kept().work.forget_keys(before, limit))
     }
 }
 

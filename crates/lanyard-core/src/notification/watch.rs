@@ -1,6 +1,7 @@
 //! What a session, as it is now, calls for. Asked again and again: what is wanted and not there is raised, what is
 //! there and not wanted any more is over. So nothing is lost to a crash between an event and its notification.
 
+use crate::flow::{Flow, FlowGate};
 use crate::notification::record::{NewNotification, NotificationKind, Severity};
 use crate::session::{InterruptCause, NoteStatus, Session, State};
 
@@ -54,4 +55,37 @@ pub fn wanted(session: &Session, silent: bool) -> Vec<NewNotification> {
         wanted.push(of(NotificationKind::BudgetSpent, Severity::Warning, key, title, text, None));
     }
     wanted
+}
+
+/// What a flow's open gate calls for.
+#[must_use]
+pub fn wanted_of_gate(flow: &Flow, gate: &FlowGate) -> NewNotification {
+    let choices: Vec<&str> = gate.offered().iter().map(|choice| choice.as_str()).collect();
+    let text = format!("{} Answer with `lanyard gate {}`: {}.", gate.reason, gate.id, choices.join(", "));
+    NewNotification {
+        kind: NotificationKind::FlowWaiting,
+        severity: Severity::Warning,
+        key: format!("flow-gate:{}", gate.id),
+        title: format!("The flow \"{}\" waits for a person", flow.title),
+        text,
+        session: gate.continue_session.as_ref().map(|payload| payload.session),
+        subject: Some(flow.id.to_string()),
+        lasts: true,
+    }
+}
+
+/// What the end of a flow calls for that no person asked for.
+#[must_use]
+pub fn wanted_of_end(flow: &Flow) -> NewNotification {
+    let reason = flow.reason.as_deref().unwrap_or("nobody knows why");
+    NewNotification {
+        kind: NotificationKind::FlowFailed,
+        severity: Severity::Warning,
+        key: format!("flow-end:{}", flow.id),
+        title: format!("The flow \"{}\" was aborted", flow.title),
+        text: format!("{reason}. Take it up again with `lanyard flow resume {}`.", flow.id),
+        session: None,
+        subject: Some(flow.id.to_string()),
+        lasts: true,
+    }
 }

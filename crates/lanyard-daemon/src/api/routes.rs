@@ -20,20 +20,21 @@ use crate::api::problem::Problem;
 use crate::api::types::{
     AdoptTask, AgentCheck, AgentList, Anchors, AuditPage, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead,
     CallUnsent, CancelReceipt, CancelTask, CheckReport, CompleteTask, ContinuityReport, DaemonStatus,
-    Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, GateAnswer, GateList,
-    GuidanceList, Halt, HaltReceipt, HaltState, HeldWriter, IdChain, ImportPlan, InboxEdit, InboxOrder,
-    InboxPromotion, InboxView, MailPage, McpAddress, McpCheck, McpList, MergeTask, MergedTask, Migration,
-    NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMail, NewMcpAddress, NewPlanBody, NewResume,
-    NewRollback, NewStop, NewToken, NewTurn, NewWriter, NotificationBulk, NotificationBulkAnswer,
-    NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge, NotificationsPurged, PlanList,
-    PlanMarkdown, PlanView, PresenceList, Reason, Rebuilt, Resumed, RetryTask, RolledBack, RunReport,
-    RunToken, SendAgain, SessionDetail, SessionPage, SnapshotList, StopReceipt, Stopping, StreamFrame,
-    TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt,
-    WorkerList, WorkspaceDiff, WriterAnswer, WriterView,
+    Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, FlowAnswer, FlowEventPage,
+    FlowList, FlowReason, FlowReport, FlowView, GateAnswer, GateList, GuidanceList, Halt, HaltReceipt,
+    HaltState, HeldWriter, IdChain, ImportPlan, InboxEdit, InboxOrder, InboxPromotion, InboxView, MailPage,
+    McpAddress, McpCheck, McpList, MergeTask, MergedTask, Migration, NewAlias, NewCall, NewFlowBody, NewFork,
+    NewGuidance, NewLink, NewMail, NewMcpAddress, NewPlanBody, NewResume, NewRollback, NewStop, NewToken,
+    NewTurn, NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail, NotificationEdit,
+    NotificationPage, NotificationPurge, NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList,
+    Reason, Rebuilt, Resumed, RetryTask, RolledBack, RunReport, RunToken, SendAgain, SessionDetail,
+    SessionPage, SnapshotList, StopReceipt, Stopping, StreamFrame, TaskDiff, TaskEdit, TaskLog, TaskPage,
+    TaskView, TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WriterAnswer,
+    WriterView,
 };
 use crate::api::{
-    App, agents, attach, audit, bulk, calls, directory, gates, ids, mailbox, mcp, metrics, notifications,
-    observed, plans, sessions, snapshots, stops, streams, system, tasks, turns, writer,
+    App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, mailbox, mcp, metrics,
+    notifications, observed, plans, sessions, snapshots, stops, streams, system, tasks, turns, writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -85,6 +86,8 @@ const LIST: &[&str] = &[
     "cursor",
     "limit",
 ];
+
+const FLOWS: &[&str] = &["open", "workspace", "plan", "before", "limit"];
 
 const AUDIT: &[&str] = &["session", "since", "until", "kind", "limit", "cursor"];
 
@@ -152,6 +155,7 @@ pub fn table() -> Vec<Route> {
     routes.extend(about_plans());
     routes.extend(about_tasks());
     routes.extend(about_families());
+    routes.extend(about_flows());
     routes.extend(about_notifications());
     routes.extend(for_operations());
     routes
@@ -346,6 +350,20 @@ fn about_notifications() -> Vec<Route> {
         look!("/dashboard/notifications" LookAll "dashboard_notifications" "As `list_notifications`." NOTIFICATIONS => NotificationPage, notifications::list),
         change!(post "/dashboard/notifications/bulk" Operate "dashboard_bulk_notifications" "As `bulk_notifications`." NotificationBulk => 200 NotificationBulkAnswer, notifications::bulk),
         change!(patch "/dashboard/notifications/{notification}" Operate "dashboard_edit_notification" "As `edit_notification`." NotificationEdit => 200 Notification, notifications::edit),
+    ]
+}
+
+#[rustfmt::skip]
+fn about_flows() -> Vec<Route> {
+    vec![
+        look!("/flows" LookAll "list_flows" "A page of flows, newest first." FLOWS => FlowList, flows::list),
+        change!(post "/flows" Operate "begin_flow" "Have a plan worked through, or reviewed." NewFlowBody => 201 FlowView, flows::begin),
+        look!("/flows/{flow}" LookAll "get_flow" "A flow as it stands." &[] => FlowView, flows::get),
+        look!("/flows/{flow}/events" LookAll "flow_events" "A piece of its log; with `wait_ms`, once there is something." &["after", "limit", "wait_ms"] => FlowEventPage, flows::events),
+        look!("/flows/{flow}/report" LookAll "flow_report" "What came of it, for programs and as Markdown." &[] => FlowReport, flows::tell),
+        change!(post "/flows/{flow}/cancel" Operate "cancel_flow" "End it; it can be taken up again." FlowReason => 200 FlowView, flows::cancel),
+        change!(post "/flows/{flow}/resume" Operate "resume_flow" "Take up a flow that was aborted, where it was." FlowReason => 200 FlowView, flows::resume),
+        change!(post "/flows/{flow}/gates/{gate}" Operate "answer_flow_gate" "Answer what it asks; the first answer stands." FlowAnswer => 200 FlowView, flows::answer),
     ]
 }
 

@@ -15,16 +15,16 @@ use crate::sqlite::{Failpoints, turns};
 pub(super) const APPLICATION_ID: u32 = 0x4C4E_5944;
 
 /// The schema this program writes. The steps are `STEPS[0]` to reach 1, and so on.
-pub(super) const KNOWN: u32 = 6;
+pub(super) const KNOWN: u32 = 7;
 
 type Step = fn(&Connection) -> Result<(), StoreError>;
 
 const STEPS: [Step; KNOWN as usize] =
-    [log_and_projections, search_index, papers, turn_rows, tasks_and_mail, notifications_and_counts];
+    [log_and_projections, search_index, papers, turn_rows, tasks_and_mail, flows, notifications_and_counts];
 
 /// What `rebuild` throws away and makes again.
-const PROJECTIONS: [&str; 9] =
-    ["sessions", "records", "heads", "marks", "aliases", "search", "turns", "tasks", "task_names"];
+const PROJECTIONS: [&str; 10] =
+    ["sessions", "records", "heads", "marks", "aliases", "search", "turns", "tasks", "task_names", "flows"];
 
 const LOG: &str = "
     CREATE TABLE events (
@@ -216,6 +216,36 @@ const TASKS: &str = "
     ) WITHOUT ROWID;
 ";
 
+const FLOW_LOG: &str = "
+    CREATE TABLE flow_events (
+        flow BLOB NOT NULL,
+        seq INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        crc INTEGER NOT NULL,
+        PRIMARY KEY (flow, seq)
+    );
+";
+
+/// Each index ends with the id: flows are listed newest first.
+const FLOWS: &str = "
+    CREATE TABLE flows (
+        id BLOB PRIMARY KEY,
+        plan TEXT NOT NULL,
+        workspace TEXT NOT NULL,
+        state TEXT NOT NULL,
+        ended INTEGER NOT NULL,
+        settled INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        crc INTEGER NOT NULL
+    );
+    CREATE INDEX flows_plan ON flows (plan, id);
+    CREATE INDEX flows_workspace ON flows (workspace, id);
+    CREATE INDEX flows_ended ON flows (ended, id);
+    CREATE INDEX flows_settled ON flows (settled, id);
+";
+
 fn log_and_projections(conn: &Connection) -> Result<(), StoreError> {
     conn.execute_batch(LOG)?;
     Ok(conn.execute_batch(PROJECTED)?)
@@ -253,6 +283,11 @@ fn tasks_and_mail(conn: &Connection) -> Result<(), StoreError> {
     Ok(conn.execute_batch(TASKS)?)
 }
 
+fn flows(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute_batch(FLOW_LOG)?;
+    Ok(conn.execute_batch(FLOWS)?)
+}
+
 fn notifications_and_counts(conn: &Connection) -> Result<(), StoreError> {
     Ok(conn.execute_batch(NOTIFICATIONS)?)
 }
@@ -265,7 +300,8 @@ pub(super) fn reset_projections(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(PROJECTED)?;
     conn.execute_batch(SEARCH)?;
     conn.execute_batch(TURNS)?;
-    conn.execute_batch(TASKS)
+    conn.execute_batch(TASKS)?;
+    conn.execute_batch(FLOWS)
 }
 
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<u32> {

@@ -10,17 +10,27 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
-    Batch, Directory, Entry, Families, Filter, Journal, KeptOutcome, Notifications, Papers, Row,
+    Batch, Directory, Entry, Families, Filter, Flows, Journal, KeptOutcome, Notifications, Papers, Row,
     SqliteJournal, SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
 
 /// All a journal can be asked.
 pub(crate) trait Store:
-    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Tallies + Notifications
+    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows + Tallies + Notifications
 {
 }
 impl<T> Store for T where
-    T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Tallies + Notifications
+    T: Journal
+        + Turns
+        + Directory
+        + Families
+        + Upkeep
+        + Tokens
+        + Papers
+        + Tasks
+        + Flows
+        + Tallies
+        + Notifications
 {
 }
 

@@ -192,8 +192,8 @@ fn a_missing_folder_is_said() {
     assert!(matches!(refused, OpenError::Store(_)), "{refused:?}");
 }
 
-/// A journal of schema 1 becomes one of the newest, with its sessions in the search index and a place for papers and
-/// tasks.
+/// A journal of schema 1 becomes one of the newest, with its sessions in the search index and a place for papers,
+/// tasks and flows.
 #[test]
 fn an_older_journal_is_brought_forward() {
     let folder = tempfile::tempdir().unwrap();
@@ -211,7 +211,8 @@ fn an_older_journal_is_brought_forward() {
     older
         .execute_batch(
             "DROP TABLE search; DROP TABLE papers; DROP TABLE turns; DROP TABLE task_events; DROP TABLE mail; \
-             DROP TABLE tasks; DROP TABLE task_names; DROP TABLE tallies; DROP TABLE notifications; \
+             DROP TABLE tasks; DROP TABLE task_names; DROP TABLE flows; \
+             DROP TABLE flow_events; DROP TABLE tallies; DROP TABLE notifications; \
              DROP TABLE deliveries; PRAGMA user_version = 1",
         )
         .unwrap();

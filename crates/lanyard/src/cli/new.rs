@@ -69,6 +69,7 @@ impl New {
             self.memory_mode.and_then(|word| MemoryMode::ALL.into_iter().find(|mode| mode.as_str() == word));
         let new = NewSession {
             task: None,
+            observed: false,
             title: self.title,
             agent: self.agent,
             owner: self.owner,
