@@ -162,6 +162,8 @@ ids! {
     NotificationId = "ntf";
     /// A notification on its way to one receiver.
     DeliveryId = "dlv";
+    /// Something that is remembered.
+    MemoryId = "mem";
     /// A client attached to a session.
     ConnectionId = "conn";
     /// One daemon.

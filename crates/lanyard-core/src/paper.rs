@@ -1,7 +1,6 @@
-//! What agents keep beside the log of their session: plans with steps, pieces of context, the lineage of hand-offs; and
+//! What agents keep beside the log of their session: plans with steps, the lineage of hand-offs; and
 //! the words they are told with. Pure types and rules; where they are stored is not known here.
 
-pub mod context;
 pub mod instructions;
 pub mod orphan;
 pub mod plan;
@@ -10,7 +9,6 @@ mod refusal;
 pub mod seat;
 pub mod steps;
 
-pub use context::{NewPiece, Piece, Scope};
 pub use orphan::{Facts, Liveness, judge};
 pub use plan::{Handover, NewPlan, Plan, PlanChange, PlanNote, PlanStatus, Priority};
 pub use prompt::{Bounds, Brief};

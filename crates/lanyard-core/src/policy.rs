@@ -141,6 +141,17 @@ impl MemoryMode {
             Self::Full => "full",
         }
     }
+
+    /// How much it remembers: `off` < `session_only` < `selective` < `full`.
+    #[must_use]
+    pub const fn rank(self) -> u8 {
+        match self {
+            Self::Off => 0,
+            Self::SessionOnly => 1,
+            Self::Selective => 2,
+            Self::Full => 3,
+        }
+    }
 }
 
 /// The policies in force, handed to every decision.

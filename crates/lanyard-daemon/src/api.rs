@@ -14,6 +14,7 @@ mod guard;
 mod ids;
 mod mailbox;
 mod mcp;
+mod memory;
 mod metrics;
 mod notifications;
 mod observed;
@@ -51,6 +52,7 @@ use crate::flow::Flows;
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
+use crate::memory::Memory;
 use crate::notifications::Notifications;
 use crate::presence::Presence;
 use crate::telemetry::Telemetry;
@@ -85,6 +87,8 @@ pub struct App {
     pub seen: Seen,
     /// Where tool calls pass.
     pub interceptor: Interceptor,
+    /// What is remembered.
+    pub memory: Memory,
     /// Where MCP clients come in.
     pub gateway: Gateway,
     pub clock: Arc<Clock>,

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{Signal, StateName, Status};
 use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_store::{Filter, OpenError, SqliteJournal, SqliteOptions, StoreError};
@@ -20,13 +21,14 @@ use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::continuity::Continuity;
-use crate::engine::{self, Ask, Engine, Parts, Request, Store};
+use crate::engine::{self, Ask, Engine, Parts, Request, Seen, Store};
 use crate::families;
 use crate::flow;
 use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::{Addresses, Gateway};
+use crate::memory::{Keeper, Memory};
 use crate::notice;
 use crate::notifications::{Notifications, Upkeep};
 use crate::presence::Presence;
@@ -80,6 +82,8 @@ pub enum BootError {
     EngineLost,
     #[error("cannot get {what} from the system")]
     System { what: &'static str, source: std::io::Error },
+    #[error("the config under [memory] cannot be used: {0}")]
+    Memory(String),
 }
 
 /// Runs a daemon until it is told to end: by SIGTERM, SIGINT or the API.
@@ -94,23 +98,23 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (tcp, socket) = listen(&home, options.listen.unwrap_or(options.config.daemon.listen)).await?;
     let address = tcp.local_addr().map_err(system("the address"))?;
 
-    let hub = Arc::new(Hub::default());
-    let rules = options.config.rules();
+    let (hub, rules) = (Arc::new(Hub::default()), options.config.rules());
+    let (memory, policy) = remembering(&options.config)?;
     let program = agents::program();
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
     let presence = Presence::new(clock.clone());
     let (continuity, notifications) = watching(&store, &clock, &options.config)?;
-    let parts = parts(&store, &hub, &clock, &presence, &options, &wishes, &continuity);
+    let parts = parts(&store, &hub, &clock, presence.seen(), &options, &wishes, (&continuity, policy));
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
     let runs = Runs::new(home.runs(), program);
     let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
     let gateway = Gateway::open(&options.config, &home.dir).await;
     let addresses = Addresses::new(address, tokens.clone(), &options.config);
     let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), addresses);
-    let (adopted, agents) = open.await;
-    let default = options.config.default_agent();
-    let roster = Roster::new(settings, default, runs, clock.clone(), home.dir.join("checks"));
+    let (adopted, agents) = Box::pin(open).await;
+    let (default, checks) = (options.config.default_agent(), home.dir.join("checks"));
+    let roster = Roster::new(settings, default, runs, clock.clone(), checks);
     settle(&engine, &store, &adopted).await?;
     tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
     let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, &home.dir);
@@ -135,6 +139,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         hub,
         interceptor: Interceptor::new(engine.clone(), tokens.clone(), options.config.gateway.record),
         gateway,
+        memory,
         clock,
         rules,
         continuity,
@@ -153,9 +158,14 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let at_work = AtWork::begin(&app, tcp, socket, options.config.daemon.keep_outcomes_ms);
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
     (options.on_ready)(&running);
-    until_told(&app, at_work, ends, agents, (thread, tasks)).await?;
-    let _ = std::fs::remove_file(home.socket());
-    Ok(())
+    let ended = until_told(&app, at_work, ends, agents, (thread, tasks)).await;
+    ended.map(|()| drop(std::fs::remove_file(home.socket())))
+}
+
+/// Memory, and what sessions may remember that name nothing else.
+fn remembering(config: &Config) -> Result<(Memory, MemoryPolicy), BootError> {
+    let policy = config.memory.policy().map_err(BootError::Memory)?;
+    Ok((Memory::new(&config.memory).map_err(BootError::Memory)?, policy))
 }
 
 /// What is counted and told, with what the last daemon had told.
@@ -177,17 +187,18 @@ fn parts(
     store: &Arc<dyn Store>,
     hub: &Arc<Hub>,
     clock: &Arc<Clock>,
-    presence: &Arc<Presence>,
+    seen: Seen,
     options: &Options,
     wishes: &Wishes,
-    continuity: &Arc<Continuity>,
+    (continuity, memory): (&Arc<Continuity>, MemoryPolicy),
 ) -> Parts {
     Parts {
         wishes: wishes.clone(),
         store: store.clone(),
         hub: hub.clone(),
         clock: clock.clone(),
-        seen: presence.seen(),
+        seen,
+        memory,
         rules: options.config.rules(),
         continuity: continuity.clone(),
         features: options.config.features,
@@ -249,6 +260,7 @@ struct AtWork {
     sweeping: JoinHandle<()>,
     /// Notifications: upkeep, the watch over sessions, a line to each receiver, and the way to a collector.
     notifying: Vec<JoinHandle<()>>,
+    keeping: JoinHandle<()>,
 }
 
 impl AtWork {
@@ -269,6 +281,7 @@ impl AtWork {
                 async move { app.gateway.look_after(app.store.clone()).await }
             }),
             notifying: notifying(app),
+            keeping: tokio::spawn(Keeper::new(app.clone()).run()),
         }
     }
 
@@ -288,6 +301,7 @@ impl AtWork {
             task.abort();
             let _ = task.await;
         }
+        self.keeping.abort();
         app.gateway.close().await;
     }
 }

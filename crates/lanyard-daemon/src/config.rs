@@ -18,6 +18,7 @@ use crate::notifications::NotificationSettings;
 use crate::outward::Address;
 
 pub use crate::features::{Features, Switch};
+use crate::memory::MemoryConfig;
 
 /// The address the daemon listens on unless told otherwise: loopback only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7717";
@@ -44,6 +45,7 @@ pub struct Config {
     pub continuity: ContinuityRules,
     pub notifications: NotificationSettings,
     pub features: Features,
+    pub memory: MemoryConfig,
     /// The agents Lanyard runs, by name.
     pub agents: BTreeMap<String, AgentSettings>,
     /// MCP servers offered to every agent, by name.
@@ -100,6 +102,7 @@ impl Config {
         config.check_flow().map_err(refuse)?;
         config.continuity.check().map_err(|what| refuse(format!("[continuity]: {what}")))?;
         config.notifications.check().map_err(refuse)?;
+        config.memory.policy().map_err(|what| refuse(format!("[memory]: {what}")))?;
         Ok(config)
     }
 
@@ -202,6 +205,7 @@ mod tests {
         assert_eq!(config.notifications.check(), Ok(()));
         assert_eq!(config.notifications.keep_ms, NotificationSettings::default().keep_ms);
         assert!(config.notifications.webhooks.contains_key("example"));
+        assert_eq!(config.memory, MemoryConfig::default());
         assert_eq!(config.daemon.listen, DEFAULT_LISTEN.parse().unwrap());
         assert_eq!(config.daemon.keep_outcomes_ms, DaemonConfig::default().keep_outcomes_ms);
         assert_eq!(config.default_agent(), Config::default().default_agent());

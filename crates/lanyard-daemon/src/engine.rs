@@ -17,13 +17,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{
     Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal, TurnResult,
 };
 use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
 use lanyard_store::{
-    Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Notifications, Papers, Tallies, Tasks,
-    Tokens, Turns, Upkeep,
+    Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Memories, MemoryUpkeep, Notifications,
+    Papers, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -46,7 +47,19 @@ const INBOX_WAIT: Duration = Duration::from_secs(5);
 
 /// Everything the daemon needs of a store.
 pub trait Store:
-    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows + Tallies + Notifications
+    Journal
+    + Turns
+    + Directory
+    + Families
+    + Upkeep
+    + Tokens
+    + Papers
+    + Tasks
+    + Flows
+    + Memories
+    + MemoryUpkeep
+    + Tallies
+    + Notifications
 {
 }
 
@@ -60,6 +73,8 @@ impl<T> Store for T where
         + Papers
         + Tasks
         + Flows
+        + Memories
+        + MemoryUpkeep
         + Tallies
         + Notifications
 {
@@ -271,6 +286,8 @@ pub struct Parts {
     pub features: Features,
     /// Where turns that ended are told of, if anybody collects traces.
     pub telemetry: Option<Arc<Telemetry>>,
+    /// What a session may remember that is nobody's child and names nothing else.
+    pub memory: MemoryPolicy,
     /// Where what follows for the agents is left.
     pub wishes: Wishes,
     /// When a connection was last seen.

@@ -55,6 +55,14 @@ pub const OF_CALLS: [&str; 4] = [
     "after_lead",
 ];
 
+/// Places where something is remembered.
+pub const OF_MEMORY: [&str; 2] = [
+    // It was judged and is allowed, and not on disk.
+    "memory_before_write",
+    // It is on disk, and nobody was told.
+    "memory_after_write",
+];
+
 /// Places in the care for tasks and mail.
 pub const OF_FAMILIES: [&str; 6] = [
     // What became of tasks is decided, and not on disk.

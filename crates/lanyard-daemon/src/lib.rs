@@ -17,6 +17,7 @@ pub mod home;
 pub mod hub;
 pub mod intercept;
 mod mcp;
+pub mod memory;
 mod notice;
 mod notifications;
 mod outward;

@@ -180,6 +180,7 @@ fn born(number: usize, batch: &mut Batch) -> Session {
             delivery: Delivery::Reject,
             queued: false,
             by: None,
+            memory: None,
         };
         let (envelope, second) = entry(id, 2, started.into());
         session.apply(&envelope).unwrap();

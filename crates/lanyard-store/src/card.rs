@@ -94,7 +94,7 @@ impl Card {
             state: session.state.name(),
             cause,
             stopping: session.stop.is_some(),
-            memory_mode: session.policy.memory_mode,
+            memory_mode: session.policy.memory.mode,
             archived: session.archived,
             deleted: session.deleted,
             turns: session.turns,

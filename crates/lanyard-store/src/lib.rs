@@ -9,6 +9,7 @@ mod error;
 mod flows;
 mod fold;
 mod journal;
+mod memories;
 mod memory;
 mod notifications;
 mod query;
@@ -22,6 +23,7 @@ pub use journal::{
     KeyHash, Loaded, Paper, Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns,
     Upkeep,
 };
+pub use memories::{Memories, MemoryFilter, MemoryUpkeep, Viewer, Writing};
 pub use memory::MemoryJournal;
 pub use notifications::{
     DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, Notifications, Tallies,

@@ -2,6 +2,7 @@
 //! the same suite runs on it and on the ones that keep their promises.
 
 mod flows;
+mod memories;
 mod notifications;
 mod tasks;
 
@@ -19,6 +20,7 @@ use crate::journal::{
     Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns, Upkeep,
 };
 use crate::memory::flows::Conducted;
+use crate::memory::memories::Remembered;
 use crate::memory::notifications::{Board, Counts};
 use crate::memory::tasks::Work;
 use crate::query::{Cursor, Filter, Listing, Rank, Row, Sort};
@@ -41,6 +43,7 @@ struct Kept {
     conducted: Conducted,
     counts: Counts,
     board: Board,
+    remembered: Remembered,
     disk: Disk,
 }
 

@@ -17,6 +17,9 @@ mod flows;
 mod heads;
 mod list;
 mod logs;
+mod memories;
+mod memory_rows;
+mod memory_upkeep;
 mod notifications;
 mod open;
 mod papers;
@@ -34,6 +37,7 @@ mod tasks;
 mod texts;
 mod tokens;
 mod turns;
+mod vectors;
 mod writer;
 
 use std::fs::File;

@@ -40,6 +40,7 @@ mod logs;
 mod ls;
 mod mailbox;
 mod mcp;
+mod memory;
 mod metrics;
 mod migrate;
 mod new;
@@ -194,6 +195,7 @@ enum Arrange {
     Archive(archive::Archive),
     Reset(reset::Reset),
     Rm(rm::Rm),
+    Memory(memory::Memory),
 }
 
 #[derive(Debug, Subcommand)]
@@ -346,6 +348,7 @@ impl Arrange {
             Self::Archive(archive) => archive.run(context).await,
             Self::Reset(reset) => reset.run(context).await,
             Self::Rm(rm) => rm.run(context).await,
+            Self::Memory(memory) => memory.run(context).await,
         }
     }
 }

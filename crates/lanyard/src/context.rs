@@ -50,7 +50,7 @@ impl Context {
                 "start one with `lanyard up --detach`; LANYARD_NO_START keeps this from being done for you",
             ));
         }
-        if let Launched::Here(daemon) = launch::detached(self, None).await? {
+        if let Launched::Here(daemon) = launch::detached(self, None, (&[], &[])).await? {
             self.out.note(&format!("started a daemon at {} (pid {})", daemon.url(), daemon.pid));
         }
         Wire::dial(&self.home)

@@ -52,8 +52,12 @@ pub(crate) enum Launched {
     Elsewhere(Daemon),
 }
 
-/// Starts a daemon in the background and waits until it answers.
-pub(crate) async fn detached(context: &Context, listen: Option<SocketAddr>) -> Result<Launched, Failure> {
+/// Starts a daemon in the background and waits until it answers. `memory` is the tags and the allow-list sessions begin with.
+pub(crate) async fn detached(
+    context: &Context,
+    listen: Option<SocketAddr>,
+    memory: (&[String], &[String]),
+) -> Result<Launched, Failure> {
     let home = Home::create(&context.home.dir).map_err(|error| {
         Failure::local("data_dir_unusable", chain(&error), "name another one with --data-dir")
     })?;
@@ -62,7 +66,7 @@ pub(crate) async fn detached(context: &Context, listen: Option<SocketAddr>) -> R
         return Ok(Launched::Elsewhere(daemon));
     }
     let (log, seen) = open_log(&home.log())?;
-    let mut child = spawn(context, listen, &log)?;
+    let mut child = spawn(context, listen, memory, &log)?;
     for _ in 0..POLLS_MAX {
         if let Some(daemon) = answering(context).await? {
             drop(starting);
@@ -141,13 +145,23 @@ fn open_log(path: &Path) -> Result<(File, u64), Failure> {
     open().map_err(|error| unusable(path, &error))
 }
 
-fn spawn(context: &Context, listen: Option<SocketAddr>, log: &File) -> Result<Child, Failure> {
+fn spawn(
+    context: &Context,
+    listen: Option<SocketAddr>,
+    (tags, allow): (&[String], &[String]),
+    log: &File,
+) -> Result<Child, Failure> {
     let start = || {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("--data-dir").arg(&context.home.dir).arg("--config").arg(&context.config_path);
         command.args(["--quiet", "up", "--in-background"]);
         if let Some(listen) = listen {
             command.arg("--listen").arg(listen.to_string());
+        }
+        for (flag, values) in [("--memory-tag", tags), ("--memory-allow", allow)] {
+            for value in values {
+                command.arg(flag).arg(value);
+            }
         }
         // Started from inside an agent's run it is still nobody's child: what ends that run must not end it.
         command.env(lanyard_daemon::runs::MARKER, "");

@@ -134,6 +134,10 @@ impl Session {
                 self.aliases.push(alias.clone());
                 true
             }
+            ChangeEvent::MemorySet { policy } => {
+                self.policy.memory.clone_from(policy);
+                true
+            }
             ChangeEvent::Archived {} => {
                 self.writer = None;
                 resting && !std::mem::replace(&mut self.archived, true)
@@ -190,7 +194,7 @@ impl Session {
         let at = envelope.at;
         let running = self.turn.as_ref().map(|turn| turn.id);
         match event {
-            TurnEvent::Started { turn, client_turn_id, prompt_hash, queued, by, .. } => {
+            TurnEvent::Started { turn, client_turn_id, prompt_hash, queued, by, memory, .. } => {
                 let known = self.take_waiting(*turn).is_some() == *queued;
                 let free = !self.archived && self.stop.is_none();
                 let legal = running.is_none() && !self.state.is_ended() && free && known;
@@ -203,6 +207,7 @@ impl Session {
                     by: Some(by.as_ref().unwrap_or(&envelope.actor).clone()),
                     delivered: false,
                     cancel_requested: false,
+                    memory: memory.clone(),
                 });
                 self.turns += 1;
                 if let Some(run) = self.run.as_mut().filter(|run| run.is_live()) {

@@ -9,7 +9,7 @@ impl Session {
     pub(super) fn inbox(&mut self, event: &InboxEvent, envelope: &Envelope) -> bool {
         let alive = !self.state.is_ended();
         match event {
-            InboxEvent::Queued { turn, client_turn_id, prompt, delivery, note, .. } => {
+            InboxEvent::Queued { turn, client_turn_id, prompt, delivery, note, memory, .. } => {
                 let new = self.waiting(*turn).is_none();
                 let at = place(&self.inbox, *delivery);
                 let waiting = QueuedTurn {
@@ -20,6 +20,7 @@ impl Session {
                     actor: envelope.actor.clone(),
                     at: envelope.at,
                     note: *note,
+                    memory: memory.clone(),
                 };
                 self.inbox.insert(at, waiting);
                 alive && new

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::actor::{Actor, Cause};
 use crate::id::WorkerId;
+use crate::memory::{MemoryAsk, MemoryPolicy, Tags, tag};
 use crate::policy::{MemoryMode, Staleness};
 use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Fork, Hands,
@@ -309,6 +310,7 @@ mod illegal_events {
             session.alias_added
             session.archived
             session.deleted
+            session.memory_set
             guidance.delivered
             guidance.settled
             command.refused
@@ -761,6 +763,9 @@ mod the_view {
               "forked_from": null,
               "aliases": [],
               "memory_mode": "session_only",
+              "memory": {
+                "mode": "session_only"
+              },
               "created_at": "2026-11-15T08:00:00.000Z",
               "last_activity_at": "2026-11-15T08:00:09.000Z",
               "last_seq": 11,
@@ -775,7 +780,10 @@ mod the_view {
                   "name": "ann"
                 },
                 "delivered": true,
-                "cancel_requested": false
+                "cancel_requested": false,
+                "memory": {
+                  "mode": "session_only"
+                }
               },
               "stop": {
                 "level": 1,
@@ -964,7 +972,8 @@ mod the_wire {
             {"type":"session.idle","data":{"quiet_ms":3600000}}
             {"type":"session.stale","data":{"quiet_ms":172800000}}
             {"type":"session.ended","data":{"how":"failed","reason":"r"}}
-            {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"],"delivery":"interrupt","queued":true,"by":{"kind":"operator","name":"ann"}}}
+            {"type":"session.memory_set","data":{"policy":{"mode":"selective","session_memory":false,"tags":["dev_test"],"allow":["api"]}}}
+            {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"],"delivery":"interrupt","queued":true,"by":{"kind":"operator","name":"ann"},"memory":{"mode":"session_only"}}}
             {"type":"turn.cancel_requested","data":{"turn":"turn#1","reason":"r","forced":true}}
             {"type":"turn.finished","data":{"turn":"turn#1","outcome":"refused","reason":"not allowed to"}}
             {"type":"turn.interrupted","data":{"turn":"turn#1","cause":"host_lost","reason":"r","uncertain":true}}
@@ -982,7 +991,7 @@ mod the_wire {
             {"type":"plan.updated","data":{"entries":[{"text":"find the fault","status":"completed"},{"text":"mend it","status":"in_progress"},{"text":"run the tests","status":"pending"}]}}
             {"type":"file.changed","data":{"path":"src/lib.rs","added":3,"removed":1}}
             {"type":"tool.relayed","data":{"call":"7","server":"ev","tool":"echo","channel":"hook","is_error":false,"took_ms":12,"bytes":340}}
-            {"type":"turn.queued","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","delivery":"steer","note":"note#1"}}
+            {"type":"turn.queued","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","delivery":"steer","note":"note#1","memory":{"mode":"off"}}}
             {"type":"turn.edited","data":{"turn":"turn#1","prompt":"stay","prompt_hash":"01","delivery":"queue","note":"note#1"}}
             {"type":"turn.withdrawn","data":{"turn":"turn#1","reason":"r"}}
             {"type":"turn.promoted","data":{"turn":"turn#1","to":"steer","note":"note#1"}}
@@ -1311,7 +1320,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 69;
+const EVENTS: usize = 70;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1330,6 +1339,7 @@ fn number(event: &Event) -> usize {
             ChangeEvent::WentIdle { .. } => 10,
             ChangeEvent::WentStale { .. } => 11,
             ChangeEvent::Ended { .. } => 12,
+            ChangeEvent::MemorySet { .. } => 69,
         },
         Event::Turn(event) => match event {
             TurnEvent::Started { .. } => 13,
@@ -1406,6 +1416,10 @@ fn number(event: &Event) -> usize {
     }
 }
 
+fn tags(texts: &[&str]) -> Tags {
+    tag::parse("tags", texts).unwrap()
+}
+
 fn change_samples() -> Vec<Event> {
     let hands = |agent: &str| Hands {
         agent: Some(agent.into()),
@@ -1428,7 +1442,7 @@ fn change_samples() -> Vec<Event> {
         forked_from: Some(Fork { session: session_id(3), seq: 7 }),
         aliases: vec!["x".into()],
         anchors: vec!["a".into()],
-        policy: Policy { depth_limit: 3, leaf: true, memory_mode: MemoryMode::Selective },
+        policy: Policy { depth_limit: 3, leaf: true, memory: MemoryPolicy::of(MemoryMode::Selective) },
     };
     vec![
         ChangeEvent::Created(Box::new(created)).into(),
@@ -1444,6 +1458,16 @@ fn change_samples() -> Vec<Event> {
         ChangeEvent::WentIdle { quiet_ms: HOUR }.into(),
         ChangeEvent::WentStale { quiet_ms: 48 * HOUR }.into(),
         ChangeEvent::Ended { how: Ending::Failed, reason: Some("r".into()) }.into(),
+        ChangeEvent::MemorySet {
+            policy: MemoryPolicy {
+                mode: MemoryMode::Selective,
+                session_memory: false,
+                tags: tags(&["dev_test"]),
+                allow: tags(&["api"]),
+                unreadable: None,
+            },
+        }
+        .into(),
     ]
 }
 
@@ -1457,6 +1481,7 @@ fn inbox_samples() -> Vec<Event> {
             prompt_hash: "00".into(),
             delivery: Delivery::Steer,
             note,
+            memory: Some(MemoryAsk { mode: Some(MemoryMode::Off), ..MemoryAsk::default() }),
         }
         .into(),
         InboxEvent::Edited {
@@ -1488,6 +1513,7 @@ fn work_samples() -> Vec<Event> {
         delivery: Delivery::Interrupt,
         queued: true,
         by: Some(ann()),
+        memory: Some(MemoryPolicy::default()),
     };
     let cause = InterruptCause::HostLost;
     vec![

@@ -1,6 +1,7 @@
 //! What may be asked of a session. A command can be refused; ids it needs were minted before it got here.
 
 use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};
+use crate::memory::{MemoryAsk, MemoryPolicy};
 use crate::session::guidance::NoteKind;
 use crate::session::inbox::InboxCommand;
 use crate::session::run::ResumeWay;
@@ -72,6 +73,11 @@ pub enum Command {
     SetAnchors {
         anchors: Vec<String>,
     },
+    /// Changes what it may remember. `above` is what the sessions above it may, if there are any.
+    SetMemory {
+        ask: MemoryAsk,
+        above: Option<Box<MemoryPolicy>>,
+    },
     Checkpoint,
     Writer(WriterCommand),
     Archive,
@@ -105,6 +111,7 @@ impl Command {
             Self::Migrate { .. } => "migrate",
             Self::AddAlias { .. } => "add_alias",
             Self::SetAnchors { .. } => "set_anchors",
+            Self::SetMemory { .. } => "set_memory",
             Self::Checkpoint => "checkpoint",
             Self::Writer(command) => command.name(),
             Self::Archive => "archive",

@@ -2,6 +2,7 @@
 
 use crate::actor::Actor;
 use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};
+use crate::memory::{self, MemoryAsk, MemoryPolicy};
 use crate::policy::{Limits, Rules};
 use crate::session::command::Command;
 use crate::session::decide_inbox::{
@@ -38,7 +39,7 @@ pub fn decide(
     exists(session)?;
     match command {
         Command::StartTurn { turn, client_turn_id, prompt } => {
-            start_turn(session, *turn, client_turn_id.as_deref(), prompt, Delivery::Reject, now)
+            start_turn(session, *turn, client_turn_id.as_deref(), prompt, (Delivery::Reject, None), now)
         }
         Command::CancelTurn { reason } => cancel_turn(session, reason.as_deref()),
         Command::Inbox(command) => decide_inbox(session, command, now, rules),
@@ -56,6 +57,7 @@ pub fn decide(
         }
         Command::AddAlias { alias } => add_alias(session, alias),
         Command::SetAnchors { anchors } => set_anchors(session, anchors),
+        Command::SetMemory { ask, above } => set_memory(session, ask, above.as_deref()),
         Command::Checkpoint => {
             alive(session)?;
             Ok(vec![checkpoint(session, CheckpointReason::Asked)])
@@ -81,7 +83,7 @@ pub(super) fn start_turn(
     turn: TurnId,
     client_turn_id: Option<&str>,
     prompt: &str,
-    delivery: Delivery,
+    (delivery, memory): (Delivery, Option<&MemoryAsk>),
     now: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
     alive(session)?;
@@ -97,7 +99,8 @@ pub(super) fn start_turn(
         return Ok(Vec::new());
     }
     let opening = resting_opening(session, now);
-    Ok(vec![begin(session, turn, client_turn_id, prompt, opening, (delivery, None))])
+    let memory = turn_memory(session, memory)?;
+    Ok(vec![begin(session, turn, (client_turn_id, prompt), opening, (delivery, None), memory)])
 }
 
 /// How a turn opens the conversation of a session at rest.
@@ -120,10 +123,10 @@ pub(super) fn resting_opening(session: &Session, now: Timestamp) -> Opening {
 pub(super) fn begin(
     session: &Session,
     turn: TurnId,
-    client_turn_id: Option<&str>,
-    prompt: &str,
+    (client_turn_id, prompt): (Option<&str>, &str),
     opening: Opening,
     (delivery, by): (Delivery, Option<Actor>),
+    memory: MemoryPolicy,
 ) -> Event {
     // A conversation that opens, anew or after days, needs all anchors; one that goes on needs those a compaction lost
     // (S1-18, S1-39).
@@ -141,8 +144,15 @@ pub(super) fn begin(
         delivery,
         queued: by.is_some(),
         by,
+        memory: Some(memory),
     }
     .into()
+}
+
+/// What may be remembered in a turn: what the session may, or the less that was asked for (S3-32).
+pub(super) fn turn_memory(session: &Session, ask: Option<&MemoryAsk>) -> Result<MemoryPolicy, Refusal> {
+    let held = &session.policy.memory;
+    Ok(ask.map_or_else(|| Ok(held.clone()), |ask| ask.within(held))?)
 }
 
 fn cancel_turn(session: &Session, reason: Option<&str>) -> Result<Vec<Event>, Refusal> {
@@ -327,6 +337,26 @@ fn set_anchors(session: &Session, anchors: &[String]) -> Result<Vec<Event>, Refu
         return Ok(Vec::new());
     }
     Ok(vec![ContextEvent::AnchorsSet { anchors: anchors.to_vec() }.into()])
+}
+
+fn set_memory(
+    session: &Session,
+    ask: &MemoryAsk,
+    above: Option<&MemoryPolicy>,
+) -> Result<Vec<Event>, Refusal> {
+    let held = &session.policy.memory;
+    let mut wanted = ask.onto(held)?;
+    if let Some(above) = above {
+        // Tags from above are on everything below; leaving them out of the list does not take them off.
+        wanted.tags.extend(above.tags.iter().cloned());
+        if wanted.is_wider_than(above) {
+            return Err(memory::Refusal::Wider { of: "that of a session above" }.into());
+        }
+    }
+    if wanted == *held {
+        return Ok(Vec::new());
+    }
+    Ok(vec![ChangeEvent::MemorySet { policy: wanted }.into()])
 }
 
 fn archive(session: &Session) -> Result<Vec<Event>, Refusal> {

@@ -4,7 +4,7 @@
 use crate::id::{NoteId, TurnId};
 use crate::policy::{Limits, Rules};
 use crate::session::decide::{
-    alive, begin, body, exists, optional_name, resting_opening, start_turn, unhindered,
+    alive, begin, body, exists, optional_name, resting_opening, start_turn, turn_memory, unhindered,
 };
 use crate::session::event::{ControlEvent, Event, InboxEvent, Opening, Settled, TurnEvent};
 use crate::session::guidance::{NoteKind, NoteStatus};
@@ -58,7 +58,7 @@ fn send(
     now: Timestamp,
     limits: &Limits,
 ) -> Result<Vec<Event>, Refusal> {
-    let Message { turn, note, client_turn_id, prompt, delivery } = message;
+    let Message { turn, note, client_turn_id, prompt, delivery, memory } = message;
     let client = client_turn_id.as_deref();
     // Told twice, it is one message.
     if session.waiting(*turn).is_some() {
@@ -68,7 +68,7 @@ fn send(
     let joins = *delivery == Delivery::Queue && session.inbox_paused.is_some();
     let waits = *delivery != Delivery::Reject && (session.turn.is_some() || joins);
     if !waits {
-        return start_turn(session, *turn, client, prompt, *delivery, now);
+        return start_turn(session, *turn, client, prompt, (*delivery, memory.as_ref()), now);
     }
     alive(session)?;
     if session.archived {
@@ -80,6 +80,7 @@ fn send(
     body("prompt", prompt)?;
     optional_name("client_turn_id", client)?;
     room(session, 1, prompt.len(), limits)?;
+    turn_memory(session, memory.as_ref())?;
     let steers = *delivery == Delivery::Steer && takes_words(session);
     let mut events: Vec<Event> = vec![
         InboxEvent::Queued {
@@ -89,6 +90,7 @@ fn send(
             prompt_hash: content_hash(prompt.as_bytes()),
             delivery: *delivery,
             note: steers.then_some(*note),
+            memory: memory.clone(),
         }
         .into(),
     ];
@@ -302,7 +304,11 @@ fn start_now(session: &Session, waiting: &QueuedTurn, now: Timestamp) -> Result<
 fn start(session: &Session, waiting: &QueuedTurn, opening: Opening) -> Event {
     let by = Some(waiting.actor.clone());
     let client = waiting.client_turn_id.as_deref();
-    begin(session, waiting.turn, client, &waiting.prompt, opening, (waiting.delivery, by))
+    // The session may have been allowed less since the message came.
+    let held = &session.policy.memory;
+    let asked = waiting.memory.as_ref().and_then(|ask| ask.onto(held).ok());
+    let memory = asked.map_or_else(|| held.clone(), |asked| asked.under(held));
+    begin(session, waiting.turn, (client, &waiting.prompt), opening, (waiting.delivery, by), memory)
 }
 
 /// How a turn ended, for those that wait behind it.

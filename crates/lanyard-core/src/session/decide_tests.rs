@@ -41,6 +41,7 @@ mod hand_offs;
 mod inbox;
 mod interruption;
 mod linking;
+mod memory;
 mod refusals;
 mod resuming;
 mod run_ends;

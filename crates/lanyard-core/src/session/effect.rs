@@ -102,6 +102,7 @@ fn lets_go(event: &ChangeEvent) -> bool {
         | ChangeEvent::ChildLinked { .. }
         | ChangeEvent::ChildUnlinked { .. }
         | ChangeEvent::AliasAdded { .. }
+        | ChangeEvent::MemorySet { .. }
         | ChangeEvent::Unarchived {}
         | ChangeEvent::WentIdle { .. }
         | ChangeEvent::WentStale { .. } => false,

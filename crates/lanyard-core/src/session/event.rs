@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, Cause};
 use crate::id::{SessionId, TaskId, TurnId, WorkerId};
+use crate::memory::MemoryPolicy;
 use crate::session::calls::Channel;
 use crate::session::gate::GateEvent;
 use crate::session::inbox::Delivery;
@@ -79,6 +80,9 @@ pub enum ChangeEvent {
     Migrated { from: Hands, to: Hands, reason: String },
     #[serde(rename = "session.alias_added")]
     AliasAdded { alias: String },
+    /// What the session may remember from now on (S3-33).
+    #[serde(rename = "session.memory_set")]
+    MemorySet { policy: MemoryPolicy },
     #[serde(rename = "session.archived")]
     Archived {},
     #[serde(rename = "session.unarchived")]
@@ -131,6 +135,9 @@ pub enum TurnEvent {
         /// Who sent it, where that is not who made it start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Actor>,
+        /// What may be remembered in it (S3-32). Logs from before there was memory do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<MemoryPolicy>,
     },
     #[serde(rename = "turn.cancel_requested")]
     CancelRequested {

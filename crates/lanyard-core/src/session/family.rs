@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{SessionId, TaskId, WorkerId};
+use crate::memory::{MemoryAsk, MemoryPolicy};
 use crate::policy::{Limits, MemoryMode};
 use crate::session::decide::{ALIASES_MAX, ANCHORS_MAX, alive, exists, names, optional_name};
 use crate::session::event::{ChangeEvent, ControlEvent, Created, Event, Fork};
@@ -34,6 +35,8 @@ pub struct NewSession {
     /// Facts that must survive a compaction of the agent's context.
     pub anchors: Vec<String>,
     pub memory_mode: Option<MemoryMode>,
+    /// What it may remember, in full; a child never more than its parent.
+    pub memory: Option<MemoryAsk>,
     /// A leaf does its own work and cannot delegate.
     pub leaf: bool,
     /// A tighter depth limit for the family below; never wider than the parent's.
@@ -126,7 +129,7 @@ pub fn create(
         policy: Policy {
             depth_limit: inherited.map_or(wanted, |policy| wanted.min(policy.depth_limit)),
             leaf: new.leaf,
-            memory_mode: narrower(new.memory_mode, inherited.map(|policy| policy.memory_mode)),
+            memory: memory(new, inherited.map(|policy| &policy.memory))?,
         },
     })))
 }
@@ -218,20 +221,18 @@ fn may_have_below(parent: &Session, lineage: &Lineage, generations: u32) -> Resu
 /// Whether a session with this policy would be allowed more than its parent. A family is never widened from below, and
 /// linking changes no policy: the sessions under the child got theirs from it.
 fn is_wider(child: &Policy, parent: &Policy) -> bool {
-    child.depth_limit > parent.depth_limit || rank(child.memory_mode) > rank(parent.memory_mode)
-}
-
-/// How much a mode remembers: `off` < `session_only` < `selective` < `full`.
-fn rank(mode: MemoryMode) -> Option<usize> {
-    MemoryMode::ALL.iter().position(|&other| other == mode)
+    child.depth_limit > parent.depth_limit || child.memory.is_wider_than(&parent.memory)
 }
 
 /// A child remembers no more than its parent may.
-fn narrower(wanted: Option<MemoryMode>, inherited: Option<MemoryMode>) -> MemoryMode {
-    match (wanted, inherited) {
-        (Some(wanted), Some(inherited)) if rank(wanted) > rank(inherited) => inherited,
-        (Some(wanted), _) => wanted,
-        (None, Some(inherited)) => inherited,
-        (None, None) => MemoryMode::default(),
-    }
+fn memory(new: &NewSession, inherited: Option<&MemoryPolicy>) -> Result<MemoryPolicy, Refusal> {
+    let asked = MemoryAsk { mode: new.memory_mode, ..MemoryAsk::default() };
+    let mut asked = new.memory.clone().unwrap_or(asked);
+    asked.mode = asked.mode.or(new.memory_mode);
+    let base = inherited.cloned().unwrap_or_default();
+    let wanted = asked.onto(&base)?;
+    Ok(match inherited {
+        Some(above) => wanted.under(above),
+        None => wanted,
+    })
 }

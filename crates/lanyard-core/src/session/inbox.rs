@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::id::{NoteId, TurnId};
+use crate::memory::MemoryAsk;
 use crate::session::record::Session;
 use crate::session::stop::StopScope;
 use crate::time::Timestamp;
@@ -110,6 +111,9 @@ pub struct QueuedTurn {
     /// The note by which it is on its way into the running turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<NoteId>,
+    /// What may be remembered in its turn, where that is less than the session may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryAsk>,
 }
 
 /// A message as it comes in. Both ids were minted before; the note is used only when it is steered.
@@ -120,6 +124,8 @@ pub struct Message {
     pub client_turn_id: Option<String>,
     pub prompt: String,
     pub delivery: Delivery,
+    /// What may be remembered in its turn; all that the session may, where nothing is said.
+    pub memory: Option<MemoryAsk>,
 }
 
 /// Something that is asked of the inbox, by whoever holds the pen.

@@ -12,9 +12,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::id::{GateId, RunId, SessionId, WorkerId};
+use crate::memory::MemoryAsk;
 use crate::policy::{Limits, MemoryMode, Overlong, Rules};
 use crate::session::event::{
-    Ending, Envelope, Event, PlanEntry, PlanStatus, Role, SnapshotReason, TurnOutcome,
+    Ending, Envelope, Event, InboxEvent, PlanEntry, PlanStatus, Role, SnapshotReason, TurnOutcome,
 };
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
@@ -83,6 +84,11 @@ proptest! {
             take(&mut given, &Step { input: work_ended(), jump_ms: 0 });
         }
         if !given.session.state.is_ended() && !given.session.deleted {
+            // Nothing waits in a session that has ended.
+            for waiting in given.session.inbox.clone() {
+                let gone = InboxEvent::Withdrawn { turn: waiting.turn, reason: None };
+                given = given.event(Event::from(gone));
+            }
             given = given.event(ended(how));
         }
         let first = given.session.clone();
@@ -436,9 +442,13 @@ mod families {
             option::of(0..7_u32),
             option::of(prop::sample::select(&MemoryMode::ALL[..])),
             prop::bool::weighted(0.1),
+            option::of(prop::bool::ANY),
+            option::of(vec(prop::sample::select(&["api", "dev_test"][..]).prop_map(str::to_owned), 0..2)),
         )
-            .prop_map(|(depth_limit, memory_mode, leaf)| {
-                Box::new(NewSession { memory_mode, leaf, depth_limit, ..NewSession::default() })
+            .prop_map(|(depth_limit, memory_mode, leaf, session_memory, allow)| {
+                let tags = allow.clone();
+                let memory = Some(MemoryAsk { session_memory, tags, allow, ..MemoryAsk::default() });
+                Box::new(NewSession { memory_mode, memory, leaf, depth_limit, ..NewSession::default() })
             });
         prop_oneof![
             6 => (option::of(index()), new).prop_map(|(parent, new)| Act::Create { parent, new }),
@@ -544,9 +554,8 @@ mod families {
                 prop_assert!(lineage.depth() <= self.limits.depth.max(1), "deeper than the config allows");
                 prop_assert!(!parent.policy.leaf, "a leaf with a child");
                 prop_assert!(session.policy.depth_limit <= parent.policy.depth_limit, "a wider depth limit");
-                let rank = |mode| MemoryMode::ALL.iter().position(|&other| other == mode);
-                let remembers = |session: &Session| rank(session.policy.memory_mode);
-                prop_assert!(remembers(session) <= remembers(parent), "a wider memory");
+                let wider = session.policy.memory.is_wider_than(&parent.policy.memory);
+                prop_assert!(!wider, "a wider memory");
             }
             Ok(())
         }
@@ -711,6 +720,10 @@ fn command(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         ),
         2 => text.clone().prop_map(|alias| Command::AddAlias { alias }),
         2 => vec(text, 0..4).prop_map(|anchors| Command::SetAnchors { anchors }),
+        1 => prop::sample::select(&MemoryMode::ALL[..]).prop_map(|mode| {
+            let ask = MemoryAsk { mode: Some(mode), ..MemoryAsk::default() };
+            Command::SetMemory { ask, above: None }
+        }),
         1 => Just(Command::Checkpoint),
         1 => Just(Command::Archive),
         2 => Just(Command::Unarchive),
@@ -907,7 +920,7 @@ fn inbox_change() -> impl Strategy<Value = InboxChange> {
     prop_oneof![
         6 => (turn(), note(), delivery(), "[a-c]{0,3}").prop_map(|(turn, note, delivery, prompt)| {
             let client_turn_id = None;
-            InboxChange::Send(Box::new(Message { turn, note, client_turn_id, prompt, delivery }))
+            InboxChange::Send(Box::new(Message { turn, note, client_turn_id, prompt, delivery, memory: None }))
         }),
         1 => (turn(), note(), proptest::option::of(delivery()), proptest::option::of("[a-c]{0,3}"))
             .prop_map(|(turn, note, delivery, prompt)| InboxChange::Edit { turn, prompt, delivery, note }),

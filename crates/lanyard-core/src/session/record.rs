@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::id::{SessionId, TaskId, TurnId};
-use crate::policy::MemoryMode;
+use crate::memory::MemoryPolicy;
 use crate::session::event::{CheckpointReason, Fork, Hands};
 use crate::session::gate::{Gate, GateStatus};
 use crate::session::guidance::Note;
@@ -146,7 +146,50 @@ pub struct Policy {
     /// A leaf does its own work and cannot delegate.
     #[serde(default)]
     pub leaf: bool,
-    pub memory_mode: MemoryMode,
+    /// What it may remember. Only the mode is written where nothing else was chosen.
+    #[serde(flatten, with = "stored_memory")]
+    #[schemars(flatten, with = "stored_memory::Written")]
+    pub memory: MemoryPolicy,
+}
+
+/// How a session's memory policy is written: `memory_mode`, and `memory` where that does not say all.
+mod stored_memory {
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::{Value, json};
+
+    use crate::memory::MemoryPolicy;
+    use crate::policy::MemoryMode;
+
+    #[derive(Serialize, JsonSchema)]
+    pub(super) struct Written {
+        memory_mode: MemoryMode,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<MemoryPolicy>,
+    }
+
+    /// Both as they are: what cannot be understood must not take the session with it (S3-B08).
+    #[derive(Deserialize)]
+    struct Found {
+        #[serde(default)]
+        memory_mode: Value,
+        #[serde(default)]
+        memory: Option<Value>,
+    }
+
+    pub(super) fn serialize<S: Serializer>(policy: &MemoryPolicy, serializer: S) -> Result<S::Ok, S::Error> {
+        let says_more = *policy != MemoryPolicy::of(policy.mode);
+        Written { memory_mode: policy.mode, memory: says_more.then(|| policy.clone()) }.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MemoryPolicy, D::Error> {
+        let Found { memory_mode, memory } = Found::deserialize(deserializer)?;
+        let mode = MemoryPolicy::read(json!({ "mode": memory_mode }));
+        Ok(match memory {
+            Some(memory) if mode.unreadable.is_none() => MemoryPolicy::read(memory),
+            Some(_) | None => mode,
+        })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -167,6 +210,9 @@ pub struct ActiveTurn {
     pub delivered: bool,
     #[serde(default)]
     pub cancel_requested: bool,
+    /// What may be remembered in it: the policy as it was when it began (S3-32).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryPolicy>,
 }
 
 /// S1-08.
@@ -248,6 +294,15 @@ impl Session {
 
     pub fn open_gates(&self) -> impl Iterator<Item = &Gate> {
         self.gates.iter().filter(|gate| gate.status == GateStatus::Open)
+    }
+
+    /// What may be remembered now: what the session may, and no more than the running turn began with (S3-B07).
+    #[must_use]
+    pub fn memory(&self) -> MemoryPolicy {
+        match self.turn.as_ref().and_then(|turn| turn.memory.as_ref()) {
+            Some(turn) => turn.under(&self.policy.memory),
+            None => self.policy.memory.clone(),
+        }
     }
 
     #[must_use]

@@ -1,6 +1,7 @@
 //! Why a command was refused: a stable code, one sentence of what happened, one of what to do.
 
 use crate::id::{ConnectionId, GateId, NoteId, SessionId, TurnId};
+use crate::memory;
 use crate::session::event::{ControlEvent, Event};
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
 use crate::session::state::StateName;
@@ -89,6 +90,8 @@ pub enum Refusal {
     TurnUncertain { turn: TurnId },
     #[error("turn {turn} is {}, and is not run again", status.as_str())]
     TurnNotRepeatable { turn: TurnId, status: TurnStatus },
+    #[error("{0}")]
+    Memory(#[from] memory::Refusal),
 }
 
 impl Refusal {
@@ -136,6 +139,7 @@ impl Refusal {
             Self::ClientTurnConflict { .. } => "client_turn_conflict",
             Self::TurnUncertain { .. } => "turn_uncertain",
             Self::TurnNotRepeatable { .. } => "turn_not_repeatable",
+            Self::Memory(refusal) => refusal.code(),
         }
     }
 
@@ -203,6 +207,7 @@ impl Refusal {
                 "what failed, was cancelled or lost can be run again; for anything else use a new client_turn_id"
                     .into()
             }
+            Self::Memory(refusal) => refusal.advice(),
             Self::ForkAhead { .. } => "fork at a position that exists, or leave the position out".into(),
         }
     }
@@ -259,6 +264,7 @@ impl Refusal {
             | Self::ClientTurnConflict { .. }
             | Self::TurnUncertain { .. }
             | Self::TurnNotRepeatable { .. }
+            | Self::Memory(_)
             | Self::ForkAhead { .. } => false,
         }
     }
@@ -266,6 +272,9 @@ impl Refusal {
     /// Whether the request itself is at fault, rather than the moment it came at.
     #[must_use]
     pub const fn is_bad_request(&self) -> bool {
+        if let Self::Memory(refusal) = self {
+            return refusal.is_bad_request();
+        }
         matches!(
             self,
             Self::Empty { .. }

@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 
+use crate::policy::MemoryMode;
 use crate::session::event::{Ending, TurnOutcome};
 use crate::session::state::InterruptCause;
 use crate::session::testing::{
@@ -19,9 +20,9 @@ use crate::session::testing::{
     cancel_turn, checkpoint, complete, context_compacted, daemon_restarted, delete, deleted, ended,
     error_seen, fail, file_changed, gate_asked, gate_withdrawn, guidance_delivered, guide, in_state,
     interrupted_by, issue_seen, migrate_to_agent, migrate_to_owner, noted, planned, quiet, reset, resume,
-    run_adopted, run_ended, run_ready, run_started, said, set_anchors, snapshot_skipped, snapshot_taken,
-    start_turn, stop, stop_at, tool_called, tool_returned, turn_finished, turn_finished_as, turn_lost,
-    unarchive, usage, withdraw_guidance, withdraw_stop, work_ended,
+    run_adopted, run_ended, run_ready, run_started, said, set_anchors, set_memory, snapshot_skipped,
+    snapshot_taken, start_turn, stop, stop_at, tool_called, tool_returned, turn_finished, turn_finished_as,
+    turn_lost, unarchive, usage, withdraw_guidance, withdraw_stop, work_ended,
 };
 use crate::session::{
     Command, Delivery, InboxChange, NewSession, Promotion, Signal, State, StateName, StopLevel,
@@ -298,6 +299,7 @@ fn other_tables() -> Vec<(&'static str, Columns)> {
                 ("withdraw_guidance", withdraw_guidance(1)),
                 ("guidance_delivered", guidance_delivered(&[1])),
                 ("set_anchors", set_anchors(&["anchor"])),
+                ("set_memory", set_memory(MemoryMode::Full)),
                 ("checkpoint", checkpoint()),
                 ("migrate, agent", migrate_to_agent("reviewer")),
                 ("migrate, owner", migrate_to_owner("bob")),
@@ -393,7 +395,7 @@ fn the_table_leaves_no_input_and_no_state_out() {
     let numbers = |number: fn(&Input) -> Option<usize>| -> BTreeSet<usize> {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
-    assert_eq!(numbers(command_number), (0..21).collect());
+    assert_eq!(numbers(command_number), (0..22).collect());
     assert_eq!(numbers(signal_number), (0..30).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
@@ -424,6 +426,7 @@ fn command_number(input: &Input) -> Option<usize> {
         Command::Notify { .. } => 18,
         Command::Writer(_) => 19,
         Command::Inbox(_) => 20,
+        Command::SetMemory { .. } => 21,
     })
 }
 

@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::actor::{Actor, ActorKind, Cause};
 use crate::id::{ConnectionId, GateId, NoteId, RunId, SessionId, TurnId, WorkerId};
-use crate::policy::Rules;
+use crate::memory::MemoryAsk;
+use crate::policy::{MemoryMode, Rules};
 use crate::session::calls::{Call, Channel, Compliance, Directive, Lead, Passage, Returned, Told};
 use crate::session::event::{
     ChangeEvent, ContextEvent, ControlEvent, Ending, Envelope, Event, Opening, Role, TurnEvent, TurnOutcome,
@@ -494,6 +495,7 @@ pub(super) fn started(turn: u128) -> Event {
         delivery: Delivery::Reject,
         queued: false,
         by: None,
+        memory: None,
     }
     .into()
 }
@@ -551,6 +553,7 @@ pub(super) fn send(turn: u128, delivery: Delivery) -> Input {
         client_turn_id: None,
         prompt: format!("go {turn}"),
         delivery,
+        memory: None,
     };
     inbox(InboxChange::Send(Box::new(message)))
 }
@@ -620,6 +623,11 @@ pub(super) fn migrate_to_owner(owner: &str) -> Input {
 
 pub(super) fn add_alias(alias: &str) -> Input {
     Command::AddAlias { alias: alias.into() }.into()
+}
+
+pub(super) fn set_memory(mode: MemoryMode) -> Input {
+    let ask = MemoryAsk { mode: Some(mode), ..MemoryAsk::default() };
+    Command::SetMemory { ask, above: None }.into()
 }
 
 pub(super) fn set_anchors(anchors: &[&str]) -> Input {

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{SessionId, TurnId};
+use crate::memory::MemoryPolicy;
 use crate::session::event::{Envelope, Event, InboxEvent, TurnEvent, TurnOutcome};
 use crate::session::inbox::Delivery;
 use crate::session::state::InterruptCause;
@@ -156,6 +157,9 @@ pub struct TurnRow {
     /// The turn its words went into.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steered_into: Option<TurnId>,
+    /// What could be remembered in it (S3-32).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryPolicy>,
 }
 
 /// What one event says about one turn.
@@ -171,7 +175,7 @@ pub struct TurnStep {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
     Queued(Words),
-    Started(Words),
+    Started(Words, Option<MemoryPolicy>),
     Edited { words: Option<(String, String)>, delivery: Option<Delivery> },
     Delivered,
     Ended { status: TurnStatus, reason: Option<String>, into: Option<TurnId> },
@@ -208,7 +212,7 @@ impl TurnStep {
     pub fn onto(&self, row: Option<TurnRow>) -> Option<TurnRow> {
         let mut row = match (row, &self.what) {
             (Some(row), _) => row,
-            (None, What::Queued(words) | What::Started(words)) => self.fresh(words),
+            (None, What::Queued(words) | What::Started(words, _)) => self.fresh(words),
             (None, What::Edited { .. } | What::Delivered | What::Ended { .. }) => return None,
         };
         match &self.what {
@@ -216,8 +220,9 @@ impl TurnStep {
                 row.status = TurnStatus::Queued;
                 row.queued_at = Some(self.at);
             }
-            What::Started(words) => {
+            What::Started(words, memory) => {
                 row.status = TurnStatus::Running;
+                row.memory.clone_from(memory);
                 row.delivery = words.delivery;
                 row.started_seq = Some(self.seq);
                 row.started_at = Some(self.at);
@@ -258,6 +263,7 @@ impl TurnStep {
             ended_at: None,
             reason: None,
             steered_into: None,
+            memory: None,
         }
     }
 }
@@ -273,8 +279,9 @@ fn preview(prompt: &str) -> String {
 
 fn turn_step(event: &TurnEvent) -> Option<(TurnId, What)> {
     match event {
-        TurnEvent::Started { turn, client_turn_id, prompt, prompt_hash, delivery, .. } => {
-            Some((*turn, What::Started(words(client_turn_id.as_ref(), prompt, prompt_hash, *delivery))))
+        TurnEvent::Started { turn, client_turn_id, prompt, prompt_hash, delivery, memory, .. } => {
+            let words = words(client_turn_id.as_ref(), prompt, prompt_hash, *delivery);
+            Some((*turn, What::Started(words, memory.clone())))
         }
         TurnEvent::CancelRequested { .. } => None,
         TurnEvent::Finished { turn, outcome, reason } => {

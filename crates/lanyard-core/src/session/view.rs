@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{SessionId, WorkerId};
+use crate::memory::MemoryPolicy;
 use crate::policy::{MemoryMode, Staleness};
 use crate::session::event::Fork;
 use crate::session::family::Lineage;
@@ -63,6 +64,8 @@ pub struct SessionView {
     pub forked_from: Option<Fork>,
     pub aliases: Vec<String>,
     pub memory_mode: MemoryMode,
+    /// What it may remember, in full.
+    pub memory: MemoryPolicy,
     pub created_at: Timestamp,
     pub last_activity_at: Timestamp,
     pub last_seq: u64,
@@ -138,7 +141,8 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
             && !s.deleted,
         forked_from: s.forked_from,
         aliases: s.aliases,
-        memory_mode: s.policy.memory_mode,
+        memory_mode: s.policy.memory.mode,
+        memory: s.policy.memory,
         created_at: s.created_at,
         last_activity_at: s.last_activity_at,
         last_seq: s.seq,

@@ -154,6 +154,7 @@ mod tests {
             delivery,
             queued,
             by,
+            memory: None,
         })
     }
 

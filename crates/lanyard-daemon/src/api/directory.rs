@@ -162,7 +162,7 @@ fn row(loaded: &Loaded) -> Row {
         status: session.status(),
         lifecycle: session.state.name().lifecycle(),
         level: loaded.lineage.level(),
-        memory_mode: session.policy.memory_mode,
+        memory_mode: session.policy.memory.mode,
         archived: session.archived,
         turns: session.turns,
         since: session.since,

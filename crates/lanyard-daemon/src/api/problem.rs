@@ -8,6 +8,7 @@ use crate::api::types;
 use crate::auth::Denied;
 use crate::engine::AskError;
 use crate::families::FamilyError;
+use crate::memory::MemoryError;
 use crate::snapshot::SnapshotError;
 
 #[derive(Debug, Clone)]
@@ -194,6 +195,26 @@ impl From<FamilyError> for Problem {
             FamilyError::Closing => {
                 (StatusCode::SERVICE_UNAVAILABLE, "daemon_closing", "repeat it once it runs again".to_owned())
             }
+        };
+        Self::new(status, code, title, advice)
+    }
+}
+
+impl From<MemoryError> for Problem {
+    fn from(error: MemoryError) -> Self {
+        let (code, title, advice) = (error.code(), error.to_string(), error.advice());
+        let status = match error {
+            MemoryError::Refused(refusal) if refusal.is_bad_request() => StatusCode::UNPROCESSABLE_ENTITY,
+            MemoryError::Refused(_)
+            | MemoryError::SwitchedOff
+            | MemoryError::Full { .. }
+            | MemoryError::Moved { .. }
+            | MemoryError::Busy => StatusCode::CONFLICT,
+            MemoryError::NoEntry(_) => StatusCode::NOT_FOUND,
+            MemoryError::NoSession(session) => return Self::not_found(session),
+            MemoryError::Deleted(session) => return Self::deleted(session),
+            MemoryError::Ask(error) => return error.into(),
+            MemoryError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, code, title, advice)
     }

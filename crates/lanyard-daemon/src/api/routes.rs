@@ -9,6 +9,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use lanyard_core::Outcome;
+use lanyard_core::memory::Entry;
 use lanyard_core::notification::Notification;
 use lanyard_core::session::{NewSession, Signal, TurnRow};
 use lanyard_core::task::{Mail, NewTask};
@@ -21,19 +22,20 @@ use crate::api::types::{
     AdoptTask, AgentCheck, AgentList, Anchors, AuditPage, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead,
     CallUnsent, CancelReceipt, CancelTask, CheckReport, CompleteTask, ContinuityReport, DaemonStatus,
     Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, FlowAnswer, FlowEventPage,
-    FlowList, FlowReason, FlowReport, FlowView, GateAnswer, GateList, GuidanceList, Halt, HaltReceipt,
-    HaltState, HeldWriter, IdChain, ImportPlan, InboxEdit, InboxOrder, InboxPromotion, InboxView, MailPage,
-    McpAddress, McpCheck, McpList, MergeTask, MergedTask, Migration, NewAlias, NewCall, NewFlowBody, NewFork,
-    NewGuidance, NewLink, NewMail, NewMcpAddress, NewPlanBody, NewResume, NewRollback, NewStop, NewToken,
-    NewTurn, NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail, NotificationEdit,
-    NotificationPage, NotificationPurge, NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList,
-    Reason, Rebuilt, Resumed, RetryTask, RolledBack, RunReport, RunToken, SendAgain, SessionDetail,
-    SessionPage, SnapshotList, StopReceipt, Stopping, StreamFrame, TaskDiff, TaskEdit, TaskLog, TaskPage,
-    TaskView, TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WriterAnswer,
-    WriterView,
+    FlowList, FlowReason, FlowReport, FlowView, Forget, Forgotten, GateAnswer, GateList, GuidanceList, Halt,
+    HaltReceipt, HaltState, HeldWriter, IdChain, ImportPlan, Imported, InboxEdit, InboxOrder, InboxPromotion,
+    InboxView, MailPage, McpAddress, McpCheck, McpList, MemoryImport, MemoryPage, MemoryPolicyEdit,
+    MemoryPolicySet, MemoryPolicyView, MemoryStatus, MergeTask, MergedTask, Migration, NewAlias, NewCall,
+    NewFlowBody, NewFork, NewGuidance, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewResume,
+    NewRollback, NewSessionMemory, NewStop, NewToken, NewTurn, NewWriter, NotificationBulk,
+    NotificationBulkAnswer, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge,
+    NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList, Reason, Rebuilt, Resumed, RetryTask,
+    RolledBack, RunReport, RunToken, SendAgain, SessionDetail, SessionPage, SnapshotList, StopReceipt,
+    Stopping, StreamFrame, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode,
+    TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WriterAnswer, WriterView,
 };
 use crate::api::{
-    App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, mailbox, mcp, metrics,
+    App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, mailbox, mcp, memory, metrics,
     notifications, observed, plans, sessions, snapshots, stops, streams, system, tasks, turns, writer,
 };
 use crate::auth::Access;
@@ -88,6 +90,12 @@ const LIST: &[&str] = &[
 ];
 
 const FLOWS: &[&str] = &["open", "workspace", "plan", "before", "limit"];
+const MEMORY: &[&str] =
+    &["query", "store", "scope", "workspace", "owner", "plan", "session", "tags", "cursor", "limit"];
+
+const MEMORY_EXPORT: &[&str] = &["store", "workspace", "owner", "session", "tags"];
+
+const SESSION_MEMORY: &[&str] = &["query", "store", "scope", "tags", "cursor", "limit"];
 
 const AUDIT: &[&str] = &["session", "since", "until", "kind", "limit", "cursor"];
 
@@ -157,6 +165,7 @@ pub fn table() -> Vec<Route> {
     routes.extend(about_families());
     routes.extend(about_flows());
     routes.extend(about_notifications());
+    routes.extend(about_memory());
     routes.extend(for_operations());
     routes
 }
@@ -364,6 +373,24 @@ fn about_flows() -> Vec<Route> {
         change!(post "/flows/{flow}/cancel" Operate "cancel_flow" "End it; it can be taken up again." FlowReason => 200 FlowView, flows::cancel),
         change!(post "/flows/{flow}/resume" Operate "resume_flow" "Take up a flow that was aborted, where it was." FlowReason => 200 FlowView, flows::resume),
         change!(post "/flows/{flow}/gates/{gate}" Operate "answer_flow_gate" "Answer what it asks; the first answer stands." FlowAnswer => 200 FlowView, flows::answer),
+    ]
+}
+
+#[rustfmt::skip]
+fn about_memory() -> Vec<Route> {
+    vec![
+        look!("/memory" LookAll "list_memory" "What is remembered, newest first; with `query`, what is found, best first." MEMORY => MemoryPage, memory::list),
+        change!(post "/memory" Operate "add_memory" "Remember something; in a session's name, its policy judges it." NewMemory => 201 Entry, memory::add),
+        look!("/memory/status" LookAll "memory_status" "How much is remembered, and how memory is." &[] => MemoryStatus, memory::status),
+        look!("/memory/export" LookAll "export_memory" "All of it as JSON lines." MEMORY_EXPORT => Entry, memory::export),
+        change!(post "/memory/import" Operate "import_memory" "Take over entries as they are; the same ones again change nothing." MemoryImport => 200 Imported, memory::import),
+        change!(post "/memory/forget" Operate "forget_memory" "Forget entries, by id or by what they have in common; `dry_run` only tells." Forget => 200 Forgotten, memory::forget),
+        look!("/memory/{memory}" LookAll "get_memory" "One entry." &[] => Entry, memory::get),
+        change!(delete "/memory/{memory}" Operate "forget_one_memory" "Forget an entry." Reason => 200 Forgotten, memory::forget_one),
+        look!("/sessions/{id}/memory" Look "session_memory" "What a session sees of memory, as its policy has it." SESSION_MEMORY => MemoryPage, memory::of_session),
+        change!(post "/sessions/{id}/memory" Own "add_session_memory" "Remember something in a session's name." NewSessionMemory => 201 Entry, memory::add_to_session),
+        look!("/sessions/{id}/memory-policy" Look "memory_policy" "What a session may remember, and what was refused." &[] => MemoryPolicyView, memory::policy),
+        change!(patch "/sessions/{id}/memory-policy" Operate "set_memory_policy" "Change what a session may remember; those below are tightened with it." MemoryPolicyEdit => 200 MemoryPolicySet, memory::set_policy),
     ]
 }
 

@@ -33,7 +33,7 @@ pub(super) async fn send(
     change: Change<NewTurn>,
 ) -> Answer {
     not_rolling_back(&app, target.0)?;
-    let NewTurn { prompt, client_turn_id, delivery, again, writer_epoch } = change.body;
+    let NewTurn { prompt, client_turn_id, delivery, again, writer_epoch, memory } = change.body;
     if again && client_turn_id.is_none() {
         return Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -53,6 +53,7 @@ pub(super) async fn send(
         client_turn_id: client_turn_id.clone(),
         prompt,
         delivery: delivery.unwrap_or_default(),
+        memory,
     };
     let sending = Sending { message, writer_epoch: writer_epoch.or(epoch), client, again };
     let ask = Ask::Send { session: target.0, sending: Box::new(sending) };

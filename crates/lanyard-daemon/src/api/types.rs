@@ -8,6 +8,7 @@ mod control;
 mod families;
 mod flows;
 mod mcp;
+mod memory;
 mod notifications;
 mod plans;
 mod snapshots;
@@ -43,6 +44,10 @@ pub use flows::{
     FlowAnswer, FlowEventPage, FlowGateEntry, FlowList, FlowReason, FlowReport, FlowView, NewFlowBody,
 };
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
+pub use memory::{
+    Forget, Forgotten, FoundBy, Imported, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,
+    MemoryPolicyView, MemoryRow, MemoryStatus, NewMemory, NewSessionMemory, NotImported,
+};
 pub use notifications::{
     ContinuityCounts, ContinuityLabels, ContinuityReport, NotificationBulk, NotificationBulkAnswer,
     NotificationCount, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge,

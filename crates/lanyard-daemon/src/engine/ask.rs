@@ -1,6 +1,7 @@
 //! Carrying out one request: repeats, refusals, decisions. Nothing here waits or writes; it adds to the round.
 
 use lanyard_core::continuity::Counter;
+use lanyard_core::memory::MemoryAsk;
 use lanyard_core::session::{
     self, Command, Event, InboxCommand, Lineage, Refusal, Signal, WriterCommand, create, decide, fork, link,
     may_write, observe,
@@ -101,7 +102,12 @@ impl Worker {
         }
         let under = parent.and_then(|parent| self.residents.get(parent));
         let under = under.map(|resident| (&resident.session, &resident.lineage));
-        let created = match create(new, &request.actor.name, under, &self.rules.limits) {
+        let mut new = new.clone();
+        if parent.is_none() {
+            let ask = MemoryAsk { mode: new.memory_mode, ..MemoryAsk::default() };
+            new.memory = Some(new.memory.unwrap_or(ask).or(new.memory_mode, &self.memory));
+        }
+        let created = match create(&new, &request.actor.name, under, &self.rules.limits) {
             Ok(created) => created,
             Err(refusal) => return Err(self.refused(request, parent, "create", refusal)),
         };
@@ -204,6 +210,7 @@ impl Worker {
             | Command::Migrate { .. }
             | Command::AddAlias { .. }
             | Command::SetAnchors { .. }
+            | Command::SetMemory { .. }
             | Command::Checkpoint
             | Command::Writer(_)
             | Command::Archive

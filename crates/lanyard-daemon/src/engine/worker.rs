@@ -34,6 +34,8 @@ pub(super) struct Worker {
     pub(super) continuity: Arc<Continuity>,
     pub(super) features: Features,
     pub(super) telemetry: Option<Arc<Telemetry>>,
+    /// What a session may remember that is nobody's child and names nothing else.
+    pub(super) memory: lanyard_core::memory::MemoryPolicy,
     pub(super) wishes: Wishes,
     pub(super) seen: Seen,
     /// Since when connections can have been seen.
@@ -66,6 +68,7 @@ impl Worker {
             continuity: parts.continuity,
             features: parts.features,
             telemetry: parts.telemetry,
+            memory: parts.memory,
             wishes: parts.wishes,
             seen: parts.seen,
             started: draft.now,

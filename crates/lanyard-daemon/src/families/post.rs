@@ -449,6 +449,7 @@ async fn wake_up(tools: &Tools, session: SessionId) -> Result<(), AskError> {
         client_turn_id: None,
         prompt: WAKE.to_owned(),
         delivery: Delivery::Reject,
+        memory: None,
     };
     let command = Command::Inbox(InboxChange::Send(Box::new(message)).into());
     // Once for what came after its last turn.

@@ -193,6 +193,7 @@ async fn prompt(
         client_turn_id: None,
         prompt: text,
         delivery,
+        memory: None,
     };
     let send = Command::Inbox(InboxChange::Send(Box::new(message)).into());
     let key = Key::once(&format!("task prompt\0{}\0{}\0{}", task.id, task.run, task.seq));

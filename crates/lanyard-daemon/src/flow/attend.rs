@@ -142,6 +142,7 @@ impl Driver {
             client_turn_id: Some(self.client_turn(invocation)),
             prompt: prompt::text(&self.flow, invocation),
             delivery,
+            memory: None,
         };
         let send = Command::Inbox(InboxChange::Send(Box::new(message)).into());
         let key = key(&["turn", &invocation.turn.to_string()]);

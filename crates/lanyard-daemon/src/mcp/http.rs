@@ -124,6 +124,20 @@ impl Upstream {
             Err(_) => Err(Trouble::Slow(patience)),
         }
     }
+
+    /// Sends a document and waits for all of the answer: its status and its bytes, or a sentence of what is wrong.
+    pub(crate) async fn post(
+        &self,
+        body: Bytes,
+        patience: Duration,
+        max: usize,
+    ) -> Result<(u16, Bytes), String> {
+        let out = Outgoing { method: Method::POST, headers: HeaderMap::new(), body };
+        let answer = self.send(out, patience).await.map_err(|trouble| trouble.to_string())?;
+        let status = answer.status().as_u16();
+        let body = answer.into_body().whole(max).await.map_err(|trouble| trouble.to_string())?;
+        Ok((status, body))
+    }
 }
 
 fn headers(settings: &BTreeMap<String, String>) -> Result<HeaderMap, String> {

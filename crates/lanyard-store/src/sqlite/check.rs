@@ -15,7 +15,7 @@ use crate::sqlite::boot::{each_row, settled};
 use crate::sqlite::read::{FETCH, Fetched, Log, MARK_EVERY, fetch, record, scan, stored_card, undamaged};
 use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, read_head, signed};
 use crate::sqlite::{
-    flow_upkeep, notifications, papers, schema, tallies, task_upkeep, tokens, turns, writer,
+    flow_upkeep, memory_upkeep, notifications, papers, schema, tallies, task_upkeep, tokens, turns, writer,
 };
 
 /// Complaints of SQLite that are passed on; one damaged page can cause thousands.
@@ -49,6 +49,9 @@ pub(super) fn check(conn: &Connection) -> Result<Report, StoreError> {
     checkup.beside_the_log()?;
     for (seq, what) in task_upkeep::check(conn)?.into_iter().chain(flow_upkeep::check(conn)?) {
         checkup.complain(None, seq, what);
+    }
+    for what in memory_upkeep::check(conn)? {
+        checkup.complain(None, (0, 0), what);
     }
     Ok(checkup.report)
 }

@@ -1,30 +1,49 @@
 //! The shape of the file and the steps that lead to it. Steps only go forward, each in its own transaction.
 //!
 //! The log is in order of arrival and has no index: a locator per session would dirty a page per event. Everything
-//! but the logs, the outcomes, the tokens, the papers, the mail, the counts and the notifications is a projection that
-//! `rebuild` can make again.
+//! but the logs, the outcomes, the tokens, the papers, the mail, the counts, the notifications and the memory is a
+//! projection that `rebuild` can make again.
 
 use rusqlite::Connection;
 
 use crate::card::search_text;
 use crate::error::StoreError;
 use crate::sqlite::rows::{Sid, read_record};
-use crate::sqlite::{Failpoints, turns};
+use crate::sqlite::{Failpoints, memory_upkeep, turns};
 
 /// "LNYD": marks the file as a Lanyard journal.
 pub(super) const APPLICATION_ID: u32 = 0x4C4E_5944;
 
 /// The schema this program writes. The steps are `STEPS[0]` to reach 1, and so on.
-pub(super) const KNOWN: u32 = 7;
+pub(super) const KNOWN: u32 = 8;
 
 type Step = fn(&Connection) -> Result<(), StoreError>;
 
-const STEPS: [Step; KNOWN as usize] =
-    [log_and_projections, search_index, papers, turn_rows, tasks_and_mail, flows, notifications_and_counts];
+const STEPS: [Step; KNOWN as usize] = [
+    log_and_projections,
+    search_index,
+    papers,
+    turn_rows,
+    tasks_and_mail,
+    flows,
+    notifications_and_counts,
+    memory,
+];
 
 /// What `rebuild` throws away and makes again.
-const PROJECTIONS: [&str; 10] =
-    ["sessions", "records", "heads", "marks", "aliases", "search", "turns", "tasks", "task_names", "flows"];
+const PROJECTIONS: [&str; 11] = [
+    "sessions",
+    "records",
+    "heads",
+    "marks",
+    "aliases",
+    "search",
+    "turns",
+    "tasks",
+    "task_names",
+    "flows",
+    "memory_words",
+];
 
 const LOG: &str = "
     CREATE TABLE events (
@@ -246,6 +265,50 @@ const FLOWS: &str = "
     CREATE INDEX flows_settled ON flows (settled, id);
 ";
 
+/// What is remembered is no projection: nothing else tells of it. Its place in a workspace is unique.
+const MEMORY: &str = "
+    CREATE TABLE memories (
+        pos INTEGER PRIMARY KEY,
+        id BLOB NOT NULL UNIQUE,
+        store TEXT NOT NULL,
+        scope TEXT NOT NULL,
+        workspace TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        key TEXT NOT NULL,
+        plan TEXT,
+        session BLOB,
+        keep TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        name TEXT,
+        text TEXT NOT NULL,
+        tags TEXT NOT NULL,
+        rest BLOB NOT NULL,
+        crc INTEGER NOT NULL
+    );
+    CREATE UNIQUE INDEX memories_place ON memories (workspace, key);
+    CREATE INDEX memories_owner ON memories (workspace, owner, id);
+    CREATE INDEX memories_session ON memories (session, store, id);
+    CREATE INDEX memories_keep ON memories (keep, at);
+    CREATE TABLE memory_vectors (
+        pos INTEGER PRIMARY KEY,
+        model TEXT NOT NULL,
+        vector BLOB NOT NULL,
+        crc INTEGER NOT NULL
+    );
+";
+
+/// The index of their words: no copy of them, and what is forgotten is really taken out. A name says more about an entry
+/// than a word of its text, and a tag more than that.
+const MEMORY_WORDS: &str = "
+    CREATE VIRTUAL TABLE memory_words USING fts5 (
+        name, text, tags,
+        content = 'memories', content_rowid = 'pos', tokenize = 'unicode61 remove_diacritics 2'
+    );
+    INSERT INTO memory_words (memory_words, rank) VALUES ('secure-delete', 1);
+    INSERT INTO memory_words (memory_words, rank) VALUES ('rank', 'bm25(4.0, 1.0, 2.0)');
+";
+
 fn log_and_projections(conn: &Connection) -> Result<(), StoreError> {
     conn.execute_batch(LOG)?;
     Ok(conn.execute_batch(PROJECTED)?)
@@ -292,6 +355,13 @@ fn notifications_and_counts(conn: &Connection) -> Result<(), StoreError> {
     Ok(conn.execute_batch(NOTIFICATIONS)?)
 }
 
+/// Pieces of context were papers before.
+fn memory(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute_batch(MEMORY)?;
+    conn.execute_batch(MEMORY_WORDS)?;
+    memory_upkeep::take_over_papers(conn)
+}
+
 /// Makes the projections again, empty.
 pub(super) fn reset_projections(conn: &Connection) -> rusqlite::Result<()> {
     for table in PROJECTIONS {
@@ -301,7 +371,8 @@ pub(super) fn reset_projections(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(SEARCH)?;
     conn.execute_batch(TURNS)?;
     conn.execute_batch(TASKS)?;
-    conn.execute_batch(FLOWS)
+    conn.execute_batch(FLOWS)?;
+    conn.execute_batch(MEMORY_WORDS)
 }
 
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<u32> {

@@ -274,6 +274,7 @@ fn turns_are_what_their_log_adds_up_to(store: &dyn Store) {
         prompt_hash: "0".to_owned(),
         delivery: Delivery::Queue,
         note: None,
+        memory: None,
     };
     teller.push(id, queued);
     let (cause, reason) = (InterruptCause::Crash, Some("gone".to_owned()));

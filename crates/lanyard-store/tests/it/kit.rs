@@ -10,15 +10,28 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
-    Batch, Directory, Entry, Families, Filter, Flows, Journal, KeptOutcome, Notifications, Papers, Row,
-    SqliteJournal, SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep,
+    Batch, Directory, Entry, Families, Filter, Flows, Journal, KeptOutcome, Memories, MemoryUpkeep,
+    Notifications, Papers, Row, SqliteJournal, SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
 
 /// All a journal can be asked.
 pub(crate) trait Store:
-    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows + Tallies + Notifications
+    Journal
+    + Turns
+    + Directory
+    + Families
+    + Upkeep
+    + Tokens
+    + Papers
+    + Tasks
+    + Flows
+    + Memories
+    + MemoryUpkeep
+    + Tallies
+    + Notifications
 {
 }
+
 impl<T> Store for T where
     T: Journal
         + Turns
@@ -29,6 +42,8 @@ impl<T> Store for T where
         + Papers
         + Tasks
         + Flows
+        + Memories
+        + MemoryUpkeep
         + Tallies
         + Notifications
 {
@@ -188,6 +203,7 @@ impl Teller {
             delivery,
             queued,
             by,
+            memory: None,
         }
     }
 

@@ -12,6 +12,8 @@ mod flows;
 mod flows_on_disk;
 mod foreman;
 mod kit;
+mod memories;
+mod memories_on_disk;
 mod notifications;
 mod papers;
 mod properties;

@@ -213,7 +213,8 @@ fn an_older_journal_is_brought_forward() {
             "DROP TABLE search; DROP TABLE papers; DROP TABLE turns; DROP TABLE task_events; DROP TABLE mail; \
              DROP TABLE tasks; DROP TABLE task_names; DROP TABLE flows; \
              DROP TABLE flow_events; DROP TABLE tallies; DROP TABLE notifications; \
-             DROP TABLE deliveries; PRAGMA user_version = 1",
+             DROP TABLE deliveries; DROP TABLE memory_words; DROP TABLE memories; \
+             DROP TABLE memory_vectors; PRAGMA user_version = 1",
         )
         .unwrap();
     drop(older);

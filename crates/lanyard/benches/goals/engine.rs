@@ -54,6 +54,7 @@ impl Rig {
             hub: Arc::new(Hub::default()),
             clock: clock.clone(),
             rules: Rules::default(),
+            memory: lanyard_core::memory::MemoryPolicy::default(),
             runtime: runtime.handle().clone(),
         };
         let (engine, thread) = start(parts)?;

@@ -25,6 +25,7 @@ mod machine;
 mod memory;
 mod process;
 mod ready;
+mod recall;
 mod recovery;
 mod redis;
 mod references;
@@ -43,9 +44,9 @@ use clap::Parser;
 use crate::report::Row;
 
 /// Every goal there is, in the order they are shown.
-const GOALS: [&str; 25] = [
+const GOALS: [&str; 26] = [
     "D1", "D4", "T1", "F1", "F2", "F3", "F4", "L1", "M1", "M2", "rss", "R1", "R2", "list", "scrape", "A1",
-    "A2", "A3", "P1", "P2", "P3", "P4", "P5", "P6", "guided",
+    "A2", "A3", "P1", "P2", "P3", "P4", "P5", "P6", "guided", "recall",
 ];
 
 /// Others' share of the machine above which figures are noise. What the kernel does for us is counted as theirs.
@@ -216,6 +217,7 @@ fn rooms(plan: &Plan, dir: &Path) -> (Vec<Row>, Vec<anyhow::Error>) {
     enter("agents", &["A1", "A2", "A3"], &|dir| agents::run(plan, dir));
     let gateway = ["P1", "P2", "P3", "P4", "P5", "P6", "guided"];
     enter("gateway", &gateway, &|dir| gateway::run(plan, dir));
+    enter("recall", &["recall"], &|dir| recall::run(plan, dir));
     rows.retain(|row| plan.wants(row.goal));
     (rows, errors)
 }

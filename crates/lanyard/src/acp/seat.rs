@@ -199,6 +199,7 @@ impl Seat {
             delivery: Some(self.host.options.delivery.wish()),
             again: false,
             writer_epoch: None,
+            memory: None,
         };
         let receipt = match self.host.post::<TurnReceipt>(&self.route(&["turns"]), &new).await {
             Ok(receipt) => receipt,

@@ -1,9 +1,9 @@
 //! `lanyard new`: make a session.
 
-use clap::builder::PossibleValuesParser;
+use lanyard_core::Outcome;
 use lanyard_core::session::NewSession;
-use lanyard_core::{MemoryMode, Outcome};
 
+use super::memory::flags::MemoryFlags;
 use super::target::workspace;
 use crate::client::Route;
 use crate::context::Context;
@@ -52,9 +52,8 @@ pub(super) struct New {
     /// A fact that must survive when the agent's context is compacted; may be given more than once
     #[arg(long = "anchor", value_name = "FACT")]
     anchors: Vec<String>,
-    /// What may be remembered beyond it; never more than the parent allows
-    #[arg(long, value_name = "MODE", value_parser = PossibleValuesParser::new(MemoryMode::ALL.map(MemoryMode::as_str)))]
-    memory_mode: Option<String>,
+    #[command(flatten)]
+    memory: MemoryFlags,
     /// It does its own work and cannot delegate
     #[arg(long)]
     leaf: bool,
@@ -65,8 +64,6 @@ pub(super) struct New {
 
 impl New {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let memory_mode =
-            self.memory_mode.and_then(|word| MemoryMode::ALL.into_iter().find(|mode| mode.as_str() == word));
         let new = NewSession {
             task: None,
             observed: false,
@@ -81,7 +78,8 @@ impl New {
             parent: self.parent,
             aliases: self.aliases,
             anchors: self.anchors,
-            memory_mode,
+            memory_mode: None,
+            memory: self.memory.ask(),
             leaf: self.leaf,
             depth_limit: self.depth_limit,
         };

@@ -6,6 +6,7 @@ use lanyard_core::Outcome;
 use lanyard_core::session::NewSession;
 use lanyard_daemon::api::types::{AgentList, NewTurn};
 
+use super::memory::flags::MemoryFlags;
 use super::target::{folder, text_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
 use crate::client::{Client, Route};
@@ -49,6 +50,8 @@ pub(super) struct Run {
     /// Do not wait: print the session's id
     #[arg(long, short)]
     detach: bool,
+    #[command(flatten)]
+    memory: MemoryFlags,
 }
 
 impl Run {
@@ -65,6 +68,7 @@ impl Run {
             source: Some("cli".to_owned()),
             workspace: Some(workspace),
             parent: self.parent,
+            memory: self.memory.ask(),
             ..NewSession::default()
         };
         let made: Outcome = client.post_part("session", &Route::to(&["sessions"]), &new).await?;

@@ -3,6 +3,7 @@
 use lanyard_core::session::{Delivery, TurnResult, TurnStatus};
 use lanyard_daemon::api::types::{NewTurn, TurnReceipt};
 
+use super::memory::flags::MemoryFlags;
 use super::target::{Target, text_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
 use crate::context::Context;
@@ -54,6 +55,8 @@ pub(super) struct Send {
     /// Run once more what failed, was cancelled or was lost
     #[arg(long, requires = "client_turn_id")]
     again: bool,
+    #[command(flatten)]
+    memory: MemoryFlags,
 }
 
 /// The deliveries by the names they have on the wire.
@@ -74,6 +77,7 @@ impl Send {
             delivery: delivery_of(&self.delivery).filter(|delivery| *delivery != Delivery::Reject),
             again: self.again,
             writer_epoch: None,
+            memory: self.memory.ask(),
         };
         let route = self.target.route(&["turns"]);
         let receipt: TurnReceipt = context.client().await?.post(&route, &turn).await?;

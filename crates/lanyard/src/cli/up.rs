@@ -41,6 +41,12 @@ pub(super) struct Up {
     /// Where the HTTP API listens; port 0 takes a free one [default: from the config, 127.0.0.1:7717]
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
+    /// A tag put on everything sessions write that begin while it runs; may be given more than once
+    #[arg(long = "memory-tag", value_name = "TAG")]
+    memory_tags: Vec<String>,
+    /// Their allow-list for long-term memory in the mode selective; may be given more than once
+    #[arg(long = "memory-allow", value_name = "TAG")]
+    memory_allow: Vec<String>,
     /// Set for the process `--detach` starts: leave the terminal's session, whose end must not be this one's.
     #[arg(long, hide = true, conflicts_with = "detach")]
     in_background: bool,
@@ -52,9 +58,10 @@ impl Up {
     }
 
     async fn detach(self, context: &Context) -> Result<(), Failure> {
+        let memory = (self.memory_tags.as_slice(), self.memory_allow.as_slice());
         let launched = match launch::answering(context).await? {
             Some(daemon) => Launched::Elsewhere(daemon),
-            None => launch::detached(context, self.listen).await?,
+            None => launch::detached(context, self.listen, memory).await?,
         };
         let (daemon, sentence) = match launched {
             Launched::Here(daemon) => (daemon, "a daemon was started"),
@@ -76,7 +83,13 @@ impl Up {
             // Fails only for the leader of a process group, which has left the terminal's session already.
             let _ = rustix::process::setsid();
         }
-        let config = context.config()?;
+        let mut config = context.config()?;
+        // By value from here on: with each session, and never in the environment.
+        config.memory.tags.extend(self.memory_tags);
+        if !self.memory_allow.is_empty() {
+            config.memory.allow = self.memory_allow;
+        }
+        config.memory.policy().map_err(|what| Failure::usage(what, "see `lanyard up --help`"))?;
         let out = context.out;
         let telemetry = log_to_stderr(out);
         tokio::runtime::Builder::new_multi_thread()

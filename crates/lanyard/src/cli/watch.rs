@@ -226,6 +226,7 @@ impl Watch<'_> {
             | ChangeEvent::ChildUnlinked { .. }
             | ChangeEvent::Migrated { .. }
             | ChangeEvent::AliasAdded { .. }
+            | ChangeEvent::MemorySet { .. }
             | ChangeEvent::Archived {}
             | ChangeEvent::Unarchived {}
             | ChangeEvent::Reset { .. }

@@ -6,6 +6,7 @@ use lanyard_core::Timestamp;
 use lanyard_core::session::{NoteStatus, Run, RunPhase, SessionView};
 
 use crate::render::event::stop_level;
+use crate::render::memory::brief;
 use crate::render::session::state;
 use crate::render::text::{count, one_line, pad, quoted};
 use crate::render::time::{ago, lasting, stamp};
@@ -67,7 +68,7 @@ pub(crate) fn card(view: &SessionView, now: Timestamp) -> String {
     card.text("plan", view.plan.as_ref());
     card.text("phase", view.phase.as_ref());
     card.text("purpose", view.purpose.as_ref());
-    card.line("memory", view.memory_mode.as_str());
+    card.line("memory", brief(&view.memory));
     card.gap();
     family(&mut card, view);
     card.gap();

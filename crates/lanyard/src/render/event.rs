@@ -9,6 +9,7 @@ use lanyard_core::session::{
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::render::memory::brief;
 use crate::render::text::{count, fit, one_line, pad, quoted};
 use crate::render::time::{span, stamp};
 
@@ -73,6 +74,7 @@ fn change(event: &ChangeEvent) -> String {
         ChangeEvent::ChildUnlinked { child } => child.to_string(),
         ChangeEvent::Migrated { from, to, reason } => because(&handed(from, to), Some(reason)),
         ChangeEvent::AliasAdded { alias } => quoted(alias),
+        ChangeEvent::MemorySet { policy } => brief(policy),
         ChangeEvent::Archived {} | ChangeEvent::Unarchived {} => String::new(),
         ChangeEvent::Reset { reason } | ChangeEvent::Deleted { reason } => because("", reason.as_ref()),
         ChangeEvent::WentIdle { quiet_ms } | ChangeEvent::WentStale { quiet_ms } => {

@@ -260,6 +260,7 @@ fn change(event: &ChangeEvent) -> Option<String> {
         | ChangeEvent::Linked { .. }
         | ChangeEvent::ChildUnlinked { .. }
         | ChangeEvent::AliasAdded { .. }
+        | ChangeEvent::MemorySet { .. }
         | ChangeEvent::Archived {}
         | ChangeEvent::Unarchived {}
         | ChangeEvent::Reset { .. }

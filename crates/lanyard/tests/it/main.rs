@@ -19,6 +19,7 @@ mod flows;
 mod gateway;
 mod help;
 mod hooks;
+mod memory;
 mod notifications;
 mod operate;
 mod own;

@@ -455,7 +455,7 @@ fn a_stop_of_the_turn_is_settled_by_its_end() {
             stop.settled
             executing -> interrupted
             > start_turn
-            turn.started opening={kind=continued} prompt=go turn=turn#2
+            turn.started memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             interrupted -> executing
         "#]],

@@ -95,7 +95,7 @@ fn lost_anchors_are_told_with_the_next_turn_and_not_again() {
             context.compacted anchors_lost=[a] anchors_survived=[b] checkpoint=4 nth=1 size_after=1 size_before=9
             between_turn -> compacted
             > start_turn
-            turn.started anchors=[a] opening={kind=continued} prompt=go turn=turn#2
+            turn.started anchors=[a] memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             compacted -> executing
             > turn_finished
@@ -103,7 +103,7 @@ fn lost_anchors_are_told_with_the_next_turn_and_not_again() {
             context.checkpoint position=6 reason=turn_end
             executing -> between_turn
             > start_turn
-            turn.started opening={kind=continued} prompt=go turn=turn#3
+            turn.started memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#3
             do RunTurn { turn: turn#3 }
             between_turn -> executing
         "#]],
@@ -117,7 +117,7 @@ fn anchors_lost_in_mid_turn_are_told_with_the_next_turn() {
         given,
         start_turn(2),
         expect![[r#"
-            turn.started anchors=[b] opening={kind=continued} prompt=go turn=turn#2
+            turn.started anchors=[b] memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             between_turn -> executing
         "#]],
@@ -132,7 +132,7 @@ fn an_anchor_that_was_lost_twice_is_told_once() {
         given,
         start_turn(2),
         expect![[r#"
-            turn.started anchors=[a, b] opening={kind=continued} prompt=go turn=turn#2
+            turn.started anchors=[a, b] memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             compacted -> executing
         "#]],
@@ -146,7 +146,7 @@ fn a_new_conversation_is_told_every_anchor() {
         anchored(),
         start_turn(1),
         expect![[r#"
-            turn.started anchors=[a, b] opening={kind=new} prompt=go turn=turn#1
+            turn.started anchors=[a, b] memory={mode=session_only} opening={kind=new} prompt=go turn=turn#1
             do RunTurn { turn: turn#1 }
             beginning -> executing
         "#]],
@@ -161,7 +161,7 @@ fn whoever_returns_after_days_is_told_every_anchor() {
         given,
         start_turn(2),
         expect![[r#"
-            turn.started anchors=[a, b] opening={after_ms=3000 kind=returned} prompt=go turn=turn#2
+            turn.started anchors=[a, b] memory={mode=session_only} opening={after_ms=3000 kind=returned} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             stale -> executing
         "#]],
@@ -175,7 +175,7 @@ fn an_anchor_that_was_given_up_is_not_told_again() {
         given.after(set_anchors(&["b", "new"])),
         start_turn(2),
         expect![[r#"
-            turn.started anchors=[b] opening={kind=continued} prompt=go turn=turn#2
+            turn.started anchors=[b] memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             between_turn -> executing
         "#]],

@@ -59,6 +59,7 @@ fn everything_that_is_asked_for_is_kept() {
         aliases: texts(&["chat::7", "b", "chat::7"]),
         anchors: texts(&["never push"]),
         memory_mode: Some(MemoryMode::Full),
+        memory: None,
         leaf: true,
         depth_limit: Some(2),
         task: Some((crate::TaskId::from_u128(5), crate::WorkerId::from_u128(6))),
@@ -114,7 +115,7 @@ fn a_child_remembers_no_more_than_its_parent() {
         let parent = born(&NewSession { memory_mode: Some(inherited), ..NewSession::default() });
         let mode = |wanted| {
             let new = NewSession { memory_mode: wanted, ..NewSession::default() };
-            created_as(&make_under(&parent.session, &new).unwrap()).policy.memory_mode
+            created_as(&make_under(&parent.session, &new).unwrap()).policy.memory.mode
         };
         assert_eq!(mode(None), inherited);
         for (rank, wanted) in MemoryMode::ALL.into_iter().enumerate() {
@@ -126,7 +127,7 @@ fn a_child_remembers_no_more_than_its_parent() {
 
 #[test]
 fn a_root_remembers_its_own_session_unless_told_otherwise() {
-    assert_eq!(born(&NewSession::default()).session.policy.memory_mode, MemoryMode::SessionOnly);
+    assert_eq!(born(&NewSession::default()).session.policy.memory.mode, MemoryMode::SessionOnly);
 }
 
 /// DESIGN: a limit can be tightened on the way down, never widened.

@@ -45,13 +45,13 @@ fn queued_messages_follow_completed_turns_in_order() {
             > turn_finished
             turn.finished outcome=completed turn=turn#1
             context.checkpoint position=4 reason=turn_end
-            turn.started by={kind=operator name=ann} delivery=queue opening={kind=continued} prompt="go 2" queued=true turn=turn#2
+            turn.started by={kind=operator name=ann} delivery=queue memory={mode=session_only} opening={kind=continued} prompt="go 2" queued=true turn=turn#2
             do RunTurn { turn: turn#2 }
             executing -> between_turn -> executing, waiting turn#3
             > turn_finished
             turn.finished outcome=completed turn=turn#2
             context.checkpoint position=7 reason=turn_end
-            turn.started by={kind=operator name=ann} delivery=queue opening={kind=continued} prompt="go 3" queued=true turn=turn#3
+            turn.started by={kind=operator name=ann} delivery=queue memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
             do RunTurn { turn: turn#3 }
             executing -> between_turn -> executing
             > turn_finished
@@ -96,13 +96,13 @@ fn after_a_cancel_the_rest_waits_until_somebody_says_go() {
             interrupted, waiting turn#2 turn#3 turn#4, paused (interrupted)
             > resume_inbox
             inbox.resumed
-            turn.started by={kind=operator name=ann} delivery=queue opening={kind=continued} prompt="go 2" queued=true turn=turn#2
+            turn.started by={kind=operator name=ann} delivery=queue memory={mode=session_only} opening={kind=continued} prompt="go 2" queued=true turn=turn#2
             do RunTurn { turn: turn#2 }
             interrupted -> executing, waiting turn#3 turn#4
             > turn_finished
             turn.finished outcome=completed turn=turn#2
             context.checkpoint position=11 reason=turn_end
-            turn.started by={kind=operator name=ann} delivery=queue opening={kind=continued} prompt="go 3" queued=true turn=turn#3
+            turn.started by={kind=operator name=ann} delivery=queue memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
             do RunTurn { turn: turn#3 }
             executing -> between_turn -> executing, waiting turn#4
         "#]],
@@ -163,13 +163,13 @@ fn an_interrupt_cancels_and_runs_first_and_the_rest_waits_for_go() {
             turn.interrupted cause=user reason=sigterm turn=turn#1
             context.checkpoint position=6 reason=interruption
             inbox.paused reason=interrupted
-            turn.started by={kind=operator name=ann} delivery=interrupt opening={kind=continued} prompt="go 3" queued=true turn=turn#3
+            turn.started by={kind=operator name=ann} delivery=interrupt memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
             do RunTurn { turn: turn#3 }
             executing -> interrupted -> executing, waiting turn#4 turn#2, paused (interrupted)
             > turn_finished
             turn.finished outcome=completed turn=turn#3
             context.checkpoint position=10 reason=turn_end
-            turn.started by={kind=operator name=ann} delivery=interrupt opening={kind=continued} prompt="go 4" queued=true turn=turn#4
+            turn.started by={kind=operator name=ann} delivery=interrupt memory={mode=session_only} opening={kind=continued} prompt="go 4" queued=true turn=turn#4
             do RunTurn { turn: turn#4 }
             executing -> between_turn -> executing, waiting turn#2, paused (interrupted)
             > turn_finished
@@ -178,7 +178,7 @@ fn an_interrupt_cancels_and_runs_first_and_the_rest_waits_for_go() {
             executing -> between_turn, waiting turn#2, paused (interrupted)
             > resume_inbox
             inbox.resumed
-            turn.started by={kind=operator name=ann} delivery=queue opening={kind=continued} prompt="go 2" queued=true turn=turn#2
+            turn.started by={kind=operator name=ann} delivery=queue memory={mode=session_only} opening={kind=continued} prompt="go 2" queued=true turn=turn#2
             do RunTurn { turn: turn#2 }
             between_turn -> executing
         "#]],
@@ -214,22 +214,22 @@ fn a_steer_that_could_not_be_told_is_the_next_turn() {
         busy(),
         [send(2, Queue), send(3, Steer), turn_finished()],
         expect![[r#"
-        > start_turn
-        turn.queued delivery=queue prompt="go 2" turn=turn#2
-        executing, waiting turn#2
-        > start_turn
-        turn.queued delivery=steer note=note#3 prompt="go 3" turn=turn#3
-        guidance.queued kind=steer note=note#3 text="go 3"
-        do Steer { note: note#3 }
-        executing, waiting turn#3 turn#2
-        > turn_finished
-        turn.finished outcome=completed turn=turn#1
-        context.checkpoint position=5 reason=turn_end
-        guidance.settled how=withdrawn notes=[note#3]
-        turn.started by={kind=operator name=ann} delivery=steer opening={kind=continued} prompt="go 3" queued=true turn=turn#3
-        do RunTurn { turn: turn#3 }
-        executing -> between_turn -> executing, waiting turn#2
-    "#]],
+            > start_turn
+            turn.queued delivery=queue prompt="go 2" turn=turn#2
+            executing, waiting turn#2
+            > start_turn
+            turn.queued delivery=steer note=note#3 prompt="go 3" turn=turn#3
+            guidance.queued kind=steer note=note#3 text="go 3"
+            do Steer { note: note#3 }
+            executing, waiting turn#3 turn#2
+            > turn_finished
+            turn.finished outcome=completed turn=turn#1
+            context.checkpoint position=5 reason=turn_end
+            guidance.settled how=withdrawn notes=[note#3]
+            turn.started by={kind=operator name=ann} delivery=steer memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
+            do RunTurn { turn: turn#3 }
+            executing -> between_turn -> executing, waiting turn#2
+        "#]],
     );
 }
 
@@ -243,6 +243,7 @@ fn steered_words_are_never_cut() {
         client_turn_id: None,
         prompt: prompt.clone(),
         delivery: Steer,
+        memory: None,
     };
     let given = busy().after(to_inbox(InboxChange::Send(Box::new(message))));
     assert_eq!(given.session.guidance[0].text, prompt);
@@ -322,7 +323,7 @@ fn a_message_promoted_while_nothing_runs_starts() {
         promote(3, Promotion::Interrupt),
         expect![[r#"
             turn.promoted to=interrupt turn=turn#3
-            turn.started by={kind=operator name=ann} delivery=interrupt opening={kind=continued} prompt="go 3" queued=true turn=turn#3
+            turn.started by={kind=operator name=ann} delivery=interrupt memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
             do RunTurn { turn: turn#3 }
             interrupted -> executing, waiting turn#2, paused (interrupted)
         "#]],
@@ -332,7 +333,7 @@ fn a_message_promoted_while_nothing_runs_starts() {
         edit(3, Some("go left"), Some(Steer)),
         expect![[r#"
             turn.edited delivery=steer prompt="go left" turn=turn#3
-            turn.started by={kind=operator name=ann} delivery=steer opening={kind=continued} prompt="go left" queued=true turn=turn#3
+            turn.started by={kind=operator name=ann} delivery=steer memory={mode=session_only} opening={kind=continued} prompt="go left" queued=true turn=turn#3
             do RunTurn { turn: turn#3 }
             interrupted -> executing, waiting turn#2, paused (interrupted)
         "#]],

@@ -346,7 +346,7 @@ fn work_resumes_after_an_interruption() {
             context.checkpoint position=3 reason=interruption
             executing -> interrupted
             > start_turn
-            turn.started opening={kind=continued} prompt=go turn=turn#2
+            turn.started memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             interrupted -> executing
             > turn_finished

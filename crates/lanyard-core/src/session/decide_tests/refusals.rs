@@ -150,7 +150,9 @@ fn the_codes_of_refusals() {
         delivery_waits                  bad request a message that waits cannot have the delivery `reject`
         client_turn_conflict                        client_turn_id stands for turn turn#1, which had other content
         turn_uncertain                              turn turn#1 was handed to the agent and lost: it may have been carried out, or part of it
-        turn_not_repeatable                         turn turn#1 is completed, and is not run again"#]]
+        turn_not_repeatable                         turn turn#1 is completed, and is not run again
+        memory_tag_bad                  bad request `a,b` cannot be a tag
+        memory_policy_wider                         the memory policy would allow more than the session's does"#]]
     .assert_eq(&short_ids(&lines.join("\n")));
 }
 
@@ -198,6 +200,8 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::ClientTurnConflict { turn: turn_id(1) },
         Refusal::TurnUncertain { turn: turn_id(1) },
         Refusal::TurnNotRepeatable { turn: turn_id(1), status: crate::session::TurnStatus::Completed },
+        Refusal::Memory(crate::memory::Refusal::BadTag { tag: "a,b".into() }),
+        Refusal::Memory(crate::memory::Refusal::Wider { of: "the session's" }),
     ];
     for refusal in &all {
         // A new refusal does not compile before it stands here, and above.
@@ -241,7 +245,8 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::DeliveryWaits
             | Refusal::ClientTurnConflict { .. }
             | Refusal::TurnUncertain { .. }
-            | Refusal::TurnNotRepeatable { .. } => {}
+            | Refusal::TurnNotRepeatable { .. }
+            | Refusal::Memory(_) => {}
         }
     }
     all

@@ -136,7 +136,7 @@ fn the_first_turn_after_a_reset_is_the_first_of_a_conversation() {
         given,
         start_turn(2),
         expect![[r#"
-            turn.started anchors=[a] opening={kind=new} prompt=go turn=turn#2
+            turn.started anchors=[a] memory={mode=session_only} opening={kind=new} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             beginning -> executing
         "#]],

@@ -232,7 +232,7 @@ fn a_session_works_on_after_its_stop_was_withdrawn() {
             stop.withdrawn
             beginning
             > start_turn
-            turn.started opening={kind=new} prompt=go turn=turn#1
+            turn.started memory={mode=session_only} opening={kind=new} prompt=go turn=turn#1
             do RunTurn { turn: turn#1 }
             beginning -> executing
         "#]],

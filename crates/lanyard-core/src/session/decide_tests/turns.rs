@@ -9,7 +9,7 @@ fn the_first_turn_opens_a_new_conversation() {
         given([]),
         start_turn(1),
         expect![[r#"
-            turn.started opening={kind=new} prompt=go turn=turn#1
+            turn.started memory={mode=session_only} opening={kind=new} prompt=go turn=turn#1
             do RunTurn { turn: turn#1 }
             beginning -> executing
         "#]],
@@ -23,7 +23,7 @@ fn a_custom_session_starts_like_any_other() {
         in_state(StateName::Custom),
         start_turn(1),
         expect![[r#"
-            turn.started opening={kind=new} prompt=go turn=turn#1
+            turn.started memory={mode=session_only} opening={kind=new} prompt=go turn=turn#1
             do RunTurn { turn: turn#1 }
             custom -> executing
         "#]],
@@ -37,7 +37,7 @@ fn the_next_turn_continues_the_conversation() {
         in_state(StateName::BetweenTurn),
         start_turn(2),
         expect![[r#"
-            turn.started opening={kind=continued} prompt=go turn=turn#2
+            turn.started memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             between_turn -> executing
         "#]],
@@ -51,7 +51,7 @@ fn a_compacted_session_goes_on() {
         in_state(StateName::Compacted),
         start_turn(2),
         expect![[r#"
-            turn.started opening={kind=continued} prompt=go turn=turn#2
+            turn.started memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             compacted -> executing
         "#]],
@@ -65,7 +65,7 @@ fn an_interrupted_session_goes_on() {
         in_state(StateName::Interrupted),
         start_turn(2),
         expect![[r#"
-            turn.started opening={kind=continued} prompt=go turn=turn#2
+            turn.started memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             interrupted -> executing
         "#]],
@@ -78,7 +78,7 @@ fn an_idle_session_goes_on() {
         in_state(StateName::Idle),
         start_turn(2),
         expect![[r#"
-            turn.started opening={kind=continued} prompt=go turn=turn#2
+            turn.started memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             idle -> executing
         "#]],
@@ -92,7 +92,7 @@ fn a_stale_session_is_returned_to() {
         in_state(StateName::Stale).later(50 * HOUR),
         start_turn(2),
         expect![[r#"
-            turn.started opening={after_ms=180003000 kind=returned} prompt=go turn=turn#2
+            turn.started memory={mode=session_only} opening={after_ms=180003000 kind=returned} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             stale -> executing
         "#]],
@@ -108,7 +108,7 @@ fn a_return_after_the_clock_was_set_back_was_away_for_no_time() {
         given,
         start_turn(2),
         expect![[r#"
-            turn.started opening={after_ms=0 kind=returned} prompt=go turn=turn#2
+            turn.started memory={mode=session_only} opening={after_ms=0 kind=returned} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             stale -> executing
         "#]],
@@ -226,7 +226,7 @@ fn a_prompt_of_exactly_the_limit_is_taken() {
         given([]),
         prompt(&"é".repeat(BODY_BYTES_MAX / 2)),
         expect![[r#"
-            turn.started opening={kind=new} prompt=éééééééé…(524288 characters) turn=turn#1
+            turn.started memory={mode=session_only} opening={kind=new} prompt=éééééééé…(524288 characters) turn=turn#1
             do RunTurn { turn: turn#1 }
             beginning -> executing
         "#]],
@@ -251,7 +251,7 @@ fn a_prompt_may_have_lines_and_tabs() {
         given([]),
         prompt("one\n\ttwo\u{1b}[0m"),
         expect![[r#"
-            turn.started opening={kind=new} prompt="one\n\ttwo\u{1b}[0m" turn=turn#1
+            turn.started memory={mode=session_only} opening={kind=new} prompt="one\n\ttwo\u{1b}[0m" turn=turn#1
             do RunTurn { turn: turn#1 }
             beginning -> executing
         "#]],
@@ -265,7 +265,7 @@ fn the_clients_own_name_for_the_turn_is_kept() {
         given([]),
         named_turn("mine-7"),
         expect![[r#"
-            turn.started client_turn_id=mine-7 opening={kind=new} prompt=go turn=turn#1
+            turn.started client_turn_id=mine-7 memory={mode=session_only} opening={kind=new} prompt=go turn=turn#1
             do RunTurn { turn: turn#1 }
             beginning -> executing
         "#]],

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{NoteId, TurnId};
+use crate::memory::MemoryAsk;
 use crate::session::inbox::{Delivery, PauseReason, Promotion};
 
 /// What happens to messages that wait.
@@ -22,6 +23,9 @@ pub enum InboxEvent {
         /// The note by which it goes into the running turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<NoteId>,
+        /// What may be remembered in its turn, where that is less than the session may.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<MemoryAsk>,
     },
     #[serde(rename = "turn.edited")]
     Edited {

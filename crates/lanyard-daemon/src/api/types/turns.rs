@@ -1,5 +1,6 @@
 //! Turns and the inbox, as the API speaks of them.
 
+use lanyard_core::memory::MemoryAsk;
 use lanyard_core::session::{Delivery, PauseReason, Promotion, QueuedTurn, TurnResult, TurnRow, TurnStatus};
 use lanyard_core::{Outcome, RunId, SessionId, TurnId};
 use schemars::JsonSchema;
@@ -21,6 +22,9 @@ pub struct NewTurn {
     /// The epoch of the lease it is written under; the header `Lanyard-Writer` does as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writer_epoch: Option<u64>,
+    /// What may be remembered in this turn, where that is to be less than the session may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryAsk>,
 }
 
 /// What became of a message. A repeat gets the outcome of the first time, and the turn's status as it is now.

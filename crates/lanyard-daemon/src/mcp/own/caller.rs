@@ -11,6 +11,7 @@ use crate::api::App;
 use crate::engine::{Ask, Request, Store};
 use crate::mcp::own::refused::Refused;
 use crate::mcp::own::shelf;
+pub(super) use crate::memory::place;
 
 pub(super) struct Caller {
     pub(super) app: Arc<App>,
@@ -130,17 +131,6 @@ pub(super) fn load(store: &dyn Store, id: SessionId) -> Result<Loaded, Refused> 
         return Err(Refused::new("session_deleted", format!("session {id} was deleted"), "name another one"));
     }
     Ok(loaded)
-}
-
-/// Where a session's papers are kept: in its workspace, or that of its task, which may have a worktree of its own. Without
-/// one they belong to its family, and not to all the others that have none either.
-pub(super) fn place(store: &dyn Store, session: &Session, lineage: &Lineage) -> Result<String, Refused> {
-    let of_task = match session.task {
-        Some(task) => store.task(task)?.and_then(|task| task.workspace),
-        None => None,
-    };
-    let family = || lineage.root().unwrap_or(session.id).to_string();
-    Ok(of_task.or_else(|| session.workspace.clone()).unwrap_or_else(family))
 }
 
 fn reaches(store: &dyn Store, me: &Me, other: &Loaded) -> Result<bool, Refused> {

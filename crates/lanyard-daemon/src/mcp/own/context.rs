@@ -1,27 +1,27 @@
-//! `memory_context`: named pieces of text agents leave for each other, with who left them and when.
+//! `memory_context`: named pieces of text agents leave for each other, with who left them and when. What a piece may reach
+//! is judged by the session's memory policy: the scope session is its own memory, workspace and plan are long-term memory.
 
 use lanyard_core::SessionId;
-use lanyard_core::paper::context::PIECES_MAX;
-use lanyard_core::paper::{NewPiece, Piece, Scope};
+use lanyard_core::memory::entry::named_key;
+use lanyard_core::memory::{Entry, Refusal, Rule, Scope, Source, Where as Store, readable};
 use lanyard_core::text::cut;
-use lanyard_store::Put;
+use lanyard_store::MemoryFilter;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::Store;
 use crate::mcp::own::args::{need, session_id};
 use crate::mcp::own::caller::{Caller, on_disk};
 use crate::mcp::own::refused::Refused;
 use crate::mcp::own::schema::{About, tool as describe};
 use crate::mcp::own::{Told, shelf};
+use crate::memory::{self, Standing, Wish};
 
 pub(super) const NAME: &str = "memory_context";
 
-/// Pieces a search answers with.
+/// Pieces a list or a search answers with.
+const LISTED_MAX: usize = 500;
 const FOUND_MAX: usize = 20;
-/// How often a piece is written against others.
-const TRIES_MAX: u32 = 16;
 /// Characters of each piece in a list.
 const PREVIEW: usize = 120;
 
@@ -34,7 +34,7 @@ enum Action {
     Get,
     /// The names, with the beginning of each.
     List,
-    /// Pieces in which `query` occurs, in any case.
+    /// Pieces that hold the words of `query`, best first.
     Search,
     /// Remove a piece.
     Delete,
@@ -44,13 +44,14 @@ enum Action {
 pub(super) struct Args {
     /// What to do.
     action: Action,
-    /// Who it is for; the workspace when left out. `list` and `search` look everywhere you can see.
+    /// Who it is for; the workspace when left out, which is long-term memory and may not be allowed to you: `session`
+    /// is your own. `list` and `search` look everywhere you can see.
     scope: Option<Scope>,
     /// What it is called.
     name: Option<String>,
     /// `store`: the text, up to 32 Ki characters.
     text: Option<String>,
-    /// `store`: words to sort it by.
+    /// `store`: words to sort it by; `retain`, `dev_test` and `discard` say how long it is kept.
     #[serde(default)]
     tags: Vec<String>,
     /// `search`: what to look for.
@@ -80,6 +81,7 @@ pub(super) fn tool() -> Value {
 #[derive(Clone)]
 struct Where {
     workspace: String,
+    person: String,
     scope: Scope,
     plan: Option<String>,
     owner: Option<SessionId>,
@@ -87,7 +89,7 @@ struct Where {
 
 impl Where {
     async fn of(caller: &Caller, args: &Args) -> Result<Self, Refused> {
-        let workspace = caller.workspace(args.workspace.as_deref())?;
+        let mut workspace = caller.workspace(args.workspace.as_deref())?;
         let scope = args.scope.unwrap_or_default();
         let (mut plan, mut owner) = (None, None);
         match scope {
@@ -102,19 +104,26 @@ impl Where {
                 let asked = args.session.as_deref().map(session_id).transpose()?;
                 let id = asked.or(caller.id()).ok_or_else(|| Refused::missing("session"))?;
                 caller.visible(id).await?;
+                // Its memory is where it works, wherever the caller does.
+                let standing = on_disk(&caller.app, move |store| Ok(memory::standing(store, id)?)).await?;
+                workspace = standing.workspace;
                 owner = Some(id);
             }
         }
-        Ok(Self { workspace, scope, plan, owner })
+        let person = match caller.id() {
+            Some(me) => on_disk(&caller.app, move |store| Ok(memory::standing(store, me)?)).await?.owner,
+            None => caller.name(),
+        };
+        Ok(Self { workspace, person, scope, plan, owner })
     }
 
-    fn place(&self, name: &str) -> lanyard_store::Place {
-        let key = Piece::key(self.scope, self.plan.as_deref(), self.owner, name);
-        shelf::place(shelf::CONTEXT, &self.workspace, key)
+    fn key(&self, name: &str) -> String {
+        named_key(self.scope, &self.person, self.plan.as_deref(), self.owner, name)
     }
 }
 
 pub(super) async fn call(caller: &Caller, args: Args) -> Told {
+    caller.app.memory.on()?;
     match args.action {
         Action::Store => store(caller, args).await,
         Action::Get => get(caller, args).await,
@@ -140,55 +149,45 @@ fn may_write_to(caller: &Caller, place: &Where) -> Result<(), Refused> {
 async fn store(caller: &Caller, args: Args) -> Told {
     let place = Where::of(caller, &args).await?;
     may_write_to(caller, &place)?;
-    let new = NewPiece {
-        name: need("name", args.name)?,
+    let wish = Wish {
+        session: caller.id().or(place.owner),
         scope: place.scope,
-        plan: place.plan.clone(),
-        owner: place.owner,
+        plan: place.plan,
+        name: Some(need("name", args.name)?),
         text: need("text", args.text)?,
         tags: args.tags,
+        workspace: place.workspace,
+        owner: place.person,
+        by: caller.actor.clone(),
+        source: Source::Tool,
+        request: None,
+        version: args.version,
     };
-    let now = caller.app.clock.now();
-    let piece = Piece::new(new, caller.actor.clone(), caller.id(), now)?;
-    let asked = args.version;
+    let app = caller.app.clone();
     on_disk(&caller.app, move |store| {
-        let here = place.place(&piece.name);
-        let body = serde_json::to_string(&piece).unwrap_or_default();
-        let mut from = match asked {
-            Some(version) => version,
-            None => store.paper(&here)?.map_or(0, |paper| paper.version),
-        };
-        if from == 0 && shelf::pieces(store, &place.workspace, PIECES_MAX)?.len() >= PIECES_MAX {
-            let what = format!("this workspace has {PIECES_MAX} pieces already");
-            return Err(Refused::new("context_full", what, "delete some that are no longer true"));
+        let entry = memory::write(&app.memory, store, &app.clock, wish)?;
+        Ok(shown(&entry, Show::Head).into())
+    })
+    .await
+}
+
+/// The piece of that name, if the caller's policy lets it look.
+async fn named(caller: &Caller, args: &Args) -> Result<Entry, Refused> {
+    let place = Where::of(caller, args).await?;
+    let name = need("name", args.name.clone())?;
+    let me = caller.id();
+    on_disk(&caller.app, move |store| {
+        if let Some(me) = me {
+            may_read(&memory::standing(store, me)?, Some(place.scope))?;
         }
-        for _ in 0..TRIES_MAX {
-            match (store.put_paper(&here, from, now, &body)?, asked) {
-                (Put::Kept(version), _) => return Ok(shown(&piece, version, Show::Head).into()),
-                (Put::Moved(version), Some(asked)) => {
-                    return Err(Refused::new(
-                        "version_conflict",
-                        format!("the piece has version {version} by now, not {asked}"),
-                        "read it again, and store what is true then",
-                    ));
-                }
-                // The last word counts where nobody asked for more.
-                (Put::Moved(version), None) => from = version,
-            }
-        }
-        Err(Refused::new("paper_busy", "others keep changing it at the same time", "try again in a moment"))
+        let entry = store.memory_at(&place.workspace, &place.key(&name))?;
+        entry.ok_or_else(|| none(&name))
     })
     .await
 }
 
 async fn get(caller: &Caller, args: Args) -> Told {
-    let place = Where::of(caller, &args).await?;
-    let name = need("name", args.name)?;
-    on_disk(&caller.app, move |store| {
-        let paper = store.paper(&place.place(&name))?.ok_or_else(|| none(&name))?;
-        Ok(shown(&shelf::decode(&paper)?, paper.version, Show::Whole).into())
-    })
-    .await
+    Ok(shown(&named(caller, &args).await?, Show::Whole).into())
 }
 
 fn none(name: &str) -> Refused {
@@ -199,84 +198,100 @@ fn none(name: &str) -> Refused {
     )
 }
 
+/// S3-30: from what is enabled. A scope that is not is refused with the rule; without a scope there must be something.
+fn may_read(standing: &Standing, scope: Option<Scope>) -> Result<(), Refused> {
+    let policy = &standing.policy;
+    let open = match scope {
+        Some(scope) => readable(policy, scope.store()),
+        None => Store::ALL.into_iter().any(|store| readable(policy, store)),
+    };
+    if open {
+        return Ok(());
+    }
+    let on = policy.mode != lanyard_core::MemoryMode::Off;
+    let rule = match (policy.unreadable.is_some(), on) {
+        (true, _) => Rule::Unreadable,
+        (false, true) => Rule::NoSessionMemory,
+        (false, false) => Rule::Off,
+    };
+    Err(memory::MemoryError::from(Refusal::Forbidden(rule)).into())
+}
+
 async fn list(caller: &Caller, args: Args) -> Told {
-    let pieces = seen(caller, &args).await?;
-    let pieces: Vec<Value> =
-        pieces.iter().map(|(version, piece)| shown(piece, *version, Show::Preview)).collect();
+    let filter = seen(caller, &args).await?;
+    let entries = on_disk(&caller.app, move |store| Ok(store.memories(&filter, None, LISTED_MAX)?)).await?;
+    let pieces: Vec<Value> = entries.iter().map(|entry| shown(entry, Show::Preview)).collect();
     Ok(json!({ "pieces": pieces }).into())
 }
 
 async fn search(caller: &Caller, args: Args) -> Told {
     let query = need("query", args.query.clone())?;
-    let found: Vec<Value> = seen(caller, &args)
-        .await?
+    let filter = seen(caller, &args).await?;
+    let found = memory::search(&caller.app, filter, &query, FOUND_MAX).await?;
+    let pieces: Vec<Value> = found
+        .hits
         .iter()
-        .filter_map(|(version, piece)| {
-            let excerpt = piece.find(&query)?;
-            let mut shown = shown(piece, *version, Show::Head);
-            shown["excerpt"] = excerpt.into();
-            Some(shown)
+        .map(|hit| {
+            let mut shown = shown(&hit.entry, Show::Head);
+            shown["excerpt"] = hit.excerpt.clone().into();
+            shown
         })
         .collect();
-    let mut value = json!({ "query": query, "found": found.len(), "pieces": found });
-    if let Some(pieces) = value["pieces"].as_array_mut() {
-        pieces.truncate(FOUND_MAX);
+    let mut value = json!({ "query": query, "found": pieces.len(), "pieces": pieces });
+    if !found.warnings.is_empty() {
+        value["warnings"] = found.warnings.into();
     }
     Ok(value.into())
 }
 
-/// All pieces the caller can see: of its workspace, its plan, its own session and those below; or of the scope it names.
-async fn seen(caller: &Caller, args: &Args) -> Result<Vec<(u64, Piece)>, Refused> {
+/// All the caller can see: of its workspace, its plan, its own session and those below; or of the scope it names.
+async fn seen(caller: &Caller, args: &Args) -> Result<MemoryFilter, Refused> {
     let workspace = caller.workspace(args.workspace.as_deref())?;
-    let named = match args.scope {
+    let place = match args.scope {
         Some(_) => Some(Where::of(caller, args).await?),
         None => None,
     };
     let me = caller.me.clone();
-    on_disk(&caller.app, move |store| {
-        let mut pieces = shelf::pieces(store, &workspace, PIECES_MAX)?;
-        if let Some(place) = named {
-            pieces.retain(|(_, piece)| {
-                piece.scope == place.scope && piece.plan == place.plan && piece.owner == place.owner
-            });
-            return Ok(pieces);
+    let mut filter = match place {
+        Some(place) => MemoryFilter {
+            scope: Some(place.scope),
+            workspace: Some(place.workspace),
+            plan: place.plan,
+            session: place.owner,
+            ..MemoryFilter::default()
+        },
+        None if me.is_none() => {
+            MemoryFilter { workspace: Some(workspace.clone()), ..MemoryFilter::default() }
         }
-        let Some(me) = me else { return Ok(pieces) };
-        let plan = match &me.plan {
-            Some(plan) => shelf::find_plan(store, &workspace, plan)?.map(|plan| plan.id.to_string()),
-            None => None,
-        };
-        let mut kept = Vec::new();
-        for (version, piece) in pieces {
-            let visible = match piece.scope {
-                Scope::Workspace => true,
-                Scope::Plan => piece.plan == plan,
-                Scope::Session => is_mine_or_below(store, me.session.id, piece.owner)?,
+        None => MemoryFilter::default(),
+    };
+    let Some(me) = me else { return Ok(filter) };
+    let scope = args.scope;
+    filter.seen_by = Some(
+        on_disk(&caller.app, move |store| {
+            let standing = memory::standing(store, me.session.id)?;
+            may_read(&standing, scope)?;
+            let plan = match &me.plan {
+                Some(plan) => shelf::find_plan(store, &workspace, plan)?.map(|plan| plan.id.to_string()),
+                None => None,
             };
-            if visible {
-                kept.push((version, piece));
-            }
-        }
-        Ok(kept)
-    })
-    .await
-}
-
-fn is_mine_or_below(store: &dyn Store, me: SessionId, owner: Option<SessionId>) -> Result<bool, Refused> {
-    let Some(owner) = owner else { return Ok(false) };
-    let above = store.lineages(&[owner])?;
-    Ok(owner == me || above.first().is_some_and(|lineage| lineage.ancestors.contains(&me)))
+            Ok(standing.viewer(store, plan)?)
+        })
+        .await?,
+    );
+    Ok(filter)
 }
 
 async fn delete(caller: &Caller, args: Args) -> Told {
     let place = Where::of(caller, &args).await?;
     may_write_to(caller, &place)?;
-    let name = need("name", args.name)?;
+    let entry = named(caller, &args).await?;
+    let (app, me) = (caller.app.clone(), caller.id());
     on_disk(&caller.app, move |store| {
-        if !store.remove_paper(&place.place(&name))? {
-            return Err(none(&name));
+        if memory::forget(&app.memory, store, &app.clock, me, &[entry.id])? == 0 {
+            return Err(none(entry.name.as_deref().unwrap_or_default()));
         }
-        Ok(json!({ "deleted": name, "scope": place.scope }).into())
+        Ok(json!({ "deleted": entry.name, "scope": entry.scope }).into())
     })
     .await
 }
@@ -288,17 +303,23 @@ enum Show {
     Whole,
 }
 
-fn shown(piece: &Piece, version: u64, show: Show) -> Value {
-    let mut value = serde_json::to_value(piece).unwrap_or_default();
-    value["version"] = version.into();
+/// As agents have always got it: `owner` is the session whose a piece of that scope is.
+fn shown(entry: &Entry, show: Show) -> Value {
+    let mut value = serde_json::to_value(entry).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
+        for ours in ["workspace", "owner", "source", "request"] {
+            fields.remove(ours);
+        }
+        if let (Scope::Session, Some(session)) = (entry.scope, entry.session) {
+            fields.insert("owner".to_owned(), session.to_string().into());
+        }
         match show {
             Show::Whole => {}
             Show::Head => drop(fields.remove("text")),
             Show::Preview => {
                 fields.remove("text");
-                fields.insert("begins".to_owned(), cut(&piece.text, PREVIEW).0.into());
-                fields.insert("chars".to_owned(), piece.text.chars().count().into());
+                fields.insert("begins".to_owned(), cut(&entry.text, PREVIEW).0.into());
+                fields.insert("chars".to_owned(), entry.text.chars().count().into());
             }
         }
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::engine::{AskError, error_chain};
 use crate::families::FamilyError;
+use crate::memory::MemoryError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
@@ -66,6 +67,26 @@ impl From<StoreError> for Refused {
     fn from(error: StoreError) -> Self {
         let what = format!("the journal cannot be read or written: {}", error_chain(&error));
         Self::new("storage_unavailable", what, "nothing was changed; try again in a moment")
+    }
+}
+
+impl From<MemoryError> for Refused {
+    fn from(error: MemoryError) -> Self {
+        let (code, what, advice) = (error.code(), error.to_string(), error.advice());
+        match error {
+            MemoryError::Ask(error) => error.into(),
+            MemoryError::NoEntry(_) => {
+                Self::new(code, what, "list the names with action list, or name another scope")
+            }
+            MemoryError::Refused(_)
+            | MemoryError::SwitchedOff
+            | MemoryError::Full { .. }
+            | MemoryError::Moved { .. }
+            | MemoryError::Busy
+            | MemoryError::NoSession(_)
+            | MemoryError::Deleted(_)
+            | MemoryError::Store(_) => Self::new(code, what, advice),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
-//! Papers on the shelf: plans, seats and pieces of context, read and written whole. A change is made from the version that
+//! Papers on the shelf: plans and seats, read and written whole. A change is made from the version that
 //! was read, and made again when somebody else's came first (S0-B16).
 
-use lanyard_core::paper::{Piece, Plan, Seat};
+use lanyard_core::paper::{Plan, Seat};
 use lanyard_core::{PlanId, SessionId, Timestamp};
 use lanyard_store::{Paper, Place, Put};
 use serde::Serialize;
@@ -19,7 +19,6 @@ const TRIES_MAX: u32 = 16;
 
 pub(crate) const PLAN: &str = "plan";
 pub(crate) const SEAT: &str = "seat";
-pub(crate) const CONTEXT: &str = "context";
 
 pub(crate) fn place(kind: &str, workspace: &str, key: impl Into<String>) -> Place {
     Place { kind: kind.to_owned(), workspace: workspace.to_owned(), key: key.into() }
@@ -90,10 +89,6 @@ pub(crate) fn seat(store: &dyn Store, workspace: &str, session: SessionId) -> Re
         Some(paper) => decode(&paper),
         None => Ok(Seat::of(session)),
     }
-}
-
-pub(crate) fn pieces(store: &dyn Store, workspace: &str, max: usize) -> Result<Vec<(u64, Piece)>, Refused> {
-    all(store, CONTEXT, workspace, max)
 }
 
 /// Writes something new. Refused when there is one already.

@@ -1,6 +1,7 @@
 //! The tools against a real engine and a real journal, called as the gateway calls them.
 
 mod agents;
+mod memory;
 mod orphaned;
 mod papers;
 mod protocol;
@@ -9,7 +10,8 @@ mod spawning;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use lanyard_core::policy::Staleness;
+use lanyard_core::memory::MemoryPolicy;
+use lanyard_core::policy::{MemoryMode, Staleness};
 use lanyard_core::session::{Command, NewSession, Signal};
 use lanyard_core::{Actor, Rules, Session, SessionId};
 use lanyard_store::{SqliteJournal, SqliteOptions};
@@ -86,6 +88,8 @@ impl Room {
             continuity: continuity.clone(),
             features: crate::config::Features::default(),
             telemetry: None,
+            // Sessions that say nothing else may remember all; what a policy forbids is tested with policies.
+            memory: MemoryPolicy::of(MemoryMode::Full),
             runtime: tokio::runtime::Handle::current(),
         };
         let (engine, thread) = engine::start(parts).unwrap();
@@ -112,6 +116,7 @@ impl Room {
             presence: crate::presence::Presence::new(clock.clone()),
             router: Mutex::default(),
             interceptor: Interceptor::new(engine.clone(), tokens.clone(), Record::default()),
+            memory: crate::memory::Memory::new(&crate::memory::MemoryConfig::default()).unwrap(),
             gateway: Gateway::new(&Config::default(), folder.path()),
             continuity,
             notifications,

@@ -1,0 +1,92 @@
+//! Memory in the daemon: one way in for tools, the API, summaries and imports, so that one policy judges all of them; one
+//! way to find things again; and the keeper, who sweeps, summarises and makes vectors.
+//!
+//! It knows no routes and no tools.
+
+mod embed;
+mod error;
+mod find;
+mod keeper;
+mod ledger;
+mod policy;
+mod settings;
+mod standing;
+mod write;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use lanyard_core::memory::{MemoryPolicy, RetentionRules, Rule};
+use tokio::sync::{Notify, RwLock};
+
+pub(crate) use embed::Embedder;
+pub(crate) use error::MemoryError;
+pub use find::FoundBy;
+pub(crate) use find::{Hit, search};
+pub(crate) use keeper::Keeper;
+pub(crate) use ledger::ledger;
+pub(crate) use policy::{Judged, look_up, set_policy};
+pub use settings::{Embeddings, MemoryConfig, MemorySwitch, SummaryMode};
+pub(crate) use standing::{Standing, place, standing};
+pub(crate) use write::{Brought, Wish, forget, import, write};
+
+/// What the daemon knows of memory beside the store.
+#[derive(Debug)]
+pub struct Memory {
+    switch: MemorySwitch,
+    summary: SummaryMode,
+    retention: RetentionRules,
+    embedder: Option<Embedder>,
+    /// Read by whoever judges and writes, written by whoever changes a policy: once a change is answered, nothing is
+    /// written that was judged by what was true before.
+    gate: RwLock<()>,
+    /// Told when there is something new to make a vector of.
+    fresh: Notify,
+    /// Refused since the start, by rule.
+    refused: Mutex<BTreeMap<Rule, u64>>,
+}
+
+impl Memory {
+    /// What the config says, or a sentence of what is wrong with it.
+    pub fn new(config: &MemoryConfig) -> Result<Self, String> {
+        Ok(Self {
+            switch: config.mode,
+            summary: config.summary,
+            retention: config.retention(),
+            embedder: Embedder::new(&config.embeddings)?,
+            gate: RwLock::default(),
+            fresh: Notify::new(),
+            refused: Mutex::default(),
+        })
+    }
+
+    /// Refuses where memory is switched off as a whole. Nothing is deleted by that: switched on again, all is there.
+    pub(crate) fn on(&self) -> Result<(), MemoryError> {
+        match self.switch {
+            MemorySwitch::On => Ok(()),
+            MemorySwitch::Off => Err(MemoryError::SwitchedOff),
+        }
+    }
+
+    pub(crate) fn switch(&self) -> MemorySwitch {
+        self.switch
+    }
+
+    pub(crate) fn embedder(&self) -> Option<&Embedder> {
+        self.embedder.as_ref()
+    }
+
+    /// Refused since the start, by rule.
+    pub(crate) fn refused(&self) -> BTreeMap<Rule, u64> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn count(&self, rule: Rule) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner).entry(rule).or_default() += 1;
+    }
+}
+
+/// The policy of whoever acts for no session: an operator by name.
+fn unbound() -> MemoryPolicy {
+    MemoryPolicy::of(lanyard_core::MemoryMode::Full)
+}

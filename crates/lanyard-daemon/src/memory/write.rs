@@ -1,0 +1,226 @@
+//! Writing: every entry passes here, whoever wants it (S3-26 to S3-31). Judged and written under one gate, so that a
+//! policy that was changed in between counts.
+
+use lanyard_core::memory::entry::{named_key, request_key};
+use lanyard_core::memory::{Entry, MemoryPolicy, NewEntry, Refusal, Scope, Source, Tags, admit, tag};
+use lanyard_core::{Actor, MemoryId, SessionId, Timestamp};
+use lanyard_store::{MemoryFilter, Put, Writing};
+
+use crate::clock::Clock;
+use crate::engine::{AskError, Store};
+use crate::failpoint;
+use crate::memory::standing::{mint, standing};
+use crate::memory::{Memory, MemoryError, ledger, unbound};
+
+/// Entries one session may have of its own, and a workspace and owner together.
+const SESSION_MAX: u64 = 5_000;
+const PLACE_MAX: u64 = 500_000;
+/// How often an entry is written against others.
+const TRIES_MAX: u32 = 16;
+
+/// What somebody wants to be remembered.
+#[derive(Debug, Clone)]
+pub(crate) struct Wish {
+    /// The session in whose name, whose policy judges it.
+    pub(crate) session: Option<SessionId>,
+    pub(crate) scope: Scope,
+    pub(crate) plan: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) text: String,
+    pub(crate) tags: Vec<String>,
+    /// Where it belongs, for who acts for no session.
+    pub(crate) workspace: String,
+    pub(crate) owner: String,
+    pub(crate) by: Actor,
+    pub(crate) source: Source,
+    /// The request it comes with: sent again, it is the same entry.
+    pub(crate) request: Option<String>,
+    /// The version that was read, where only that one may be replaced.
+    pub(crate) version: Option<u64>,
+}
+
+pub(crate) fn write(
+    memory: &Memory,
+    store: &dyn Store,
+    clock: &Clock,
+    wish: Wish,
+) -> Result<Entry, MemoryError> {
+    memory.on()?;
+    let tags = tag::parse("tags", &wish.tags)?;
+    let _judged_and_written = memory.gate.blocking_read();
+    let asked = wish.version;
+    let (policy, new) = placed(store, wish)?;
+    let admitted = judge(memory, store, clock.now(), &policy, &new, &tags)?;
+    let key = match (&new.name, &new.request) {
+        (Some(name), _) => Some(named_key(new.scope, &new.owner, new.plan.as_deref(), new.session, name)),
+        (None, request) => request.as_deref().map(request_key),
+    };
+    for _ in 0..TRIES_MAX {
+        let held = match &key {
+            Some(key) => store.memory_at(&new.workspace, key)?,
+            None => None,
+        };
+        if let Some(held) = held.as_ref().filter(|_| new.name.is_none()) {
+            return if held.text == new.text { Ok(held.clone()) } else { Err(AskError::KeyConflict.into()) };
+        }
+        let from = asked.unwrap_or_else(|| held.as_ref().map_or(0, |held| held.version));
+        let id = held.as_ref().map_or_else(|| mint(clock), |held| held.id);
+        let entry = Entry::new(id, new.clone(), admitted.clone(), from + 1, clock.now())?;
+        if held.is_none() {
+            room(store, &entry)?;
+        }
+        failpoint::hit("memory_before_write");
+        let puts = store.put_memories(&[Writing { entry: entry.clone(), from }])?;
+        match (puts.first(), asked) {
+            (Some(Put::Kept(_)), _) => {
+                failpoint::hit("memory_after_write");
+                memory.fresh.notify_one();
+                return Ok(entry);
+            }
+            (Some(Put::Moved(held)), Some(asked)) => return Err(MemoryError::Moved { held: *held, asked }),
+            // The last word counts where nobody asked for more.
+            (Some(Put::Moved(_)) | None, _) => {}
+        }
+    }
+    Err(MemoryError::Busy)
+}
+
+/// The policy that judges a wish, and all that is known of where it comes from.
+fn placed(store: &dyn Store, wish: Wish) -> Result<(MemoryPolicy, NewEntry), MemoryError> {
+    let Wish { session, scope, plan, name, text, workspace, owner, by, source, request, .. } = wish;
+    let mut new =
+        NewEntry { scope, workspace, owner, plan, name, text, by, session, turn: None, source, request };
+    let Some(id) = session else { return Ok((unbound(), new)) };
+    let standing = standing(store, id)?;
+    new.workspace = standing.workspace;
+    new.owner = standing.owner;
+    new.turn = standing.session.turn.as_ref().map(|turn| turn.id);
+    Ok((standing.policy, new))
+}
+
+/// Refused with the rule that forbids it, and counted.
+fn judge(
+    memory: &Memory,
+    store: &dyn Store,
+    now: Timestamp,
+    policy: &MemoryPolicy,
+    new: &NewEntry,
+    tags: &Tags,
+) -> Result<lanyard_core::memory::Admitted, MemoryError> {
+    admit(policy, new.scope.store(), tags).or_else(|rule| {
+        memory.count(rule);
+        if let Some(session) = new.session {
+            ledger::amend(store, session, now, |ledger| *ledger.refused.entry(rule).or_default() += 1)?;
+        }
+        Err(Refusal::Forbidden(rule).into())
+    })
+}
+
+fn room(store: &dyn Store, entry: &Entry) -> Result<(), MemoryError> {
+    let (filter, what, max) = match entry.scope {
+        Scope::Session => {
+            (MemoryFilter { session: entry.session, ..MemoryFilter::default() }, "a session", SESSION_MAX)
+        }
+        Scope::Workspace | Scope::Plan => {
+            let (workspace, owner) = (Some(entry.workspace.clone()), Some(entry.owner.clone()));
+            (MemoryFilter { workspace, owner, ..MemoryFilter::default() }, "a workspace", PLACE_MAX)
+        }
+    };
+    if store.count_memories(&filter)? >= max { Err(MemoryError::Full { what, max }) } else { Ok(()) }
+}
+
+/// Forgets an entry. In a session's name that is a write like any other: where it may not write, it may not wipe.
+pub(crate) fn forget(
+    memory: &Memory,
+    store: &dyn Store,
+    clock: &Clock,
+    session: Option<SessionId>,
+    ids: &[MemoryId],
+) -> Result<usize, MemoryError> {
+    memory.on()?;
+    let _judged_and_written = memory.gate.blocking_read();
+    if let Some(session) = session {
+        let policy = standing(store, session)?.policy;
+        for id in ids {
+            let Some(entry) = store.memory(*id)? else { continue };
+            if let Err(rule) = admit(&policy, entry.store, &entry.tags) {
+                memory.count(rule);
+                let count = |ledger: &mut ledger::Ledger| *ledger.refused.entry(rule).or_default() += 1;
+                ledger::amend(store, session, clock.now(), count)?;
+                return Err(Refusal::Forbidden(rule).into());
+            }
+        }
+    }
+    Ok(store.forget_memories(ids)?)
+}
+
+/// What became of one entry that was brought in.
+#[derive(Debug)]
+pub(crate) enum Brought {
+    In,
+    /// It was there already, as it is.
+    Known,
+    Refused(MemoryError),
+}
+
+/// Takes entries over as they are, each by itself. The same ones again change nothing. An entry of a session that is
+/// known here is judged by that session's policy, like any other write in its name.
+pub(crate) fn import(
+    memory: &Memory,
+    store: &dyn Store,
+    clock: &Clock,
+    entries: Vec<Entry>,
+) -> Result<Vec<Brought>, MemoryError> {
+    memory.on()?;
+    let _judged_and_written = memory.gate.blocking_read();
+    let mut brought = Vec::with_capacity(entries.len());
+    for entry in entries {
+        brought.push(match bring(memory, store, clock, entry) {
+            Ok(brought) => brought,
+            Err(error @ MemoryError::Store(_)) => return Err(error),
+            Err(refused) => Brought::Refused(refused),
+        });
+    }
+    memory.fresh.notify_one();
+    Ok(brought)
+}
+
+fn bring(memory: &Memory, store: &dyn Store, clock: &Clock, entry: Entry) -> Result<Brought, MemoryError> {
+    entry.check()?;
+    let standing = match entry.session {
+        Some(id) => match standing(store, id) {
+            Ok(standing) => Some(standing),
+            // Long-term memory outlives the session it came from.
+            Err(MemoryError::NoSession(_) | MemoryError::Deleted(_)) if entry.scope != Scope::Session => None,
+            Err(error) => return Err(error),
+        },
+        None => None,
+    };
+    if let Some(standing) = standing {
+        let Err(rule) = admit(&standing.policy, entry.store, &entry.tags) else {
+            return put_as_it_is(store, entry);
+        };
+        memory.count(rule);
+        let count = |ledger: &mut ledger::Ledger| *ledger.refused.entry(rule).or_default() += 1;
+        ledger::amend(store, standing.session.id, clock.now(), count)?;
+        return Err(Refusal::Forbidden(rule).into());
+    }
+    put_as_it_is(store, entry)
+}
+
+fn put_as_it_is(store: &dyn Store, entry: Entry) -> Result<Brought, MemoryError> {
+    let held = match store.memory(entry.id)? {
+        Some(held) => Some(held),
+        None => store.memory_at(&entry.workspace, &entry.key())?,
+    };
+    match held {
+        Some(held) if held == entry => return Ok(Brought::Known),
+        Some(held) => return Err(MemoryError::Moved { held: held.version, asked: entry.version }),
+        None => {}
+    }
+    room(store, &entry)?;
+    match store.put_memories(&[Writing { entry, from: 0 }])?.first() {
+        Some(Put::Kept(_)) => Ok(Brought::In),
+        Some(Put::Moved(_)) | None => Err(MemoryError::Busy),
+    }
+}
