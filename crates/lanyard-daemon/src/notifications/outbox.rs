@@ -132,29 +132,36 @@ impl Notifications {
     /// Sends what is due to one receiver, in order. Answers when to look again.
     async fn send_due(&self, name: &str, target: &Target) -> Result<Option<Timestamp>, NotificationError> {
         let to = name.to_owned();
-        let waiting = self.aside(move |all| all.waiting(&to)).await?;
-        let now = self.inner.clock.now();
-        for (delivery, held) in waiting.iter().filter(|(delivery, _)| is_due(delivery, now)) {
+        let due = self.aside(move |all| all.due(&to)).await?;
+        for (delivery, held) in &due {
             let id = delivery.id;
             let settled = self.send(delivery, held.as_ref(), target).await?;
             tracing::info!(delivery = %id, to = name, attempt = settled.attempts, state = settled.state.as_str(), why = settled.last_error, "delivery");
             self.aside(move |all| all.settle(vec![settled])).await?;
         }
         let to = name.to_owned();
-        let rest = self.aside(move |all| all.waiting(&to)).await?;
-        Ok(rest.iter().filter_map(|(delivery, _)| delivery.state.due_at()).min())
+        self.aside(move |all| all.next_due(&to)).await
     }
 
-    /// Deliveries that wait for a receiver, with what they carry.
-    fn waiting(&self, to: &str) -> Result<Vec<(Delivery, Option<Notification>)>, NotificationError> {
-        let filter =
-            DeliveryFilter { to: Some(to.to_owned()), pending: Some(true), ..DeliveryFilter::default() };
+    /// Deliveries to a receiver whose time has come, the oldest first, with what they carry. What is put off stands in
+    /// nobody's way.
+    fn due(&self, to: &str) -> Result<Vec<(Delivery, Option<Notification>)>, NotificationError> {
+        let due_by = Some(self.inner.clock.now());
+        let filter = DeliveryFilter { to: Some(to.to_owned()), due_by, ..DeliveryFilter::default() };
         let found = self.inner.store.deliveries(&filter, PAGE)?;
         let with = |delivery: Delivery| {
             let held = self.inner.store.notification(delivery.notification)?;
             Ok((delivery, held))
         };
         found.into_iter().map(with).collect()
+    }
+
+    /// When the next of those that wait for a receiver is due.
+    fn next_due(&self, to: &str) -> Result<Option<Timestamp>, NotificationError> {
+        let (to, pending) = (Some(to.to_owned()), Some(true));
+        let filter = DeliveryFilter { to, pending, ..DeliveryFilter::default() };
+        let waiting = self.inner.store.deliveries(&filter, usize::MAX)?;
+        Ok(waiting.iter().filter_map(|delivery| delivery.state.due_at()).min())
     }
 
     /// One try; answers with the delivery as it then is.
@@ -231,6 +238,49 @@ impl Notifications {
     }
 }
 
-fn is_due(delivery: &Delivery, now: Timestamp) -> bool {
-    delivery.state.due_at().is_some_and(|due| due <= now)
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use lanyard_core::notification::{NewNotification, NotificationKind};
+    use lanyard_core::{DeliveryId, NotificationId};
+    use lanyard_store::{MemoryJournal, Notifications as _};
+
+    use super::*;
+    use crate::clock::Clock;
+
+    /// More of them than are looked at together, held back by quiet hours or a pause: something pressing still goes out.
+    #[test]
+    fn what_is_put_off_stands_in_nobodys_way() {
+        let (store, clock) = (Arc::new(MemoryJournal::new()), Arc::new(Clock::from_env().unwrap()));
+        let all =
+            Notifications::open(store.clone(), clock.clone(), &NotificationSettings::default()).unwrap();
+        let now = clock.now();
+        let new = NewNotification {
+            kind: NotificationKind::ContinuityAlert,
+            severity: Severity::Critical,
+            key: "k".to_owned(),
+            title: "t".to_owned(),
+            text: String::new(),
+            session: None,
+            subject: None,
+            lasts: true,
+        };
+        let held = new.made(NotificationId::from_u128(1), now, 1);
+        let delivery = |number| Delivery::new(DeliveryId::from_u128(number), held.id, "x".to_owned(), now);
+        let later = now.plus_millis(3_600_000);
+        let count = u128::try_from(PAGE).unwrap() + 6;
+        let mut deliveries: Vec<Delivery> =
+            (1..=count).map(|number| delivery(number).put_off(later)).collect();
+        let pressing = delivery(count + 1);
+        deliveries.push(pressing.clone());
+        let notifications = vec![held.clone()];
+        let batch = NotificationBatch { notifications, deliveries, ..NotificationBatch::default() };
+        store.write_notifications(&batch).unwrap();
+        assert_eq!(all.due("x").unwrap(), [(pressing.clone(), Some(held))]);
+        assert_eq!(all.next_due("x").unwrap(), Some(now));
+        all.settle(vec![pressing.succeeded(now)]).unwrap();
+        assert!(all.due("x").unwrap().is_empty());
+        assert_eq!(all.next_due("x").unwrap(), Some(later));
+    }
 }
