@@ -154,6 +154,8 @@ ids! {
     PlanId = "plan";
     /// A piece of work that somebody is to do.
     TaskId = "task";
+    /// A plan being worked through by an author and a reviewer.
+    FlowId = "flow";
     /// A message between those who work for each other.
     MailId = "mail";
     /// Something that is remembered.

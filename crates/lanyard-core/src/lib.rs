@@ -6,6 +6,7 @@
 
 pub mod actor;
 pub mod address;
+pub mod flow;
 pub mod id;
 pub mod memory;
 pub mod outcome;
@@ -18,9 +19,10 @@ pub mod time;
 
 pub use actor::{Actor, ActorKind, Cause};
 pub use address::Address;
+pub use flow::Flow;
 pub use id::{
-    ConnectionId, GateId, MailId, MemoryId, NodeId, NoteId, PlanId, RunId, SessionId, TaskId, TokenId,
-    TurnId, WorkerId, WorkspaceId,
+    ConnectionId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId, PlanId, RunId, SessionId, TaskId,
+    TokenId, TurnId, WorkerId, WorkspaceId,
 };
 pub use outcome::Outcome;
 pub use policy::{Limits, MemoryMode, Overlong, Rules, Staleness};

@@ -38,7 +38,7 @@ mod testing;
 mod world_tests;
 
 pub use decide::{NewTask, TaskCommand, create, decide};
-pub use event::{TaskCreated, TaskEnvelope, TaskEvent};
+pub use event::{REQUEST_KEY, SPAWN_KEY, TaskCreated, TaskEnvelope, TaskEvent, is_key};
 pub use mail::{Mail, MailFrom, MailKind, MailState, MailTo};
 pub use observe::{Kin, SeenRun, SeenSession, Want, observe, want};
 pub use record::{

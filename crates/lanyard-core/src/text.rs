@@ -16,6 +16,13 @@ pub fn cut(text: &str, max: usize) -> (&str, bool) {
     }
 }
 
+/// Words as one line of at most `max` Unicode scalars. Nothing may be left of them.
+#[must_use]
+pub fn one_line(words: &str, max: usize) -> String {
+    let line: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    cut(line.trim(), max).0.to_owned()
+}
+
 /// Levels of nesting a JSON value may have in an event. Parsers give up at 128, and pages of events add their own.
 pub const VALUE_DEPTH_MAX: usize = 64;
 
@@ -49,6 +56,13 @@ mod tests {
         assert_eq!(cut("héllo🎈x", 6), ("héllo🎈", true));
         assert_eq!(cut("héllo🎈", 6), ("héllo🎈", false));
         assert_eq!(cut("", 0), ("", false));
+    }
+
+    #[test]
+    fn a_line_has_no_ends_within_and_no_more_than_it_may() {
+        assert_eq!(one_line("\ttwo\nlines\u{7}\r\n", 100), "two lines");
+        assert_eq!(one_line(" héllo there", 6), "héllo ");
+        assert_eq!(one_line("\n \n", 6), "");
     }
 
     #[test]

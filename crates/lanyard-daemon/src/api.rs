@@ -7,6 +7,7 @@ mod bulk;
 mod calls;
 mod context;
 mod directory;
+mod flows;
 mod front;
 mod gates;
 mod guard;
@@ -42,6 +43,7 @@ use crate::auth::Tokens;
 use crate::clock::Clock;
 use crate::engine::{Engine, Seen, Store};
 use crate::families::Families;
+use crate::flow::Flows;
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
@@ -61,6 +63,8 @@ pub struct App {
     pub engine: Engine,
     /// Tasks and mail.
     pub families: Families,
+    /// Plans that are worked through.
+    pub flows: Flows,
     pub agents: Roster,
     /// Where agents that run are asked for something.
     pub wishes: Wishes,

@@ -7,21 +7,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{Signal, StateName, Status};
-use lanyard_core::{Actor, Cause, SessionId};
+use lanyard_core::{Actor, Cause, Rules, SessionId};
 use lanyard_store::{Filter, OpenError, SqliteJournal, SqliteOptions, StoreError};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::agents;
 use crate::agents::roster::Roster;
+use crate::agents::{self, Wishes};
 use crate::api::{App, Front};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::{self, Ask, Engine, Parts, Request, Store};
 use crate::families;
+use crate::flow;
 use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
@@ -98,16 +99,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
     let presence = Presence::new(clock.clone());
-    let parts = Parts {
-        wishes: wishes.clone(),
-        store: store.clone(),
-        hub: hub.clone(),
-        clock: clock.clone(),
-        seen: presence.seen(),
-        rules,
-        memory: policy,
-        runtime: tokio::runtime::Handle::current(),
-    };
+    let parts = parts(&store, &hub, &clock, &presence, (rules, policy), &wishes);
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
     let runs = Runs::new(home.runs(), program);
     let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
@@ -122,10 +114,16 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, &home.dir);
     // After what the last daemon left is settled, and before anybody can ask for anything new (S4-B07).
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
+
+    let place = (home.dir.as_path(), agents::program());
+    let tools = flow::Tools::new(&engine, &store, &clock, &roster, options.config.flow.clone(), place);
+    let flows = flow::Flows::start(tools, &hub)?;
+
     let running = running(&home, address, &clock);
     let app = Arc::new(App {
         engine: engine.clone(),
         families,
+        flows,
         agents: roster,
         wishes,
         seen: presence.seen(),
@@ -161,6 +159,27 @@ fn remembering(config: &Config) -> Result<(Memory, MemoryPolicy), BootError> {
     Ok((Memory::new(&config.memory).map_err(BootError::Memory)?, policy))
 }
 
+/// What the engine works with, in the runtime of whoever calls.
+fn parts(
+    store: &Arc<dyn Store>,
+    hub: &Arc<Hub>,
+    clock: &Arc<Clock>,
+    presence: &Arc<Presence>,
+    (rules, memory): (Rules, MemoryPolicy),
+    wishes: &Wishes,
+) -> Parts {
+    Parts {
+        wishes: wishes.clone(),
+        store: store.clone(),
+        hub: hub.clone(),
+        clock: clock.clone(),
+        seen: presence.seen(),
+        rules,
+        memory,
+        runtime: tokio::runtime::Handle::current(),
+    }
+}
+
 /// Works until it is told to end, then ends in order. The agents themselves go on, under their shims.
 async fn until_told(
     app: &App,
@@ -179,6 +198,7 @@ async fn until_told(
     }
     tracing::info!("ending");
     at_work.end(app).await;
+    app.flows.stop().await;
     app.families.stop().await;
     let _ = tasks_ended.await;
     agents.abort();

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use lanyard_core::Rules;
+use lanyard_core::flow::{FlowEvent, FlowSettings};
 use lanyard_core::policy::{Limits, Staleness, StopRules, WriterRules};
 use lanyard_core::task::health::HealthRules;
 use lanyard_core::task::schedule::FamilyRules;
@@ -35,6 +36,8 @@ pub struct Config {
     pub health: HealthRules,
     pub gateway: GatewayConfig,
     pub memory: MemoryConfig,
+    /// How plans are worked through.
+    pub flow: FlowSettings,
     /// The agents Lanyard runs, by name.
     pub agents: BTreeMap<String, AgentSettings>,
     /// MCP servers offered to every agent, by name.
@@ -45,7 +48,7 @@ pub struct Config {
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonConfig {
     pub listen: SocketAddr,
-    /// How long the outcome of a mutation is kept for a repeat of its key.
+    /// How long the outcome of a mutation is kept for a repeat of its key; that it made a task, after the task's end.
     pub keep_outcomes_ms: u64,
     /// The agent of `lanyard run` when it names none.
     pub default_agent: Option<String>,
@@ -89,6 +92,7 @@ impl Config {
         let config: Self = toml::from_str(&text).map_err(|error| refuse(error.to_string()))?;
         config.check_mcp().map_err(refuse)?;
         config.memory.policy().map_err(|what| refuse(format!("[memory]: {what}")))?;
+        config.check_flow().map_err(refuse)?;
         Ok(config)
     }
 
@@ -104,6 +108,26 @@ impl Config {
             let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             if name.is_empty() || !name.chars().all(allowed) {
                 return Err(format!("[{table}]: a server's name has only letters, digits, `-` and `_`"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Commands that check, and hooks, are found wrong before a flow needs them.
+    fn check_flow(&self) -> Result<(), String> {
+        for (place, check) in self.flow.quality.iter().enumerate() {
+            if check.name.trim().is_empty() || check.command.is_empty() {
+                return Err(format!("[[flow.quality]] {}: it needs a `name` and a `command`", place + 1));
+            }
+        }
+        for (place, hook) in self.flow.hooks.iter().enumerate() {
+            let number = place + 1;
+            if hook.command.as_ref().is_none_or(Vec::is_empty) == hook.url.is_none() {
+                return Err(format!("[[flow.hooks]] {number}: it needs either a `command` or a `url`"));
+            }
+            if let Some(odd) = hook.on.iter().find(|name| !FlowEvent::NAMES.contains(&name.as_str())) {
+                let known = FlowEvent::NAMES.join(", ");
+                return Err(format!("[[flow.hooks]] {number}: there is no event `{odd}`; there are {known}"));
             }
         }
         Ok(())
@@ -163,6 +187,7 @@ mod tests {
         assert_eq!(config.rules(), Rules::default());
         assert_eq!(config.gateway.record, Record::default());
         assert_eq!(config.memory, MemoryConfig::default());
+        assert_eq!(config.flow, FlowSettings::default());
         assert_eq!(config.daemon.listen, DEFAULT_LISTEN.parse().unwrap());
         assert_eq!(config.daemon.keep_outcomes_ms, DaemonConfig::default().keep_outcomes_ms);
         assert_eq!(config.default_agent(), Config::default().default_agent());

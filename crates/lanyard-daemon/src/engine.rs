@@ -22,8 +22,8 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
 use lanyard_store::{
-    Damage, Directory, Durability, Families, Journal, KeyHash, Memories, MemoryUpkeep, Papers, Tasks, Tokens,
-    Turns, Upkeep,
+    Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Memories, MemoryUpkeep, Papers, Tasks,
+    Tokens, Turns, Upkeep,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -43,12 +43,22 @@ const INBOX_WAIT: Duration = Duration::from_secs(5);
 
 /// Everything the daemon needs of a store.
 pub trait Store:
-    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Memories + MemoryUpkeep
+    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows + Memories + MemoryUpkeep
 {
 }
 
 impl<T> Store for T where
-    T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Memories + MemoryUpkeep
+    T: Journal
+        + Turns
+        + Directory
+        + Families
+        + Upkeep
+        + Tokens
+        + Papers
+        + Tasks
+        + Flows
+        + Memories
+        + MemoryUpkeep
 {
 }
 

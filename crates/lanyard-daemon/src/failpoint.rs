@@ -79,6 +79,21 @@ pub const OF_FAMILIES: [&str; 6] = [
     "families_after_give",
 ];
 
+/// Places in the care for flows.
+pub const OF_FLOWS: [&str; 4] = [
+    // What became of a flow is decided, and not on disk.
+    "flows_before_write",
+    // It is on disk, and nobody was told.
+    "flows_after_write",
+    // A flow wants something done outside: a worktree, a session, a prompt, a command, an end.
+    "flows_before_act",
+    // It was done, and the flow does not know.
+    "flows_after_act",
+];
+
+/// It is on disk that a person is to be asked about a worker, and nobody was.
+pub const BEFORE_ESCALATION: &str = "families_before_escalation";
+
 struct Armed {
     name: String,
     at: u64,

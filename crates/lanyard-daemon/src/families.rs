@@ -9,6 +9,7 @@ mod add;
 pub(crate) mod find;
 pub(crate) mod halt;
 mod health;
+mod held;
 mod kin;
 mod look;
 mod orders;

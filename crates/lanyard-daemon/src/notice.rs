@@ -13,9 +13,10 @@ use lanyard_store::StoreError;
 use crate::clock::Clock;
 use crate::engine::{Ask, AskError, Engine, Key, Request, Store};
 use crate::failpoint;
+use crate::tail;
 
 /// Events of the child's log that are looked at for what it left.
-const TAIL: u64 = 400;
+const TAIL: u32 = 400;
 /// Characters of its last words.
 const WORDS_CHARS: usize = 400;
 /// Files that are named.
@@ -70,34 +71,19 @@ fn look(store: &dyn Store, child: SessionId) -> Result<Option<Known>, StoreError
     if !loaded.session.notice_due {
         return Ok(None);
     }
-    let after = loaded.session.seq.saturating_sub(TAIL);
-    let page = store.events(child, after, usize::try_from(TAIL).unwrap_or(usize::MAX))?;
-    let bodies = page.events.into_iter().filter_map(|event| event.body.ok());
-    let log: Vec<Envelope> = bodies.filter_map(|body| serde_json::from_slice(&body).ok()).collect();
-    let text = words(&loaded.session, &log);
+    let text = words(&loaded.session, &Left::of(store, &loaded.session)?);
     Ok(Some((loaded.session, loaded.lineage, text)))
 }
 
 /// Who it was, how it ended, what it left, and what to do about it.
-fn words(child: &Session, log: &[Envelope]) -> String {
+fn words(child: &Session, left: &Left) -> String {
     let agent = child.hands.agent.as_deref().unwrap_or("an agent");
     let mut lines = vec![format!("{agent} (session {}) was stopped by the user.", child.id)];
     if let Some(reason) = child.stop.as_ref().and_then(|stop| stop.reason.as_deref()) {
         lines.push(format!("Reason: {reason}"));
     }
-    let left = left(log);
-    if let Some(said) = left.said {
-        lines.push(format!("Its last words: {}", cut(&said.replace('\n', " "), WORDS_CHARS).0));
-    }
-    if let Some(call) = left.open_call {
-        lines.push(format!("A call that had not returned: {call}"));
-    }
-    if !left.files.is_empty() {
-        let more = left.files.len().saturating_sub(FILES_MAX);
-        let named: Vec<&str> = left.files.iter().take(FILES_MAX).map(String::as_str).collect();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        lines.push(format!("Files it touched: {}{more}", named.join(", ")));
-    }
+    lines.push(left.words());
+    lines.retain(|line| !line.is_empty());
     if let Some(checkpoint) = child.checkpoints.back() {
         lines.push(format!("Last checkpoint: position {} of its log", checkpoint.position));
     }
@@ -108,6 +94,7 @@ fn words(child: &Session, log: &[Envelope]) -> String {
     lines.join("\n")
 }
 
+/// What an agent left, as the end of its log tells it.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     pub(crate) said: Option<String>,
@@ -115,7 +102,31 @@ pub(crate) struct Left {
     pub(crate) files: Vec<String>,
 }
 
-pub(crate) fn left(log: &[Envelope]) -> Left {
+impl Left {
+    pub(crate) fn of(store: &dyn Store, session: &Session) -> Result<Self, StoreError> {
+        Ok(left(&tail::read(store, session, TAIL)?))
+    }
+
+    /// For whoever it worked for; nothing when it left nothing.
+    pub(crate) fn words(&self) -> String {
+        let mut lines = Vec::new();
+        if let Some(said) = &self.said {
+            lines.push(format!("Its last words: {}", cut(&said.replace('\n', " "), WORDS_CHARS).0));
+        }
+        if let Some(call) = &self.open_call {
+            lines.push(format!("A call that had not returned: {call}"));
+        }
+        if !self.files.is_empty() {
+            let more = self.files.len().saturating_sub(FILES_MAX);
+            let named: Vec<&str> = self.files.iter().take(FILES_MAX).map(String::as_str).collect();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            lines.push(format!("Files it touched: {}{more}", named.join(", ")));
+        }
+        lines.join("\n")
+    }
+}
+
+fn left(log: &[Envelope]) -> Left {
     let mut left = Left::default();
     let mut open: Vec<(String, String)> = Vec::new();
     // What is said without anything in between is one message, in however many parts it came.

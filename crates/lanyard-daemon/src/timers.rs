@@ -21,8 +21,10 @@ const SCRIPTED_TICK: Duration = Duration::from_millis(20);
 const DUE_MAX: usize = 256;
 /// Sessions remembered as not due yet. Beyond that all are forgotten and looked at again.
 const DEFERRED_MAX: usize = 10_000;
-/// Kept outcomes forgotten per tick.
+/// Kept outcomes, or keys of tasks, forgotten at a time.
 const SWEEP_MAX: usize = 1_000;
+/// Milliseconds between two looks for keys of tasks that can be forgotten: who is due is not indexed, and nobody waits.
+const KEYS_EVERY_MS: u64 = 60_000;
 
 pub(crate) struct Timers {
     pub(crate) engine: Engine,
@@ -36,6 +38,7 @@ impl Timers {
     /// Runs until the daemon ends.
     pub(crate) async fn run(self) {
         let mut deferred: HashMap<SessionId, Timestamp> = HashMap::new();
+        let mut keys_at = self.clock.now();
         let period = if self.clock.is_scripted() { SCRIPTED_TICK } else { TICK };
         let mut ticks = tokio::time::interval(period);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -44,6 +47,11 @@ impl Timers {
             self.engine.tick();
             if let Err(error) = self.pass(&mut deferred).await {
                 tracing::warn!(error, "timers could not look at the journal");
+            }
+            let now = self.clock.now();
+            if now >= keys_at {
+                keys_at = now.plus_millis(KEYS_EVERY_MS);
+                self.forget_keys(now).await;
             }
         }
     }
@@ -79,6 +87,13 @@ impl Timers {
         let before = now.minus_millis(self.keep_outcomes_ms);
         self.on_disk(move |store| store.sweep(before, SWEEP_MAX)).await?;
         Ok(())
+    }
+
+    async fn forget_keys(&self, now: Timestamp) {
+        let before = now.minus_millis(self.keep_outcomes_ms);
+        if let Err(error) = self.on_disk(move |store| store.forget_keys(before, SWEEP_MAX)).await {
+            tracing::warn!(error, "the keys of tasks that ended long ago could not be forgotten");
+        }
     }
 
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<SessionId>, String> {

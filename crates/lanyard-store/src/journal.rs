@@ -111,6 +111,10 @@ pub trait Upkeep: Send + Sync {
 
     /// Forgets outcomes kept before `before`; answers how many. Bounded: at most `limit` per call.
     fn sweep(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+
+    /// Forgets the keys of requests ([`lanyard_core::task::is_key`]) that made tasks which ended before `before`; answers
+    /// how many. Bounded: at most `limit` per call. A rebuild brings them back until the next call.
+    fn forget_keys(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError>;
 }
 
 /// Bearer tokens: what they may do. Only a hash is stored.

@@ -6,6 +6,7 @@
 
 mod card;
 mod error;
+mod flows;
 mod fold;
 mod journal;
 mod memories;
@@ -15,6 +16,7 @@ mod sqlite;
 mod tasks;
 
 pub use error::{AppendError, OpenError, StoreError};
+pub use flows::{FlowBatch, FlowFilter, Flows};
 pub use journal::{
     Batch, Damage, Directory, Durability, Entry, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome,
     KeyHash, Loaded, Paper, Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns,

@@ -1,6 +1,7 @@
 //! A journal that forgets everything when it is dropped. For tests, and the plainest telling of what a journal does:
 //! the same suite runs on it and on the ones that keep their promises.
 
+mod flows;
 mod memories;
 mod tasks;
 
@@ -17,6 +18,7 @@ use crate::journal::{
     Batch, Directory, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash, Loaded, Paper,
     Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns, Upkeep,
 };
+use crate::memory::flows::Conducted;
 use crate::memory::memories::Remembered;
 use crate::memory::tasks::Work;
 use crate::query::{Cursor, Filter, Listing, Rank, Row, Sort};
@@ -37,6 +39,7 @@ struct Kept {
     papers: BTreeMap<Place, Paper>,
     work: Work,
     remembered: Remembered,
+    conducted: Conducted,
     disk: Disk,
 }
 
@@ -65,7 +68,7 @@ impl MemoryJournal {
         Self::default()
     }
 
-    /// The next append, or writing of work, fails as on a full disk, and all further ones until `recover`.
+    /// The next append, or writing of work or flows, fails as on a full disk, and all further ones until `recover`.
     pub fn fail_next_append(&self) {
         self.kept().disk = Disk::Failing;
     }
@@ -407,6 +410,7 @@ impl Upkeep for MemoryJournal {
             kept.step(step);
         }
         kept.work.rebuild()?;
+        kept.conducted.rebuild()?;
         Ok(kept.sessions.len() as u64)
     }
 
@@ -420,6 +424,10 @@ impl Upkeep for MemoryJournal {
             kept.outcomes.remove(key);
         }
         Ok(old.len())
+    }
+
+    fn forget_keys(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        Ok(self.kept().work.forget_keys(before, limit))
     }
 }
 

@@ -9,9 +9,14 @@ mod cards;
 mod catalog;
 mod check;
 mod checkpoint;
+mod conditions;
 mod families;
+mod flow_rows;
+mod flow_upkeep;
+mod flows;
 mod heads;
 mod list;
+mod logs;
 mod memories;
 mod memory_rows;
 mod memory_upkeep;
@@ -372,5 +377,14 @@ impl Upkeep for SqliteJournal {
                 Ok(sweep.execute((before.as_millis(), i64::try_from(limit).unwrap_or(i64::MAX)))?)
             },
         )
+    }
+
+    fn forget_keys(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        // Who is due is found beside the writer, which has better things to do.
+        let old = self.pool.read(|conn| tasks::old_keys(conn, before, limit))?;
+        if old.is_empty() {
+            return Ok(0);
+        }
+        self.writer().commit(Durability::Synced, |_| {}, |conn, _| tasks::forget_names(conn, &old))
     }
 }

@@ -21,8 +21,10 @@ mod diff;
 mod doctor;
 mod down;
 mod fail;
+mod flow;
 mod follow;
 mod fork;
+mod gate;
 mod gates;
 mod guidance;
 mod guide;
@@ -151,6 +153,7 @@ enum Steer {
     Inbox(inbox::Inbox),
     Resume(resume::Resume),
     Gates(gates::Gates),
+    Gate(gate::Gate),
     Answer(answer::Answer),
     Guide(guide::Guide),
     Guidance(guidance::Guidance),
@@ -168,6 +171,7 @@ enum Steer {
 enum Work {
     Plan(plan::Plan),
     Task(task::Task),
+    Flow(flow::Flow),
     Workers(workers::Workers),
     Mailbox(mailbox::Mailbox),
     Id(id::Id),
@@ -294,6 +298,7 @@ impl Steer {
             Self::Inbox(inbox) => inbox.run(context).await,
             Self::Resume(resume) => resume.run(context).await,
             Self::Gates(gates) => gates.run(context).await,
+            Self::Gate(gate) => gate.run(context).await,
             Self::Answer(answer) => answer.run(context).await,
             Self::Guide(guide) => guide.run(context).await,
             Self::Guidance(guidance) => guidance.run(context).await,
@@ -314,6 +319,7 @@ impl Work {
         match self {
             Self::Plan(plan) => plan.run(context).await,
             Self::Task(task) => task.run(context).await,
+            Self::Flow(flow) => flow.run(context).await,
             Self::Workers(workers) => workers.run(context).await,
             Self::Mailbox(mailbox) => mailbox.run(context).await,
             Self::Id(id) => id.run(context).await,

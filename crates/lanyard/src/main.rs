@@ -5,6 +5,7 @@ mod bridge;
 mod cli;
 mod client;
 mod context;
+mod dialogue;
 mod failure;
 mod hook;
 mod launch;

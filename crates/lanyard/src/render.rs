@@ -4,6 +4,12 @@ pub(crate) mod card;
 pub(crate) mod chain;
 pub(crate) mod delegation;
 pub(crate) mod event;
+pub(crate) mod flow;
+pub(crate) mod flow_card;
+#[cfg(test)]
+pub(crate) mod flow_fixture;
+pub(crate) mod flow_gate;
+pub(crate) mod flow_log;
 pub(crate) mod mail;
 pub(crate) mod memory;
 pub(crate) mod plan;

@@ -10,6 +10,7 @@ mod inbox;
 mod mcp;
 mod misbehave;
 mod script;
+mod scripts;
 pub(crate) mod server;
 mod state;
 mod steps;
@@ -48,6 +49,8 @@ pub(crate) struct Options {
     pub(crate) cancel_waits_for_permission: bool,
     /// A step in place of the demo.
     pub(crate) otherwise: Option<String>,
+    /// A folder of scripts, each for one prompt without steps.
+    pub(crate) scripts: Option<PathBuf>,
     pub(crate) start_delay: Duration,
 }
 

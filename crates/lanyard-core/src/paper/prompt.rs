@@ -25,6 +25,8 @@ pub struct Brief<'a> {
     pub bounds: &'a Bounds,
     /// Whether it may have children of its own.
     pub may_spawn: bool,
+    /// It may use its own subagents, also where it may not spawn.
+    pub subagents: bool,
     pub prompt: &'a str,
 }
 
@@ -117,12 +119,23 @@ impl Brief<'_> {
     }
 
     fn spawning(&self) -> String {
-        let rule = if self.may_spawn {
-            "You may delegate with memory_spawn_agent only, and only what your task needs. Do not start agents in any \
-             other way."
-        } else {
-            "Do not spawn, start or delegate to other agents, in any way. What needs another agent you hand off \
-             (memory_agent, action handoff)."
+        let rule = match (self.may_spawn, self.subagents) {
+            (true, false) => {
+                "You may delegate with memory_spawn_agent only, and only what your task needs. Do not start agents in \
+                 any other way."
+            }
+            (true, true) => {
+                "You may delegate with memory_spawn_agent and to your own subagents, and only what your task needs. Do \
+                 not start agents in any other way."
+            }
+            (false, true) => {
+                "You may delegate to your own subagents, and only what your task needs. Do not start agents in any other \
+                 way. What needs another agent you hand off (memory_agent, action handoff)."
+            }
+            (false, false) => {
+                "Do not spawn, start or delegate to other agents, in any way. What needs another agent you hand off \
+                 (memory_agent, action handoff)."
+            }
         };
         format!("## NO SPAWNING\n{rule}")
     }
@@ -150,6 +163,7 @@ mod tests {
             agent: "Executor",
             bounds,
             may_spawn: false,
+            subagents: false,
             prompt,
         }
     }
@@ -184,6 +198,8 @@ mod tests {
     fn who_may_spawn_is_told_how_and_bad_bounds_are_refused() {
         let none = Bounds::default();
         assert!(brief(&none, "x").text().unwrap().contains("Do not spawn"));
+        let own = Brief { subagents: true, ..brief(&none, "x") };
+        assert!(own.text().unwrap().contains("You may delegate to your own subagents,"));
         let free = Brief { may_spawn: true, ..brief(&none, "x") };
         assert!(free.text().unwrap().contains("memory_spawn_agent only"));
         assert_eq!(brief(&none, " ").text().unwrap_err().code(), "field_empty");

@@ -93,16 +93,19 @@ impl Session {
         let open = self.gates.iter_mut().find(|gate| gate.id == id && gate.status == GateStatus::Open);
         let Some(gate) = open else { return false };
         gate.status = status;
-        self.forget_old_gates();
+        let kind = gate.question.kind;
+        self.forget_old_gates(kind);
         true
     }
 
-    /// Keeps the record bounded: open gates stay, of the settled ones the newest.
-    fn forget_old_gates(&mut self) {
-        let settled = self.gates.iter().filter(|gate| gate.status != GateStatus::Open).count();
+    /// Keeps the record bounded: open gates stay, of the settled ones the newest of each kind. What an agent asks does not
+    /// push out what a person said about it.
+    fn forget_old_gates(&mut self, kind: GateKind) {
+        let is_settled = |gate: &Gate| gate.question.kind == kind && gate.status != GateStatus::Open;
+        let settled = self.gates.iter().filter(|gate| is_settled(gate)).count();
         let mut extra = settled.saturating_sub(SETTLED_MAX);
         self.gates.retain(|gate| {
-            let goes = extra > 0 && gate.status != GateStatus::Open;
+            let goes = extra > 0 && is_settled(gate);
             extra -= usize::from(goes);
             !goes
         });

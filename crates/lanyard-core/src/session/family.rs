@@ -44,6 +44,9 @@ pub struct NewSession {
     /// The task it is made for, and who works at it. Only Lanyard itself says so.
     #[serde(skip)]
     pub task: Option<(TaskId, WorkerId)>,
+    /// An agent's own subagent: it is at work already, whatever its parent may do. Only Lanyard itself says so.
+    #[serde(skip)]
+    pub observed: bool,
 }
 
 /// A session's place in its family: its ancestors, nearest first.
@@ -94,7 +97,8 @@ pub fn create(
     names("aliases", &new.aliases, ALIASES_MAX)?;
     names("anchors", &new.anchors, ANCHORS_MAX)?;
     if let Some((parent, lineage)) = parent {
-        may_delegate(parent, lineage, 1)?;
+        // What is there is shown; not to see it would not make it go away.
+        if new.observed { may_have_below(parent, lineage, 1) } else { may_delegate(parent, lineage, 1) }?;
     }
     let wanted = new.depth_limit.unwrap_or(limits.depth).min(limits.depth).max(1);
     let inherited = parent.map(|(parent, _)| &parent.policy);
@@ -197,11 +201,15 @@ pub fn inherited(parent: &Session) -> Option<Event> {
 }
 
 fn may_delegate(parent: &Session, lineage: &Lineage, generations: u32) -> Result<(), Refusal> {
+    if parent.policy.leaf && !parent.state.is_ended() && !parent.deleted {
+        return Err(Refusal::LeafCannotDelegate { parent: parent.id });
+    }
+    may_have_below(parent, lineage, generations)
+}
+
+fn may_have_below(parent: &Session, lineage: &Lineage, generations: u32) -> Result<(), Refusal> {
     if parent.state.is_ended() || parent.deleted {
         return Err(Refusal::ParentEnded { parent: parent.id });
-    }
-    if parent.policy.leaf {
-        return Err(Refusal::LeafCannotDelegate { parent: parent.id });
     }
     let depth = lineage.depth().saturating_add(generations);
     if depth > parent.policy.depth_limit {

@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 
 /// Gates that may be open in one session; an agent that asks more often is answered no.
 pub(super) const OPEN_MAX: usize = 64;
-/// Settled gates the record keeps, to answer a repeat alike; the log keeps all.
+/// Settled gates of a kind the record keeps, to answer a repeat alike; the log keeps all.
 pub(super) const SETTLED_MAX: usize = 32;
 
 /// What a gate is about.

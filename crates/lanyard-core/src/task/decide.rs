@@ -51,6 +51,8 @@ pub struct NewTask {
     pub aliases: Vec<String>,
     /// Whether its worker may spawn others. A person's may when left out, an agent's may not.
     pub may_spawn: Option<bool>,
+    /// Whether its agent may use its own subagents, also where it may not spawn.
+    pub subagents: bool,
     /// What it is to keep to.
     pub bounds: Option<Bounds>,
     /// Deploy it at once.
@@ -232,6 +234,10 @@ fn cancel(task: &Task, reason: Option<&str>, now: bool) -> Result<Vec<TaskEvent>
 }
 
 fn complete(task: &Task, result: &TaskResult) -> Result<Vec<TaskEvent>, TaskRefusal> {
+    // Whoever did not hear the answer says the same again.
+    if task.state == TaskState::Completed && task.result.as_ref() == Some(result) {
+        return Ok(Vec::new());
+    }
     alive(task)?;
     paper::words("summary", &result.summary, WORDS_CHARS_MAX)?;
     said("evidence", result.evidence.as_deref())?;
@@ -245,6 +251,9 @@ fn complete(task: &Task, result: &TaskResult) -> Result<Vec<TaskEvent>, TaskRefu
 }
 
 fn fail(task: &Task, reason: &str) -> Result<Vec<TaskEvent>, TaskRefusal> {
+    if task.state == TaskState::Failed && task.reason.as_deref() == Some(reason) {
+        return Ok(Vec::new());
+    }
     alive(task)?;
     said("reason", Some(reason))?;
     let reason = Some(reason.to_owned());

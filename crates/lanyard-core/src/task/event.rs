@@ -52,6 +52,16 @@ impl TaskEnvelope {
     }
 }
 
+/// What the names begin with under which a request or a spawn that is repeated finds the task it made.
+pub const REQUEST_KEY: &str = "request:";
+pub const SPAWN_KEY: &str = "spawn:";
+
+/// Whether a name is such a key: nobody's name for the task, and forgotten some time after its end.
+#[must_use]
+pub fn is_key(name: &str) -> bool {
+    [REQUEST_KEY, SPAWN_KEY].iter().any(|key| name.starts_with(key))
+}
+
 /// Everything a task is born with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskCreated {

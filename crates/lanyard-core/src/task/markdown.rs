@@ -26,7 +26,7 @@
 //! a checklist is only text.
 
 mod field;
-mod line;
+pub(crate) mod line;
 mod list;
 mod read;
 mod write;
@@ -35,7 +35,7 @@ mod write;
 #[path = "markdown_tests.rs"]
 mod tests;
 
-use crate::paper::{self, Priority};
+use crate::paper::{self, Bounds, Priority};
 use crate::task::record::{Isolation, ParentEnd};
 
 pub use read::read;
@@ -74,6 +74,10 @@ pub struct TaskText {
     /// The key of the task it is a part of.
     pub parent: Option<String>,
     pub may_spawn: bool,
+    /// It may use its own subagents; who may spawn needs no such word.
+    pub subagents: bool,
+    /// Each entry in one line.
+    pub bounds: Bounds,
     pub done: bool,
 }
 

@@ -42,6 +42,9 @@ It also *leaks*.
 - isolation: worktree
 - when parent ends: cancel
 - may spawn: yes
+- may change: src/**, docs
+- must not change: Cargo.lock
+- out of scope: `the old parser, wherever it is`, speed
 
 Read `src/lexer.rs` first.
 
@@ -66,6 +69,12 @@ Read `src/lexer.rs` first.
         when_parent_ends: ParentEnd::Cancel,
         parent: Some("lexer".to_owned()),
         may_spawn: true,
+        subagents: false,
+        bounds: Bounds {
+            may_change: vec!["src/**".to_owned(), "docs".to_owned()],
+            must_not_change: vec!["Cargo.lock".to_owned()],
+            out_of_scope: vec!["the old parser, wherever it is".to_owned(), "speed".to_owned()],
+        },
         done: false,
     };
     assert_eq!(plan.tasks[1], parser);
@@ -249,7 +258,7 @@ fn what_is_wrong_is_said_with_its_line() {
         line 4: this heading has no box, others have
         plan_heading_without_box: write `## [ ] key: Title` if it is a task, or use `###` if it is a part of the text above
         line 3: there is no field `agnt`
-        plan_unknown_field: use one of `agent`, `part of`, `after`, `priority`, `group`, `files`, `base`, `isolation`, `when parent ends`, `may spawn`; begin with a capital what is no field
+        plan_unknown_field: use one of `agent`, `part of`, `after`, `priority`, `group`, `files`, `base`, `isolation`, `when parent ends`, `may spawn`, `may change`, `must not change`, `out of scope`; begin with a capital what is no field
         line 4: the field `agent` is there twice
         plan_field_twice: write all of it into one line
         line 3: agent is empty
@@ -257,7 +266,7 @@ fn what_is_wrong_is_said_with_its_line() {
         line 3: `urgent` is not a value of `priority`
         plan_bad_value: use `low`, `normal`, `high` or `critical`
         line 3: `perhaps` is not a value of `may spawn`
-        plan_bad_value: use `yes` or `no`
+        plan_bad_value: use `yes`, `no` or `subagents`
         line 3: the key `a` is that of another task
         plan_key_twice: give each task a key of its own, as in `key: Title`
         line 3: there is no task `b`
@@ -367,19 +376,21 @@ fn task() -> impl Strategy<Value = (TaskText, Vec<prop::sample::Index>, Option<p
         prop::sample::select(vec![Priority::Low, Priority::Normal, Priority::High, Priority::Critical]),
         prop::sample::select(vec![Isolation::Auto, Isolation::Worktree, Isolation::Shared]),
         prop::sample::select(vec![ParentEnd::Wait, ParentEnd::Adopt, ParentEnd::Cancel]),
-        any::<bool>(),
+        prop::sample::select(vec![(false, false), (false, true), (true, false)]),
         any::<bool>(),
     );
     (
         named,
         chosen,
         vec(name(), 0..4),
+        [vec(name(), 0..3), vec(name(), 0..3), vec(name(), 0..3)],
         vec(any::<prop::sample::Index>(), 0..3),
         option::of(any::<prop::sample::Index>()),
     )
-        .prop_map(|(named, chosen, files, after, inside)| {
+        .prop_map(|(named, chosen, files, bounds, after, inside)| {
             let (key, title, prompt, agent, group, base) = named;
-            let (priority, isolation, when_parent_ends, may_spawn, done) = chosen;
+            let (priority, isolation, when_parent_ends, (may_spawn, subagents), done) = chosen;
+            let [may_change, must_not_change, out_of_scope] = bounds;
             let depends_on = Vec::new();
             let task = TaskText {
                 key,
@@ -395,6 +406,8 @@ fn task() -> impl Strategy<Value = (TaskText, Vec<prop::sample::Index>, Option<p
                 when_parent_ends,
                 parent: None,
                 may_spawn,
+                subagents,
+                bounds: Bounds { may_change, must_not_change, out_of_scope },
                 done,
             };
             (task, after, inside)

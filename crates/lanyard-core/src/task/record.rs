@@ -128,6 +128,9 @@ pub struct TaskSpec {
     /// Its worker may spawn.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub may_spawn: bool,
+    /// Its agent may use its own subagents, also where it may not spawn.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub subagents: bool,
 }
 
 /// What kind of worker does it. A field, never guessed from an id (S4-17, S4-B05).

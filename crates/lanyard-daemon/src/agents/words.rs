@@ -47,17 +47,22 @@ pub(super) fn prompt(text: &str, before: &Before<'_>) -> String {
 }
 
 /// The conversation's past as text, from its log: whole, or the newest of it in bounds. Nothing when there is none, or
-/// when the whole of it would be too long.
-pub(super) fn past(events: &[Envelope], how: Continuity) -> Option<String> {
+/// when the whole of it would be too long. `lost`: it was the agent's own, and its process is gone.
+pub(super) fn past(events: &[Envelope], how: Continuity, lost: bool) -> Option<String> {
     let whole = how == Continuity::Replayed;
     let lines: Vec<String> = events.iter().filter_map(|envelope| line(&envelope.event, whole)).collect();
     if lines.is_empty() {
         return None;
     }
-    let heading = if whole {
-        "This is the conversation so far. Your process was lost; go on from here.\n"
-    } else {
-        "Your process was lost. This is a summary of the newest part of the conversation, from its log.\n"
+    let heading = match (whole, lost) {
+        (true, true) => "This is the conversation so far. Your process was lost; go on from here.\n",
+        (true, false) => "This is the conversation you go on from, in a session of your own.\n",
+        (false, true) => {
+            "Your process was lost. This is a summary of the newest part of the conversation, from its log.\n"
+        }
+        (false, false) => {
+            "You go on from another conversation, in a session of your own. This is a summary of its newest part.\n"
+        }
     };
     let size: usize = lines.iter().map(|line| line.chars().count() + 1).sum();
     if whole {
@@ -186,11 +191,11 @@ mod tests {
     fn the_past_is_told_whole_or_its_newest_part_in_bounds() {
         let plan = vec![PlanEntry { text: "p".to_owned(), status: PlanStatus::Pending }];
         let told = [asked("one\n/two"), said("three"), envelope(TranscriptEvent::Planned { entries: plan })];
-        let whole = past(&told, Continuity::Replayed).unwrap();
+        let whole = past(&told, Continuity::Replayed, true).unwrap();
         assert!(whole.ends_with("user: one\n    /two\nyou: three\n"), "{whole}");
         let long: Vec<Envelope> =
             (0..100).map(|number| said(&format!("{number} {}", "x".repeat(1_000)))).collect();
-        let summary = past(&long, Continuity::Preamble).unwrap();
+        let summary = past(&long, Continuity::Preamble, true).unwrap();
         assert!(summary.chars().count() < PREAMBLE_CHARS_MAX + 300);
         assert!(summary.contains("earlier lines are left out") && summary.contains("you: 99 x"), "{summary}");
         assert!(!summary.contains("you: 0 x"));
@@ -198,8 +203,8 @@ mod tests {
 
     #[test]
     fn there_may_be_no_past_and_one_that_is_too_long_is_not_told_whole() {
-        assert_eq!(past(&[], Continuity::Preamble), None);
+        assert_eq!(past(&[], Continuity::Preamble, true), None);
         let long: Vec<Envelope> = (0..300).map(|_| said(&"x".repeat(1_000))).collect();
-        assert_eq!(past(&long, Continuity::Replayed), None);
+        assert_eq!(past(&long, Continuity::Replayed, true), None);
     }
 }

@@ -36,9 +36,10 @@ pub(super) async fn list(State(app): Shared) -> Result<Json<GateList>, Problem> 
                 gates.extend(entries(&loaded.session, |gate| gate.status == GateStatus::Open));
             }
         }
-        Ok(GateList { gates, truncated: listing.next.is_some() })
+        Ok(GateList { gates, flows: Vec::new(), truncated: listing.next.is_some() })
     });
     let mut list = list.await?;
+    list.flows = super::flows::asking(&app).await?;
     list.gates.sort_by_key(|entry| entry.gate.opened_at);
     Ok(Json(list))
 }
@@ -46,7 +47,7 @@ pub(super) async fn list(State(app): Shared) -> Result<Json<GateList>, Problem> 
 /// Those that wait, and the newest that are settled.
 pub(super) async fn of_session(State(app): Shared, target: Target) -> Result<Json<GateList>, Problem> {
     let session = load(&app, target.0).await?.session;
-    Ok(Json(GateList { gates: entries(&session, |_| true), truncated: false }))
+    Ok(Json(GateList { gates: entries(&session, |_| true), flows: Vec::new(), truncated: false }))
 }
 
 pub(super) async fn answer(

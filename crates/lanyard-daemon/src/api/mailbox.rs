@@ -116,6 +116,7 @@ pub(super) async fn report(
     change: Change<RunReport>,
 ) -> Result<Json<TaskView>, Problem> {
     let by = By { actor: change.actor.clone(), session: None };
+    let key = change.keys.first().map(|key| Owner::mail_of_key(key.key));
     let RunReport { run_token, kind, text, evidence } = change.body;
     let word = |kind| Said::Word { kind, text: text.clone() };
     let said = match kind {
@@ -127,7 +128,7 @@ pub(super) async fn report(
     };
     let session: SessionId = target.0;
     let view = app.families.ask(move |owner| {
-        let id = owner.run_report(session, &run_token, said, &by)?;
+        let id = owner.run_report(session, &run_token, said, key, &by)?;
         owner.view(id)
     });
     Ok(Json(view.await?))

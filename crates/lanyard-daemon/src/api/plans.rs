@@ -8,8 +8,9 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use lanyard_core::PlanId;
-use lanyard_core::paper::{NewPlan, Plan, PlanStatus};
+use lanyard_core::paper::{Bounds, NewPlan, Plan, PlanStatus, TEXT_CHARS_MAX};
 use lanyard_core::task::{NewTask, Task, TaskState, markdown, schedule};
+use lanyard_core::text::one_line;
 use serde::Deserialize;
 
 use crate::api::App;
@@ -156,6 +157,8 @@ fn new_task(task: markdown::TaskText) -> NewTask {
         isolation: task.isolation,
         when_parent_ends: task.when_parent_ends,
         may_spawn: Some(task.may_spawn),
+        subagents: task.subagents,
+        bounds: Some(task.bounds).filter(|bounds| *bounds != Bounds::default()),
         ..NewTask::default()
     }
 }
@@ -198,6 +201,19 @@ fn key_of(task: &Task) -> String {
     task.spec.key.clone().unwrap_or_else(|| format!("t{}", &id[tail..]))
 }
 
+/// Each entry in one line, as the fields of a text are.
+fn in_lines(bounds: &Bounds) -> Bounds {
+    let lines = |entries: &[String]| {
+        let lines = entries.iter().map(|entry| one_line(entry, TEXT_CHARS_MAX));
+        lines.filter(|line| !line.is_empty()).collect()
+    };
+    Bounds {
+        may_change: lines(&bounds.may_change),
+        must_not_change: lines(&bounds.must_not_change),
+        out_of_scope: lines(&bounds.out_of_scope),
+    }
+}
+
 fn task_text(task: &Task, all: &[Task]) -> markdown::TaskText {
     let key = |id: &lanyard_core::TaskId| all.iter().find(|task| task.id == *id).map(key_of);
     markdown::TaskText {
@@ -214,6 +230,8 @@ fn task_text(task: &Task, all: &[Task]) -> markdown::TaskText {
         when_parent_ends: task.spec.when_parent_ends,
         parent: task.parent.as_ref().and_then(key),
         may_spawn: task.spec.may_spawn,
+        subagents: task.spec.subagents && !task.spec.may_spawn,
+        bounds: task.spec.bounds.as_ref().map(in_lines).unwrap_or_default(),
         done: task.state == TaskState::Completed,
     }
 }

@@ -19,20 +19,21 @@ use crate::api::problem::Problem;
 use crate::api::types::{
     AdoptTask, AgentCheck, AgentList, Anchors, AuditPage, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead,
     CallUnsent, CancelReceipt, CancelTask, CheckReport, CompleteTask, DaemonStatus, Delegation, Deploy,
-    DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, Forget, Forgotten, GateAnswer, GateList,
-    GuidanceList, Halt, HaltReceipt, HaltState, HeldWriter, IdChain, ImportPlan, Imported, InboxEdit,
-    InboxOrder, InboxPromotion, InboxView, MailPage, McpAddress, McpCheck, McpList, MemoryImport, MemoryPage,
-    MemoryPolicyEdit, MemoryPolicySet, MemoryPolicyView, MemoryStatus, MergeTask, MergedTask, Migration,
-    NewAlias, NewCall, NewFork, NewGuidance, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody,
-    NewResume, NewRollback, NewSessionMemory, NewStop, NewToken, NewTurn, NewWriter, PlanList, PlanMarkdown,
-    PlanView, PresenceList, Reason, Rebuilt, Resumed, RetryTask, RolledBack, RunReport, RunToken, SendAgain,
+    DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, FlowAnswer, FlowEventPage, FlowList,
+    FlowReason, FlowReport, FlowView, Forget, Forgotten, GateAnswer, GateList, GuidanceList, Halt,
+    HaltReceipt, HaltState, HeldWriter, IdChain, ImportPlan, Imported, InboxEdit, InboxOrder, InboxPromotion,
+    InboxView, MailPage, McpAddress, McpCheck, McpList, MemoryImport, MemoryPage, MemoryPolicyEdit,
+    MemoryPolicySet, MemoryPolicyView, MemoryStatus, MergeTask, MergedTask, Migration, NewAlias, NewCall,
+    NewFlowBody, NewFork, NewGuidance, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewResume,
+    NewRollback, NewSessionMemory, NewStop, NewToken, NewTurn, NewWriter, PlanList, PlanMarkdown, PlanView,
+    PresenceList, Reason, Rebuilt, Resumed, RetryTask, RolledBack, RunReport, RunToken, SendAgain,
     SessionDetail, SessionPage, SnapshotList, StopReceipt, Stopping, StreamFrame, TaskDiff, TaskEdit,
     TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt, WorkerList,
     WorkspaceDiff, WriterAnswer, WriterView,
 };
 use crate::api::{
-    App, agents, attach, audit, bulk, calls, directory, gates, ids, mailbox, mcp, memory, plans, sessions,
-    snapshots, stops, streams, system, tasks, turns, writer,
+    App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, mailbox, mcp, memory, plans,
+    sessions, snapshots, stops, streams, system, tasks, turns, writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -91,6 +92,7 @@ const MEMORY: &[&str] =
 const MEMORY_EXPORT: &[&str] = &["store", "workspace", "owner", "session", "tags"];
 
 const SESSION_MEMORY: &[&str] = &["query", "store", "scope", "tags", "cursor", "limit"];
+const FLOWS: &[&str] = &["open", "workspace", "plan", "before", "limit"];
 
 const AUDIT: &[&str] = &["session", "since", "until", "kind", "limit", "cursor"];
 
@@ -156,6 +158,7 @@ pub fn table() -> Vec<Route> {
     routes.extend(about_tasks());
     routes.extend(about_families());
     routes.extend(about_memory());
+    routes.extend(about_flows());
     routes.extend(for_operations());
     routes
 }
@@ -334,7 +337,20 @@ fn about_families() -> Vec<Route> {
     ]
 }
 
-/// The same things under the paths operations consoles know (S3-20, S3-22, S3-23, S3-24).
+#[rustfmt::skip]
+fn about_flows() -> Vec<Route> {
+    vec![
+        look!("/flows" LookAll "list_flows" "A page of flows, newest first." FLOWS => FlowList, flows::list),
+        change!(post "/flows" Operate "begin_flow" "Have a plan worked through, or reviewed." NewFlowBody => 201 FlowView, flows::begin),
+        look!("/flows/{flow}" LookAll "get_flow" "A flow as it stands." &[] => FlowView, flows::get),
+        look!("/flows/{flow}/events" LookAll "flow_events" "A piece of its log; with `wait_ms`, once there is something." &["after", "limit", "wait_ms"] => FlowEventPage, flows::events),
+        look!("/flows/{flow}/report" LookAll "flow_report" "What came of it, for programs and as Markdown." &[] => FlowReport, flows::tell),
+        change!(post "/flows/{flow}/cancel" Operate "cancel_flow" "End it; it can be taken up again." FlowReason => 200 FlowView, flows::cancel),
+        change!(post "/flows/{flow}/resume" Operate "resume_flow" "Take up a flow that was aborted, where it was." FlowReason => 200 FlowView, flows::resume),
+        change!(post "/flows/{flow}/gates/{gate}" Operate "answer_flow_gate" "Answer what it asks; the first answer stands." FlowAnswer => 200 FlowView, flows::answer),
+    ]
+}
+
 #[rustfmt::skip]
 fn about_memory() -> Vec<Route> {
     vec![
@@ -353,6 +369,7 @@ fn about_memory() -> Vec<Route> {
     ]
 }
 
+/// The same things under the paths operations consoles know (S3-20, S3-22, S3-23, S3-24).
 #[rustfmt::skip]
 fn for_operations() -> Vec<Route> {
     vec![

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use lanyard_core::task::{NewTask, Task, TaskCommand, TaskEvent, TaskResult, TaskState};
+use lanyard_core::task::{NewTask, REQUEST_KEY, Task, TaskCommand, TaskEvent, TaskResult, TaskState};
 use lanyard_core::{PlanId, TaskId, WorkerId};
 use lanyard_store::TaskFilter;
 use serde::Deserialize;
@@ -95,7 +95,7 @@ pub(super) async fn add(State(app): Shared, change: Change<NewTask>) -> Result<R
     let (by, mut new) = (change.by(), change.body);
     // Asked for again under the same key, it is the same task; another one needs another key.
     let request = change.keys.first().map(|key| {
-        let name = format!("request:{:032x}", u128::from_be_bytes(key.key));
+        let name = format!("{REQUEST_KEY}{:032x}", u128::from_be_bytes(key.key));
         let exact = format!("{name}:{:032x}", u128::from_be_bytes(key.request));
         (name, exact)
     });

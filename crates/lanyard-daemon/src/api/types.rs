@@ -6,6 +6,7 @@ mod audit;
 mod bulk;
 mod control;
 mod families;
+mod flows;
 mod mcp;
 mod memory;
 mod plans;
@@ -37,6 +38,9 @@ pub use families::{
     DiffFile, DiscardedTask, Halt, HaltReceipt, HaltState, HeldTask, IdChain, IdKind, IdPlan, IdSession,
     MailPage, MergeTask, MergedTask, NewMail, NewTask, ReportKind, Resumed, ResumedHow, RetryTask, RunReport,
     RunToken, SendAgain, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, WorkerList, WorkerRow,
+};
+pub use flows::{
+    FlowAnswer, FlowEventPage, FlowGateEntry, FlowList, FlowReason, FlowReport, FlowView, NewFlowBody,
 };
 pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
 pub use memory::{

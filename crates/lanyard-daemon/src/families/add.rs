@@ -47,7 +47,7 @@ impl Owner {
         for (new, id) in adding.tasks.iter().zip(&ids) {
             made.push((*id, self.made(new, adding.plan.as_ref(), &keys, by)?));
         }
-        self.no_cycle(&made)?;
+        self.no_cycle(made.iter().map(|(id, created)| (*id, &created.spec)))?;
         // All is checked before anything is written.
         let mut events = Vec::new();
         for (at, (id, created)) in made.into_iter().enumerate() {
@@ -128,6 +128,7 @@ impl Owner {
             chat,
             auto: new.deploy,
             may_spawn: new.may_spawn.unwrap_or(by.session.is_none()),
+            subagents: new.subagents,
             bounds: new.bounds.clone(),
         };
         Ok(TaskCreated {
@@ -207,10 +208,10 @@ impl Owner {
     }
 
     /// Refuses dependencies that would wait for each other.
-    fn no_cycle(&self, made: &[(TaskId, TaskCreated)]) -> Result<(), FamilyError> {
+    fn no_cycle<'a>(&self, specs: impl Iterator<Item = (TaskId, &'a TaskSpec)>) -> Result<(), FamilyError> {
         let held = self.tasks.values().map(|task| (task.id, task.spec.depends_on.clone()));
         let mut depends: BTreeMap<TaskId, Vec<TaskId>> = held.collect();
-        depends.extend(made.iter().map(|(id, created)| (*id, created.spec.depends_on.clone())));
+        depends.extend(specs.map(|(id, spec)| (id, spec.depends_on.clone())));
         match schedule::cycle(&depends) {
             Some(tasks) => Err(TaskRefusal::Cycle { tasks }.into()),
             None => Ok(()),
@@ -236,12 +237,7 @@ impl Owner {
             let keys = HashMap::new();
             spec.depends_on =
                 names.iter().map(|name| self.by_key(name, plan.as_ref(), &keys)).collect::<Result<_, _>>()?;
-            let held = self.tasks.values().map(|task| (task.id, task.spec.depends_on.clone()));
-            let mut depends: BTreeMap<TaskId, Vec<TaskId>> = held.collect();
-            depends.insert(id, spec.depends_on.clone());
-            if let Some(tasks) = schedule::cycle(&depends) {
-                return Err(TaskRefusal::Cycle { tasks }.into());
-            }
+            self.no_cycle(std::iter::once((id, &spec)))?;
         }
         let command = lanyard_core::task::TaskCommand::Edit { spec: Box::new(spec) };
         self.order(id, &command, by)

@@ -197,8 +197,10 @@ impl Owner {
 
     /// The task that was made under this name. Those of this round count: two who ask at once get the same.
     pub(crate) fn aliased(&self, alias: &str) -> Result<Option<TaskId>, FamilyError> {
-        let held = self.tasks.values().find(|task| task.aliases.iter().any(|name| name == alias));
-        match held {
+        // Of what has ended the disk alone knows whether it is still found by its keys.
+        let counts = |task: &&Task| !task.state.is_ended() || self.is_new(task.id);
+        let mut held = self.tasks.values().filter(counts);
+        match held.find(|task| task.aliases.iter().any(|name| name == alias)) {
             Some(task) => Ok(Some(task.id)),
             None => Ok(self.tools.store.tasks_named(alias)?.first().copied()),
         }
@@ -208,6 +210,25 @@ impl Owner {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// S4-02, S4-04, S4-05, S4-17: by its prefix alone; the same bits are another thing with another one.
+    #[test]
+    fn the_prefix_of_an_id_says_what_it_names() {
+        let (session, worker) = (SessionId::from_u128(9), WorkerId::from_u128(9));
+        let bits = |id: &str| id.split_once('_').unwrap().1.to_owned();
+        assert_eq!(bits(&session.to_string()), bits(&worker.to_string()), "a chat's worker");
+        for (text, named) in [
+            (session.to_string(), Named::Session(session)),
+            (worker.to_string(), Named::Worker(worker)),
+            (TaskId::from_u128(9).to_string(), Named::Task(TaskId::from_u128(9))),
+            (RunId::from_u128(9).to_string(), Named::Run(RunId::from_u128(9))),
+            (PlanId::from_u128(9).to_string(), Named::Plan(PlanId::from_u128(9))),
+            (MailId::from_u128(9).to_string(), Named::Mail(MailId::from_u128(9))),
+            (bits(&session.to_string()), Named::Alias),
+        ] {
+            assert_eq!(Named::parse(&text), named, "{text}");
+        }
+    }
 
     #[test]
     fn an_id_is_known_by_its_form_and_an_alias_by_none() {

@@ -54,7 +54,7 @@ pub(super) fn read(store: &dyn Store) -> Result<bool, StoreError> {
 
 /// No words, however long or empty, keep an emergency stop from working.
 fn heard(reason: Option<&str>) -> Option<String> {
-    reason.filter(|reason| !reason.trim().is_empty()).map(work::one_line)
+    reason.filter(|reason| !reason.trim().is_empty()).map(work::as_reason)
 }
 
 impl Owner {
@@ -101,9 +101,8 @@ impl Owner {
         let mut at = 0;
         while let Some(id) = tasks.get(at).copied() {
             at += 1;
-            let to = Some(MailTo::Task(id));
-            let below = self.tasks.values().filter(|task| task.reports_to == to && !tasks.contains(&task.id));
-            let below: Vec<TaskId> = below.map(|task| task.id).collect();
+            let below = self.tasks.below(MailTo::Task(id)).map(|task| task.id);
+            let below: Vec<TaskId> = below.filter(|id| !tasks.contains(id)).collect();
             tasks.extend(below);
         }
         let mut cancelled = Vec::new();
@@ -153,7 +152,7 @@ impl Owner {
             }
             stopped.sessions.push(session);
             let tools = self.tools.clone();
-            let reason = Some(work::one_line(&words));
+            let reason = Some(work::as_reason(&words));
             self.tools.runtime.spawn(async move {
                 let command = Command::Stop { reason, scope: StopScope::Subtree, now };
                 if let Err(error) = work::ask_engine(&tools, Ask::Do { session, command }, None).await {

@@ -8,15 +8,17 @@ use lanyard_core::session::{
     Session, Signal, StateName, TranscriptEvent, TurnEvent, TurnOutcome,
 };
 use lanyard_core::task::health::{Condition, HealthRules, Remedy, Vitals, judge, remedy};
-use lanyard_core::task::{Task, TaskCommand, TaskEvent, TaskState, WorkerKind};
+use lanyard_core::task::{Remedies, Task, TaskCommand, TaskEvent, TaskState, WorkerKind};
 use lanyard_core::{Actor, GateId, NoteId, RunId, SessionId, TaskId, Timestamp, WorkerId};
 
 use crate::engine::{Ask, Key};
+use crate::failpoint;
 use crate::families::owner::Owner;
 use crate::families::{By, FamilyError, work};
+use crate::tail;
 
 /// Events of the log that are looked at.
-const TAIL: u64 = 200;
+const TAIL: u32 = 200;
 /// What providers say when they want to be left alone for a while, compared without case.
 const RATE_LIMITS: [&str; 4] = ["rate limit", "rate_limit", "too many requests", "overloaded"];
 
@@ -76,7 +78,7 @@ impl Owner {
         let known = self.health.found.get(&worker).filter(|found| found.seq == session.seq);
         let log = match known {
             Some(found) => found.log,
-            None => self.read_log(&session)?,
+            None => read(&tail::read(&*self.tools.store, &session, TAIL)?),
         };
         let now = self.now();
         let vitals = vitals(&session, &log, now);
@@ -90,16 +92,10 @@ impl Owner {
         }
         if let Some(remedy) = remedy(condition, &vitals, &task.remedies, now, &rules) {
             self.remedy(task, &session, condition, remedy, &rules);
+        } else if is_to_be_asked(task, &session, condition) {
+            self.escalate(task, &session, condition);
         }
         Ok(())
-    }
-
-    fn read_log(&self, session: &Session) -> Result<Log, FamilyError> {
-        let after = session.seq.saturating_sub(TAIL);
-        let page = self.tools.store.events(session.id, after, usize::try_from(TAIL).unwrap_or(usize::MAX))?;
-        let bodies = page.events.into_iter().filter_map(|event| event.body.ok());
-        let events: Vec<Envelope> = bodies.filter_map(|body| serde_json::from_slice(&body).ok()).collect();
-        Ok(read(&events))
     }
 
     fn remedy(
@@ -116,9 +112,8 @@ impl Owner {
         self.write(task.id, event, &Actor::system("health"));
         match remedy {
             Remedy::Nudge => self.nudge(task.id, session, condition, rules),
-            // What its state wants then brings it back.
-            Remedy::Restart => {}
-            Remedy::Escalate => self.escalate(task.id, session, condition),
+            // What its state wants then brings it back, and the next look finds that a person was not asked.
+            Remedy::Restart | Remedy::Escalate => {}
         }
     }
 
@@ -151,10 +146,11 @@ impl Owner {
 }
 
 impl Owner {
-    /// Asks a person. The gate belongs to no process, so no agent answers for it.
-    fn escalate(&self, id: TaskId, session: &Session, condition: Condition) {
-        let (now, tools, session) = (self.now(), self.tools.clone(), session.id);
-        let gate = GateId::mint(now, tools.clock.random());
+    /// Asks a person. The gate belongs to no process, so no agent answers for it. Asked for twice, it is the same gate.
+    fn escalate(&self, task: &Task, session: &Session, condition: Condition) {
+        let (id, request) = (task.id, request(task));
+        let (tools, session) = (self.tools.clone(), session.id);
+        let number = u128::from_be_bytes(Key::once(&format!("escalation\0{session}\0{request}")).key);
         let option = |id: &str, name: &str| GateOption {
             id: id.to_owned(),
             name: name.to_owned(),
@@ -170,11 +166,12 @@ impl Owner {
                 option(RESTART, "End its run and begin again, by the same worker"),
                 option(CANCEL, "Cancel the task"),
             ],
-            request: format!("{REQUEST}{id}"),
+            request,
         };
-        let signal =
-            Signal::GateAsked { gate, run: RunId::from_u128(gate.as_u128()), question: Box::new(question) };
+        let (gate, run) = (GateId::from_u128(number), RunId::from_u128(number));
+        let signal = Signal::GateAsked { gate, run, question: Box::new(question) };
         self.tools.runtime.spawn(async move {
+            failpoint::hit(failpoint::BEFORE_ESCALATION);
             let ask = Ask::Tell { session, signals: vec![signal] };
             if let Err(error) = work::ask_engine(&tools, ask, None).await {
                 tracing::warn!(%session, %error, "a person could not be asked about a worker");
@@ -188,15 +185,17 @@ impl Owner {
         self.tasks.values().filter(asked).filter_map(|task| task.session).collect()
     }
 
-    /// Does what a person answered, once: what was done since then is remembered with its time.
+    /// Does what a person answered, once: what is done about it gives the next question another name. An answer to an
+    /// older question counts if it came after all that was done since.
     fn heed(&mut self, task: &Task, session: &Session) -> Result<(), FamilyError> {
+        let (current, about) = (request(task), format!("{REQUEST}{}:", task.id));
         let asked = |gate: &&Gate| {
-            gate.question.kind == GateKind::Escalation
-                && gate.question.request == format!("{REQUEST}{}", task.id)
+            gate.question.kind == GateKind::Escalation && gate.question.request.starts_with(&about)
         };
         for gate in session.gates.iter().filter(asked) {
             let GateStatus::Answered { option, at, by, .. } = &gate.status else { continue };
-            if task.remedies.last_at.is_some_and(|last| last >= *at) {
+            let is_old = task.remedies.last_at.is_some_and(|last| last >= *at);
+            if is_old && gate.question.request != current {
                 continue;
             }
             let by = By { actor: by.clone(), session: None };
@@ -214,6 +213,28 @@ impl Owner {
         }
         Ok(())
     }
+}
+
+/// What the question about a task is called: the same until something was done about it or it was begun again.
+fn request(task: &Task) -> String {
+    let Remedies { restarts, escalations, .. } = task.remedies;
+    format!("{REQUEST}{}:{}:{restarts}:{escalations}", task.id, task.attempts)
+}
+
+/// It is on disk that a person is to be asked, and its session has no such question. Whatever else is asked there comes
+/// first, and one that does well again by then is not asked about.
+fn is_to_be_asked(task: &Task, session: &Session, condition: Condition) -> bool {
+    let unwell = match condition {
+        Condition::Idle | Condition::Stuck | Condition::Looping | Condition::ErrorStreak => true,
+        Condition::Well | Condition::RateLimited => false,
+    };
+    let request = request(task);
+    task.remedies.escalations > 0
+        && unwell
+        && !session.state.is_ended()
+        && !session.deleted
+        && session.open_gates().next().is_none()
+        && session.gates.iter().all(|gate| gate.question.request != request)
 }
 
 fn vitals(session: &Session, log: &Log, now: Timestamp) -> Vitals {

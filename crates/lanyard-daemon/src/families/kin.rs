@@ -8,8 +8,8 @@ use lanyard_store::{Filter, Row};
 
 use crate::families::owner::Owner;
 use crate::families::post::Letter;
-use crate::families::work::left_words;
-use crate::families::{FamilyError, find, look};
+use crate::families::{FamilyError, find};
+use crate::notice::Left;
 
 /// Where sessions come from whose agent the parent itself starts.
 const PREPARED: &str = "spawn";
@@ -88,7 +88,7 @@ impl Owner {
         let title = child.title.as_deref().unwrap_or("the session");
         let mut lines = vec![format!("\"{title}\" is {ended}.")];
         lines.extend(child.end_reason.as_ref().map(|reason| format!("Why: {reason}")));
-        lines.push(left_words(&look::left(&*self.tools.store, child)?));
+        lines.push(Left::of(&*self.tools.store, child)?.words());
         lines.retain(|line| !line.is_empty());
         let from =
             MailFrom { session: Some(child.id), worker: child.hands.worker, name, ..MailFrom::default() };

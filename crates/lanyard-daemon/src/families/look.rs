@@ -1,16 +1,14 @@
 //! A session as its task sees it, read from the journal.
 
-use lanyard_core::session::{Envelope, StateName, TurnRow, TurnStatus};
+use lanyard_core::SessionId;
+use lanyard_core::session::{StateName, TurnRow, TurnStatus};
 use lanyard_core::task::{SeenRun, SeenSession};
 use lanyard_core::text::cut;
-use lanyard_core::{Session, SessionId};
 use lanyard_store::StoreError;
 
 use crate::engine::Store;
-use crate::notice::{self, Left};
+use crate::notice::Left;
 
-/// Events of the log that are looked at for what was said last.
-const TAIL: u64 = 400;
 /// Characters of it that are kept as a task's result; the log has all.
 const SAID_CHARS_MAX: usize = 8_000;
 /// Turns that are looked at for the newest that began.
@@ -22,7 +20,8 @@ pub(super) fn session(store: &dyn Store, id: SessionId) -> Result<Option<SeenSes
     let session = loaded.session;
     let turn = newest_turn(store, id)?;
     // What was said matters once a turn is over.
-    let said = if session.state.name() == StateName::Executing { None } else { left(store, &session)?.said };
+    let said =
+        if session.state.name() == StateName::Executing { None } else { Left::of(store, &session)?.said };
     let said = said.map(|said| cut(&said, SAID_CHARS_MAX).0.to_owned());
     Ok(Some(SeenSession {
         state: session.state,
@@ -51,13 +50,4 @@ pub(super) fn newest_turn(store: &dyn Store, id: SessionId) -> Result<Option<Tur
         | TurnStatus::Uncertain => true,
     };
     Ok(store.turns(id, None, TURNS)?.turns.into_iter().find(began))
-}
-
-/// What its agent left, from the end of its log.
-pub(super) fn left(store: &dyn Store, session: &Session) -> Result<Left, StoreError> {
-    let after = session.seq.saturating_sub(TAIL);
-    let page = store.events(session.id, after, usize::try_from(TAIL).unwrap_or(usize::MAX))?;
-    let bodies = page.events.into_iter().filter_map(|event| event.body.ok());
-    let log: Vec<Envelope> = bodies.filter_map(|body| serde_json::from_slice(&body).ok()).collect();
-    Ok(notice::left(&log))
 }

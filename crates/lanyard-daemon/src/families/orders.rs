@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use lanyard_core::task::health::Remedy;
+use lanyard_core::task::mail::admit;
 use lanyard_core::task::schedule::{self, Field, Hold};
 use lanyard_core::task::{
     Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskRefusal, TaskState, WorkerKind,
     decide,
 };
-use lanyard_core::{Actor, SessionId, TaskId, WorkerId};
+use lanyard_core::{Actor, MailId, SessionId, TaskId, WorkerId};
 
-use crate::engine::Store;
+use crate::engine::{AskError, Store};
 use crate::families::owner::Owner;
 use crate::families::post::Letter;
-use crate::families::work::{Done, Settled, left_words};
+use crate::families::work::{Done, Settled};
 use crate::families::{By, FamilyError, plans, refused, wrong};
 
 impl By {
@@ -211,7 +212,7 @@ impl Owner {
         if self.tasks.get(&id).is_none_or(|task| task.state.is_ended()) {
             return;
         }
-        let words = left_words(&settled.left);
+        let words = settled.left.words();
         if let Some(captured) = settled.captured {
             self.write(id, TaskEvent::Captured { captured }, &actor);
         }
@@ -234,15 +235,10 @@ impl Owner {
             let letter = self.name_in(Letter::of_end(task, to, left));
             self.post(letter);
         }
-        let children: Vec<Task> = self.children_of(task.id).into_iter().cloned().collect();
+        let children: Vec<Task> = self.tasks.open_below(MailTo::Task(task.id)).cloned().collect();
         for child in children {
             self.orphaned(&child, task.reports_to);
         }
-    }
-
-    fn children_of(&self, id: TaskId) -> Vec<&Task> {
-        let to = Some(MailTo::Task(id));
-        self.tasks.values().filter(|task| task.reports_to == to && !task.state.is_ended()).collect()
     }
 
     /// Its parent has ended: what was declared happens (S4-B09).
@@ -309,9 +305,20 @@ impl Owner {
         Ok(())
     }
 
-    /// A word from a task to whoever it works for.
-    pub(super) fn tell_parent(&mut self, id: TaskId, kind: MailKind, text: &str) -> Result<(), FamilyError> {
+    /// A word from a task to whoever it works for, once for a key.
+    pub(super) fn tell_parent(
+        &mut self,
+        id: TaskId,
+        kind: MailKind,
+        text: &str,
+        key: Option<MailId>,
+    ) -> Result<(), FamilyError> {
         let task = self.task(id)?.clone();
+        if let Some(mail) = self.asked_before(key)? {
+            let from = (mail.from.task, mail.from.run.unwrap_or_default());
+            let same = from == (Some(id), task.run) && mail.kind == kind && mail.text == admit(text);
+            return if same { Ok(()) } else { Err(AskError::KeyConflict.into()) };
+        }
         if text.trim().is_empty() {
             return Err(wrong("field_empty", "the report is empty", "write something"));
         }
@@ -328,7 +335,7 @@ impl Owner {
         };
         self.check_box(to)?;
         let letter = self.name_in(Letter::from_task(&task, to, kind, text));
-        self.post(letter);
+        self.post(Letter { id: key, ..letter });
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::engine::error_chain;
 use crate::failpoint;
+use crate::families::held::Tasks;
 use crate::families::{Answer, Families, FamilyError, Input, Tools, look, work};
 
 /// Inputs of one round.
@@ -31,7 +32,7 @@ pub(crate) struct Owner {
     pub(super) tools: Arc<Tools>,
     pub(super) families: Families,
     /// Those that have not ended, and all of the plans they belong to.
-    pub(super) tasks: BTreeMap<TaskId, Task>,
+    pub(super) tasks: Tasks,
     /// Whose session it is, of those.
     pub(super) sessions: HashMap<SessionId, TaskId>,
     /// Mail that is not settled, in order.
@@ -68,7 +69,7 @@ impl Owner {
         Self {
             tools,
             families,
-            tasks: BTreeMap::new(),
+            tasks: Tasks::default(),
             sessions: HashMap::new(),
             mail: BTreeMap::new(),
             place: 0,
@@ -187,7 +188,7 @@ impl Owner {
         {
             self.sessions.insert(session, task.id);
         }
-        self.tasks.entry(task.id).or_insert(task);
+        self.tasks.hold(task);
     }
 
     /// Answers whether to go on.
@@ -280,13 +281,7 @@ impl Owner {
     }
 
     fn apply(&mut self, envelope: &TaskEnvelope) -> Result<(), String> {
-        if matches!(envelope.event, TaskEvent::Created(_)) {
-            let task = Task::born(envelope).map_err(|error| error.to_string())?;
-            self.tasks.insert(task.id, task);
-            return Ok(());
-        }
-        let task = self.tasks.get_mut(&envelope.task).ok_or("the task is not in memory")?;
-        task.apply(envelope).map_err(|error| error.to_string())?;
+        let task = self.tasks.apply(envelope)?;
         if let (Some(session), false) = (task.session, task.state.is_ended()) {
             self.sessions.insert(session, task.id);
         }
@@ -412,12 +407,8 @@ impl Owner {
     }
 
     pub(super) fn kin(&self, id: TaskId) -> Kin {
-        let to = Some(MailTo::Task(id));
-        let open = |task: &&Task| task.reports_to == to && !task.state.is_ended();
-        Kin {
-            open_children: self.tasks.values().filter(open).count(),
-            mail: self.mail.get(&MailTo::Task(id)).map_or(0, Vec::len),
-        }
+        let to = MailTo::Task(id);
+        Kin { open_children: self.tasks.open_below(to).count(), mail: self.mail.get(&to).map_or(0, Vec::len) }
     }
 
     fn do_what_is_wanted(&mut self, id: TaskId, seen: Option<&SeenSession>) {
@@ -458,13 +449,18 @@ impl Owner {
 
     /// Tasks that have ended and belong to no plan with open ones are read again when somebody asks.
     fn forget_ended(&mut self) {
-        let open: BTreeSet<PlanId> =
-            self.tasks.values().filter(|task| !task.state.is_ended()).filter_map(|task| task.plan).collect();
-        let keep = |task: &Task| !task.state.is_ended() || task.plan.is_some_and(|plan| open.contains(&plan));
+        if !self.tasks.have_ended() {
+            return;
+        }
         let (pokes, dirty) = (&self.pokes, &self.dirty);
-        self.tasks.retain(|id, task| keep(task) || pokes.contains(id) || dirty.contains(id));
+        self.tasks.forget_ended(|id| pokes.contains(&id) || dirty.contains(&id));
         let tasks = &self.tasks;
         self.sessions.retain(|_, task| tasks.get(task).is_some_and(|task| !task.state.is_ended()));
+    }
+
+    /// Whether the disk does not know yet how a task is.
+    pub(super) fn is_new(&self, id: TaskId) -> bool {
+        self.dirty.contains(&id)
     }
 
     /// A task, in memory or from disk.

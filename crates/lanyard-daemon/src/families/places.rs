@@ -30,8 +30,7 @@ impl Owner {
         self.deep_enough(&loaded, !new.spec.may_spawn)?;
         let to = find::box_of(&*self.tools.store, by)?;
         let rules = self.tools.rules.families;
-        let open = self.tasks.values().filter(|task| task.reports_to == Some(to) && !task.state.is_ended());
-        let open = open.count() + beside;
+        let open = self.tasks.open_below(to).count() + beside;
         if open >= rules.breadth as usize {
             let what = format!("{open} tasks below you have not ended, which is all you may have");
             return Err(refused("breadth_limit", what, "wait for some of them with action await"));
@@ -96,8 +95,7 @@ impl Owner {
             let filter = TaskFilter { reports_to: Some(to), ..TaskFilter::default() };
             let stored = self.tools.store.tasks(&filter, None, budget + 1)?;
             // Those of this round are not on disk yet.
-            let held = self.tasks.values().filter(|task| task.reports_to == Some(to));
-            for id in stored.iter().chain(held).map(|task| task.id) {
+            for id in stored.iter().chain(self.tasks.below(to)).map(|task| task.id) {
                 if made.insert(id) {
                     boxes.push_back(MailTo::Task(id));
                 }

@@ -367,13 +367,10 @@ impl Owner {
 
     /// Sessions that ended and have children at work, or a parent who should hear of it.
     pub(super) fn ended_sessions(&mut self, sessions: &[SessionId]) {
-        let parents: std::collections::HashSet<MailTo> = self
-            .tasks
-            .values()
-            .filter(|task| !task.state.is_ended())
-            .filter_map(|task| task.reports_to)
-            .collect();
-        for session in sessions.iter().filter(|session| parents.contains(&MailTo::Session(**session))) {
+        for session in sessions {
+            if self.tasks.open_below(MailTo::Session(*session)).next().is_none() {
+                continue;
+            }
             if let Err(error) = self.parent_session_ended(*session) {
                 tracing::error!(%session, %error, "what becomes of an ended session's tasks could not be decided");
             }
@@ -389,9 +386,7 @@ impl Owner {
             Some(parent) => Some(find::box_of(&*self.tools.store, parent)?),
             None => None,
         };
-        let to = Some(MailTo::Session(session));
-        let mine = self.tasks.values().filter(|task| task.reports_to == to && !task.state.is_ended());
-        let mine: Vec<Task> = mine.cloned().collect();
+        let mine: Vec<Task> = self.tasks.open_below(MailTo::Session(session)).cloned().collect();
         for child in mine {
             self.orphaned(&child, next);
         }

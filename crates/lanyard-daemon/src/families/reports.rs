@@ -59,11 +59,17 @@ impl Owner {
         ))
     }
 
-    /// What the worker in this session says.
-    pub(crate) fn report(&mut self, session: SessionId, said: Said, by: &By) -> Result<TaskId, FamilyError> {
+    /// What the worker in this session says. A word asked for under the same key is the same word.
+    pub(crate) fn report(
+        &mut self,
+        session: SessionId,
+        said: Said,
+        key: Option<MailId>,
+        by: &By,
+    ) -> Result<TaskId, FamilyError> {
         let id = self.task_in(session)?;
         match said {
-            Said::Word { kind, text } => self.tell_parent(id, kind, &text)?,
+            Said::Word { kind, text } => self.tell_parent(id, kind, &text, key)?,
             Said::Completed { summary, evidence } => {
                 let result = TaskResult { summary, evidence, by_turn_end: false };
                 self.order(id, &TaskCommand::Complete { result }, by)?;
@@ -79,6 +85,7 @@ impl Owner {
         session: SessionId,
         token: &str,
         said: Said,
+        key: Option<MailId>,
         by: &By,
     ) -> Result<TaskId, FamilyError> {
         let id = self.task_in(session)?;
@@ -94,7 +101,7 @@ impl Owner {
                 "stop working at it, or get a new token with `lanyard task token`",
             ));
         }
-        self.report(session, said, by)
+        self.report(session, said, key, by)
     }
 
     /// The number of its run and the token that proves it.
@@ -124,9 +131,7 @@ impl Owner {
         by: &By,
     ) -> Result<Mail, FamilyError> {
         // Asked for under the same key, it is the same message; another one needs another key.
-        if let Some(id) = key
-            && let Ok(mail) = self.letter(id)
-        {
+        if let Some(mail) = self.asked_before(key)? {
             let to = find::box_named(&*self.tools.store, to)?;
             let same = mail.forwarded_from.unwrap_or(mail.to) == to && mail.text == admit(text);
             return if same { Ok(mail) } else { Err(AskError::KeyConflict.into()) };
@@ -274,11 +279,16 @@ impl Owner {
         self.mail_held(to, new)
     }
 
-    fn letter(&mut self, id: MailId) -> Result<Mail, FamilyError> {
-        let held = self.mail.values().flatten().find(|mail| mail.id == id).cloned();
-        match held {
-            Some(mail) => Ok(mail),
-            None => self.tools.store.mail(id)?.ok_or_else(|| FamilyError::NoMail(id.to_string())),
+    fn letter(&self, id: MailId) -> Result<Mail, FamilyError> {
+        self.asked_before(Some(id))?.ok_or_else(|| FamilyError::NoMail(id.to_string()))
+    }
+
+    /// The message there is already under the id of a key.
+    pub(super) fn asked_before(&self, key: Option<MailId>) -> Result<Option<Mail>, FamilyError> {
+        let Some(id) = key else { return Ok(None) };
+        match self.mail.values().flatten().find(|mail| mail.id == id) {
+            Some(mail) => Ok(Some(mail.clone())),
+            None => Ok(self.tools.store.mail(id)?),
         }
     }
 

@@ -1,15 +1,12 @@
 //! Tasks and workers as they are shown: the record, with what only the owner knows.
 
 use lanyard_core::session::Session;
-use lanyard_core::task::{MailTo, Task, TaskState};
+use lanyard_core::task::{MailTo, Task, TaskState, is_key};
 use lanyard_core::{MailId, TaskId};
 
 use crate::api::types::{TaskView, WorkerRow};
 use crate::families::FamilyError;
 use crate::families::owner::Owner;
-
-/// What the names begin with under which a repeated request finds its task.
-const KEYS: [&str; 2] = ["request:", "spawn:"];
 
 impl Owner {
     pub(crate) fn view(&mut self, id: TaskId) -> Result<TaskView, FamilyError> {
@@ -30,7 +27,7 @@ impl Owner {
 
     fn shown(&mut self, mut task: Task) -> Result<TaskView, FamilyError> {
         // Keys of requests find it too, and are nobody's name for it.
-        task.aliases.retain(|alias| !KEYS.iter().any(|key| alias.starts_with(key)));
+        task.aliases.retain(|alias| !is_key(alias));
         let held = match task.state {
             TaskState::Pending => self.hold_of(task.id)?.map(|hold| hold.to_string()),
             TaskState::Deploying

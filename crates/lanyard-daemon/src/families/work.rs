@@ -6,20 +6,17 @@ use std::path::{Path, PathBuf};
 use lanyard_core::paper::{Bounds, Brief};
 use lanyard_core::session::{Command, Delivery, InboxChange, Message, NewSession, Refusal, StopScope};
 use lanyard_core::task::{Captured, Task, TaskState, Tree, Want, WorkerKind, schedule};
-use lanyard_core::text::{NAME_CHARS_MAX, cut};
+use lanyard_core::text::{self, NAME_CHARS_MAX};
 use lanyard_core::{Actor, Cause, NoteId, SessionId, TurnId, WorkerId};
 
 use crate::engine::{Ask, AskError, Key, Request, Store};
 use crate::failpoint;
-use crate::families::{Tools, look};
+use crate::families::Tools;
 use crate::notice::Left;
 use crate::worktree::{self, WorktreeError};
 
 /// Where task sessions come from.
 pub(crate) const SOURCE: &str = "task";
-/// Characters of its last words, and files, that its parent is told.
-const WORDS_CHARS: usize = 400;
-const FILES_MAX: usize = 12;
 
 /// What came of it.
 #[derive(Debug)]
@@ -50,22 +47,6 @@ pub(super) struct Settled {
     pub(super) left: Left,
 }
 
-/// What an agent left, for whoever it worked for.
-pub(super) fn left_words(left: &Left) -> String {
-    let mut lines = Vec::new();
-    if let Some(said) = &left.said {
-        lines.push(format!("Its last words: {}", cut(&said.replace('\n', " "), WORDS_CHARS).0));
-    }
-    if let Some(call) = &left.open_call {
-        lines.push(format!("A call that had not returned: {call}"));
-    }
-    if !left.files.is_empty() {
-        let named: Vec<&str> = left.files.iter().take(FILES_MAX).map(String::as_str).collect();
-        lines.push(format!("Files it touched: {}", named.join(", ")));
-    }
-    lines.join("\n")
-}
-
 pub(super) async fn carry_out(tools: &Tools, task: &Task, want: Want, parent: Option<SessionId>) -> Done {
     let (Some(session), Some(worker)) = (task.session, task.worker) else {
         return Done::Failed { why: "it was not deployed".to_owned(), for_good: true };
@@ -81,16 +62,16 @@ pub(super) async fn carry_out(tools: &Tools, task: &Task, want: Want, parent: Op
             command(tools, task, session, Command::CancelTurn { reason }, None).await
         }
         Want::Stop { now } => {
-            let reason = task.reason.as_deref().map(one_line);
+            let reason = task.reason.as_deref().map(as_reason);
             let stop = Command::Stop { reason, scope: StopScope::Subtree, now };
             command(tools, task, session, stop, None).await
         }
         Want::EndSession { completed: true } => {
-            let reason = task.result.as_ref().map(|result| one_line(&result.summary));
+            let reason = task.result.as_ref().map(|result| as_reason(&result.summary));
             command(tools, task, session, Command::Complete { reason }, None).await
         }
         Want::EndSession { completed: false } => {
-            let reason = task.reason.as_deref().map(one_line);
+            let reason = task.reason.as_deref().map(as_reason);
             command(tools, task, session, Command::Fail { reason }, None).await
         }
         Want::Settle { state, reason } => settle(tools, task, session, state, reason).await,
@@ -247,6 +228,7 @@ fn first_words(
         agent: task.agent(),
         bounds: &bounds,
         may_spawn: task.spec.may_spawn,
+        subagents: task.spec.subagents,
         prompt: &task.spec.prompt,
     }
     .text()
@@ -293,7 +275,7 @@ async fn settle(
         format!("{}\n\nWork of {} that was not committed, kept by Lanyard.", task.spec.title, task.id);
     let settled = blocking(move || {
         let loaded = store.load(session).ok().flatten();
-        let left = loaded.and_then(|loaded| look::left(&*store, &loaded.session).ok()).unwrap_or_default();
+        let left = loaded.and_then(|loaded| Left::of(&*store, &loaded.session).ok()).unwrap_or_default();
         let mut settled =
             Settled { state, reason, captured: None, capture_failed: None, tree_removed: false, left };
         let tree = match tree_to_settle(&root, &*store, &task) {
@@ -343,9 +325,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     tokio::task::spawn_blocking(work).await.ok()
 }
 
-/// A reason for the log: one line, and no longer than it may be.
-pub(super) fn one_line(words: &str) -> String {
-    let line: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let line = cut(line.trim(), NAME_CHARS_MAX).0;
-    if line.is_empty() { "no reason was given".to_owned() } else { line.to_owned() }
+/// A reason for the log: words that may be none.
+pub(super) fn as_reason(words: &str) -> String {
+    let line = text::one_line(words, NAME_CHARS_MAX);
+    if line.is_empty() { "no reason was given".to_owned() } else { line }
 }

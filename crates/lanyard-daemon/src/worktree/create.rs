@@ -26,6 +26,16 @@ pub(crate) fn is_repository(folder: &Path) -> bool {
     Repo::find(folder).is_ok()
 }
 
+/// The top of the repository around a folder.
+pub(crate) fn top(folder: &Path) -> Option<PathBuf> {
+    Repo::find(folder).ok().map(|repo| repo.top)
+}
+
+/// Whether the repository around a folder has this commit.
+pub(crate) fn has_commit(folder: &Path, commit: &str) -> bool {
+    Repo::find(folder).is_ok_and(|repo| commit_named(&repo, commit).is_ok())
+}
+
 /// The worktree `root/<name>` of the repository around `folder`, made now or before. Its branch, `lanyard/<name>` unless
 /// given, begins at `base`, or where `folder` stands. A branch that was made for this name earlier is gone on with.
 pub(crate) fn create(

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lanyard_core::task::{Mail, MailTo, Task, TaskEnvelope};
-use lanyard_core::{MailId, TaskId};
+use lanyard_core::task::{Mail, MailTo, Task, TaskEnvelope, is_key};
+use lanyard_core::{MailId, TaskId, Timestamp};
 
 use crate::error::{AppendError, StoreError};
 use crate::fold::TaskFold;
@@ -57,6 +57,18 @@ impl Work {
         Ok(())
     }
 
+    pub(super) fn forget_keys(&mut self, before: Timestamp, limit: usize) -> usize {
+        let tasks = &self.tasks;
+        let long_ago =
+            |id: &TaskId| tasks.get(id).is_some_and(|task| task.state.is_ended() && task.since < before);
+        let old = self.names.iter().filter(|(name, id)| is_key(name) && long_ago(id));
+        let old: Vec<_> = old.take(limit).cloned().collect();
+        for name in &old {
+            self.names.remove(name);
+        }
+        old.len()
+    }
+
     pub(super) fn rebuild(&mut self) -> Result<(), StoreError> {
         self.tasks.clear();
         self.names.clear();
@@ -65,7 +77,7 @@ impl Work {
             for entry in log {
                 fold.feed(entry.seq, Ok(entry));
             }
-            let Some(task) = fold.task.filter(|_| fold.left_out.is_empty()) else {
+            let Some(task) = fold.record.filter(|_| fold.left_out.is_empty()) else {
                 return Err(StoreError::Damaged(format!("task {id} cannot be made from its log")));
             };
             self.tasks.insert(*id, task);

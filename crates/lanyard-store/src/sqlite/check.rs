@@ -1,5 +1,5 @@
 //! Reading everything and saying what is wrong. Changes nothing, and trusts nothing but the log: heads, marks, cards,
-//! records, aliases, the search index and tasks are compared with what the logs add up to.
+//! records, aliases, the search index, tasks and flows are compared with what the logs add up to.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::journal::{Damage, Report};
 use crate::sqlite::boot::{each_row, settled};
 use crate::sqlite::read::{FETCH, Fetched, Log, MARK_EVERY, fetch, record, scan, stored_card, undamaged};
 use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, read_head, signed};
-use crate::sqlite::{memory_upkeep, papers, schema, task_upkeep, tokens, turns, writer};
+use crate::sqlite::{flow_upkeep, memory_upkeep, papers, schema, task_upkeep, tokens, turns, writer};
 
 /// Complaints of SQLite that are passed on; one damaged page can cause thousands.
 const STRUCTURE_MAX: u32 = 100;
@@ -45,7 +45,7 @@ pub(super) fn check(conn: &Connection) -> Result<Report, StoreError> {
     checkup.count("marks", marks)?;
     checkup.count("aliases", aliases)?;
     checkup.beside_the_log()?;
-    for (seq, what) in task_upkeep::check(conn)? {
+    for (seq, what) in task_upkeep::check(conn)?.into_iter().chain(flow_upkeep::check(conn)?) {
         checkup.complain(None, seq, what);
     }
     for what in memory_upkeep::check(conn)? {

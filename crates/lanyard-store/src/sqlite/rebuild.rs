@@ -16,7 +16,7 @@ use crate::sqlite::read::{FETCH, Fetched, MARK_EVERY, fetch, last_pos, record, s
 use crate::sqlite::rows::{Head, Judged, Pos, RUNG, Sid};
 use crate::sqlite::schema::reset_projections;
 use crate::sqlite::writer::{write_heads, write_mark, write_session};
-use crate::sqlite::{memory_upkeep, task_upkeep, turns};
+use crate::sqlite::{flow_upkeep, memory_upkeep, task_upkeep, turns};
 
 /// To be run in a transaction.
 pub(super) fn rebuild(conn: &Connection) -> Result<(), StoreError> {
@@ -42,7 +42,7 @@ pub(super) fn rebuild(conn: &Connection) -> Result<(), StoreError> {
             records.insert(sid, record);
         }
     }
-    let tasks = task_upkeep::rest(conn)?;
+    let (tasks, flows) = (task_upkeep::rest(conn)?, flow_upkeep::rest(conn)?);
     reset_projections(conn)?;
     for (&sid, log) in &logs {
         log.project(conn, sid, records.remove(&sid))?;
@@ -50,6 +50,7 @@ pub(super) fn rebuild(conn: &Connection) -> Result<(), StoreError> {
     turns::fill(conn)?;
     task_upkeep::fill(conn, tasks)?;
     memory_upkeep::fill(conn)?;
+    flow_upkeep::fill(conn, flows)?;
     store_settled(conn, last_pos(conn)?)?;
     Ok(())
 }

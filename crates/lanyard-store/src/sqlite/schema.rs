@@ -14,15 +14,15 @@ use crate::sqlite::{Failpoints, memory_upkeep, turns};
 pub(super) const APPLICATION_ID: u32 = 0x4C4E_5944;
 
 /// The schema this program writes. The steps are `STEPS[0]` to reach 1, and so on.
-pub(super) const KNOWN: u32 = 6;
+pub(super) const KNOWN: u32 = 7;
 
 type Step = fn(&Connection) -> Result<(), StoreError>;
 
 const STEPS: [Step; KNOWN as usize] =
-    [log_and_projections, search_index, papers, turn_rows, tasks_and_mail, memory];
+    [log_and_projections, search_index, papers, turn_rows, tasks_and_mail, flows, memory];
 
 /// What `rebuild` throws away and makes again.
-const PROJECTIONS: [&str; 10] = [
+const PROJECTIONS: [&str; 11] = [
     "sessions",
     "records",
     "heads",
@@ -32,6 +32,7 @@ const PROJECTIONS: [&str; 10] = [
     "turns",
     "tasks",
     "task_names",
+    "flows",
     "memory_words",
 ];
 
@@ -230,6 +231,36 @@ const MEMORY_WORDS: &str = "
     INSERT INTO memory_words (memory_words, rank) VALUES ('rank', 'bm25(4.0, 1.0, 2.0)');
 ";
 
+const FLOW_LOG: &str = "
+    CREATE TABLE flow_events (
+        flow BLOB NOT NULL,
+        seq INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        crc INTEGER NOT NULL,
+        PRIMARY KEY (flow, seq)
+    );
+";
+
+/// Each index ends with the id: flows are listed newest first.
+const FLOWS: &str = "
+    CREATE TABLE flows (
+        id BLOB PRIMARY KEY,
+        plan TEXT NOT NULL,
+        workspace TEXT NOT NULL,
+        state TEXT NOT NULL,
+        ended INTEGER NOT NULL,
+        settled INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        crc INTEGER NOT NULL
+    );
+    CREATE INDEX flows_plan ON flows (plan, id);
+    CREATE INDEX flows_workspace ON flows (workspace, id);
+    CREATE INDEX flows_ended ON flows (ended, id);
+    CREATE INDEX flows_settled ON flows (settled, id);
+";
+
 fn log_and_projections(conn: &Connection) -> Result<(), StoreError> {
     conn.execute_batch(LOG)?;
     Ok(conn.execute_batch(PROJECTED)?)
@@ -274,6 +305,11 @@ fn memory(conn: &Connection) -> Result<(), StoreError> {
     memory_upkeep::take_over_papers(conn)
 }
 
+fn flows(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute_batch(FLOW_LOG)?;
+    Ok(conn.execute_batch(FLOWS)?)
+}
+
 /// Makes the projections again, empty.
 pub(super) fn reset_projections(conn: &Connection) -> rusqlite::Result<()> {
     for table in PROJECTIONS {
@@ -283,6 +319,7 @@ pub(super) fn reset_projections(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(SEARCH)?;
     conn.execute_batch(TURNS)?;
     conn.execute_batch(TASKS)?;
+    conn.execute_batch(FLOWS)?;
     conn.execute_batch(MEMORY_WORDS)
 }
 

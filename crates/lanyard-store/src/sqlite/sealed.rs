@@ -8,6 +8,8 @@ use serde::de::DeserializeOwned;
 use crate::error::StoreError;
 use crate::sqlite::rows::{Sum, blob};
 
+pub(super) const NOT_WHOLE: &str = "it is not as it was written";
+
 /// The values with their checksum behind them.
 pub(super) fn seal(mut values: Vec<Value>) -> Vec<Value> {
     let crc = sum(values.iter().map(ValueRef::from));

@@ -7,16 +7,15 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
 use crate::error::StoreError;
 use crate::fold::TaskFold;
+use crate::sqlite::logs::seq_of;
 use crate::sqlite::read::undamaged;
-use crate::sqlite::rows::{column, signed, unsigned};
-use crate::sqlite::sealed::{self, encode, is_whole, optional, seal};
+use crate::sqlite::rows::{column, signed};
+use crate::sqlite::sealed::{self, NOT_WHOLE, encode, is_whole, optional, seal};
 
 pub(super) const TASK_COLUMNS: &str =
     "id, plan, parent, reports_to, worker, session, workspace, state, ended, seq, body, crc";
 pub(super) const EVENT_COLUMNS: &str = "task, seq, body, crc";
 pub(super) const MAIL_COLUMNS: &str = "id, box, seq, settled, dead, body, crc";
-
-const NOT_WHOLE: &str = "it is not as it was written";
 
 /// A box as a key: tasks' before sessions', as [`MailTo`] is ordered.
 pub(super) fn box_key(to: MailTo) -> Value {
@@ -76,11 +75,6 @@ pub(super) fn read_event(row: &Row<'_>) -> Result<TaskEnvelope, String> {
     if is_whole(row, 3) { sealed::decode(row, 2) } else { Err(NOT_WHOLE.to_owned()) }
 }
 
-/// The number of the event in a row of [`EVENT_COLUMNS`]; 0 when it cannot be told.
-pub(super) fn seq_of(row: &Row<'_>) -> u64 {
-    column(row, 1).map_or(0, unsigned)
-}
-
 pub(super) fn put_name(conn: &Connection, name: &str, task: TaskId) -> rusqlite::Result<()> {
     let mut put = conn.prepare_cached("INSERT OR IGNORE INTO task_names (name, task) VALUES (?1, ?2)")?;
     put.execute((name, sealed::id(task.as_u128())))?;
@@ -118,7 +112,7 @@ pub(super) fn get_task(conn: &Connection, id: TaskId) -> Result<Option<Task>, St
         return Ok(Some(task));
     }
     let fold = fold(conn, id)?;
-    match (fold.task, fold.left_out.first()) {
+    match (fold.record, fold.left_out.first()) {
         (None, None) => Ok(None),
         (Some(task), None) => {
             tracing::error!(task = %id, "the row of a task is damaged or missing and was read from its log");

@@ -3,87 +3,44 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lanyard_core::TaskId;
-use lanyard_core::task::Task;
+use lanyard_core::task::{Task, is_key};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::StoreError;
 use crate::fold::TaskFold;
 use crate::sqlite::boot::each_row;
+use crate::sqlite::logs::{self, Complaint, Complaints};
 use crate::sqlite::read::undamaged;
 use crate::sqlite::sealed;
 use crate::sqlite::task_rows::{
-    EVENT_COLUMNS, MAIL_COLUMNS, TASK_COLUMNS, put_name, put_task, read_event, read_mail, read_task, seq_of,
-    task_of,
+    EVENT_COLUMNS, MAIL_COLUMNS, TASK_COLUMNS, put_name, put_task, read_event, read_mail, read_task, task_of,
 };
-
-/// Complaints about tasks that are passed on; a lost page can be in the way of thousands.
-const COMPLAINTS_MAX: usize = 1_000;
-
-/// Something that is wrong with a task: the numbers of its events concerned, or zeros, and what it is.
-pub(super) type Complaint = ((u64, u64), String);
 
 /// What is wrong with tasks, their names, and mail.
 pub(super) fn check(conn: &Connection) -> Result<Vec<Complaint>, StoreError> {
-    let mut audit = Audit::default();
-    let whole = each_log(conn, |id, fold| audit.log(conn, id, &fold))?;
+    let mut complaints = Complaints::default();
+    let (mut tasks, mut named) = (0, 0);
+    let whole = each_log(conn, |id, fold| {
+        tasks += 1;
+        complaints.compare(id, &fold, &row(conn, id)?);
+        let held = names(conn, id, &fold.names)?;
+        named += held.len() as u64;
+        let mut missing = fold.names.difference(&held);
+        if missing.any(|name| !(fold.has_ended && is_key(name))) {
+            complaints.add((0, 0), format!("a name of {id} is missing"));
+        }
+        Ok(())
+    })?;
     if !whole {
-        audit.complain((0, 0), "the logs of tasks cannot all be read".to_owned());
+        complaints.add((0, 0), "the logs of tasks cannot all be read".to_owned());
     }
-    audit.count(conn, "tasks", audit.tasks)?;
-    audit.count(conn, "task_names", audit.names)?;
+    complaints.count(conn, "tasks", tasks)?;
+    complaints.count(conn, "task_names", named)?;
     let mail = each_row(conn, &format!("SELECT {MAIL_COLUMNS} FROM mail"), |row| read_mail(row).is_ok())?;
     if !mail {
-        audit.complain((0, 0), "a kept mail is damaged".to_owned());
+        complaints.add((0, 0), "a kept mail is damaged".to_owned());
     }
-    Ok(audit.complaints)
-}
-
-#[derive(Default)]
-struct Audit {
-    complaints: Vec<Complaint>,
-    tasks: u64,
-    names: u64,
-}
-
-impl Audit {
-    fn complain(&mut self, seq: (u64, u64), what: String) {
-        if self.complaints.len() < COMPLAINTS_MAX {
-            self.complaints.push((seq, what));
-        }
-    }
-
-    fn log(&mut self, conn: &Connection, id: TaskId, fold: &TaskFold) -> Result<(), StoreError> {
-        self.tasks += 1;
-        for (seq, why) in &fold.left_out {
-            self.complain((*seq, *seq), format!("the log of {id} is damaged: {why}"));
-        }
-        let row = row(conn, id)?;
-        // A damaged log cannot tell whether the row is right; a good row then is what is left.
-        match &row {
-            Err(why) => self.complain((0, 0), format!("the row of {id} is damaged: {why}")),
-            Ok(row) if fold.left_out.is_empty() && fold.task.as_ref() != Some(row) => {
-                self.complain((0, 0), format!("the row of {id} is not what its log adds up to"));
-            }
-            Ok(_) => {}
-        }
-        let held = names(conn, id, &fold.names)?;
-        self.names += held.len() as u64;
-        if held != fold.names {
-            self.complain((0, 0), format!("a name of {id} is missing"));
-        }
-        Ok(())
-    }
-
-    fn count(&mut self, conn: &Connection, table: &str, expected: u64) -> Result<(), StoreError> {
-        let counted =
-            conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, i64>(0));
-        let counted = undamaged(counted)?;
-        if counted.and_then(|counted| u64::try_from(counted).ok()) != Some(expected) {
-            let counted = counted.map_or_else(|| "unreadable".to_owned(), |counted| counted.to_string());
-            self.complain((0, 0), format!("table {table} has {counted} rows where the log says {expected}"));
-        }
-        Ok(())
-    }
+    Ok(complaints.0)
 }
 
 /// The task in a row, or what is wrong with it.
@@ -109,31 +66,12 @@ fn names(conn: &Connection, id: TaskId, told: &BTreeSet<String>) -> Result<BTree
     Ok(held)
 }
 
-/// Feeds what each log adds up to. Answers whether all of them could be read to their end.
 fn each_log(
     conn: &Connection,
-    mut each: impl FnMut(TaskId, TaskFold) -> Result<(), StoreError>,
+    each: impl FnMut(TaskId, TaskFold) -> Result<(), StoreError>,
 ) -> Result<bool, StoreError> {
-    let mut open: Option<(TaskId, TaskFold)> = None;
-    let mut failed = None;
-    let mut close = |open: Option<(TaskId, TaskFold)>| {
-        if let (Some((id, fold)), None) = (open, &failed) {
-            failed = each(id, fold).err();
-        }
-    };
     let all = format!("SELECT {EVENT_COLUMNS} FROM task_events ORDER BY task, seq");
-    let whole = each_row(conn, &all, |row| {
-        let Some(id) = task_of(row) else { return false };
-        if open.as_ref().is_none_or(|(of, _)| *of != id) {
-            close(open.replace((id, TaskFold::default())));
-        }
-        if let Some((_, fold)) = &mut open {
-            fold.feed(seq_of(row), read_event(row).as_ref().map_err(String::clone));
-        }
-        true
-    })?;
-    close(open);
-    failed.map_or(Ok(whole), Err)
+    logs::each_log(conn, &all, task_of, read_event, each)
 }
 
 /// What the logs can no longer tell and the rows still can. To be asked before the rows are thrown away.
@@ -156,7 +94,7 @@ pub(super) fn fill(conn: &Connection, mut rest: BTreeMap<TaskId, Task>) -> Resul
         for name in &fold.names {
             put_name(conn, name, id)?;
         }
-        let Some(task) = rest.remove(&id).or(fold.task) else {
+        let Some(task) = rest.remove(&id).or(fold.record) else {
             tracing::error!(task = %id, "a task cannot be made from its log");
             return Ok(());
         };

@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use lanyard_core::task::{Mail, MailTo, Task, TaskEnvelope};
-use lanyard_core::{MailId, TaskId};
+use lanyard_core::task::{Mail, MailTo, REQUEST_KEY, SPAWN_KEY, Task, TaskEnvelope};
+use lanyard_core::{MailId, TaskId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use crate::error::{AppendError, StoreError};
 use crate::journal::{Durability, FIND_MAX};
 use crate::sqlite::SqliteJournal;
+use crate::sqlite::conditions::Conditions;
+use crate::sqlite::logs::{self, seq_of};
 use crate::sqlite::rows::{signed, unsigned};
 use crate::sqlite::sealed;
 use crate::sqlite::task_rows::{
     EVENT_COLUMNS, MAIL_COLUMNS, TASK_COLUMNS, box_key, get_task, put_event, put_mail, put_name, put_task,
-    read_event, read_mail, read_task, seq_of, task_of,
+    read_event, read_mail, read_task, task_of,
 };
 use crate::tasks::{MailFilter, TaskFilter, Tasks, WorkBatch};
 
@@ -104,33 +106,54 @@ impl Tasks for SqliteJournal {
     }
 }
 
+pub(super) fn forget_names(conn: &Connection, names: &[(String, TaskId)]) -> Result<usize, StoreError> {
+    let mut forget = conn.prepare_cached("DELETE FROM task_names WHERE name = ?1 AND task = ?2")?;
+    for (name, task) in names {
+        forget.execute((name, sealed::id(task.as_u128())))?;
+    }
+    Ok(names.len())
+}
+
+/// Keys of tasks that ended before then. One that was made since cannot have, which its id tells without its row.
+pub(super) fn old_keys(
+    conn: &Connection,
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<(String, TaskId)>, StoreError> {
+    let mut list = conn.prepare_cached(
+        "SELECT name, task FROM task_names WHERE name >= ?1 AND name < ?2 AND task < ?3 \
+         AND (SELECT ended FROM tasks WHERE id = task)",
+    )?;
+    let made_since = sealed::id(TaskId::mint(before, 0).as_u128());
+    let mut old = Vec::new();
+    for key in [REQUEST_KEY, SPAWN_KEY] {
+        let mut rows = list.query((key, format!("{key}{}", char::MAX), &made_since))?;
+        while let Some(row) = rows.next()? {
+            let task = TaskId::from_u128(u128::from_be_bytes(row.get(1)?));
+            let held = match get_task(conn, task) {
+                // It is reported by `check`, and in nobody's way here.
+                Err(StoreError::Damaged(_)) => None,
+                held => held?,
+            };
+            if held.is_some_and(|task| task.state.is_ended() && task.since < before) {
+                old.push((row.get(0)?, task));
+            }
+            if old.len() >= limit {
+                return Ok(old);
+            }
+        }
+    }
+    Ok(old)
+}
+
 /// What of the batch does not follow from what is there.
 fn contradiction(conn: &Connection, batch: &WorkBatch) -> Result<Option<String>, StoreError> {
-    let mut heads: BTreeMap<TaskId, u64> = BTreeMap::new();
-    for entry in &batch.entries {
-        let id = entry.task;
-        let head = match heads.get(&id) {
-            Some(head) => *head,
-            None => head(conn, id)?,
-        };
-        if entry.seq != head + 1 {
-            return Ok(Some(format!("event {} of {id} after event {head}", entry.seq)));
-        }
-        heads.insert(id, entry.seq);
+    let entries = batch.entries.iter().map(|entry| (entry.task, entry.seq));
+    let rows: Vec<_> = batch.tasks.iter().map(|task| (task.id, task.seq)).collect();
+    match logs::contradiction(entries, &rows, |task| head(conn, task))? {
+        None => crowded(conn, &batch.mail),
+        found => Ok(found),
     }
-    if let Some(id) = heads.keys().find(|id| batch.tasks.iter().all(|task| task.id != **id)) {
-        return Ok(Some(format!("events of {id} without its row")));
-    }
-    for task in &batch.tasks {
-        let head = match heads.get(&task.id) {
-            Some(head) => *head,
-            None => head(conn, task.id)?,
-        };
-        if task.seq != head || head == 0 {
-            return Ok(Some(format!("a row of {} as of {}, not {head}", task.id, task.seq)));
-        }
-    }
-    crowded(conn, &batch.mail)
 }
 
 /// The number of a task's last event; 0 for none.
@@ -172,27 +195,6 @@ fn write(conn: &Connection, batch: &WorkBatch) -> Result<(), StoreError> {
     batch.mail.iter().try_for_each(|mail| put_mail(conn, mail))
 }
 
-/// Conditions of a query, each on a column, with what they are held against.
-#[derive(Default)]
-struct Conditions {
-    texts: Vec<String>,
-    values: Vec<Value>,
-}
-
-impl Conditions {
-    fn is(&mut self, column: &str, value: Option<Value>) {
-        if let Some(value) = value {
-            self.values.push(value);
-            self.texts.push(format!("{column} = ?{}", self.values.len()));
-        }
-    }
-
-    /// Empty where there are none.
-    fn text(&self) -> String {
-        if self.texts.is_empty() { String::new() } else { format!("WHERE {}", self.texts.join(" AND ")) }
-    }
-}
-
 fn list_tasks(
     conn: &Connection,
     filter: &TaskFilter,
@@ -208,12 +210,11 @@ fn list_tasks(
     when.is("workspace", filter.workspace.clone().map(Value::Text));
     // Half of all tasks may have the same state. The plus keeps the database from looking there first when it is asked for
     // anything else.
-    let few = !when.texts.is_empty();
+    let few = !when.is_empty();
     when.is(if few { "+state" } else { "state" }, filter.state.map(|state| Value::Text(state.to_string())));
     when.is(if few { "+ended" } else { "ended" }, filter.ended.map(Value::from));
     if let Some(after) = after {
-        when.values.push(sealed::id(after.as_u128()));
-        when.texts.push(format!("id > ?{}", when.values.len()));
+        when.holds("id >", sealed::id(after.as_u128()));
     }
     let mut list =
         conn.prepare_cached(&format!("SELECT {TASK_COLUMNS} FROM tasks {} ORDER BY id", when.text()))?;

@@ -11,6 +11,7 @@ use lanyard_store::{
 };
 use rusqlite::Connection;
 
+use crate::conductor::{self, Conductor};
 use crate::foreman::{Foreman, plain};
 use crate::kit::{Teller, at, list_all, open, options, outcome};
 
@@ -20,6 +21,7 @@ const PAGE: usize = 4_096;
 struct Original {
     teller: Teller,
     foreman: Foreman,
+    conductor: Conductor,
     bytes: Vec<u8>,
     rows: Vec<Row>,
     outcomes: Vec<KeptOutcome>,
@@ -61,9 +63,10 @@ fn original(folder: &Path) -> Original {
     let token = StoredToken { id, hash: [7; 32], actor: Actor::operator("alex"), session, created_at: at(1) };
     journal.put_token(&token).unwrap();
     let rows = list_all(&journal, &Filter::default(), 100);
-    let foreman = some_work(&journal);
+    let (foreman, conductor) = (some_work(&journal), some_flows(&journal));
     drop(journal);
-    Original { teller, foreman, bytes: std::fs::read(&path).unwrap(), rows, outcomes, tokens: vec![token] }
+    let (bytes, tokens) = (std::fs::read(&path).unwrap(), vec![token]);
+    Original { teller, foreman, conductor, bytes, rows, outcomes, tokens }
 }
 
 fn some_work(journal: &SqliteJournal) -> Foreman {
@@ -80,6 +83,18 @@ fn some_work(journal: &SqliteJournal) -> Foreman {
         foreman.write(journal);
     }
     foreman
+}
+
+fn some_flows(journal: &SqliteJournal) -> Conductor {
+    let mut conductor = Conductor::default();
+    for count in 0..6 {
+        let mut new = conductor::plain(&format!("/w/{count}.md"));
+        new.phases[0].text = "flow ".repeat(if count % 3 == 0 { 1_500 } else { 20 });
+        let flow = conductor.create(new);
+        conductor.work_at(flow);
+        conductor.write(journal);
+    }
+    conductor
 }
 
 /// How a damaged copy was taken.
@@ -194,6 +209,9 @@ impl Original {
         compare("the tasks".to_owned(), listed.map(|tasks| tasks.iter().eq(self.foreman.tasks.values())));
         let mails = journal.mails(&MailFilter { settled: Some(false), ..MailFilter::default() }, None, 100);
         compare("the mail".to_owned(), mails.map(|mails| mails.len() == self.foreman.mail.len()));
+        for (what, same) in self.conductor.compare(journal) {
+            compare(what, same);
+        }
     }
 
     fn go_on(&self, journal: &SqliteJournal, what: &str) {

@@ -10,17 +10,27 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
-    Batch, Directory, Entry, Families, Filter, Journal, KeptOutcome, Memories, MemoryUpkeep, Papers, Row,
-    SqliteJournal, SqliteOptions, Tasks, Tokens, Turns, Upkeep,
+    Batch, Directory, Entry, Families, Filter, Flows, Journal, KeptOutcome, Memories, MemoryUpkeep, Papers,
+    Row, SqliteJournal, SqliteOptions, Tasks, Tokens, Turns, Upkeep,
 };
 
 /// All a journal can be asked.
 pub(crate) trait Store:
-    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Memories + MemoryUpkeep
+    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows + Memories + MemoryUpkeep
 {
 }
-impl<T: Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Memories + MemoryUpkeep>
-    Store for T
+impl<T> Store for T where
+    T: Journal
+        + Turns
+        + Directory
+        + Families
+        + Upkeep
+        + Tokens
+        + Papers
+        + Tasks
+        + Flows
+        + Memories
+        + MemoryUpkeep
 {
 }
 

@@ -3,10 +3,13 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 #![allow(clippy::cast_possible_truncation, reason = "the numbers of tests are small")]
 
+mod conductor;
 mod contract;
 mod damage;
 mod directory;
 mod faults;
+mod flows;
+mod flows_on_disk;
 mod foreman;
 mod kit;
 mod memories;

@@ -1,7 +1,7 @@
 //! Tasks and mail: written whole or not at all, found by every condition and name, read in order.
 
 use lanyard_core::session::InterruptCause;
-use lanyard_core::task::{Mail, MailState, MailTo, Task, TaskEvent, TaskState};
+use lanyard_core::task::{Mail, MailState, MailTo, Task, TaskCreated, TaskEvent, TaskState};
 use lanyard_core::{MailId, PlanId, SessionId, TaskId, WorkerId};
 use lanyard_store::{AppendError, FIND_MAX, MailFilter, TaskFilter, WorkBatch};
 
@@ -18,6 +18,7 @@ on_every_journal! {
     a_tasks_log_is_read_in_pages
     tasks_are_found_by_exactly_their_names
     a_name_may_stand_for_several_tasks
+    keys_are_forgotten_some_time_after_the_end
     mail_is_read_by_box_and_place
     mail_is_found_by_what_became_of_it
     a_place_in_a_box_is_given_once
@@ -384,4 +385,44 @@ fn rebuilding_changes_nothing(store: &dyn Store) {
     foreman.end(task, TaskState::Completed);
     foreman.write(store);
     foreman.assert_kept(store);
+}
+
+/// Keys of requests are kept while their task is open and for a while after; names are kept for ever.
+fn keys_are_forgotten_some_time_after_the_end(store: &dyn Store) {
+    let mut foreman = Foreman::default();
+    let mut keyed = |name: &str, ends: bool| {
+        let aliases = vec![format!("request:{name}"), format!("spawn:x:{name}"), name.to_owned()];
+        let task = foreman.create(TaskCreated { aliases, ..plain(name) });
+        if ends {
+            foreman.end(task, TaskState::Completed);
+        }
+        foreman.write(store);
+        (task, foreman.tasks[&task].since)
+    };
+    let (open, _) = keyed("open", false);
+    let (old, ended_at) = keyed("old", true);
+    let (young, _) = keyed("young", true);
+    let before = ended_at.plus_millis(1);
+    assert_eq!(store.forget_keys(ended_at, 10).unwrap(), 0, "not as long ago");
+    assert_eq!(store.forget_keys(before, 1).unwrap(), 1);
+    assert_eq!(store.forget_keys(before, 10).unwrap(), 1);
+    assert_eq!(store.forget_keys(before, 10).unwrap(), 0);
+    for key in ["request:old", "spawn:x:old"] {
+        assert_eq!(store.tasks_named(key).unwrap(), [], "{key}");
+    }
+    assert_eq!(store.tasks_named("old").unwrap(), [old]);
+    for (name, task) in [("open", open), ("young", young)] {
+        for key in [format!("request:{name}"), format!("spawn:x:{name}"), name.to_owned()] {
+            assert_eq!(store.tasks_named(&key).unwrap(), [task], "{key}");
+        }
+    }
+    // Nothing is missing, also when it is worked at again.
+    assert_eq!(store.check().unwrap().damage, []);
+    foreman.push(old, TaskEvent::Retried {});
+    foreman.write(store);
+    assert_eq!(store.check().unwrap().damage, []);
+    store.rebuild().unwrap();
+    assert_eq!(store.tasks_named("request:old").unwrap(), [old], "its log has it");
+    assert_eq!(store.forget_keys(before, 10).unwrap(), 0, "it is open");
+    assert_eq!(store.check().unwrap().damage, []);
 }

@@ -20,7 +20,7 @@ use crate::sqlite::crash_image;
 fn two_tasks(foreman: &mut Foreman) -> [TaskId; 2] {
     let tasks = [1, 2].map(|number| {
         let mut new = plain("a task");
-        new.aliases = vec![format!("T-{number}")];
+        new.aliases = vec![format!("T-{number}"), format!("request:{number}")];
         let task = foreman.create(new);
         foreman.work_at(task, number);
         task
@@ -166,6 +166,8 @@ fn damaged_rows_and_names_are_made_again_from_the_log() {
         ("DELETE FROM tasks WHERE id = FIRST", false),
         ("DELETE FROM task_names", false),
         ("DELETE FROM task_names WHERE name = 'T-1'", false),
+        // One that was never over has its keys.
+        ("DELETE FROM task_names WHERE name = 'request:1'", false),
         ("INSERT INTO task_names (name, task) VALUES ('T-3', FIRST)", false),
     ] {
         let sql = sql.replace("FIRST", FIRST);

@@ -31,9 +31,11 @@ pub(super) struct Keyboard(Option<mpsc::Receiver<String>>);
 impl Keyboard {
     /// Nobody's, when there is no terminal.
     pub(super) fn open() -> Self {
-        if !can_ask() {
-            return Self(None);
-        }
+        if can_ask() { Self::of_stdin() } else { Self(None) }
+    }
+
+    /// Whatever stdin is: for a command that is a prompt and nothing else.
+    pub(super) fn of_stdin() -> Self {
         let (sender, lines) = mpsc::channel(LINES_MAX);
         // A thread of its own, since reading a terminal cannot be given up. It ends with the process.
         std::thread::spawn(move || {
@@ -57,12 +59,19 @@ impl Keyboard {
 
     /// The next line; never, when nobody is there.
     pub(super) async fn line(&mut self) -> String {
-        if let Some(lines) = &mut self.0
-            && let Some(line) = lines.recv().await
-        {
-            return line;
+        match self.next().await {
+            Some(line) => line,
+            None => std::future::pending().await,
         }
-        self.0 = None;
-        std::future::pending().await
+    }
+
+    /// The next line; nothing once, when there will be no more.
+    pub(super) async fn next(&mut self) -> Option<String> {
+        let Some(lines) = &mut self.0 else { return std::future::pending().await };
+        let line = lines.recv().await;
+        if line.is_none() {
+            self.0 = None;
+        }
+        line
     }
 }

@@ -1,12 +1,15 @@
 //! `lanyard gates`: the questions that wait for an answer.
 
 use clap::builder::NonEmptyStringValueParser;
+use lanyard_core::Timestamp;
 use lanyard_core::session::GateStatus;
-use lanyard_daemon::api::types::{GateEntry, GateList};
+use lanyard_daemon::api::types::{FlowGateEntry, GateEntry, GateList};
+use serde_json::Value;
 
 use crate::client::Route;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
+use crate::render::flow::title;
 use crate::render::table::{Column, table};
 use crate::render::text::one_line;
 use crate::render::time::ago;
@@ -21,16 +24,27 @@ const COLUMNS: [Column; 7] = [
     Column::elastic("QUESTION", 20),
 ];
 
+const FLOW_COLUMNS: [Column; 6] = [
+    Column::whole("GATE"),
+    Column::whole("FLOW"),
+    Column::whole("KIND"),
+    Column::whole("ASKED"),
+    Column::whole("CHOICES"),
+    Column::elastic("QUESTION", 20),
+];
+
 const EXAMPLES: &str = "\
 An agent that asks for permission waits until somebody answers, however long that takes and
-whether or not the daemon is restarted meanwhile. Of one session, settled ones are shown too.
+whether or not the daemon is restarted meanwhile. So does a flow at its gate: c goes on in the same
+session, f fixes it in a new one, o lets it pass, q aborts. Of one session, settled ones are shown too.
 
 Examples:
   lanyard gates
   lanyard gates ses_4f2a
-  lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf allow";
+  lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf allow
+  lanyard gate";
 
-/// List what agents ask and wait for
+/// List what agents and flows ask and wait for
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Gates {
@@ -48,35 +62,79 @@ impl Gates {
         let mut client = context.client().await?;
         let list: GateList = client.get(&route).await?;
         if context.out.is_json() {
-            return context.out.json(&list.gates);
+            return context.out.json(&rows(&list)?);
         }
         if list.truncated {
             context.out.warn("more sessions are at work than could be looked at");
         }
-        if list.gates.is_empty() {
+        if list.gates.is_empty() && list.flows.is_empty() {
             context.out.note("nobody asks anything");
             return Ok(());
         }
         let now = daemon_now(&mut client).await?;
-        let cells: Vec<Vec<String>> = list
-            .gates
-            .iter()
-            .map(|entry| {
-                let options: Vec<String> =
-                    entry.gate.question.options.iter().map(|option| one_line(&option.id)).collect();
-                vec![
-                    entry.gate.id.to_string(),
-                    if self.session.is_some() { String::new() } else { entry.session.to_string() },
-                    entry.agent.as_deref().map(one_line).unwrap_or_default(),
-                    ago(now, entry.gate.opened_at),
-                    if self.session.is_some() { status(entry) } else { String::new() },
-                    options.join(", "),
-                    one_line(&entry.gate.question.title),
-                ]
-            })
-            .collect();
-        context.out.data(&table(&COLUMNS, &cells, context.out.columns))
+        let mut tables: Vec<String> = Vec::new();
+        if !list.flows.is_empty() {
+            tables.push(flow_gates(&list.flows, now, context.out.columns));
+        }
+        if !list.gates.is_empty() {
+            tables.push(self.session_gates(&list.gates, now, context.out.columns));
+        }
+        context.out.data(&tables.join("\n"))
     }
+
+    fn session_gates(&self, gates: &[GateEntry], now: Timestamp, max: Option<usize>) -> String {
+        let row = |entry: &GateEntry| {
+            let options: Vec<String> =
+                entry.gate.question.options.iter().map(|option| one_line(&option.id)).collect();
+            vec![
+                entry.gate.id.to_string(),
+                if self.session.is_some() { String::new() } else { entry.session.to_string() },
+                entry.agent.as_deref().map(one_line).unwrap_or_default(),
+                ago(now, entry.gate.opened_at),
+                if self.session.is_some() { status(entry) } else { String::new() },
+                options.join(", "),
+                one_line(&entry.gate.question.title),
+            ]
+        };
+        table(&COLUMNS, &gates.iter().map(row).collect::<Vec<_>>(), max)
+    }
+}
+
+/// What flows ask, as a table.
+pub(super) fn flow_gates(gates: &[FlowGateEntry], now: Timestamp, max: Option<usize>) -> String {
+    let row = |entry: &FlowGateEntry| {
+        let letters: Vec<String> =
+            entry.gate.offered().iter().map(|choice| choice.letter().to_string()).collect();
+        let place = entry.phase.as_ref().unwrap_or(&entry.title);
+        vec![
+            entry.gate.id.to_string(),
+            entry.flow.to_string(),
+            entry.gate.kind.as_str().to_owned(),
+            ago(now, entry.gate.opened_at),
+            letters.join(", "),
+            format!("{}: {}", title(place), one_line(&entry.gate.reason)),
+        ]
+    };
+    table(&FLOW_COLUMNS, &gates.iter().map(row).collect::<Vec<_>>(), max)
+}
+
+/// All gates in one list, each with its `id` and whose it is: a `session` or a `flow`.
+fn rows(list: &GateList) -> Result<Vec<Value>, Failure> {
+    let unwritable = |error: serde_json::Error| Failure::local("output_failed", error.to_string(), "");
+    let mut rows: Vec<Value> = Vec::new();
+    for entry in &list.flows {
+        let mut row = serde_json::to_value(entry).map_err(unwritable)?;
+        if let Some(row) = row.as_object_mut()
+            && let Some(Value::Object(gate)) = row.remove("gate")
+        {
+            row.extend(gate);
+        }
+        rows.push(row);
+    }
+    for entry in &list.gates {
+        rows.push(serde_json::to_value(entry).map_err(unwritable)?);
+    }
+    Ok(rows)
 }
 
 fn status(entry: &GateEntry) -> String {

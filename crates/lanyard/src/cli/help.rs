@@ -19,6 +19,7 @@ Lanyard keeps agent sessions alive, and lets you watch, steer and stop them from
   lanyard stop ID                            ask it to end; again to insist
   lanyard resume ID                          bring its agent back
   lanyard plan import FILE --start           have many tasks done, each after what it needs
+  lanyard flow run PLAN.md                   work through a plan's phases, with a review of each
 
 The daemon starts by itself when it is needed: `lanyard status` shows it, `lanyard down` ends it.
 `lanyard --help` lists all commands, `lanyard COMMAND --help` explains one with examples.

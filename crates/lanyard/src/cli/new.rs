@@ -66,6 +66,7 @@ impl New {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let new = NewSession {
             task: None,
+            observed: false,
             title: self.title,
             agent: self.agent,
             owner: self.owner,

@@ -59,6 +59,9 @@ pub(super) struct ScriptedAgent {
     /// What to do on a prompt without steps, in place of the demo: one step, such as `/say noted`
     #[arg(long, value_name = "STEP")]
     otherwise: Option<String>,
+    /// Take what to do on a prompt without steps from a folder: the first file by name, which is moved to `done` in it
+    #[arg(long, value_name = "DIR")]
+    scripts: Option<PathBuf>,
     /// Do nothing for so long at the start
     #[arg(long, value_name = "MS", default_value_t = 0)]
     start_delay: u64,
@@ -81,6 +84,7 @@ impl ScriptedAgent {
             idle_cancel_poisons: self.idle_cancel_poisons,
             cancel_waits_for_permission: self.cancel_waits_for_permission,
             otherwise: self.otherwise,
+            scripts: self.scripts,
             start_delay: Duration::from_millis(self.start_delay),
         };
         serve(options).map_err(|error| {

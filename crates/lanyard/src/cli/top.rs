@@ -3,9 +3,11 @@
 use std::io::IsTerminal;
 
 use lanyard_core::Timestamp;
+use lanyard_daemon::api::types::GateList;
 use serde_json::Value;
 
 use super::attach::{How, failed, on_screen};
+use super::gates::flow_gates;
 use crate::client::{Address, Client, Feed, Route};
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
@@ -27,9 +29,9 @@ const DETAILS_MAX: usize = 200;
 const TAIL: u64 = 200;
 
 const EXAMPLES: &str = "\
-Sessions that want somebody come first: those that ask something, and those that were cut short.
-Keys: Enter attaches, s stops, g guides, c cancels, / filters, ? shows the rest. `--once` and
-`--json` print what is there and end.
+What flows ask comes first, then sessions that want somebody: those that ask something, and those that
+were cut short. Keys: f answers a flow, Enter attaches, s stops, g guides, c cancels, / filters, ?
+shows the rest. `--once` and `--json` print what is there and end.
 
 Examples:
   lanyard top
@@ -115,12 +117,18 @@ async fn once(context: &Context, all: bool) -> Result<(), Failure> {
             order.iter().filter_map(|id| rows.iter().find(|row| row["id"] == id.as_str())).collect();
         return context.out.json(&sorted);
     }
+    let asked: GateList = client.get(&Route::to(&["gates"])).await?;
+    let now = daemon_now(&mut client).await?;
+    let mut tables: Vec<String> = Vec::new();
+    if !asked.flows.is_empty() {
+        tables.push(flow_gates(&asked.flows, now, context.out.columns));
+    }
     if order.is_empty() {
         context.out.note("no sessions; --all shows archived and long ended ones too");
-        return Ok(());
+    } else {
+        tables.push(text(&model, now, context.out.columns));
     }
-    let now = daemon_now(&mut client).await?;
-    context.out.data(&text(&model, now, context.out.columns))
+    context.out.data(&tables.join("\n"))
 }
 
 async fn rows(client: &mut Client<'_>, all: bool) -> Result<Vec<Value>, Failure> {

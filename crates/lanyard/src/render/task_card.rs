@@ -118,8 +118,10 @@ fn the_work(card: &mut Card, task: &Task) {
         Isolation::Worktree => card.line("isolation", "a worktree of its own"),
         Isolation::Shared => card.line("isolation", "none: it works in the workspace"),
     }
-    if !spec.may_spawn {
-        card.line("may spawn", "no");
+    match (spec.may_spawn, spec.subagents) {
+        (true, _) => {}
+        (false, true) => card.line("may spawn", "its own subagents only"),
+        (false, false) => card.line("may spawn", "no"),
     }
     if let Some(bounds) = &spec.bounds {
         card.lines("may change", bounds.may_change.iter().map(|entry| one_line(entry)));

@@ -18,7 +18,7 @@ use super::children::Child;
 use super::inbox::{Cancelled, Inbox, lock};
 use super::mcp::Link;
 use super::script::{self, Step};
-use super::{demo, misbehave};
+use super::{demo, misbehave, scripts};
 
 /// What is kept of the last words for whoever asked.
 const LAST_WORDS_MAX: usize = 500;
@@ -108,16 +108,9 @@ impl Turn {
     }
 
     fn answer(mut self, id: &RequestId, prompt: &str) {
-        let ending = match script::parse(prompt) {
-            Err(error) => Err(Halt::Error(Error::invalid_params().data(error.to_string()))),
-            Ok(steps) if steps.is_empty() => match self.agent.options.otherwise.clone() {
-                None => self.perform(prompt, &demo::steps(&self.session.place.cwd)),
-                Some(text) => match script::parse(&text) {
-                    Ok(steps) => self.perform(prompt, &steps),
-                    Err(error) => Err(Halt::Error(Error::invalid_params().data(error.to_string()))),
-                },
-            },
+        let ending = match self.steps(prompt) {
             Ok(steps) => self.perform(prompt, &steps),
+            Err(why) => Err(Halt::Error(Error::invalid_params().data(why))),
         };
         let answer = match ending {
             Ok(reason) => Ok(PromptResponse::new(reason).usage(self.usage.take())),
@@ -133,6 +126,27 @@ impl Turn {
         if self.manners.updates_late {
             self.say_chunk("late words");
             self.flush();
+        }
+    }
+
+    /// The steps of a prompt, or those that are to take their place. An error is for whoever wrote the script.
+    fn steps(&self, prompt: &str) -> Result<Vec<Step>, String> {
+        let parse = |text: &str| script::parse(text).map_err(|error| error.to_string());
+        let steps = parse(prompt)?;
+        if !steps.is_empty() {
+            return Ok(steps);
+        }
+        let options = &self.agent.options;
+        let waiting = match &options.scripts {
+            Some(folder) => {
+                let taken = scripts::take(folder);
+                taken.map_err(|error| format!("the scripts in {}: {error}", folder.display()))?
+            }
+            None => None,
+        };
+        match waiting.as_ref().or(options.otherwise.as_ref()) {
+            Some(text) => parse(text),
+            None => Ok(demo::steps(&self.session.place.cwd)),
         }
     }
 

@@ -66,6 +66,10 @@ pub(crate) enum Asked {
     /// Something about one row of the directory.
     Row(SessionId, Verb),
     Detail(SessionId),
+    /// What flows ask.
+    Gates,
+    /// An answer to a flow's gate.
+    Answer(GateId),
 }
 
 /// What can be done to a row.

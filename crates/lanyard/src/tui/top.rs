@@ -1,6 +1,7 @@
 //! The screen of all sessions: families as trees, what each does, what it waits for, and keys to step in.
 
 mod draw;
+mod gates;
 mod keys;
 pub(crate) mod row;
 #[cfg(test)]
@@ -14,6 +15,7 @@ use super::input::Input;
 use super::message::{Asked, Call, Do, Link, Message, Screen, Verb};
 use super::paint::Paint;
 use crate::client::Route;
+use gates::{Answering, Gates};
 
 /// Sessions whose details are asked for at one tick.
 const DETAILS_PER_TICK: usize = 8;
@@ -29,6 +31,7 @@ enum Over {
     Confirm(Verb, SessionId),
     Guide(SessionId, Input),
     Filter(Input),
+    Answer(Box<Answering>),
 }
 
 #[derive(Debug)]
@@ -39,6 +42,8 @@ pub(crate) struct Model {
     now: Timestamp,
     link: Link,
     pub(crate) directory: Directory,
+    /// What flows ask; it comes first.
+    gates: Gates,
     over: Over,
     /// What happened, whether it is bad, and for how many ticks it is shown.
     notice: Option<(String, bool, u32)>,
@@ -53,17 +58,22 @@ impl Model {
             now: Timestamp::from_millis(0),
             link: Link::Connecting,
             directory: Directory::new(Shape::Tree),
+            gates: Gates::default(),
             over: Over::Nothing,
             notice: None,
         }
     }
 
     fn height(&self) -> usize {
-        usize::from(self.rows.saturating_sub(ROWS_AROUND))
+        usize::from(self.rows.saturating_sub(ROWS_AROUND)).saturating_sub(self.gates.rows())
     }
 
     fn say(&mut self, text: impl Into<String>) {
         self.notice = Some((text.into(), false, NOTICE_TICKS));
+    }
+
+    fn warn(&mut self, text: impl Into<String>) {
+        self.notice = Some((text.into(), true, NOTICE_TICKS * 2));
     }
 
     fn tick(&mut self, now: Timestamp) -> Vec<Do> {
@@ -78,10 +88,9 @@ impl Model {
             return Vec::new();
         }
         let wanted = self.directory.wanting(self.height(), DETAILS_PER_TICK);
-        wanted
-            .into_iter()
-            .map(|id| Do::Call(Asked::Detail(id), Call::get(Route::to(&["sessions", &id.to_string()]))))
-            .collect()
+        let detail =
+            |id: SessionId| Do::Call(Asked::Detail(id), Call::get(Route::to(&["sessions", &id.to_string()])));
+        self.gates.tick().into_iter().chain(wanted.into_iter().map(detail)).collect()
     }
 }
 
@@ -98,9 +107,11 @@ impl Screen for Model {
             Message::Link(link) => self.link = link,
             Message::Reply(Asked::Detail(id), Ok(value)) => self.directory.detail(id, &value),
             Message::Reply(Asked::Row(id, verb), Ok(_)) => self.done(id, verb),
-            Message::Reply(Asked::Row(..), Err(refused)) => {
+            Message::Reply(Asked::Gates, Ok(value)) => self.gates_came(value),
+            Message::Reply(Asked::Answer(gate), Ok(_)) => self.answered(gate),
+            Message::Reply(Asked::Row(..) | Asked::Answer(_), Err(refused)) => {
                 let text = format!("{} [{}]; {}", refused.title, refused.code, refused.advice);
-                self.notice = Some((text.trim_end_matches("; ").to_owned(), true, NOTICE_TICKS * 2));
+                self.warn(text.trim_end_matches("; "));
             }
             // Details come again with the next change.
             Message::Reply(..) => {}

@@ -9,7 +9,7 @@ use expect_test::expect_file;
 use crate::support::binary;
 
 /// Commands of commands that have a page of their own.
-const VERBS: [(&str, &str); 34] = [
+const VERBS: [(&str, &str); 42] = [
     ("mcp", "url"),
     ("mcp", "wrap"),
     ("hook", "install"),
@@ -41,6 +41,14 @@ const VERBS: [(&str, &str); 34] = [
     ("task", "message"),
     ("task", "token"),
     ("task", "wait"),
+    ("flow", "run"),
+    ("flow", "review"),
+    ("flow", "ls"),
+    ("flow", "show"),
+    ("flow", "watch"),
+    ("flow", "report"),
+    ("flow", "cancel"),
+    ("flow", "resume"),
     ("mailbox", "show"),
     ("mailbox", "ack"),
     ("mailbox", "again"),

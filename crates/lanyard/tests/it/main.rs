@@ -14,6 +14,8 @@ mod crash;
 mod directory;
 mod families;
 mod faults;
+mod flow_cli;
+mod flows;
 mod gateway;
 mod help;
 mod hooks;

@@ -8,6 +8,7 @@ mod breaks;
 mod cancel;
 mod cases;
 mod family;
+mod flow;
 mod gateway;
 mod hub;
 mod kit;
@@ -92,4 +93,14 @@ fn opencode_hears_of_the_tasks_it_spawned() {
 #[test]
 fn codex_hears_of_the_tasks_it_spawned() {
     hub::shows(&Case::codex());
+}
+
+#[test]
+fn opencode_is_gone_on_with_at_a_gate_of_its_flow() {
+    flow::shows(&Case::opencode());
+}
+
+#[test]
+fn opencode_is_gone_on_with_after_it_took_too_long() {
+    flow::takes_too_long(&Case::opencode());
 }

@@ -63,6 +63,7 @@ fn everything_that_is_asked_for_is_kept() {
         leaf: true,
         depth_limit: Some(2),
         task: Some((crate::TaskId::from_u128(5), crate::WorkerId::from_u128(6))),
+        observed: false,
     };
     check_made(
         make(&new),
@@ -70,6 +71,21 @@ fn everything_that_is_asked_for_is_kept() {
             session.created agent=executor aliases=[chat::7, b] anchors=["never push"] owner=bob phase=execute plan=plan-1 policy={depth_limit=2 leaf=true memory_mode=full} purpose=fix source=telegram state=custom task=task_00000000000000000000000005 title="Fix the test" worker=worker#6 workspace=/src/app
         "#]],
     );
+}
+
+/// S1-30: a leaf delegates nothing; a subagent its agent has all the same is shown below it, as deep as a family goes.
+#[test]
+fn the_own_subagent_of_a_leaf_is_shown() {
+    let mut parent = given([]).session;
+    parent.policy.leaf = true;
+    let child = |observed| make_under(&parent, &NewSession { observed, ..NewSession::default() });
+    assert_eq!(child(false).unwrap_err().code(), "leaf_cannot_delegate");
+    child(true).unwrap();
+    let limits = Limits::default();
+    let deep = Lineage { ancestors: vec![parent.id; limits.depth as usize] };
+    let new = NewSession { observed: true, ..NewSession::default() };
+    let refused = create(&new, "ann", Some((&parent, &deep)), &limits).unwrap_err();
+    assert_eq!(refused.code(), "depth_exceeded");
 }
 
 /// S0-01: a child works where its parent works unless told otherwise.

@@ -620,3 +620,15 @@ fn a_sessions_end_takes_the_question_about_it_along() {
         }
     }
 }
+
+/// S4-22: what an agent asks, however often, does not make forget that a person was asked about it and what was said.
+#[test]
+fn settled_questions_of_an_agent_do_not_push_out_those_about_it() {
+    let mut given = in_state(StateName::Executing).with_run().after(escalated(500)).after(answer(500, "yes"));
+    for gate in 1..=100 {
+        given = given.after(asked(gate, 1, question(&gate.to_string()))).after(answer(gate, "yes"));
+    }
+    assert_eq!(given.session.open_gates().count(), 0);
+    assert_eq!(given.session.gates.len(), 33, "the newest of one kind, and the other");
+    assert!(given.session.gates.iter().any(|gate| gate.id == gate_id(500)));
+}

@@ -2,12 +2,13 @@
 
 use super::line::{quote, unquote};
 use super::{Fault, TaskText};
-use crate::paper::{self, Priority};
+use crate::paper::prompt::BOUNDS_MAX;
+use crate::paper::{self, Priority, TEXT_CHARS_MAX};
 use crate::task::decide::LIST_MAX;
 use crate::task::record::{Isolation, ParentEnd};
 
 /// In the order they are written.
-pub(super) const NAMES: [&str; 10] = [
+pub(super) const NAMES: [&str; 13] = [
     "agent",
     "part of",
     "after",
@@ -18,6 +19,9 @@ pub(super) const NAMES: [&str; 10] = [
     "isolation",
     "when parent ends",
     "may spawn",
+    "may change",
+    "must not change",
+    "out of scope",
 ];
 /// Words of a field's name.
 const WORDS_MAX: usize = 3;
@@ -32,7 +36,14 @@ const ISOLATIONS: [(&str, Isolation); 3] =
     [("auto", Isolation::Auto), ("worktree", Isolation::Worktree), ("shared", Isolation::Shared)];
 const PARENT_ENDS: [(&str, ParentEnd); 3] =
     [("wait", ParentEnd::Wait), ("adopt", ParentEnd::Adopt), ("cancel", ParentEnd::Cancel)];
-const ANSWERS: [(&str, bool); 4] = [("yes", true), ("no", false), ("true", true), ("false", false)];
+/// Whether it may make tasks, and whether it may use its own subagents without that.
+const SPAWNING: [(&str, (bool, bool)); 5] = [
+    ("yes", (true, false)),
+    ("no", (false, false)),
+    ("subagents", (false, true)),
+    ("true", (true, false)),
+    ("false", (false, false)),
+];
 
 /// The name and value of an item that has the shape of a field: a few words in small letters, a colon, the value.
 pub(super) fn split(item: &str) -> Option<(&str, &str)> {
@@ -65,12 +76,12 @@ pub(super) fn set(
     match known {
         "agent" => task.agent = Some(one(known, value)?),
         "part of" => task.parent = Some(one(known, value)?),
-        "after" => task.depends_on = several(known, value)?,
+        "after" => task.depends_on = names(known, value)?,
         "priority" => {
             task.priority = chosen(known, value, &PRIORITIES, "`low`, `normal`, `high` or `critical`")?;
         }
         "group" => task.group = Some(one(known, value)?),
-        "files" => task.files = several(known, value)?,
+        "files" => task.files = names(known, value)?,
         "base" => task.base = Some(one(known, value)?),
         "isolation" => {
             task.isolation = chosen(known, value, &ISOLATIONS, "`auto`, `worktree` or `shared`")?;
@@ -78,7 +89,12 @@ pub(super) fn set(
         "when parent ends" => {
             task.when_parent_ends = chosen(known, value, &PARENT_ENDS, "`wait`, `adopt` or `cancel`")?;
         }
-        _ => task.may_spawn = chosen(known, value, &ANSWERS, "`yes` or `no`")?,
+        "may spawn" => {
+            (task.may_spawn, task.subagents) = chosen(known, value, &SPAWNING, "`yes`, `no` or `subagents`")?;
+        }
+        "may change" => task.bounds.may_change = bounds(known, value)?,
+        "must not change" => task.bounds.must_not_change = bounds(known, value)?,
+        _ => task.bounds.out_of_scope = bounds(known, value)?,
     }
     Ok(known)
 }
@@ -97,7 +113,10 @@ pub(super) fn all(task: &TaskText) -> Vec<(&'static str, String)> {
         one(&task.base),
         said(task.isolation, &ISOLATIONS),
         said(task.when_parent_ends, &PARENT_ENDS),
-        said(task.may_spawn, &ANSWERS),
+        said((task.may_spawn, task.subagents), &SPAWNING),
+        several(&task.bounds.may_change),
+        several(&task.bounds.must_not_change),
+        several(&task.bounds.out_of_scope),
     ];
     NAMES.into_iter().zip(texts).filter(|(_, text)| !text.is_empty()).collect()
 }
@@ -136,7 +155,20 @@ fn one(name: &'static str, value: &str) -> Result<String, Fault> {
     Ok(text.to_owned())
 }
 
-fn several(name: &'static str, value: &str) -> Result<Vec<String>, Fault> {
+fn names(field: &'static str, value: &str) -> Result<Vec<String>, Fault> {
+    let items = several(field, value, LIST_MAX)?;
+    items.iter().try_for_each(|item| paper::name(field, item))?;
+    Ok(items)
+}
+
+/// What a task is to keep to may be said in sentences.
+fn bounds(field: &'static str, value: &str) -> Result<Vec<String>, Fault> {
+    let items = several(field, value, BOUNDS_MAX)?;
+    items.iter().try_for_each(|item| paper::words(field, item, TEXT_CHARS_MAX))?;
+    Ok(items)
+}
+
+fn several(name: &'static str, value: &str, most: usize) -> Result<Vec<String>, Fault> {
     let mut items = Vec::new();
     let mut rest = value.trim();
     while !rest.is_empty() {
@@ -149,9 +181,8 @@ fn several(name: &'static str, value: &str) -> Result<Vec<String>, Fault> {
             (item.trim(), after)
         });
         rest = after.trim_start();
-        paper::name(name, item)?;
         items.push(item.to_owned());
-        paper::few(name, &items, LIST_MAX)?;
+        paper::few(name, &items, most)?;
     }
     if items.is_empty() {
         return Err(paper::Refusal::Empty { field: name }.into());

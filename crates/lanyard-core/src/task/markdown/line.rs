@@ -6,7 +6,7 @@ const FENCE_MIN: usize = 3;
 const TAB: usize = 4;
 
 /// The text of a heading of exactly this level.
-pub(super) fn heading(line: &str, level: usize) -> Option<&str> {
+pub(crate) fn heading(line: &str, level: usize) -> Option<&str> {
     let rest = line.trim_start_matches('#');
     let marks = line.len() - rest.len();
     let apart = rest.is_empty() || rest.starts_with([' ', '\t']);
@@ -14,7 +14,7 @@ pub(super) fn heading(line: &str, level: usize) -> Option<&str> {
 }
 
 /// The text of a list's item, numbered or not.
-pub(super) fn bullet(line: &str) -> Option<&str> {
+pub(crate) fn bullet(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let rest = match line.chars().next()? {
         '-' | '*' | '+' => &line[1..],
@@ -27,7 +27,7 @@ pub(super) fn bullet(line: &str) -> Option<&str> {
 }
 
 /// Whether a box is ticked, and what follows it.
-pub(super) fn boxed(text: &str) -> Option<(bool, &str)> {
+pub(crate) fn boxed(text: &str) -> Option<(bool, &str)> {
     for (mark, done) in [("[ ]", false), ("[x]", true), ("[X]", true)] {
         if let Some(rest) = text.strip_prefix(mark)
             && (rest.is_empty() || rest.starts_with([' ', '\t']))
@@ -104,13 +104,13 @@ impl Fence {
 
 /// Follows code blocks from line to line.
 #[derive(Debug, Default)]
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     open: Option<(usize, Fence)>,
 }
 
 impl Blocks {
     /// Whether the line is in a code block, its marks included.
-    pub(super) fn takes(&mut self, number: usize, line: &str) -> bool {
+    pub(crate) fn takes(&mut self, number: usize, line: &str) -> bool {
         if let Some((_, fence)) = self.open {
             if fence.is_closed_by(line) {
                 self.open = None;
@@ -122,7 +122,7 @@ impl Blocks {
     }
 
     /// The line that began a block that is still open.
-    pub(super) fn open_since(&self) -> Option<usize> {
+    pub(crate) fn open_since(&self) -> Option<usize> {
         self.open.map(|(number, _)| number)
     }
 }

@@ -3,6 +3,7 @@
 use lanyard_core::session::{
     Command, Continuity, InterruptCause, NewSession, Question, RunReady, Signal, TurnOutcome,
 };
+use lanyard_core::text::one_line;
 use lanyard_core::{Actor, Cause, GateId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
 
@@ -32,6 +33,8 @@ const ODD_MAX: u32 = 20;
 const HEED_MAX: Duration = Duration::from_millis(500);
 /// A subagent without words of its own.
 const NO_PROMPT: &str = "(the agent gave no words)";
+/// Characters of a subagent's title or name.
+const CHILD_NAME_CHARS_MAX: usize = 200;
 
 impl Runner {
     pub(super) async fn carry_out(&mut self) {
@@ -281,11 +284,12 @@ impl Runner {
         let parent = parent.map_or(self.session, |mirror| mirror.session);
         let id = SessionId::mint(self.shared.clock.now(), self.shared.clock.random());
         let new = NewSession {
-            title: child.title.clone().map(|title| one_line(&title)),
-            agent: child.agent.clone().map(|agent| one_line(&agent)),
+            title: child.title.clone().map(|title| one_line(&title, CHILD_NAME_CHARS_MAX)),
+            agent: child.agent.clone().map(|agent| one_line(&agent, CHILD_NAME_CHARS_MAX)),
             source: Some("subagent".to_owned()),
             workspace: Some(self.workspace.display().to_string()),
             aliases: vec![child.native.clone()],
+            observed: true,
             ..NewSession::default()
         };
         let session = match self.create(id, new, parent, &child.native).await {
@@ -412,10 +416,4 @@ fn end_of(turn: Option<TurnId>, end: TurnEnd) -> Signal {
         }
         TurnEnd::Limit(reason) => Signal::TurnLost { cause: InterruptCause::Limit, reason: Some(reason) },
     }
-}
-
-/// A name in one line, without what a name may not hold.
-fn one_line(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    lanyard_core::text::cut(line.trim(), 200).0.to_owned()
 }

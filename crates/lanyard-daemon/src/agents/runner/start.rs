@@ -9,6 +9,7 @@ use lanyard_core::session::{
     TurnOutcome,
 };
 use lanyard_core::{RunId, SessionId, TurnId};
+use lanyard_store::StoreError;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
@@ -25,6 +26,7 @@ use crate::agents::pen::Pen;
 use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::agents::shared::Shared;
 use crate::agents::words;
+use crate::engine::Store;
 use crate::failpoint;
 use crate::runs::{Limits, Link, Spec};
 
@@ -34,6 +36,8 @@ const KEPT_VARIABLES: [&str; 6] = ["HOME", "PATH", "LANG", "LC_ALL", "TERM", "US
 const PAST_PAGE: usize = 1_000;
 /// Events of the past that are put into words at most.
 const PAST_EVENTS_MAX: usize = 20_000;
+/// Forks of forks that are followed back.
+const FORKS_MAX: usize = 8;
 
 /// A run to be started.
 pub(in crate::agents) struct Start {
@@ -258,7 +262,17 @@ async fn plan(
     ways: Vec<ResumeWay>,
 ) -> Result<Plan, Failure> {
     let fresh = Plan { begin: Begin::New, past: None, ways: Vec::new() };
-    let Some(native) = session.native.clone() else { return Ok(fresh) };
+    let Some(native) = session.native.clone() else {
+        // A fork goes on from what was said before it; its agent was not there.
+        for how in [Continuity::Replayed, Continuity::Preamble] {
+            if session.forked_from.is_some()
+                && let Some(text) = past(shared, session, how).await
+            {
+                return Ok(Plan { past: Some((how, text)), ..fresh });
+            }
+        }
+        return Ok(fresh);
+    };
     let alone = settings.per_turn.as_ref().is_some_and(|per_turn| per_turn.next.is_empty());
     for way in &ways {
         let rest = ways_after(&ways, *way);
@@ -282,28 +296,39 @@ async fn plan(
     Err(("resume_impossible".to_owned(), what.to_owned()))
 }
 
-/// The conversation before the running turn, in words.
+/// The conversation before the running turn, in words: with what came before the fork, where it is one.
 pub(super) async fn past(shared: &Shared, session: &Session, how: Continuity) -> Option<String> {
-    let (id, end) = (session.id, session.turn.as_ref().map_or(u64::MAX, |turn| turn.seq));
-    let first = session.seq.saturating_sub(PAST_EVENTS_MAX as u64);
-    let events = shared
-        .on_disk(move |store| {
-            let mut events: Vec<Envelope> = Vec::new();
-            let mut after = first;
-            loop {
-                let page = store.events(id, after, PAST_PAGE)?;
-                let Some(last) = page.events.last() else { return Ok(events) };
-                after = last.seq;
-                let bodies = page.events.iter().filter(|event| event.seq < end);
-                let bodies = bodies.filter_map(|event| event.body.as_ref().ok());
-                events.extend(bodies.filter_map(|body| serde_json::from_slice(body).ok()));
-                if after >= end {
-                    return Ok(events);
-                }
-            }
-        })
-        .await;
-    words::past(&events.ok()?, how)
+    let (id, seq, forked) = (session.id, session.seq, session.forked_from);
+    let end = session.turn.as_ref().map_or(u64::MAX, |turn| turn.seq);
+    let read = shared.on_disk(move |store| {
+        let mut parts = vec![said(store, id, seq, end)?];
+        let mut from = forked;
+        while let Some(fork) = from.filter(|_| parts.len() < FORKS_MAX) {
+            parts.push(said(store, fork.session, fork.seq, fork.seq.saturating_add(1))?);
+            from = store.load(fork.session)?.and_then(|loaded| loaded.session.forked_from);
+        }
+        parts.reverse();
+        Ok(parts.concat())
+    });
+    let lost = session.native.is_some();
+    words::past(&read.await.ok()?, how, lost)
+}
+
+/// The newest events up to `seq` that come before `end`.
+fn said(store: &dyn Store, id: SessionId, seq: u64, end: u64) -> Result<Vec<Envelope>, StoreError> {
+    let mut events: Vec<Envelope> = Vec::new();
+    let mut after = seq.saturating_sub(PAST_EVENTS_MAX as u64);
+    loop {
+        let page = store.events(id, after, PAST_PAGE)?;
+        let Some(last) = page.events.last() else { return Ok(events) };
+        after = last.seq;
+        let bodies = page.events.iter().filter(|event| event.seq < end);
+        let bodies = bodies.filter_map(|event| event.body.as_ref().ok());
+        events.extend(bodies.filter_map(|body| serde_json::from_slice(body).ok()));
+        if after >= end {
+            return Ok(events);
+        }
+    }
 }
 
 /// What an agent is told of MCP servers: where the gateway has them for this session.

@@ -5,6 +5,7 @@ use lanyard_core::session::{AgentInfo, Capabilities, Gate, ResumeWay};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::FlowGateEntry;
 use crate::agents::settings::DriverKind;
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +58,9 @@ pub struct AgentProblem {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GateList {
     pub gates: Vec<GateEntry>,
+    /// What flows ask.
+    #[serde(default)]
+    pub flows: Vec<FlowGateEntry>,
     /// More sessions are at work than one answer can look at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,

@@ -3,7 +3,7 @@
 use lanyard_core::SessionId;
 use lanyard_core::paper::{Handover, Seat, TEXT_CHARS_MAX, optional};
 use lanyard_core::session::{Command, Signal};
-use lanyard_core::text::{self, cut};
+use lanyard_core::text::{NAME_CHARS_MAX, cut, one_line};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -282,7 +282,7 @@ async fn complete(caller: &Caller, args: Args) -> Told {
     let evidence = args.evidence.map_or(String::new(), |evidence| format!("\nEvidence: {evidence}"));
     note(caller, format!("Completed: {summary}{evidence}")).await?;
     report(caller, id, &summary, args_evidence).await?;
-    let command = Command::Complete { reason: Some(one_line(&summary)) };
+    let command = Command::Complete { reason: Some(one_line(&summary, NAME_CHARS_MAX)) };
     let outcome = caller.ask(Ask::Do { session: id, command }).await?;
     Ok(json!({ "session_id": id, "state": outcome.state, "completed": true }).into())
 }
@@ -299,7 +299,7 @@ async fn report(
     }
     let said = Said::Completed { summary: summary.to_owned(), evidence };
     let by = By { actor: caller.actor.clone(), session: Some(id) };
-    match caller.app.families.ask(move |owner| owner.report(id, said, &by)).await {
+    match caller.app.families.ask(move |owner| owner.report(id, said, None, &by)).await {
         // Its task has ended, or went on without it: the session may end all the same.
         Ok(_) | Err(FamilyError::Task(_) | FamilyError::Refused { .. }) => Ok(()),
         Err(error) => Err(error.into()),
@@ -321,12 +321,6 @@ async fn note(caller: &Caller, words: String) -> Result<(), Refused> {
         Ok(())
     })
     .await
-}
-
-/// A reason for the log: one line, and no longer than it may be.
-pub(super) fn one_line(words: &str) -> String {
-    let line: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    cut(line.trim(), text::NAME_CHARS_MAX).0.to_owned()
 }
 
 fn ack(caller: &Caller) -> Told {

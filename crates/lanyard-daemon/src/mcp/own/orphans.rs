@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 
 use lanyard_core::paper::{Facts, Liveness, judge};
 use lanyard_core::session::{Command, InterruptCause, Signal, StopScope};
+use lanyard_core::text::{NAME_CHARS_MAX, one_line};
 use lanyard_core::{Session, SessionId};
 use lanyard_store::Loaded;
 use schemars::JsonSchema;
@@ -13,7 +14,6 @@ use serde_json::{Value, json};
 
 use crate::api::App;
 use crate::engine::{Ask, Store};
-use crate::mcp::own::agent::one_line;
 use crate::mcp::own::caller::{Caller, Mates, Me, load, on_disk, place};
 use crate::mcp::own::refused::Refused;
 use crate::mcp::own::workspace::{self, Ended};
@@ -168,7 +168,7 @@ pub(super) async fn settle(caller: &Caller, id: SessionId, choice: Choice, reaso
         Choice::Adopt => adopt(caller, &loaded.session).await?,
         Choice::Resume => resume(caller, &loaded.session).await?,
         Choice::Stop => {
-            let reason = Some(one_line(reason.as_deref().unwrap_or("orphaned")));
+            let reason = Some(one_line(reason.as_deref().unwrap_or("orphaned"), NAME_CHARS_MAX));
             caller
                 .ask(Ask::Do {
                     session: id,

@@ -94,6 +94,7 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
         agent: &agent,
         bounds: &bounds,
         may_spawn,
+        subagents: false,
         prompt: &prompt,
     }
     .text()?;

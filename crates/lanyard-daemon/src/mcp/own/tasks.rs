@@ -5,7 +5,7 @@ mod wait;
 
 use lanyard_core::paper::Bounds;
 use lanyard_core::task::{
-    Isolation, Mail, MailKind, NewTask, ParentEnd, Task, TaskCommand, TaskEvent, TaskState,
+    Isolation, Mail, MailKind, NewTask, ParentEnd, SPAWN_KEY, Task, TaskCommand, TaskEvent, TaskState,
 };
 use lanyard_core::{MailId, TaskId};
 use lanyard_store::TaskFilter;
@@ -223,7 +223,7 @@ impl Keys {
     }
 
     fn alias(&self, key: &str) -> String {
-        format!("spawn:{}:{key}", self.of)
+        format!("{SPAWN_KEY}{}:{key}", self.of)
     }
 
     fn find(&self, owner: &Owner, key: &str) -> Result<Option<TaskId>, FamilyError> {
@@ -345,7 +345,7 @@ async fn report(caller: &Caller, args: Args) -> Told {
     };
     let by = by(caller);
     let task = caller.app.families.ask(move |owner| {
-        let id = owner.report(session, said, &by)?;
+        let id = owner.report(session, said, None, &by)?;
         Ok(owner.view(id)?.task)
     });
     let task = task.await?;

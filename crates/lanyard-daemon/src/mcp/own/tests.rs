@@ -89,7 +89,12 @@ impl Room {
         let roster = Roster::new(settings, "helper".to_owned(), runs, clock.clone(), checks);
         let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, folder.path());
         let (families, tasks) = families::start(tools, &hub).unwrap();
+        let place = (folder.path(), "/nonexistent/lanyard".into());
+        let settings = lanyard_core::flow::FlowSettings::default();
+        let tools = crate::flow::Tools::new(&engine, &store, &clock, &roster, settings, place);
+        let flows = crate::flow::Flows::start(tools, &hub).unwrap();
         let app = Arc::new(App {
+            flows,
             seen: Arc::new(|_, _| None),
             families,
             agents: roster,
@@ -117,6 +122,7 @@ impl Room {
 
     /// Ends the engine and closes the journal; another room can be opened in the folder.
     async fn close(mut self) -> Arc<tempfile::TempDir> {
+        self.app.flows.stop().await;
         self.app.families.stop().await;
         self.app.engine.stop().await;
         for thread in self.threads.drain(..) {

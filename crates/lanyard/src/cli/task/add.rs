@@ -146,6 +146,7 @@ impl Add {
             workspace,
             aliases: self.aliases,
             may_spawn: self.may_spawn,
+            subagents: false,
             bounds: None,
             deploy: self.deploy,
         })

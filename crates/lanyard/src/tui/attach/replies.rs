@@ -158,7 +158,9 @@ impl Model {
             | Asked::Latest
             | Asked::Turn(_)
             | Asked::Row(..)
-            | Asked::Detail(_) => String::new(),
+            | Asked::Detail(_)
+            | Asked::Gates
+            | Asked::Answer(_) => String::new(),
         };
         let words = warning.unwrap_or(words);
         if !words.is_empty() {

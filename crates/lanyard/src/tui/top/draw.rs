@@ -5,15 +5,23 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::Line;
 
+use super::gates::{Answering, name};
 use super::row::{Words, words};
 use super::{Model, Over};
-use crate::render::text::{count, fit, pad};
+use crate::render::flow_gate::{choices, items, tail};
+use crate::render::text::{count, fit, one_line, pad};
 use crate::tui::directory::{Need, need};
+use crate::tui::face::lasting;
 use crate::tui::message::{Link, Verb};
 use crate::tui::paint::{both_ends, hints, key_page, line, overlay, row};
-use crate::tui::wrap::columns;
+use crate::tui::wrap::{columns, wrap};
 
-const HELP: [(&str, &str); 14] = [
+/// Rows of a review's items and of evidence in the dialogue that answers a gate.
+const ITEMS_MAX: usize = 5;
+const EVIDENCE_MAX: usize = 6;
+
+const HELP: [(&str, &str); 15] = [
+    ("f", "answer what a flow asks"),
     ("Enter", "attach to the session"),
     ("s", "stop it; S stops all below it too"),
     ("g", "give it guidance"),
@@ -74,6 +82,8 @@ impl Columns {
 pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let area = frame.area();
     head(model, frame, row(area, 0));
+    asking(model, frame, area);
+    let above = model.gates.rows();
     let columns = Columns::of(usize::from(area.width));
     let titles = Words {
         mark: " ",
@@ -84,11 +94,26 @@ pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
         tool: "LAST TOOL".to_owned(),
         notes: "WAITS, WHO IS THERE".to_owned(),
     };
-    line(frame, row(area, 1), &columns.row(" ", "", &titles), model.paint.quiet());
-    let list = Rect { y: area.y + 2.min(area.height), height: area.height.saturating_sub(3), ..area };
+    line(frame, row(area, 1 + above), &columns.row(" ", "", &titles), model.paint.quiet());
+    let top = u16::try_from(2 + above).unwrap_or(u16::MAX).min(area.height);
+    let list = Rect { y: area.y + top, height: area.height.saturating_sub(top + 1), ..area };
     rows(model, frame, list, &columns);
     foot(model, frame, row(area, usize::from(area.height.saturating_sub(1))));
     over(model, frame);
+}
+
+/// What flows ask, before everything else: nothing goes on there until somebody answers.
+fn asking(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    for (at, entry) in model.gates.shown().enumerate() {
+        let since = lasting(model.now.millis_since(entry.gate.opened_at));
+        let (kind, reason) = (entry.gate.kind.as_str(), one_line(&entry.gate.reason));
+        let text = format!("! {} {} {}: {reason}", pad(kind, 10), pad(&since, 4), name(entry));
+        line(frame, row(area, 1 + at), &text, model.paint.loud());
+    }
+    if model.gates.hidden() > 0 {
+        let text = format!("! and {} more; f answers one after the other", model.gates.hidden());
+        line(frame, row(area, model.gates.rows()), &text, model.paint.loud());
+    }
 }
 
 fn rows(model: &Model, frame: &mut Frame<'_>, area: Rect, columns: &Columns) {
@@ -129,7 +154,13 @@ fn head(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         1 => ", 1 wants somebody".to_owned(),
         more => format!(", {more} want somebody"),
     };
-    let left = format!("lanyard top  {}, {running} running{wanted}", count(model.directory.len(), "session"));
+    let asking = match model.gates.len() {
+        0 => String::new(),
+        1 => ", 1 flow asks".to_owned(),
+        more => format!(", {more} flows ask"),
+    };
+    let all = count(model.directory.len(), "session");
+    let left = format!("lanyard top  {all}, {running} running{wanted}{asking}");
     let right = match (model.link, model.directory.filter()) {
         (Link::Down, _) => "no connection, trying again".to_owned(),
         (Link::Connecting, _) => "connecting".to_owned(),
@@ -144,14 +175,15 @@ fn head(model: &Model, frame: &mut Frame<'_>, area: Rect) {
 
 fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let typed = match &model.over {
-        Over::Filter(input) => Some(("filter> ", input)),
-        Over::Guide(_, input) => Some(("guide> ", input)),
+        Over::Filter(input) => Some(("filter> ".to_owned(), input)),
+        Over::Guide(_, input) => Some(("guide> ".to_owned(), input)),
+        Over::Answer(answering) => Some((answering.dialogue.prompt(), &answering.input)),
         Over::Nothing | Over::Help | Over::Confirm(..) => None,
     };
     if let Some((label, input)) = typed {
-        let text = format!("{label}{}", crate::render::text::one_line(input.text()));
+        let text = format!("{label}{}", one_line(input.text()));
         line(frame, area, &text, model.paint.own());
-        let x = columns(label) + columns(input.before());
+        let x = columns(&label) + columns(input.before());
         let x = u16::try_from(x).unwrap_or(u16::MAX).min(area.width.saturating_sub(1));
         return frame.set_cursor_position(Position::new(area.x + x, area.y));
     }
@@ -159,7 +191,7 @@ fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         let style = if *bad { model.paint.bad() } else { model.paint.good() };
         return line(frame, area, text, style);
     }
-    let parts = [
+    let mut parts = vec![
         "Enter attach",
         "s stop",
         "g guide",
@@ -170,6 +202,9 @@ fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         "a archive",
         "x delete",
     ];
+    if model.gates.len() > 0 {
+        parts.insert(0, "f answer the flow");
+    }
     line(frame, area, &hints(&parts, usize::from(area.width)), model.paint.quiet());
 }
 
@@ -192,6 +227,30 @@ fn over(model: &Model, frame: &mut Frame<'_>) {
             let rows = vec![Line::from(fit(&format!("{what} {name}"), width)), Line::from(id.to_string())];
             overlay(frame, "Sure?", rows, "y yes, any other key no");
         }
+        Over::Answer(answering) => answer(model, answering, frame),
         Over::Nothing | Over::Guide(..) | Over::Filter(_) => {}
+    }
+}
+
+/// The question, what speaks for it and the answers; what was wrong with the last one stands above the line one types in.
+fn answer(model: &Model, answering: &Answering, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let width = usize::from(area.width).saturating_sub(6);
+    let gate = answering.dialogue.gate();
+    let mut text = wrap(&one_line(&gate.reason), width, "", "");
+    text.extend(items(&gate.items).into_iter().take(ITEMS_MAX).map(|item| format!("  {item}")));
+    let evidence = gate.evidence.as_deref().map(tail).unwrap_or_default();
+    let skipped = evidence.len().saturating_sub(EVIDENCE_MAX);
+    text.extend(evidence.into_iter().skip(skipped).map(|shown| format!("  | {shown}")));
+    text.push(String::new());
+    text.extend(choices(gate));
+    let rows: Vec<Line<'_>> = text.into_iter().map(|row| Line::from(fit(&row, width))).collect();
+    let others = if model.gates.len() > 1 { "Tab next, " } else { "" };
+    let title = format!("{} ({})", answering.title, gate.kind.as_str());
+    overlay(frame, &fit(&title, width), rows, &format!("{others}Esc leaves it open"));
+    if let Some((said, bad, _)) = &model.notice {
+        let style = if *bad { model.paint.bad() } else { model.paint.good() };
+        let above = row(area, usize::from(area.height.saturating_sub(2)));
+        line(frame, above, &pad(said, usize::from(area.width)), style);
     }
 }

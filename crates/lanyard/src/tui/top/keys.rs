@@ -26,12 +26,14 @@ impl Model {
                 self.filter_key(input, key);
                 Vec::new()
             }
+            Over::Answer(answering) => self.answer_key(answering, key),
         }
     }
 
     pub(super) fn paste(&mut self, text: &str) {
         match &mut self.over {
             Over::Guide(_, input) => input.insert(text),
+            Over::Answer(answering) => answering.input.insert(&text.replace('\n', " ")),
             Over::Filter(input) => {
                 input.insert(&text.replace('\n', " "));
                 let text = input.text().to_owned();
@@ -49,6 +51,7 @@ impl Model {
             Key::Char('q') | Key::Ctrl('c' | 'd') => return vec![Do::Leave(Exit::Quit)],
             Key::Esc => self.directory.set_filter(""),
             Key::Char('?') => self.over = Over::Help,
+            Key::Char('f') => self.open_gate(None),
             Key::Char('/') => self.over = Over::Filter(Input::holding(self.directory.filter())),
             Key::Enter | Key::Char(_) => {
                 if let Some(id) = self.directory.chosen() {

@@ -4,6 +4,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::render::flow_fixture::{entry, escalation, phase_gate, time};
 use crate::tui::testing::{done, picture, press};
 
 fn id(n: u128) -> SessionId {
@@ -234,9 +235,9 @@ fn what_cannot_be_undone_is_asked_about() {
         &mut model,
         80,
         18,
-        &expect![[r"
-            lanyard top  7 sessions, 3 running, 2 want somebody
-              STATE    ┌ Keys ──────────────────────────────────────────────────┐WHO IS THE…
+        &expect![[r#"
+            lanyard top┌ Keys ──────────────────────────────────────────────────┐
+              STATE    │ f        answer what a flow asks                       │WHO IS THE…
             *>executing│ Enter    attach to the session                         │ 1 note, 2…
             * executing│ s        stop it; S stops all below it too             │ 1 note, 2…
             ! executing│ g        give it guidance                              │
@@ -253,7 +254,7 @@ fn what_cannot_be_undone_is_asked_about() {
                        │ -        it is over                                    │
                        └ any key closes ────────────────────────────────────────┘
             Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
-        "]],
+        "#]],
     );
 }
 
@@ -320,7 +321,8 @@ fn thousands_of_rows_are_drawn_a_screen_at_a_time() {
     // Details are asked for what is seen, a few at a time, and once.
     let mut asked = 0;
     for _ in 0..10 {
-        asked += model.update(Message::Tick("2026-11-15T08:00:12Z".parse().unwrap())).len();
+        let wanted = model.update(Message::Tick("2026-11-15T08:00:12Z".parse().unwrap()));
+        asked += wanted.iter().filter(|one| matches!(one, Do::Call(Asked::Detail(_), _))).count();
     }
     assert_eq!(asked, 7);
 }
@@ -333,4 +335,158 @@ fn a_loop_of_parents_ends() {
         row(3, Some(3), "c", &json!({})),
     ]);
     picture(&mut model, 80, 10);
+}
+
+/// A screen with what flows ask; the gate of the first has been open for a minute and a half.
+fn asking(gates: &[lanyard_core::flow::FlowGate]) -> Model {
+    let mut model = full();
+    model.update(Message::Tick(time(90)));
+    gates_came(&mut model, gates);
+    model
+}
+
+fn gates_came(model: &mut Model, gates: &[lanyard_core::flow::FlowGate]) {
+    let flows: Vec<_> = gates.iter().cloned().map(entry).collect();
+    model.update(Message::Reply(Asked::Gates, Ok(json!({"gates": [], "flows": flows}))));
+}
+
+fn another(n: u128) -> lanyard_core::flow::FlowGate {
+    let mut gate = phase_gate();
+    gate.id = lanyard_core::GateId::from_u128(n);
+    gate.opened_at = time(60);
+    gate
+}
+
+#[test]
+fn what_flows_ask_stands_above_all_sessions() {
+    check(
+        &mut asking(&[another(8), escalation(true)]),
+        100,
+        12,
+        &expect![[r#"
+        lanyard top  7 sessions, 3 running, 2 want somebody, 2 flows ask
+        ! escalation 1m   Release 1.0, Add the API: The author needs a person: which key?
+        ! phase      30s  Release 1.0, Add the API: "Add the API" was found ready.
+          STATE          FOR   AGENT      SESSION                              LAST TOOL  WAITS, WHO IS THE…
+        *>executing      1m    scripted   hub: tidy the docs                   search     stop 1, 1 note, 2…
+        * executing      1m    scripted   ├─ scout                                        stop 1, 1 note, 2…
+        ! executing      3m    scripted   └─ checker                           ask        asks 1
+          idle           3m    scripted      └─ checker's helper
+        ! interrupted (… 3m    scripted   nightly build                                   uncertain
+          idle           3m    opencode   a question of style, with a title t…
+        - completed      3m    scripted   done long ago
+        f answer the flow · Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
+    "#]],
+    );
+    let mut many = asking(&[escalation(true), another(8), another(9), another(10), another(11)]);
+    let text = picture(&mut many, 80, 12);
+    assert!(text.contains("! and 2 more; f answers one after the other"), "{text}");
+    assert!(text.contains("5 flows ask"), "{text}");
+}
+
+/// S2-08: a letter, a name, words after a colon. S2-07: without them they are asked for.
+#[test]
+fn a_gate_is_answered_in_place() {
+    let answers = [
+        (r#"f "c" enter enter"#, r#"{"choice":"continue_session"}"#),
+        (
+            r#"f "continue-session" enter "use staging" enter"#,
+            r#"{"choice":"continue_session","guidance":"use staging"}"#,
+        ),
+        (r#"f "c: fix the import" enter"#, r#"{"choice":"continue_session","guidance":"fix the import"}"#),
+        (r#"f "f:again" enter"#, r#"{"choice":"continue","guidance":"again"}"#),
+        (r#"f "o" enter"#, r#"{"choice":"approve"}"#),
+        (r#"f "q" enter"#, r#"{"choice":"abort"}"#),
+    ];
+    for (keys, body) in answers {
+        let mut model = asking(&[escalation(true)]);
+        let all = press(&mut model, keys);
+        let [Do::Call(Asked::Answer(gate), call)] = all.as_slice() else { panic!("{keys}: {all:?}") };
+        assert_eq!(*gate, escalation(true).id);
+        assert_eq!(call.body, serde_json::from_str::<Value>(body).unwrap(), "{keys}");
+        assert!(call.route.as_str().ends_with("/gates/gate_00000000000000000000000007"), "{keys}");
+    }
+    let mut model = asking(&[escalation(true)]);
+    press(&mut model, r#"f "o" enter"#);
+    model.update(Message::Reply(Asked::Answer(escalation(true).id), Ok(json!({}))));
+    let text = picture(&mut model, 80, 12);
+    assert!(text.contains("Release 1.0, Add the API: answered") && !text.contains("flow asks"), "{text}");
+}
+
+#[test]
+fn the_dialogue_shows_what_it_is_about() {
+    let mut model = asking(&[escalation(true), another(8)]);
+    press(&mut model, r#"f "c" enter "use st""#);
+    check(
+        &mut model,
+        90,
+        20,
+        &expect![[r#"
+        lanyard top  7 sessions, 3 running, 2 want somebody, 2 flows ask
+        ! escalation 1m   Release 1.0, Add the API: The author needs a person: which key?
+        ! phase      30s  Release 1.0, Add the API: "Add the API" was found ready.
+          STATE          FOR   AGENT      SESSION                    LAST TOOL  WAITS, WHO IS THE…
+        *>executing ┌ Release 1.0, Add the API (escalation) ────────────────────────┐1, 1 note, 2…
+        * executing │ The author needs a person: which key?                         │1, 1 note, 2…
+        ! executing │   P0 human_required  Which key?: staging or production        │1
+          idle      │   P1 auto_fix        Name the route                           │
+        ! interrupte│   | error: no key                                             │tain
+          idle      │   | at api.rs:12                                              │
+        - completed │                                                               │
+                    │ c  continue the same session, which keeps everything it knows │
+                    │ f  fix it in a new session                                    │
+                    │ o  override: let it pass as it is                             │
+                    │ q  abort the flow; `lanyard flow resume` takes it up again    │
+                    └ Tab next, Esc leaves it open ─────────────────────────────────┘
+
+
+
+        words for the agent (Enter: none) > use st▏
+    "#]],
+    );
+}
+
+/// S2-06, S2-08: what is no answer is told for a while and answers nothing; what is not offered is not named.
+#[test]
+fn what_is_no_answer_is_a_toast_and_answers_nothing() {
+    for typed in ["c", "continue-session", "c: fix the import", "what", "o: words"] {
+        let mut model = asking(&[escalation(false)]);
+        let all = press(&mut model, &format!(r#"f "{typed}" enter"#));
+        assert!(all.is_empty(), "{typed}: {all:?}");
+        let text = picture(&mut model, 100, 20);
+        let toast = text.lines().rev().nth(1).unwrap_or_default();
+        assert!(toast.contains("type f (fix), o (override) or q (abort)"), "{typed}: {text}");
+        assert!(!toast.contains("continue-session"), "{typed}: {text}");
+        // What was typed is still there, and the gate is still open.
+        assert!(text.contains(&format!("f/o/q > {typed}")), "{typed}: {text}");
+    }
+    let mut model = asking(&[escalation(true)]);
+    assert!(press(&mut model, r#"f "what" enter"#).is_empty());
+    let text = picture(&mut model, 100, 20);
+    assert!(text.contains("type c (continue-session), f (fix), o (override) or q (abort)"), "{text}");
+}
+
+#[test]
+fn a_gate_that_is_answered_elsewhere_is_no_longer_asked() {
+    let mut model = asking(&[escalation(true), another(8)]);
+    press(&mut model, "f");
+    gates_came(&mut model, &[another(8)]);
+    assert!(picture(&mut model, 80, 12).contains("Release 1.0, Add the API: no longer asked"));
+    press(&mut model, "f tab esc");
+    gates_came(&mut model, &[]);
+    press(&mut model, "f");
+    assert!(picture(&mut model, 80, 12).contains("no flow asks anything"));
+}
+
+#[test]
+fn a_refused_answer_says_why() {
+    let mut model = asking(&[escalation(true)]);
+    let refused = crate::tui::message::Refused {
+        code: "gate_answered".to_owned(),
+        title: "the gate was answered with abort before".to_owned(),
+        advice: String::new(),
+        unheard: false,
+    };
+    model.update(Message::Reply(Asked::Answer(escalation(true).id), Err(refused)));
+    assert!(picture(&mut model, 80, 12).contains("answered with abort before [gate_answered]"));
 }

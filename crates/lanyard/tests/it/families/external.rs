@@ -117,3 +117,43 @@ fn a_program_outside_outlives_the_daemon() {
     let ended = stage.post(&format!("/tasks/{task}/token"), &json!({}));
     assert_eq!(refusal(&ended), (409, "no_worker".to_owned()));
 }
+
+/// S4-B02: a report that was not answered is sent again under its key, and is one report; another needs another key. An
+/// end that is said again is answered alike.
+#[test]
+fn a_report_sent_again_is_one_report() {
+    let mut stage = Stage::new();
+    let (parent, _) = outside(&stage, &json!({ "title": "the whole" }));
+    let (task, token) = outside(&stage, &json!({ "title": "the part", "parent": parent }));
+    let path = format!("/api/v1/sessions/{}/report", id(&token, "session"));
+    let keyed = |stage: &Stage, key: &str, kind: &str, text: &str| {
+        let caller = Caller { token: id(&token, "session_token"), ..stage.daemon.caller() };
+        let body = json!({ "run_token": token["run_token"], "kind": kind, "text": text }).to_string();
+        caller.try_request("POST", &path, &[("Idempotency-Key", key)], Some(&body)).unwrap()
+    };
+    for _ in 0..2 {
+        let answer = keyed(&stage, "half-1", "progress", "half way");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        stage.up();
+    }
+    for (kind, text) in [("progress", "three quarters"), ("question", "half way")] {
+        let answer = keyed(&stage, "half-1", kind, text);
+        assert_eq!(refusal(&answer).1, "idempotency_conflict", "{kind} {text}");
+    }
+    assert_eq!(keyed(&stage, "half-2", "progress", "half way").status, 200);
+    assert_eq!(keyed(&stage, "end-1", "completed", "all of it").status, 200);
+    let done = stage.is(&task, "completed");
+    let again = keyed(&stage, "end-1", "completed", "all of it");
+    assert_eq!((again.status, again.json()["seq"].clone()), (200, done["seq"].clone()));
+    assert_eq!(keyed(&stage, "half-1", "progress", "half way").status, 200, "it was said before the end");
+    let other = keyed(&stage, "end-2", "completed", "more than all of it");
+    assert_eq!(refusal(&other), (409, "task_ended".to_owned()));
+    let boxed = stage.get(&format!("/mail?box={parent}"));
+    let kinds: Vec<&Value> = boxed["mail"].as_array().unwrap().iter().map(|mail| &mail["kind"]).collect();
+    assert_eq!(kinds, ["progress", "progress", "ended"]);
+    let (failing, token) = outside(&stage, &json!({}));
+    assert_eq!(own(&stage, &token, "failed", "no net").status, 200);
+    stage.is(&failing, "failed");
+    assert_eq!(own(&stage, &token, "failed", "no net").status, 200);
+    assert_eq!(refusal(&own(&stage, &token, "failed", "no luck")), (409, "task_ended".to_owned()));
+}

@@ -1,5 +1,6 @@
 //! Workers that do not do well are helped, then begun again, then a person is asked; silence alone is no fault (S4-22).
 
+use lanyard_daemon::failpoint::BEFORE_ESCALATION;
 use serde_json::{Value, json};
 
 use super::kit::{Stage, id, until};
@@ -212,4 +213,25 @@ fn nobody_is_asked_about_a_task_that_has_ended() {
     assert_eq!(stage.get("/gates")["gates"], json!([]));
     let held = stage.get(&format!("/sessions/{session}/gates"));
     assert_eq!(held["gates"][0]["status"]["name"], "withdrawn", "{held}");
+}
+
+/// S4-22: a daemon that dies between writing that a person is to be asked and asking has the next one ask, once.
+#[test]
+fn a_person_is_asked_though_the_daemon_died_before_it_could() {
+    let rules = "same_calls = 3\nstuck_ms = 3600000\npatience_ms = 50\nnudges = 0\nrestarts = 0";
+    let mut stage = stage(rules, "/wait-file /nonexistent/never");
+    stage.stage.up_to(&format!("{BEFORE_ESCALATION}:1"));
+    let task = loops(&stage);
+    stage.dies();
+    stage.stage.up();
+    assert_eq!(remedies(&stage, &task), (0, 0, 1), "it was written before");
+    let (session, question) = gate(&stage, &task);
+    // Looked at again and again meanwhile, it is the one question.
+    stage.stage.up();
+    assert_eq!(gate(&stage, &task), (session.clone(), question.clone()));
+    stage.ok(&format!("/sessions/{session}/gates/{question}"), &json!({ "option": "cancel" }));
+    stage.is(&task, "cancelled");
+    let log = stage.daemon.log_after(&session, 0);
+    let opened = log.iter().filter(|event| event["type"] == "gate.opened").count();
+    assert_eq!((opened, remedies(&stage, &task)), (1, (0, 0, 1)));
 }

@@ -1,5 +1,5 @@
 //! Every id leads to all the others, whatever it names is brought back under the same worker, and a family shows who
-//! stands where (S4-20, S4-21, S1-28, S1-31, S1-33, S1-34, S1-35).
+//! stands where (S4-01 to S4-05, S4-07, S4-20, S4-21, S1-28, S1-31, S1-33, S1-34, S1-35).
 
 use serde_json::{Value, json};
 
@@ -205,4 +205,62 @@ fn an_orphan_is_found_by_its_liveness() {
     stage.kill_agent(&lost);
     until("it to be found", || liveness(&lost) == "orphaned");
     assert_eq!(liveness(&busy), "live", "quiet as it is");
+}
+
+/// An id says by its form what it names, and lives as long as that: an agent's name for ever (S4-01), a task's (S4-02) and
+/// a part's (S4-07) as long as the task, a plan's (S4-03) as the plan, a worker's (S4-04) over every deploy and restart.
+#[test]
+fn each_id_lives_as_long_as_what_it_names() {
+    let mut stage = Stage::new();
+    let plan = id(&stage.ok("/plans", &json!({ "title": "p", "workspace": stage.repo() })), "id");
+    let more = json!({ "plan": plan, "agent": "a", "deploy": false });
+    let task = stage.task("/say once", &more);
+    let whole = stage.task("/say whole", &json!({ "deploy": false }));
+    let part = stage.task("/say part", &json!({ "parent": whole, "agent": "a", "deploy": false }));
+    let of = |kind: &str, text: &str| text.strip_prefix(kind).is_some_and(|rest| rest.len() == 26);
+    assert!(of("plan_", &plan) && of("task_", &task) && of("task_", &part), "{plan} {task} {part}");
+    assert_eq!(stage.show(&part)["parent"], whole.as_str());
+    let before = stage.show(&task);
+    assert_eq!((&before["agent"], &before["worker"]), (&json!("a"), &Value::Null));
+    stage.ok(&format!("/tasks/{task}/deploy"), &json!({}));
+    let first = stage.is(&task, "completed");
+    stage.up();
+    stage.ok(&format!("/tasks/{task}/retry"), &json!({}));
+    stage.ok(&format!("/tasks/{task}/deploy"), &json!({}));
+    let second = stage.is(&task, "completed");
+    assert!(of("worker_", &id(&first, "worker")), "{first}");
+    for field in ["id", "plan", "agent", "worker"] {
+        assert_eq!(first[field], second[field], "{field}");
+    }
+    assert_ne!(first["session"], second["session"], "a session is one go at it");
+    // The same agent works at another task as another worker.
+    stage.ok(&format!("/tasks/{part}/deploy"), &json!({}));
+    let other = stage.is(&part, "completed");
+    assert_eq!(other["agent"], first["agent"]);
+    assert_ne!(other["worker"], first["worker"]);
+}
+
+/// S4-05, S4-04: a chat's id is the same over restarts of the daemon and of its agent, and is its worker's with the other
+/// prefix, for one task after the other.
+#[test]
+fn a_chat_keeps_its_id_over_restarts() {
+    let mut stage = Stage::new();
+    let chat = stage.chat();
+    let bits = |id: &str| id.split_once('_').unwrap().1.to_owned();
+    let mut workers = Vec::new();
+    for text in ["one", "two"] {
+        let task = stage.task(&format!("/say {text}"), &json!({ "session": chat }));
+        stage.is(&task, "running");
+        stage.up();
+        assert_eq!(stage.get(&format!("/sessions/{chat}"))["id"], chat.as_str());
+        let shown = stage.show(&task);
+        assert_eq!(shown["session"], chat.as_str());
+        workers.push(id(&shown, "worker"));
+        stage.ok(&format!("/tasks/{task}/complete"), &json!({ "summary": "done" }));
+        stage.is(&task, "completed");
+        stage.rests(&chat);
+    }
+    assert_eq!(workers[0], workers[1]);
+    assert_eq!(bits(&workers[0]), bits(&chat));
+    assert!(workers[0].starts_with("worker_") && chat.starts_with("sess_"), "{workers:?} {chat}");
 }

@@ -175,3 +175,57 @@ fn a_task_begins_at_the_branch_of_a_maker_that_is_gone() {
     assert_eq!(git(&stage.repo(), &["show", &format!("{branch}:base.txt")]), "of the parent");
     assert_eq!(stage.worktrees(), 1);
 }
+
+/// S4-B10: what cannot be committed for it is not thrown away, by its end or by whoever drops its branch.
+#[test]
+fn a_worktree_with_work_in_no_commit_stays() {
+    let stage = Stage::new();
+    let above = stage.task("x", &json!({ "title": "above", "kind": "external" }));
+    stage.is(&above, "running");
+    let prompt = format!("/write outer.txt x\n/wait-file {}", stage.sign("go").display());
+    let task = stage.task(&prompt, &json!({ "parent": above }));
+    until("its worktree", || stage.show(&task)["tree"]["path"].is_string());
+    let path = id(&stage.show(&task)["tree"], "path");
+    let inner = std::path::Path::new(&path).join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    // A repository without a commit is nothing git can add.
+    git(&inner, &["init", "-q"]);
+    std::fs::write(inner.join("work.txt"), "not lost").unwrap();
+    stage.touch("go");
+    let done = stage.is(&task, "completed");
+    assert_eq!(done["captured"]["files"], json!(["outer.txt"]));
+    assert!(id(&done, "capture_failed").contains("work that is in no commit"), "{done}");
+    let mail = stage.get(&format!("/mail?box={above}"))["mail"][0].clone();
+    assert!(id(&mail, "text").contains("What it had not committed is still in its worktree"), "{mail}");
+    let discard = format!("/tasks/{task}/discard");
+    assert_eq!(stage.refused(&discard, &json!({})), "dirty_worktree");
+    assert_eq!(std::fs::read_to_string(inner.join("work.txt")).unwrap(), "not lost");
+    assert!(stage.branch(&format!("lanyard/{task}")), "nothing has changed");
+    std::fs::remove_dir_all(&inner).unwrap();
+    stage.ok(&discard, &json!({}));
+    assert!(!std::path::Path::new(&path).exists());
+    assert_eq!((stage.branch(&format!("lanyard/{task}")), stage.worktrees()), (false, 1));
+}
+
+/// A request that is repeated finds the task it made, until that has been over for longer than outcomes are kept.
+#[test]
+fn the_key_of_a_request_is_forgotten_some_time_after_its_task() {
+    let mut stage = Stage::with("[daemon]\nkeep_outcomes_ms = 1\n");
+    let new = json!({ "title": "once", "kind": "external", "deploy": true }).to_string();
+    let add = |stage: &Stage| {
+        let headers = [("Idempotency-Key", "add-1")];
+        let answer = stage.daemon.request("POST", "/api/v1/tasks", &headers, Some(&new));
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        id(&answer.json(), "id")
+    };
+    let task = add(&stage);
+    stage.is(&task, "running");
+    stage.up();
+    assert_eq!(add(&stage), task, "it is not over");
+    stage.ok(&format!("/tasks/{task}/complete"), &json!({ "summary": "done" }));
+    stage.is(&task, "completed");
+    // What can be forgotten is looked for at the start, and every now and then.
+    stage.up();
+    until("the key to be forgotten", || add(&stage) != task);
+    assert_eq!(stage.show(&task)["state"], "completed", "the task is not");
+}

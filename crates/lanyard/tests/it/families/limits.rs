@@ -65,6 +65,27 @@ fn a_leaf_does_not_spawn() {
     assert_eq!(stands["can_delegate"], false);
 }
 
+/// An agent's own subagents are seen below it, though it may make no tasks: a plan's text says so in a word.
+#[test]
+fn the_own_subagents_of_a_leaf_are_seen() {
+    let stage = Stage::new();
+    let prompt =
+        format!("/spawn scout look around ; /say all clear\n/join\n{}\n/say done", step(&spawner("/say no")));
+    let text = format!("# P\n\n## [ ] a: A\n\n- may spawn: subagents\n\n{prompt}\n");
+    let body = json!({ "markdown": text, "workspace": stage.repo(), "start": true });
+    let plan = id(&stage.ok("/plans/import", &body), "id");
+    assert_eq!(stage.get(&format!("/plans/{plan}/markdown"))["markdown"], text.as_str());
+    let task = id(&stage.get(&format!("/plans/{plan}"))["all"][0], "id");
+    let session = id(&stage.is(&task, "completed"), "session");
+    let calls = all_returned(&stage, &session);
+    assert_eq!(code(&calls[0]), "leaf_cannot_delegate");
+    let children = stage.get(&format!("/sessions/{session}/delegation"))["children"].clone();
+    assert_eq!(children.as_array().unwrap().len(), 1, "{children}");
+    let child = stage.get(&format!("/sessions/{}", id(&children[0], "session")));
+    assert_eq!((&child["source"], &child["title"]), (&json!("subagent"), &json!("scout")));
+    assert!(stage.told().contains("You may delegate to your own subagents"));
+}
+
 /// What a root session was given is what its whole family has.
 #[test]
 fn the_depth_a_family_was_given_is_not_widened_below() {

@@ -82,7 +82,8 @@ fn a_plan_that_is_exported_and_imported_is_the_same() {
     let text = "# Rewrite\n\nIt is slow.\n\n## [ ] lexer: Write the lexer\n\n## [ ] parser: Write the parser\n\n\
                 - agent: a\n- part of: lexer\n- after: lexer\n- priority: high\n- group: front\n\
                 - files: src/parser.rs, src/ast/**\n- base: main\n- isolation: worktree\n- when parent ends: cancel\n\
-                - may spawn: yes\n\nRead `src/lexer.rs` first.\n\n- then this\n";
+                - may spawn: yes\n- may change: src/**\n- must not change: Cargo.lock\n\
+                - out of scope: `speed, and what it costs`\n\nRead `src/lexer.rs` first.\n\n- then this\n";
     let one = import(&stage, text, &json!({}));
     let exported = id(&stage.get(&format!("/plans/{one}/markdown")), "markdown");
     assert_eq!(exported, text);
@@ -91,6 +92,7 @@ fn a_plan_that_is_exported_and_imported_is_the_same() {
     assert_eq!(stage.get(&format!("/plans/{two}/markdown"))["markdown"], text);
     let parser = keyed(&stage, &two, "parser");
     assert_eq!(parser["depends_on"][0], keyed(&stage, &two, "lexer")["id"]);
+    assert_eq!(parser["bounds"]["out_of_scope"], json!(["speed, and what it costs"]));
     assert_eq!(parser["parent"], keyed(&stage, &two, "lexer")["id"]);
     for (bad, code) in [
         ("", "plan_without_title"),

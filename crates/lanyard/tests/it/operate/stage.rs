@@ -19,7 +19,7 @@ impl Stage {
     }
 
     /// `scripted` with these flags and these further settings is the only agent of the config.
-    pub(super) fn with(flags: &[&str], settings: &str) -> Self {
+    pub(crate) fn with(flags: &[&str], settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
         let program = binary().display().to_string();

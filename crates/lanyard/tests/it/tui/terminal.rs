@@ -182,7 +182,12 @@ impl Screen {
                 Some(1)
             }
             b'\n' => {
-                self.at.1 = (self.at.1 + 1).min(self.cells.len() - 1);
+                if self.at.1 + 1 == self.cells.len() {
+                    let top = self.cells.remove(0);
+                    self.cells.push(vec![" ".to_owned(); top.len()]);
+                } else {
+                    self.at.1 += 1;
+                }
                 Some(1)
             }
             0..0x20 => Some(1),
@@ -217,6 +222,10 @@ impl Screen {
         match bytes[end] {
             b'H' => self.at = (number(1).max(1) - 1, number(0).max(1) - 1),
             b'J' => self.cells.iter_mut().flatten().for_each(|cell| " ".clone_into(cell)),
+            b'K' => {
+                let (from, row) = self.at;
+                self.cells[row].iter_mut().skip(from).for_each(|cell| " ".clone_into(cell));
+            }
             // Colours, modes, the cursor's looks.
             _ => {}
         }

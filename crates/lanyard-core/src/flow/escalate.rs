@@ -1,0 +1,68 @@
+//! Asking a person, and whether going on with the session is among the answers. That is decided here and nowhere else: a
+//! client offers what the gate carries (S2-03).
+
+use crate::flow::advance::{Fresh, gate};
+use crate::flow::event::FlowEvent;
+use crate::flow::gate::{Continuation, EVIDENCE_CHARS_MAX, FlowGateKind, Probe};
+use crate::flow::record::{Flow, FlowState, Worked};
+use crate::flow::verdict::Item;
+
+/// Why a person is asked.
+pub(super) struct Why {
+    pub(super) code: &'static str,
+    pub(super) reason: String,
+    pub(super) items: Vec<Item>,
+    pub(super) evidence: Option<String>,
+}
+
+impl Why {
+    pub(super) const fn plain(code: &'static str, reason: String) -> Self {
+        Self { code, reason, items: Vec::new(), evidence: None }
+    }
+}
+
+/// `next` is where the work goes on in a new session; `never` says why the old one is not to be gone on with, whatever
+/// it is like.
+pub(super) fn escalate(
+    flow: &Flow,
+    next: FlowState,
+    mut why: Why,
+    never: Option<&str>,
+    probe: Probe,
+    fresh: Fresh,
+) -> Vec<FlowEvent> {
+    why.evidence = why.evidence.as_deref().map(last_of);
+    let mut gate = gate(flow, FlowGateKind::Escalation, next, why, fresh);
+    match eligible(flow, next, never, probe) {
+        Ok(continuation) => gate.continue_session = Some(continuation),
+        Err(why) => gate.not_offered = why,
+    }
+    // Another role goes on, and its last session knows what this one does not (S2-B06).
+    let other = next.role().filter(|role| flow.sessions.last().is_some_and(|worked| worked.role != *role));
+    gate.fork_of = other.and_then(|role| flow.last_session(role));
+    let reason = Some(gate.reason.clone());
+    vec![FlowEvent::Moved { to: FlowState::Escalate, reason }, FlowEvent::GateOpened { gate: Box::new(gate) }]
+}
+
+/// The same role in the same state, a session that can really be taken up, and not one that has just failed at that.
+fn eligible(
+    flow: &Flow,
+    next: FlowState,
+    never: Option<&str>,
+    probe: Probe,
+) -> Result<Continuation, Option<String>> {
+    let Some(Worked { session, role, state, .. }) = flow.sessions.last() else { return Err(None) };
+    if *state != next {
+        return Err(None);
+    }
+    if let Some(why) = never.or_else(|| probe.hindrance()) {
+        return Err(Some(why.to_owned()));
+    }
+    Ok(Continuation { session: *session, resume_state: next, role: *role, probe })
+}
+
+/// The end of a text, which is where errors are told.
+fn last_of(text: &str) -> String {
+    let skip = text.chars().count().saturating_sub(EVIDENCE_CHARS_MAX);
+    text.chars().skip(skip).collect()
+}

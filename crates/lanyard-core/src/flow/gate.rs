@@ -1,0 +1,226 @@
+//! A flow's question to a person. It is a part of the flow's log: the question and what it is about are on disk before
+//! anybody sees it, an answer and what follows from it are written together, and any client can give it (S2-B01).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::actor::Actor;
+use crate::flow::record::{FlowState, Role};
+use crate::flow::settings::GateDefault;
+use crate::flow::verdict::Item;
+use crate::id::{GateId, SessionId};
+use crate::time::Timestamp;
+
+/// Characters of evidence a gate carries.
+pub const EVIDENCE_CHARS_MAX: usize = 8_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowGateKind {
+    /// Something did not work, or a person is needed.
+    Escalation,
+    /// A phase was found ready.
+    Phase,
+    /// A reviewer asks for corrections.
+    Review,
+}
+
+impl FlowGateKind {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Escalation => "escalation",
+            Self::Phase => "phase",
+            Self::Review => "review",
+        }
+    }
+}
+
+/// A question that waits, or the answer it got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowGate {
+    pub id: GateId,
+    pub kind: FlowGateKind,
+    pub step: u32,
+    /// The state that led here.
+    pub from: FlowState,
+    /// The state `continue` leads to, in a new session.
+    pub next: FlowState,
+    /// A stable word for why.
+    pub code: String,
+    /// Why, in one sentence.
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<Item>,
+    pub iteration: u32,
+    /// What speaks for it: the output of a check, the notes of an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    /// There only when going on with the session is offered (S2-03, S2-04).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continue_session: Option<Continuation>,
+    /// Why it is not, where somebody might expect it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_offered: Option<String>,
+    /// The session a new one is forked from, because another role needs what it knows (S2-B06).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork_of: Option<SessionId>,
+    pub opened_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    pub default: GateDefault,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<GateAnswered>,
+}
+
+/// What going on with a session takes (S2-04).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Continuation {
+    pub session: SessionId,
+    pub resume_state: FlowState,
+    pub role: Role,
+    /// What was found when it was looked at (S2-B02).
+    pub probe: Probe,
+}
+
+/// How a session stands that may be gone on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
+pub struct Probe {
+    /// It is there and has not ended.
+    pub exists: bool,
+    /// Its process lives.
+    pub alive: bool,
+    /// Its agent can take it up again when the process is gone.
+    pub loadable: bool,
+    /// Nothing runs in it; what does is ended first.
+    pub idle: bool,
+    /// There is room in its context, as far as that is known.
+    pub context_left: bool,
+}
+
+impl Probe {
+    /// Why it cannot be gone on with.
+    #[must_use]
+    pub const fn hindrance(self) -> Option<&'static str> {
+        if !self.exists {
+            Some("its session is gone")
+        } else if !self.alive && !self.loadable {
+            Some("its agent cannot take the conversation up again")
+        } else if !self.context_left {
+            Some("its context is used up")
+        } else {
+            None
+        }
+    }
+}
+
+/// The answers there are (S2-05).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// Go on in the same session, which knows everything.
+    ContinueSession,
+    /// Fix it in a new session.
+    Continue,
+    /// Let it pass as it is.
+    Approve,
+    Abort,
+}
+
+/// An answer, and whose it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GateAnswered {
+    pub choice: Choice,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guidance: Option<String>,
+    pub by: Actor,
+    pub at: Timestamp,
+}
+
+impl Choice {
+    pub const ALL: [Self; 4] = [Self::ContinueSession, Self::Continue, Self::Approve, Self::Abort];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ContinueSession => "continue_session",
+            Self::Continue => "continue",
+            Self::Approve => "approve",
+            Self::Abort => "abort",
+        }
+    }
+
+    /// The letter for it at a prompt (S2-01).
+    #[must_use]
+    pub const fn letter(self) -> char {
+        match self {
+            Self::ContinueSession => 'c',
+            Self::Continue => 'f',
+            Self::Approve => 'o',
+            Self::Abort => 'q',
+        }
+    }
+
+    /// What it does, in one line.
+    #[must_use]
+    pub const fn words(self, kind: FlowGateKind) -> &'static str {
+        match (self, kind) {
+            (Self::ContinueSession, _) => "continue the same session, which keeps everything it knows",
+            (Self::Continue, FlowGateKind::Escalation) => "fix it in a new session",
+            (Self::Continue, FlowGateKind::Review) => "let the author make these corrections",
+            (Self::Continue, FlowGateKind::Phase) => "have the author change something first",
+            (Self::Approve, FlowGateKind::Phase) => "the phase is good: go on with the next",
+            (Self::Approve, FlowGateKind::Escalation | FlowGateKind::Review) => {
+                "override: let it pass as it is"
+            }
+            (Self::Abort, _) => "abort the flow; `lanyard flow resume` takes it up again",
+        }
+    }
+
+    /// Whether words for the agent may go with it (S2-07).
+    #[must_use]
+    pub const fn takes_guidance(self) -> bool {
+        matches!(self, Self::ContinueSession | Self::Continue)
+    }
+}
+
+/// What somebody typed: a letter, a name with `-` or `_`, and words after a colon (S2-08).
+#[must_use]
+pub fn parse(text: &str) -> Option<(Choice, Option<String>)> {
+    let (word, words) = match text.split_once(':') {
+        Some((word, words)) => (word, Some(words.trim()).filter(|words| !words.is_empty())),
+        None => (text, None),
+    };
+    let word = word.trim().to_lowercase().replace('-', "_");
+    let named = |choice: &Choice| choice.as_str() == word || word == choice.letter().to_string();
+    let choice = Choice::ALL.into_iter().find(named).or(match word.as_str() {
+        "fix" => Some(Choice::Continue),
+        "override" => Some(Choice::Approve),
+        "quit" => Some(Choice::Abort),
+        _ => None,
+    })?;
+    (words.is_none() || choice.takes_guidance()).then(|| (choice, words.map(str::to_owned)))
+}
+
+impl FlowGate {
+    /// Whether this can be answered. Nothing is inferred: what is offered is what the flow put there (S2-03).
+    #[must_use]
+    pub fn offers(&self, choice: Choice) -> bool {
+        match choice {
+            Choice::ContinueSession => self.continue_session.is_some(),
+            Choice::Continue | Choice::Approve | Choice::Abort => true,
+        }
+    }
+
+    #[must_use]
+    pub fn offered(&self) -> Vec<Choice> {
+        Choice::ALL.into_iter().filter(|choice| self.offers(*choice)).collect()
+    }
+
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.answered.is_none()
+    }
+}

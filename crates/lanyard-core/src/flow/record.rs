@@ -1,0 +1,447 @@
+//! What a flow is: the plan, where it stands, who works at it now.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::actor::Actor;
+use crate::flow::event::Spent;
+use crate::flow::gate::FlowGate;
+use crate::flow::settings::FlowSettings;
+use crate::flow::stall::Stall;
+use crate::flow::verdict::Item;
+use crate::id::{FlowId, SessionId, TurnId};
+use crate::task::tree::{Captured, Tree};
+use crate::time::Timestamp;
+
+/// Sessions a record keeps; the flow's log keeps all.
+pub(super) const SESSIONS_MAX: usize = 32;
+
+/// A flow as its log adds up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Flow {
+    pub id: FlowId,
+    /// The last event that was applied.
+    pub seq: u64,
+    pub kind: FlowKind,
+    pub title: String,
+    /// The plan's file, whole. One flow at a time works at it.
+    pub plan: String,
+    /// A fingerprint of what it said when the flow began.
+    pub plan_hash: String,
+    /// The folder the flow was begun in.
+    pub workspace: String,
+    pub settings: FlowSettings,
+    pub created_at: Timestamp,
+    pub created_by: Actor,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<(String, String)>,
+    /// Empty in a plan review.
+    pub phases: Vec<Phase>,
+    /// The place of the phase that is worked at.
+    pub phase: usize,
+    pub state: FlowState,
+    pub since: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The state before the escalation or the end, to which it can go back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub came_from: Option<FlowState>,
+    /// The number of the newest step: a turn with an agent, a round of checks, a gate.
+    pub step: u32,
+    /// The step at which a person last decided something.
+    #[serde(default)]
+    pub decided_at_step: u32,
+    /// Reviews of this phase so far.
+    #[serde(default)]
+    pub iteration: u32,
+    #[serde(default)]
+    pub quality_retries: u32,
+    /// Turns that were gone on with by themselves, in a row.
+    #[serde(default)]
+    pub auto_retries: u32,
+    /// What the last review asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<Item>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
+    /// What the last round of checks said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckResult>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invocation: Option<Invocation>,
+    /// What the next invocation takes with it, once (S2-18).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<Pending>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<FlowGate>,
+    /// Sessions that go on although nobody waits for them (S2-B04).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preserved: Vec<Preserved>,
+    /// The newest sessions that worked at it, with their roles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<Worked>,
+    #[serde(default)]
+    pub spent: Spent,
+    #[serde(default, skip_serializing_if = "Stall::is_default")]
+    pub stall: Stall,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<Tree>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captured: Option<Captured>,
+    /// It has ended and its folder is put in order.
+    #[serde(default)]
+    pub settled: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Lease>,
+    /// The last event that hooks were told of.
+    #[serde(default)]
+    pub hooked: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowKind {
+    /// A plan's phases, one after the other.
+    Phases,
+    /// The plan itself, until it is approved.
+    PlanReview,
+}
+
+impl FlowKind {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Phases => "phases",
+            Self::PlanReview => "plan_review",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Author,
+    Reviewer,
+}
+
+impl Role {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Author => "author",
+            Self::Reviewer => "reviewer",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowState {
+    Execute,
+    QualityCheck,
+    QualityRetry,
+    Review,
+    /// What a reviewer asks for waits for a person's word.
+    ReviewGate,
+    AutoFix,
+    PhaseGate,
+    PhaseComplete,
+    Escalate,
+    Aborted,
+    /// All phases are complete.
+    Completed,
+    /// The plan is approved.
+    Approved,
+}
+
+impl FlowState {
+    pub const ALL: [Self; 12] = [
+        Self::Execute,
+        Self::QualityCheck,
+        Self::QualityRetry,
+        Self::Review,
+        Self::ReviewGate,
+        Self::AutoFix,
+        Self::PhaseGate,
+        Self::PhaseComplete,
+        Self::Escalate,
+        Self::Aborted,
+        Self::Completed,
+        Self::Approved,
+    ];
+
+    #[must_use]
+    pub const fn is_ended(self) -> bool {
+        matches!(self, Self::Aborted | Self::Completed | Self::Approved)
+    }
+
+    /// Who works in it.
+    #[must_use]
+    pub const fn role(self) -> Option<Role> {
+        match self {
+            Self::Execute | Self::QualityRetry | Self::AutoFix => Some(Role::Author),
+            Self::Review => Some(Role::Reviewer),
+            Self::QualityCheck
+            | Self::ReviewGate
+            | Self::PhaseGate
+            | Self::PhaseComplete
+            | Self::Escalate
+            | Self::Aborted
+            | Self::Completed
+            | Self::Approved => None,
+        }
+    }
+
+    /// Whether a person is asked in it.
+    #[must_use]
+    pub const fn asks(self) -> bool {
+        matches!(self, Self::Escalate | Self::PhaseGate | Self::ReviewGate)
+    }
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Execute => "execute",
+            Self::QualityCheck => "quality_check",
+            Self::QualityRetry => "quality_retry",
+            Self::Review => "review",
+            Self::ReviewGate => "review_gate",
+            Self::AutoFix => "auto_fix",
+            Self::PhaseGate => "phase_gate",
+            Self::PhaseComplete => "phase_complete",
+            Self::Escalate => "escalate",
+            Self::Aborted => "aborted",
+            Self::Completed => "completed",
+            Self::Approved => "approved",
+        }
+    }
+}
+
+impl fmt::Display for FlowState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A part of the plan that is worked at, checked and judged as one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Phase {
+    pub title: String,
+    /// What the plan says about it.
+    pub text: String,
+    pub state: PhaseState,
+    /// The commit its author named last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseState {
+    #[default]
+    Open,
+    Active,
+    Complete,
+    /// It was marked as done before the flow began.
+    Skipped,
+    /// A person approved it although it was not found ready.
+    Overridden,
+}
+
+impl PhaseState {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Active => "active",
+            Self::Complete => "complete",
+            Self::Skipped => "skipped",
+            Self::Overridden => "overridden",
+        }
+    }
+}
+
+/// An agent at work for the flow: one session, and up to three prompts of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Invocation {
+    pub step: u32,
+    pub state: FlowState,
+    pub role: Role,
+    pub session: SessionId,
+    /// It goes on with a session that was there; nothing is created (S2-20).
+    pub continues: bool,
+    /// The session is a fork of this one: what its role needs to know is there, and it is not disturbed (S2-B06).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork_of: Option<SessionId>,
+    /// A person's words that go with its first prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guidance: Option<String>,
+    /// Those its session has heard before; whoever works in its place has not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<String>,
+    pub stage: Stage,
+    /// The turn that is waited for, by an id that was written down before it was begun.
+    pub turn: TurnId,
+    /// What its session had used before.
+    #[serde(default)]
+    pub before: Spent,
+    pub begun_at: Timestamp,
+    /// When that turn was asked for.
+    pub asked_at: Timestamp,
+    /// What was wrong with the answer, while it is being repaired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// It does the work.
+    Work,
+    /// It says how it went, in a form that can be read.
+    Summary,
+    /// It says so once more, because that could not be read.
+    Repair,
+}
+
+/// What an answer at a gate left for the next invocation.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Pending {
+    /// The session to go on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork_of: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guidance: Option<String>,
+    /// A person's words the session has heard already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<String>,
+    /// Going on with the session was chosen at a gate, and is not a try of the flow's own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chosen: bool,
+}
+
+/// A command that is being run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// Its place among the quality commands.
+    pub place: usize,
+    /// The name of its run: the step, the place and how often it was begun.
+    pub run: String,
+    pub begun_at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckResult {
+    pub name: String,
+    pub passed: bool,
+    /// Nothing when it was ended by a signal or not started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timed_out: bool,
+    /// Why it could not be started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The end of what it wrote.
+    pub output: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    pub ms: u64,
+}
+
+/// A session that goes on although nobody waits for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Preserved {
+    pub session: SessionId,
+    pub turn: TurnId,
+    pub since: Timestamp,
+    /// When it is ended; nothing is without end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Tokens it had used when nobody waited for it any more.
+    pub tokens: u64,
+}
+
+/// A session that worked for the flow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Worked {
+    pub session: SessionId,
+    pub role: Role,
+    pub state: FlowState,
+    pub phase: usize,
+    pub step: u32,
+    /// Going on with it was chosen at a gate: if it fails at that, it is not offered once more (S2-12).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chosen: bool,
+}
+
+/// Who drives the flow. A later holder has a higher number, and what an earlier one still does is not taken (S2-B05).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lease {
+    /// One incarnation of a daemon.
+    pub holder: String,
+    pub epoch: u64,
+    pub since: Timestamp,
+}
+
+impl Invocation {
+    /// What a person said for this work, whoever has heard it.
+    pub(super) fn words(&self) -> Option<&String> {
+        self.guidance.as_ref().or(self.heard.as_ref())
+    }
+}
+
+impl Flow {
+    /// The phase that is worked at.
+    #[must_use]
+    pub fn active(&self) -> Option<&Phase> {
+        self.phases.get(self.phase)
+    }
+
+    /// The folder its agents work in.
+    #[must_use]
+    pub fn folder(&self) -> String {
+        match self.tree.as_ref().filter(|tree| !tree.removed) {
+            Some(tree) => in_tree(tree, &self.workspace).unwrap_or_else(|| tree.path.clone()),
+            None => self.workspace.clone(),
+        }
+    }
+
+    /// The plan's file in a worktree, where the plan is in the repository the worktree was made of.
+    #[must_use]
+    pub fn plan_in(&self, tree: &Tree) -> String {
+        in_tree(tree, &self.plan).unwrap_or_else(|| self.plan.clone())
+    }
+
+    /// The plan's file as its agents find it.
+    #[must_use]
+    pub fn plan_here(&self) -> String {
+        match self.tree.as_ref().filter(|tree| !tree.removed) {
+            Some(tree) => self.plan_in(tree),
+            None => self.plan.clone(),
+        }
+    }
+
+    /// Whether an author has to name a commit.
+    #[must_use]
+    pub fn needs_commit(&self) -> bool {
+        self.settings.rules.require_commit && self.tree.is_some() && self.kind == FlowKind::Phases
+    }
+
+    /// The newest session that worked in this role at this phase.
+    #[must_use]
+    pub fn last_session(&self, role: Role) -> Option<SessionId> {
+        let mine = |worked: &&Worked| worked.role == role && worked.phase == self.phase;
+        self.sessions.iter().rev().find(mine).map(|worked| worked.session)
+    }
+}
+
+/// A path of the repository, as it is in the worktree.
+fn in_tree(tree: &Tree, path: &str) -> Option<String> {
+    let rest = path.strip_prefix(&tree.repository)?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| format!("{}{rest}", tree.path))
+}

@@ -1,0 +1,334 @@
+//! Flows at work: one driver each, which owns its flow, does what the record wants, and writes down what came of it.
+//!
+//! A driver remembers nothing that matters. It looks at the record, writes down what it is about to do under an id, does
+//! it under that id, looks at what came of it, and writes that down; a daemon that comes back starts the drivers of all
+//! flows that are not over, and they look again. Sessions, turns and the runs of checks outlive the daemon, so what was
+//! finished meanwhile is found finished.
+
+mod attend;
+mod begin;
+mod check;
+mod driver;
+mod hooks;
+mod look;
+mod place;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lanyard_core::flow::{Flow, FlowCommand, FlowEnvelope, FlowRefusal, FlowSettings, Fresh, decide};
+use lanyard_core::{Actor, FlowId, GateId, SessionId};
+use lanyard_store::{FlowFilter, StoreError};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::agents::roster::Roster;
+use crate::clock::Clock;
+use crate::engine::{AskError, Engine, Store, error_chain};
+use crate::hub::{Hub, Of, Over};
+use crate::runs::Runs;
+pub(crate) use begin::Beginning;
+use driver::Driver;
+
+/// Orders that may wait for one flow.
+const ORDERS_MAX: usize = 64;
+/// Flows that may be open at a time.
+const OPEN_MAX: usize = 256;
+/// Flows read at a time.
+const PAGE: usize = 100;
+/// Changed sessions taken at a time.
+const CHANGED_MAX: usize = 1_000;
+
+/// What drivers work with.
+pub(crate) struct Tools {
+    engine: Engine,
+    store: Arc<dyn Store>,
+    clock: Arc<Clock>,
+    agents: Roster,
+    /// Where worktrees are made.
+    trees: PathBuf,
+    /// The runs of checks.
+    checks: Runs,
+    /// The config's.
+    settings: FlowSettings,
+    /// This incarnation of the daemon.
+    holder: String,
+}
+
+impl Tools {
+    pub(crate) fn new(
+        engine: &Engine,
+        store: &Arc<dyn Store>,
+        clock: &Arc<Clock>,
+        agents: &Roster,
+        settings: FlowSettings,
+        (data, program): (&Path, PathBuf),
+    ) -> Self {
+        Self {
+            engine: engine.clone(),
+            store: store.clone(),
+            clock: clock.clone(),
+            agents: agents.clone(),
+            trees: data.join("trees"),
+            checks: Runs::new(data.join("flow-checks"), program),
+            settings,
+            holder: format!("{}:{:016x}", std::process::id(), clock.random() >> 64),
+        }
+    }
+
+    fn fresh(&self) -> Fresh {
+        let now = self.clock.now();
+        Fresh { now, gate: GateId::mint(now, self.clock.random()) }
+    }
+
+    /// Works with the store without holding up the runtime's threads.
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Store) -> Result<T, FlowError> + Send + 'static,
+    ) -> Result<T, FlowError> {
+        let store = self.store.clone();
+        tokio::task::spawn_blocking(move || work(&*store)).await.map_err(|_| FlowError::Closing)?
+    }
+}
+
+/// Why something about a flow was not done.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum FlowError {
+    #[error("{0}")]
+    Refused(#[from] FlowRefusal),
+    #[error("there is no flow `{0}`")]
+    Unknown(String),
+    /// A stable code, what happened, what to do.
+    #[error("{what}")]
+    Bad { code: &'static str, what: String, advice: String },
+    #[error("{0}")]
+    Ask(#[from] AskError),
+    #[error("the journal cannot be read or written: {0}")]
+    Unavailable(String),
+    #[error("{0}")]
+    Defect(String),
+    #[error("the daemon is shutting down")]
+    Closing,
+}
+
+impl From<StoreError> for FlowError {
+    fn from(error: StoreError) -> Self {
+        Self::Unavailable(error_chain(&error))
+    }
+}
+
+fn bad(code: &'static str, what: impl Into<String>, advice: impl Into<String>) -> FlowError {
+    FlowError::Bad { code, what: what.into(), advice: advice.into() }
+}
+
+/// Something asked of a flow.
+struct Order {
+    command: FlowCommand,
+    by: Actor,
+    answer: oneshot::Sender<Result<Flow, FlowError>>,
+}
+
+/// A driver, from outside.
+struct Seat {
+    orders: mpsc::Sender<Order>,
+    /// Something about one of its sessions is different.
+    poke: Arc<Notify>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Desk {
+    seats: HashMap<FlowId, Seat>,
+    /// Whose sessions these are.
+    sessions: HashMap<SessionId, Arc<Notify>>,
+    closing: bool,
+}
+
+struct Inner {
+    tools: Arc<Tools>,
+    desk: Mutex<Desk>,
+    /// One flow is begun at a time, so that no plan is taken twice.
+    beginning: tokio::sync::Mutex<()>,
+    /// Told when anything of any flow was written.
+    written: Notify,
+}
+
+/// A handle to all flows; clones share it.
+#[derive(Clone)]
+pub struct Flows(Arc<Inner>);
+
+impl std::fmt::Debug for Flows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Flows").finish_non_exhaustive()
+    }
+}
+
+impl Flows {
+    /// Starts the drivers of all flows that are not over, and what tells them of changes.
+    pub(crate) fn start(tools: Tools, hub: &Arc<Hub>) -> Result<Self, StoreError> {
+        let inner = Inner {
+            tools: Arc::new(tools),
+            desk: Mutex::default(),
+            beginning: tokio::sync::Mutex::default(),
+            written: Notify::new(),
+        };
+        let flows = Self(Arc::new(inner));
+        let mut before = None;
+        loop {
+            let filter = FlowFilter { settled: Some(false), ..FlowFilter::default() };
+            let page = flows.0.tools.store.flows(&filter, before, PAGE)?;
+            let Some(last) = page.last() else { break };
+            before = Some(last.id);
+            for flow in page {
+                flows.seat(flow);
+            }
+        }
+        tokio::spawn(watch(flows.clone(), hub.clone()));
+        Ok(flows)
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.0.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a flow its driver. Answers where orders for it go.
+    fn seat(&self, flow: Flow) -> mpsc::Sender<Order> {
+        let mut desk = self.desk();
+        let id = flow.id;
+        if let Some(seat) = desk.seats.get(&id).filter(|seat| !seat.orders.is_closed()) {
+            return seat.orders.clone();
+        }
+        let (orders, outlet) = mpsc::channel(ORDERS_MAX);
+        let poke = Arc::new(Notify::new());
+        for worked in &flow.sessions {
+            desk.sessions.insert(worked.session, poke.clone());
+        }
+        if !desk.closing {
+            let driver = Driver::new(self.clone(), flow, outlet, poke.clone());
+            let task = tokio::spawn(driver.run());
+            desk.seats.insert(id, Seat { orders: orders.clone(), poke, task });
+        }
+        orders
+    }
+
+    /// A driver has nothing left to do.
+    fn left(&self, flow: &Flow) {
+        let mut desk = self.desk();
+        desk.seats.remove(&flow.id);
+        for worked in &flow.sessions {
+            desk.sessions.remove(&worked.session);
+        }
+    }
+
+    fn watches(&self, session: SessionId, poke: &Arc<Notify>) {
+        self.desk().sessions.insert(session, poke.clone());
+    }
+
+    fn wrote(&self) {
+        self.0.written.notify_waiters();
+    }
+
+    /// Asks something of a flow, and waits until it is on disk.
+    pub(crate) async fn ask(&self, id: FlowId, command: FlowCommand, by: Actor) -> Result<Flow, FlowError> {
+        let seated = self.desk().seats.get(&id).map(|seat| seat.orders.clone());
+        let orders = if let Some(orders) = seated {
+            orders
+        } else {
+            let flow = self.get(id).await?;
+            let events = decide(&flow, &command, &by, self.0.tools.fresh())?;
+            // What is over is only taken up again, or told what it was told before.
+            if command != FlowCommand::Resume {
+                return if events.is_empty() { Ok(flow) } else { Err(FlowError::Closing) };
+            }
+            self.may_take(&flow).await?;
+            self.seat(flow)
+        };
+        let (answer, answered) = oneshot::channel();
+        orders.send(Order { command, by, answer }).await.map_err(|_| FlowError::Closing)?;
+        answered.await.map_err(|_| FlowError::Closing)?
+    }
+
+    pub(crate) async fn get(&self, id: FlowId) -> Result<Flow, FlowError> {
+        let found = self.0.tools.on_disk(move |store| Ok(store.flow(id)?)).await?;
+        found.ok_or_else(|| FlowError::Unknown(id.to_string()))
+    }
+
+    /// A piece of its log. With `patience`, waits until there is something.
+    pub(crate) async fn events(
+        &self,
+        id: FlowId,
+        after: u64,
+        limit: usize,
+        patience: Duration,
+    ) -> Result<(Flow, Vec<FlowEnvelope>), FlowError> {
+        let until = tokio::time::Instant::now() + patience;
+        loop {
+            let mut told = std::pin::pin!(self.0.written.notified());
+            // Listens before it looks: what is written in between wakes it.
+            told.as_mut().enable();
+            let flow = self.get(id).await?;
+            if flow.seq > after {
+                let events = self.0.tools.on_disk(move |store| Ok(store.flow_events(id, after, limit)?));
+                return Ok((flow, events.await?));
+            }
+            if tokio::time::timeout_at(until, told).await.is_err() {
+                return Ok((flow, Vec::new()));
+            }
+        }
+    }
+
+    /// Those whose gate waits.
+    pub(crate) async fn asking(&self) -> Result<Vec<Flow>, FlowError> {
+        self.0
+            .tools
+            .on_disk(|store| {
+                let filter = FlowFilter { ended: Some(false), ..FlowFilter::default() };
+                let mut flows = store.flows(&filter, None, OPEN_MAX)?;
+                flows.retain(|flow| flow.gate.as_ref().is_some_and(lanyard_core::flow::FlowGate::is_open));
+                Ok(flows)
+            })
+            .await
+    }
+
+    pub(crate) async fn stop(&self) {
+        let seats: Vec<Seat> = {
+            let mut desk = self.desk();
+            desk.closing = true;
+            desk.seats.drain().map(|(_, seat)| seat).collect()
+        };
+        for seat in seats {
+            seat.task.abort();
+            let _ = seat.task.await;
+        }
+    }
+
+    fn poke(&self, sessions: &[SessionId]) {
+        let desk = self.desk();
+        for poke in sessions.iter().filter_map(|session| desk.sessions.get(session)) {
+            poke.notify_one();
+        }
+    }
+
+    fn poke_all(&self) {
+        for seat in self.desk().seats.values() {
+            seat.poke.notify_one();
+        }
+    }
+}
+
+async fn watch(flows: Flows, hub: Arc<Hub>) {
+    loop {
+        let changes = hub.changes(Of::Structure);
+        // What changed before anybody watched is looked at whole.
+        flows.poke_all();
+        loop {
+            match changes.wait().await {
+                Ok(()) => flows.poke(&changes.take(CHANGED_MAX)),
+                Err(Over::Behind) => break,
+                Err(Over::Closing) => return,
+            }
+        }
+    }
+}

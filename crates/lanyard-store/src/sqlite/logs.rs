@@ -1,0 +1,123 @@
+//! Short logs with a record beside each: what tasks and flows have in common in the file. It knows neither.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use rusqlite::{Connection, Row};
+
+use crate::error::StoreError;
+use crate::fold::{LogFold, Summed};
+use crate::sqlite::boot::each_row;
+use crate::sqlite::read::undamaged;
+use crate::sqlite::rows::{column, unsigned};
+
+/// Complaints about one kind of record that are passed on; a lost page can be in the way of thousands.
+const COMPLAINTS_MAX: usize = 1_000;
+
+/// Something that is wrong with a record: the numbers of its events concerned, or zeros, and what it is.
+pub(super) type Complaint = ((u64, u64), String);
+
+#[derive(Default)]
+pub(super) struct Complaints(pub(super) Vec<Complaint>);
+
+impl Complaints {
+    pub(super) fn add(&mut self, seq: (u64, u64), what: String) {
+        if self.0.len() < COMPLAINTS_MAX {
+            self.0.push((seq, what));
+        }
+    }
+
+    /// Whether a table has as many rows as the logs say.
+    pub(super) fn count(&mut self, conn: &Connection, table: &str, expected: u64) -> Result<(), StoreError> {
+        let counted =
+            conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, i64>(0));
+        let counted = undamaged(counted)?;
+        if counted.and_then(|counted| u64::try_from(counted).ok()) != Some(expected) {
+            let counted = counted.map_or_else(|| "unreadable".to_owned(), |counted| counted.to_string());
+            self.add((0, 0), format!("table {table} has {counted} rows where the log says {expected}"));
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a log and with the row beside it.
+    pub(super) fn compare<R: Summed + PartialEq>(
+        &mut self,
+        id: impl Display,
+        fold: &LogFold<R>,
+        row: &Result<R, String>,
+    ) {
+        for (seq, why) in &fold.left_out {
+            self.add((*seq, *seq), format!("the log of {id} is damaged: {why}"));
+        }
+        // A damaged log cannot tell whether the row is right; a good row then is what is left.
+        match row {
+            Err(why) => self.add((0, 0), format!("the row of {id} is damaged: {why}")),
+            Ok(row) if fold.left_out.is_empty() && fold.record.as_ref() != Some(row) => {
+                self.add((0, 0), format!("the row of {id} is not what its log adds up to"));
+            }
+            Ok(_) => {}
+        }
+    }
+}
+
+/// What of a batch does not follow from what is there: a gap in a log, events without their row, a row that is not as of
+/// its last event. `head` is the number of the last event on disk, 0 for none.
+pub(super) fn contradiction<I: Copy + Ord + Display>(
+    entries: impl Iterator<Item = (I, u64)>,
+    rows: &[(I, u64)],
+    head: impl Fn(I) -> Result<u64, StoreError>,
+) -> Result<Option<String>, StoreError> {
+    let mut heads: BTreeMap<I, u64> = BTreeMap::new();
+    for (id, seq) in entries {
+        let before = heads.get(&id).map_or_else(|| head(id), |head| Ok(*head))?;
+        if seq != before + 1 {
+            return Ok(Some(format!("event {seq} of {id} after event {before}")));
+        }
+        heads.insert(id, seq);
+    }
+    if let Some(id) = heads.keys().find(|id| rows.iter().all(|(row, _)| row != *id)) {
+        return Ok(Some(format!("events of {id} without its row")));
+    }
+    for &(id, seq) in rows {
+        let head = heads.get(&id).map_or_else(|| head(id), |head| Ok(*head))?;
+        if seq != head || head == 0 {
+            return Ok(Some(format!("a row of {id} as of {seq}, not {head}")));
+        }
+    }
+    Ok(None)
+}
+
+/// The number of the event in a row whose second column it is; 0 when it cannot be told.
+pub(super) fn seq_of(row: &Row<'_>) -> u64 {
+    column(row, 1).map_or(0, unsigned)
+}
+
+/// Feeds what each log adds up to. `all` lists the events of all logs, those of one together and in order; `of` says whose
+/// a row is, if that can be told. Answers whether all of them could be read to their end.
+pub(super) fn each_log<R: Summed, I: Copy + PartialEq>(
+    conn: &Connection,
+    all: &str,
+    of: impl Fn(&Row<'_>) -> Option<I>,
+    read: impl Fn(&Row<'_>) -> Result<R::Entry, String>,
+    mut each: impl FnMut(I, LogFold<R>) -> Result<(), StoreError>,
+) -> Result<bool, StoreError> {
+    let mut open: Option<(I, LogFold<R>)> = None;
+    let mut failed = None;
+    let mut close = |open: Option<(I, LogFold<R>)>| {
+        if let (Some((id, fold)), None) = (open, &failed) {
+            failed = each(id, fold).err();
+        }
+    };
+    let whole = each_row(conn, all, |row| {
+        let Some(id) = of(row) else { return false };
+        if open.as_ref().is_none_or(|(of, _)| *of != id) {
+            close(open.replace((id, LogFold::default())));
+        }
+        if let Some((_, fold)) = &mut open {
+            fold.feed(seq_of(row), read(row).as_ref().map_err(String::clone));
+        }
+        true
+    })?;
+    close(open);
+    failed.map_or(Ok(whole), Err)
+}

@@ -1,0 +1,86 @@
+//! Following a flow's log: every event once and in order, whatever happens to the daemon meanwhile.
+
+use std::time::Duration;
+
+use lanyard_core::FlowId;
+use lanyard_daemon::api::types::FlowEventPage;
+use tokio::sync::mpsc;
+
+use super::at;
+use crate::context::Context;
+use crate::failure::{Exit, Failure};
+
+/// How long the daemon holds a question for what comes next.
+const HELD_MS: u64 = 25_000;
+/// Pages that may wait to be shown.
+const PAGES_MAX: usize = 4;
+/// Waiting for a daemon that went away starts quick and gets patient.
+const WAIT_MIN: Duration = Duration::from_millis(100);
+const WAIT_MAX: Duration = Duration::from_secs(2);
+/// From here on an answer says that the daemon is in trouble, not that the question was wrong.
+const TROUBLE: u16 = 500;
+
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// Events that were not heard before, perhaps none, and the flow as it is.
+    Page(Box<FlowEventPage>),
+    /// The daemon does not answer; it is tried again and again.
+    Lost,
+    Back,
+    /// No further try will mend it.
+    Refused(Failure),
+}
+
+/// Follows from the first event on, until nobody listens.
+pub(super) fn follow(context: &Context, flow: FlowId) -> mpsc::Receiver<Heard> {
+    let (sender, heard) = mpsc::channel(PAGES_MAX);
+    let mut context = context.clone();
+    // What breaks is told by whoever listens, once.
+    context.out.quiet = true;
+    tokio::spawn(async move { run(&context, flow, &sender).await });
+    heard
+}
+
+/// Ends when a word cannot be said any more.
+async fn run(context: &Context, flow: FlowId, sender: &mpsc::Sender<Heard>) -> Option<()> {
+    let mut after = 0;
+    let mut lost = false;
+    let mut wait = WAIT_MIN;
+    loop {
+        match page(context, flow, after).await {
+            Ok(mut page) => {
+                if lost {
+                    sender.send(Heard::Back).await.ok()?;
+                }
+                (lost, wait) = (false, WAIT_MIN);
+                page.events.retain(|event| event.seq > after);
+                after = page.events.last().map_or(after, |event| event.seq);
+                sender.send(Heard::Page(Box::new(page))).await.ok()?;
+            }
+            Err(failure) if is_trouble(&failure) => {
+                if !lost {
+                    sender.send(Heard::Lost).await.ok()?;
+                }
+                lost = true;
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(WAIT_MAX);
+            }
+            Err(failure) => return sender.send(Heard::Refused(failure)).await.ok(),
+        }
+    }
+}
+
+async fn page(context: &Context, flow: FlowId, after: u64) -> Result<FlowEventPage, Failure> {
+    // Somebody ended the daemon on purpose, or it starts again by itself: either way not ours to start.
+    let client = context.client_if_running().await?;
+    let mut client = client.ok_or_else(|| context.not_running(""))?;
+    let route = at(&flow.to_string(), &["events"]).with("after", Some(after)).with("wait_ms", Some(HELD_MS));
+    client.get(&route).await
+}
+
+fn is_trouble(failure: &Failure) -> bool {
+    match failure {
+        Failure::Told { problem, exit } => *exit == Exit::Unreachable || problem.status >= TROUBLE,
+        Failure::Shown | Failure::Ended(_) | Failure::ClosedPipe => false,
+    }
+}

@@ -1,0 +1,328 @@
+//! Watching a flow: what happens goes to stderr line by line, what it asks is asked in place, and the exit code is how it
+//! ended. It decides nothing: the flow goes on the same whether or not anybody watches.
+
+use std::time::Duration;
+
+use lanyard_core::flow::{FlowEnvelope, FlowState};
+use lanyard_core::{FlowId, GateId};
+use lanyard_daemon::api::types::{FlowAnswer, FlowEventPage, FlowGateEntry, FlowView};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::at;
+use super::follow::{Heard, follow};
+use super::status::Status;
+use crate::cli::ask::Keyboard;
+use crate::context::Context;
+use crate::dialogue::{Dialogue, Next};
+use crate::failure::Failure;
+use crate::render::flow::{elapsed, status, tokens};
+use crate::render::flow_gate::{choices, commands, open_gate, question};
+use crate::render::flow_log::Narrator;
+use crate::render::text::one_line;
+
+const TICK: Duration = Duration::from_secs(1);
+/// How long a flow that has ended is waited for to put its folder in order.
+const SETTLING: Duration = Duration::from_secs(10);
+/// It waits for an answer and nobody can be asked: it has not ended, and nobody knows yet how it will.
+pub(in crate::cli) const STILL_OPEN: u8 = 4;
+const LEFT: u8 = 130;
+
+/// Where the telling begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum From {
+    Beginning,
+    /// This many events before the last.
+    Last(u64),
+}
+
+pub(super) async fn watch(context: &Context, flow: FlowId, from: From) -> Result<(), Failure> {
+    let unheard = |error| Failure::local("signals", format!("cannot listen for Ctrl-C: {error}"), "");
+    let mut interrupts = signal(SignalKind::interrupt()).map_err(unheard)?;
+    let mut heard = follow(context, flow);
+    let keyboard = if context.out.is_json() { Keyboard::nobody() } else { Keyboard::open() };
+    let mut live = Live {
+        context,
+        flow,
+        from,
+        first_told: None,
+        keyboard,
+        narrator: Narrator::default(),
+        seq: 0,
+        view: None,
+        dialogue: None,
+        answered: None,
+        posts: 0,
+        status: Status::new(context),
+        ended: None,
+    };
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        let done = tokio::select! {
+            Some(heard) = heard.recv() => live.heard(heard)?,
+            line = live.keyboard.next() => live.line(line).await?,
+            _ = interrupts.recv() => return live.leave(),
+            _ = ticks.tick() => live.tick(),
+        };
+        if done {
+            return live.finish();
+        }
+    }
+}
+
+struct Live<'a> {
+    context: &'a Context,
+    flow: FlowId,
+    from: From,
+    /// The first event that is told; known with the first page.
+    first_told: Option<u64>,
+    keyboard: Keyboard,
+    narrator: Narrator,
+    /// The last event that came.
+    seq: u64,
+    /// The newest record, and when it came.
+    view: Option<(Box<FlowView>, Instant)>,
+    dialogue: Option<Dialogue>,
+    /// The gate that was answered from here: a page that was on its way still has it.
+    answered: Option<GateId>,
+    posts: u32,
+    status: Status<'a>,
+    /// When it was seen to have ended.
+    ended: Option<Instant>,
+}
+
+impl Live<'_> {
+    /// True when there is nothing more to wait for.
+    fn heard(&mut self, heard: Heard) -> Result<bool, Failure> {
+        match heard {
+            Heard::Page(page) => self.page(*page),
+            Heard::Lost => {
+                self.say(&format!("the daemon went away after event {}; waiting for it", self.seq));
+                Ok(false)
+            }
+            Heard::Back => {
+                self.say(&format!("the daemon is back; going on after event {}", self.seq));
+                self.prompt();
+                Ok(false)
+            }
+            Heard::Refused(failure) => {
+                self.fresh();
+                Err(failure)
+            }
+        }
+    }
+
+    fn page(&mut self, page: FlowEventPage) -> Result<bool, Failure> {
+        let from = self.from;
+        let first = *self.first_told.get_or_insert_with(|| match from {
+            From::Beginning => 0,
+            From::Last(last) => page.head.saturating_sub(last) + 1,
+        });
+        let mut told = false;
+        for event in &page.events {
+            self.seq = event.seq;
+            told |= self.event(event, event.seq >= first)?;
+        }
+        let caught_up = self.seq >= page.head;
+        self.view = Some((Box::new(page.flow), Instant::now()));
+        if !caught_up {
+            return Ok(false);
+        }
+        if told {
+            self.prompt();
+        }
+        self.ask()?;
+        Ok(self.is_over())
+    }
+
+    /// True when a line was told.
+    fn event(&mut self, event: &FlowEnvelope, aloud: bool) -> Result<bool, Failure> {
+        if self.context.out.is_json() {
+            if aloud {
+                let text = serde_json::to_string(event)
+                    .map_err(|error| Failure::local("output_failed", error.to_string(), ""))?;
+                self.context.out.data(&text)?;
+            }
+            return Ok(false);
+        }
+        let lines = self.narrator.tell(event);
+        if !aloud || lines.is_empty() {
+            return Ok(false);
+        }
+        for line in lines {
+            self.say(&line);
+        }
+        Ok(true)
+    }
+
+    /// Asks what the flow asks, or says that nobody can be asked.
+    fn ask(&mut self) -> Result<(), Failure> {
+        let entry = self.view.as_ref().and_then(|(view, _)| open_gate(view));
+        let Some(entry) = entry.filter(|entry| self.answered != Some(entry.gate.id)) else {
+            self.dialogue = None;
+            return Ok(());
+        };
+        if !self.keyboard.is_there() {
+            self.status.wipe();
+            return unasked(self.context, &entry);
+        }
+        match &mut self.dialogue {
+            Some(dialogue) if dialogue.gate().id == entry.gate.id => {
+                if dialogue.renew(entry.gate) {
+                    self.prompt();
+                }
+            }
+            Some(_) | None => {
+                self.fresh();
+                tell_gate(self.context, &entry);
+                self.dialogue = Some(Dialogue::new(entry.gate));
+                self.prompt();
+            }
+        }
+        Ok(())
+    }
+
+    fn prompt(&mut self) {
+        if let Some(dialogue) = &self.dialogue {
+            self.context.out.question(&dialogue.prompt());
+        }
+    }
+
+    async fn line(&mut self, line: Option<String>) -> Result<bool, Failure> {
+        let Some(dialogue) = &mut self.dialogue else {
+            return Ok(false);
+        };
+        let gate = dialogue.gate().id;
+        let Some(line) = line else {
+            self.context.out.question("\n");
+            self.context.out.note(&stays_open(gate));
+            return Err(Failure::Ended(STILL_OPEN));
+        };
+        match dialogue.line(&line) {
+            Next::Again(why) => {
+                self.context.out.question(&format!("{why}\n"));
+                self.prompt();
+            }
+            Next::Guidance => self.prompt(),
+            Next::Answer(answer) => self.post(gate, &answer).await,
+        }
+        Ok(false)
+    }
+
+    /// What is not taken is told, and asked again where it is still asked.
+    async fn post(&mut self, gate: GateId, answer: &FlowAnswer) {
+        self.posts += 1;
+        let route = at(&self.flow.to_string(), &["gates", &gate.to_string()]);
+        let part = format!("answer.{gate}.{}", self.posts);
+        let sent = async {
+            let mut client = self.context.client().await?;
+            client.post_part::<FlowView>(&part, &route, answer).await
+        };
+        let Err(failure) = sent.await else {
+            self.dialogue = None;
+            self.answered = Some(gate);
+            return;
+        };
+        let Failure::Told { problem, .. } = failure else { return };
+        self.context.out.question(&format!("not taken: {} [{}]\n", one_line(&problem.title), problem.code));
+        if is_settled(&problem.code) {
+            self.dialogue = None;
+            self.answered = Some(gate);
+            return;
+        }
+        self.dialogue = self.dialogue.take().map(|dialogue| Dialogue::new(dialogue.gate().clone()));
+        self.prompt();
+    }
+
+    fn is_over(&mut self) -> bool {
+        let Some((view, _)) = &self.view else { return false };
+        if !view.flow.state.is_ended() {
+            self.ended = None;
+            return false;
+        }
+        let since = *self.ended.get_or_insert_with(Instant::now);
+        view.flow.settled || since.elapsed() >= SETTLING
+    }
+
+    fn tick(&mut self) -> bool {
+        if self.dialogue.is_none()
+            && self.status.is_on()
+            && let Some((view, came)) = &self.view
+        {
+            let later = u64::try_from(came.elapsed().as_millis()).unwrap_or(0);
+            let text = status(view, if view.flow.state.is_ended() { 0 } else { later });
+            self.status.show(&text);
+        }
+        self.ended.is_some() && self.is_over()
+    }
+
+    fn say(&mut self, line: &str) {
+        self.fresh();
+        self.context.out.note(line);
+    }
+
+    /// Nothing is told behind the status or in the middle of an answer.
+    fn fresh(&mut self) {
+        self.status.wipe();
+        if self.dialogue.is_some() {
+            self.context.out.question("\n");
+        }
+    }
+
+    fn leave(mut self) -> Result<(), Failure> {
+        self.status.wipe();
+        let id = self.flow;
+        self.context.out.question("\n");
+        self.context.out.note(&format!(
+            "the flow goes on; `lanyard flow watch {id}` watches it again, `lanyard flow cancel {id}` ends it"
+        ));
+        Err(Failure::Ended(LEFT))
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        self.status.wipe();
+        let Some((view, _)) = self.view else { return Ok(()) };
+        let good = matches!(view.flow.state, FlowState::Completed | FlowState::Approved);
+        if !self.context.out.is_json() {
+            let used = tokens(view.flow.spent).map(|tokens| format!(", {tokens}")).unwrap_or_default();
+            let verb = if good { "report" } else { "resume" };
+            let next = if good { "tells what came of it" } else { "takes it up again" };
+            self.context.out.note(&format!(
+                "{} after {}{used}; `lanyard flow {verb} {}` {next}",
+                view.flow.state,
+                elapsed(view.elapsed_ms),
+                view.flow.id
+            ));
+        }
+        if good { Ok(()) } else { Err(Failure::Shown) }
+    }
+}
+
+/// The question with its answers, for somebody at a prompt.
+pub(in crate::cli) fn tell_gate(context: &Context, entry: &FlowGateEntry) {
+    let answers: String = choices(&entry.gate).iter().map(|line| format!("  {line}\n")).collect();
+    context.out.question(&format!("{}{answers}", question(entry, None)));
+}
+
+/// Nobody is there to be asked: the gate stays as it is, and whoever reads this knows how to answer (S2-B07).
+pub(in crate::cli) fn unasked(context: &Context, entry: &FlowGateEntry) -> Result<(), Failure> {
+    if !context.out.is_json() {
+        let commands = commands(&entry.gate);
+        let asked = question(entry, None);
+        context.out.question(&format!("{asked}nobody can be asked here; answer it with one of\n{commands}"));
+        context
+            .out
+            .note(&format!("the flow waits; then `lanyard flow watch {}` goes on watching", entry.flow));
+    }
+    Err(Failure::Ended(STILL_OPEN))
+}
+
+pub(in crate::cli) fn stays_open(gate: GateId) -> String {
+    format!("{gate} stays open and the flow waits; `lanyard gate {gate}` asks again")
+}
+
+/// Whether no further answer can be given to the gate.
+pub(in crate::cli) fn is_settled(code: &str) -> bool {
+    matches!(code, "gate_answered" | "gate_not_open" | "flow_ended")
+}

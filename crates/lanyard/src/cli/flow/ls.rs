@@ -1,0 +1,69 @@
+//! `lanyard flow ls`.
+
+use lanyard_core::FlowId;
+use lanyard_daemon::api::types::{FlowList, FlowView};
+
+use crate::cli::target::workspace;
+use crate::client::{Client, Route};
+use crate::context::{Context, daemon_now};
+use crate::failure::Failure;
+use crate::render::flow::listing;
+
+pub(super) const EXAMPLES: &str = "\
+Without --all, flows that have ended are left out.
+
+Examples:
+  lanyard flow ls
+  lanyard flow ls --all -n 5
+  lanyard flow ls --json | jq -r '.[].id'";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Ls {
+    /// Show flows that have ended too
+    #[arg(long, short)]
+    all: bool,
+    /// Show this many at most [default: all]
+    #[arg(long, short = 'n', value_name = "N")]
+    limit: Option<usize>,
+    /// Of this workspace (`.` for this folder)
+    #[arg(long, value_parser = workspace)]
+    workspace: Option<String>,
+}
+
+impl Ls {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut client = context.client().await?;
+        let open = (!self.all).then_some(true);
+        let route = Route::to(&["flows"]).with("open", open).with("workspace", self.workspace.as_ref());
+        let flows = read_all(&mut client, &route, self.limit.unwrap_or(usize::MAX)).await?;
+        if context.out.is_json() {
+            return context.out.json(&flows);
+        }
+        if flows.is_empty() {
+            let hint = if self.all {
+                "begin one with `lanyard flow run PLAN.md`"
+            } else {
+                "--all shows ended ones too"
+            };
+            context.out.note(&format!("no flows; {hint}"));
+            return Ok(());
+        }
+        let now = daemon_now(&mut client).await?;
+        context.out.data(&listing(&flows, now, context.out.columns))
+    }
+}
+
+/// Reads page after page until there are `max` flows or no more.
+async fn read_all(client: &mut Client<'_>, route: &Route, max: usize) -> Result<Vec<FlowView>, Failure> {
+    let mut flows: Vec<FlowView> = Vec::new();
+    loop {
+        let before: Option<FlowId> = flows.last().map(|view| view.flow.id);
+        let page: FlowList = client.get(&route.clone().with("before", before)).await?;
+        let more = page.more && !page.flows.is_empty();
+        flows.extend(page.flows);
+        if !more || flows.len() >= max {
+            flows.truncate(max);
+            return Ok(flows);
+        }
+    }
+}

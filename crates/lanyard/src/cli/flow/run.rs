@@ -1,0 +1,48 @@
+//! `lanyard flow run`.
+
+use lanyard_core::flow::{Asking, FlowKind};
+
+use super::begin::{Begin, EXIT_CODES};
+use crate::context::Context;
+use crate::failure::Failure;
+
+pub(super) fn examples() -> String {
+    format!(
+        "\
+The flow's id goes to stdout, what happens to stderr. What it asks is asked here when somebody is at
+the terminal; otherwise the question and the commands that answer it are printed, and the flow waits.
+Ctrl-C leaves; the flow goes on.
+
+Examples:
+  lanyard flow run PLAN.md
+  lanyard flow run PLAN.md --from \"Add the API\" --auto
+  flow=$(lanyard flow run PLAN.md --detach --author codex --reviewer claude)
+
+{EXIT_CODES}"
+    )
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Run {
+    #[command(flatten)]
+    begin: Begin,
+    /// Begin with this phase: its number or title [default: the first that is not ticked]
+    #[arg(long, value_name = "PHASE")]
+    from: Option<String>,
+    /// Go on with the next phase by itself when one was found ready
+    #[arg(long)]
+    auto: bool,
+    /// Do without the quality commands of the config
+    #[arg(long)]
+    no_quality: bool,
+}
+
+impl Run {
+    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut body = self.begin.body(FlowKind::Phases)?;
+        body.from = self.from;
+        body.phase_gate = self.auto.then_some(Asking::Auto);
+        body.quality = self.no_quality.then_some(false);
+        self.begin.begin(context, &body).await
+    }
+}

@@ -1,0 +1,272 @@
+//! Answering a flow's gate in a dialogue: lines in, an answer out. The prompt of `lanyard gate`, the one in place of
+//! `lanyard flow watch` and the one of `lanyard top` are this. Knows no stream, no screen and no daemon.
+
+use lanyard_core::flow::gate::parse;
+use lanyard_core::flow::{Choice, FlowGate, FlowGateKind};
+use lanyard_daemon::api::types::FlowAnswer;
+
+use crate::render::text::{fit, one_line};
+
+/// Columns of what somebody typed that are shown to them again.
+const ECHO_COLUMNS: usize = 40;
+
+/// A gate, and what of an answer was given so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Dialogue {
+    gate: FlowGate,
+    /// Chosen; the words for the agent are asked for.
+    chosen: Option<Choice>,
+}
+
+/// What follows from a line.
+#[derive(Debug, Clone)]
+pub(crate) enum Next {
+    /// It was no answer: this is why, and the same is asked again (S2-06).
+    Again(String),
+    /// Words for the agent are asked for; an empty line is none (S2-07).
+    Guidance,
+    Answer(FlowAnswer),
+}
+
+impl Dialogue {
+    pub(crate) fn new(gate: FlowGate) -> Self {
+        Self { gate, chosen: None }
+    }
+
+    pub(crate) fn gate(&self) -> &FlowGate {
+        &self.gate
+    }
+
+    /// What is asked now, on one line.
+    pub(crate) fn prompt(&self) -> String {
+        match self.chosen {
+            None => {
+                let letters: Vec<String> =
+                    self.gate.offered().iter().map(|choice| choice.letter().to_string()).collect();
+                format!("{} > ", letters.join("/"))
+            }
+            Some(_) => "words for the agent (Enter: none) > ".to_owned(),
+        }
+    }
+
+    pub(crate) fn line(&mut self, line: &str) -> Next {
+        if let Some(choice) = self.chosen.take() {
+            return Next::Answer(answer(choice, Some(line)));
+        }
+        match read(&self.gate, line) {
+            Err(why) => Next::Again(why),
+            Ok((choice, None)) if choice.takes_guidance() => {
+                self.chosen = Some(choice);
+                Next::Guidance
+            }
+            Ok((choice, words)) => Next::Answer(answer(choice, words.as_deref())),
+        }
+    }
+
+    /// The gate as it is now. What was chosen and is no longer offered is taken back; true when that happened.
+    pub(crate) fn renew(&mut self, gate: FlowGate) -> bool {
+        self.gate = gate;
+        let gone = self.chosen.is_some_and(|choice| !self.gate.offers(choice));
+        if gone {
+            self.chosen = None;
+        }
+        gone
+    }
+}
+
+fn answer(choice: Choice, words: Option<&str>) -> FlowAnswer {
+    let guidance = words.map(str::trim).filter(|words| !words.is_empty()).map(str::to_owned);
+    FlowAnswer { choice, guidance }
+}
+
+/// Reads an answer as it is typed: `c`, `continue-session`, `c: words`. What is not one, or is not offered, is told with
+/// all that can be typed instead.
+pub(crate) fn read(gate: &FlowGate, line: &str) -> Result<(Choice, Option<String>), String> {
+    let typed = line.trim();
+    let instead = instead(gate);
+    if typed.is_empty() {
+        return Err(format!("type {instead}"));
+    }
+    let word = typed.split_once(':').map_or(typed, |(word, _)| word);
+    match parse(typed) {
+        Some((choice, words)) if gate.offers(choice) => Ok((choice, words)),
+        Some(_) => {
+            let why = gate.not_offered.as_deref().map(|why| format!(": {}", one_line(why)));
+            Err(format!("that is not offered{}; type {instead}", why.unwrap_or_default()))
+        }
+        None if parse(word).is_some() => Err(format!("`{}` takes no words; type {instead}", one_line(word))),
+        None => {
+            let echo = fit(&one_line(typed), ECHO_COLUMNS);
+            Err(format!("`{echo}` is no answer; type {instead}"))
+        }
+    }
+}
+
+/// `c (continue-session), f (fix), o (override) or q (abort)`: what is offered, and nothing else (S2-08).
+fn instead(gate: &FlowGate) -> String {
+    let offered = gate.offered();
+    let named = offered.iter().map(|choice| format!("{} ({})", choice.letter(), word(*choice, gate.kind)));
+    let mut named: Vec<String> = named.collect();
+    match named.pop() {
+        Some(last) if !named.is_empty() => format!("{} or {last}", named.join(", ")),
+        only => only.unwrap_or_default(),
+    }
+}
+
+/// The word one can type instead of the letter.
+pub(crate) const fn word(choice: Choice, kind: FlowGateKind) -> &'static str {
+    match (choice, kind) {
+        (Choice::ContinueSession, _) => "continue-session",
+        (Choice::Continue, _) => "fix",
+        (Choice::Approve, FlowGateKind::Phase) => "approve",
+        (Choice::Approve, FlowGateKind::Escalation | FlowGateKind::Review) => "override",
+        (Choice::Abort, _) => "abort",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::render::flow_fixture::{escalation, phase_gate};
+
+    /// A whole dialogue as text: what is asked, what is typed, what comes of it.
+    fn talk(gate: FlowGate, lines: &[&str]) -> String {
+        let mut dialogue = Dialogue::new(gate);
+        let mut text = String::new();
+        for line in lines {
+            text.push_str(format!("{}{line}", dialogue.prompt()).trim_end());
+            text.push('\n');
+            match dialogue.line(line) {
+                Next::Again(why) => text.push_str(&format!("{why}\n")),
+                Next::Guidance => {}
+                Next::Answer(answer) => {
+                    let words = answer.guidance.map(|words| format!(" {words:?}")).unwrap_or_default();
+                    return text + &format!("= {}{words}\n", answer.choice.as_str());
+                }
+            }
+        }
+        text + "= still open\n"
+    }
+
+    fn check(gate: FlowGate, lines: &[&str], expected: &Expect) {
+        expected.assert_eq(&talk(gate, lines));
+    }
+
+    /// S2-T1, S2-T2: the letter and the name, and nothing said to the agent (S2-07).
+    #[test]
+    fn c_goes_on_with_the_session() {
+        check(
+            escalation(true),
+            &["c", ""],
+            &expect![[r"
+                c/f/o/q > c
+                words for the agent (Enter: none) >
+                = continue_session
+            "]],
+        );
+        for typed in ["continue-session", "continue_session", " C ", "Continue-Session"] {
+            assert!(talk(escalation(true), &[typed, ""]).ends_with("= continue_session\n"), "{typed}");
+        }
+    }
+
+    /// S2-T3, S2-07, S2-08: words after a colon, or when asked for them.
+    #[test]
+    fn words_for_the_agent_come_after_a_colon_or_when_asked_for() {
+        check(
+            escalation(true),
+            &["c: fix the import"],
+            &expect![[r#"
+                c/f/o/q > c: fix the import
+                = continue_session "fix the import"
+            "#]],
+        );
+        check(
+            escalation(true),
+            &["f", "  use the staging key: it is in vault  "],
+            &expect![[r#"
+                c/f/o/q > f
+                words for the agent (Enter: none) >   use the staging key: it is in vault
+                = continue "use the staging key: it is in vault"
+            "#]],
+        );
+        // Asked for words, a letter is a word.
+        assert!(talk(escalation(true), &["c", "q"]).ends_with("= continue_session \"q\"\n"));
+    }
+
+    /// S2-T4, S2-06: what is not offered is invalid, is not answered, and is asked again without naming it.
+    #[test]
+    fn c_is_invalid_when_it_is_not_offered() {
+        check(
+            escalation(false),
+            &["c", "continue-session", "c: fix the import", "f: from scratch"],
+            &expect![[r#"
+                f/o/q > c
+                that is not offered: its session is gone; type f (fix), o (override) or q (abort)
+                f/o/q > continue-session
+                that is not offered: its session is gone; type f (fix), o (override) or q (abort)
+                f/o/q > c: fix the import
+                that is not offered: its session is gone; type f (fix), o (override) or q (abort)
+                f/o/q > f: from scratch
+                = continue "from scratch"
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_no_answer_is_told_and_asked_again() {
+        check(
+            escalation(true),
+            &[
+                "",
+                "yes",
+                "x: words",
+                "o: but mend it later",
+                "maybe \u{1b}[31m with a very long explanation of why",
+                "o",
+            ],
+            &expect![[r#"
+                c/f/o/q >
+                type c (continue-session), f (fix), o (override) or q (abort)
+                c/f/o/q > yes
+                `yes` is no answer; type c (continue-session), f (fix), o (override) or q (abort)
+                c/f/o/q > x: words
+                `x: words` is no answer; type c (continue-session), f (fix), o (override) or q (abort)
+                c/f/o/q > o: but mend it later
+                `o` takes no words; type c (continue-session), f (fix), o (override) or q (abort)
+                c/f/o/q > maybe [31m with a very long explanation of why
+                `maybe �[31m with a very long explanatio…` is no answer; type c (continue-session), f (fix), o (override) or q (abort)
+                c/f/o/q > o
+                = approve
+            "#]],
+        );
+        assert!(talk(escalation(true), &["nothing", "more"]).ends_with("= still open\n"));
+    }
+
+    #[test]
+    fn a_phase_that_is_ready_is_approved() {
+        check(
+            phase_gate(),
+            &["x", "approve"],
+            &expect![[r"
+                f/o/q > x
+                `x` is no answer; type f (fix), o (approve) or q (abort)
+                f/o/q > approve
+                = approve
+            "]],
+        );
+        assert!(talk(phase_gate(), &["q"]).ends_with("= abort\n"));
+    }
+
+    /// S2-B03: withdrawn while somebody types.
+    #[test]
+    fn what_was_chosen_and_is_withdrawn_is_chosen_again() {
+        let mut dialogue = Dialogue::new(escalation(true));
+        assert!(matches!(dialogue.line("c"), Next::Guidance));
+        assert!(!dialogue.renew(escalation(true)));
+        assert!(dialogue.renew(escalation(false)));
+        assert_eq!(dialogue.prompt(), "f/o/q > ");
+        assert!(matches!(dialogue.line("c"), Next::Again(_)));
+    }
+}

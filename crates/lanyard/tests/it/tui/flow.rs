@@ -1,0 +1,63 @@
+//! What a flow asks, at a real terminal: in place while it is watched, at the prompt, and on the screen of all sessions.
+
+use super::terminal::Terminal;
+use crate::flow_cli::{Desk, NEEDS_HUMAN};
+
+const CTRL_D: &str = "\u{4}";
+const BACKSPACE: &str = "\u{7f}";
+
+/// S2-01, S2-06, S2-07, S2-12: asked again after what is no answer, words are asked for, and what was tried is not
+/// offered again.
+#[test]
+fn a_flow_is_answered_where_it_is_watched() {
+    let desk = Desk::new(NEEDS_HUMAN);
+    desk.let_go();
+    let mut terminal = Terminal::lanyard(&desk.stage.daemon, &["flow", "run", &desk.plan()], 160, 60);
+    terminal.until_shows("c  continue the same session");
+    terminal.until_shows("c/f/o/q >");
+    terminal.press("x\r");
+    terminal.until_shows("`x` is no answer; type c (continue-session), f (fix)");
+    terminal.press("c\r");
+    terminal.until_shows("words for the agent (Enter: none) >");
+    terminal.press("the staging key\r");
+    terminal.until_shows("told \"the staging key\"");
+    terminal.until_shows("going on with the session is not offered");
+    let first = desk.gate_after("")["id"].as_str().unwrap().to_owned();
+    terminal.press("c\r");
+    terminal.until_shows("that is not offered");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.ended(), Some(4));
+    terminal.until_shows(&format!("{first} stays open"));
+
+    // S2-B01: from another surface the same gate is open.
+    let mut prompt = Terminal::lanyard(&desk.stage.daemon, &["gate"], 160, 40);
+    prompt.until_shows("f/o/q >");
+    prompt.press("o\r");
+    assert_eq!(prompt.ended(), Some(0));
+    prompt.until_shows("answered: approve");
+    desk.gate_after(&first);
+}
+
+/// S2-06, S2-08: a toast and no answer; then an answer.
+#[test]
+fn a_flow_is_answered_on_the_screen_of_all_sessions() {
+    let desk = Desk::new(NEEDS_HUMAN);
+    desk.let_go();
+    desk.stage.lanyard(&["flow", "run", &desk.plan(), "--detach"]);
+    let gate = desk.gate_after("")["id"].clone();
+    let mut terminal = Terminal::lanyard(&desk.stage.daemon, &["top"], 120, 30);
+    terminal.until_shows("1 flow asks");
+    terminal.until_shows("The author needs a person: which key?");
+    terminal.press("f");
+    terminal.until_shows("Esc leaves it open");
+    terminal.press("zz\r");
+    terminal.until_shows("`zz` is no answer; type c (continue-session)");
+    assert_eq!(desk.gate_after("")["id"], gate);
+    terminal.press(&BACKSPACE.repeat(2));
+    terminal.press("c: the staging key\r");
+    terminal.until_shows("Write it down: answered");
+    let next = desk.gate_after(gate.as_str().unwrap());
+    assert!(next["continue_session"].is_null(), "{next:#}");
+    terminal.press("q");
+    assert_eq!(terminal.ended(), Some(0));
+}
