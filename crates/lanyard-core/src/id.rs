@@ -160,6 +160,10 @@ ids! {
     MailId = "mail";
     /// Something that is remembered.
     MemoryId = "mem";
+    /// Something an operator should know.
+    NotificationId = "ntf";
+    /// A notification on its way to one receiver.
+    DeliveryId = "dlv";
     /// A client attached to a session.
     ConnectionId = "conn";
     /// One daemon.

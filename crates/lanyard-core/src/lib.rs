@@ -6,9 +6,11 @@
 
 pub mod actor;
 pub mod address;
+pub mod continuity;
 pub mod flow;
 pub mod id;
 pub mod memory;
+pub mod notification;
 pub mod outcome;
 pub mod paper;
 pub mod policy;
@@ -21,8 +23,8 @@ pub use actor::{Actor, ActorKind, Cause};
 pub use address::Address;
 pub use flow::Flow;
 pub use id::{
-    ConnectionId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId, PlanId, RunId, SessionId, TaskId,
-    TokenId, TurnId, WorkerId, WorkspaceId,
+    ConnectionId, DeliveryId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId, NotificationId, PlanId,
+    RunId, SessionId, TaskId, TokenId, TurnId, WorkerId, WorkspaceId,
 };
 pub use outcome::Outcome;
 pub use policy::{Limits, MemoryMode, Overlong, Rules, Staleness};

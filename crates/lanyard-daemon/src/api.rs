@@ -15,6 +15,9 @@ mod ids;
 mod mailbox;
 mod mcp;
 mod memory;
+mod metrics;
+mod notifications;
+mod observed;
 mod openapi;
 mod plans;
 mod problem;
@@ -41,6 +44,8 @@ use crate::agents::Wishes;
 use crate::agents::roster::Roster;
 use crate::auth::Tokens;
 use crate::clock::Clock;
+use crate::config::Features;
+use crate::continuity::Continuity;
 use crate::engine::{Engine, Seen, Store};
 use crate::families::Families;
 use crate::flow::Flows;
@@ -48,7 +53,9 @@ use crate::hub::Hub;
 use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
 use crate::memory::Memory;
+use crate::notifications::Notifications;
 use crate::presence::Presence;
+use crate::telemetry::Telemetry;
 
 pub use attach::OwnRouter;
 pub use front::Front;
@@ -86,6 +93,12 @@ pub struct App {
     pub gateway: Gateway,
     pub clock: Arc<Clock>,
     pub rules: Rules,
+    /// What is counted of continuity.
+    pub continuity: Arc<Continuity>,
+    pub notifications: Notifications,
+    pub features: Features,
+    /// Where spans go, if anybody collects them.
+    pub telemetry: Option<Arc<Telemetry>>,
     pub tokens: Arc<Tokens>,
     pub address: SocketAddr,
     pub data_dir: PathBuf,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{Signal, StateName, Status};
-use lanyard_core::{Actor, Cause, Rules, SessionId};
+use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_store::{Filter, OpenError, SqliteJournal, SqliteOptions, StoreError};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
@@ -20,6 +20,7 @@ use crate::api::{App, Front};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::continuity::Continuity;
 use crate::engine::{self, Ask, Engine, Parts, Request, Store};
 use crate::families;
 use crate::flow;
@@ -29,9 +30,11 @@ use crate::intercept::Interceptor;
 use crate::mcp::{Addresses, Gateway};
 use crate::memory::{Keeper, Memory};
 use crate::notice;
+use crate::notifications::{Notifications, Upkeep};
 use crate::presence::Presence;
 use crate::runs::Runs;
 use crate::server::serve;
+use crate::telemetry::Telemetry;
 use crate::timers::Timers;
 
 /// Longest path a Unix socket can have, with its final NUL.
@@ -48,6 +51,8 @@ pub struct Options {
     pub config: Config,
     /// Overrides the config's address; port 0 takes any free one.
     pub listen: Option<SocketAddr>,
+    /// Where traces and logs go, if anybody collects them.
+    pub telemetry: Option<Arc<Telemetry>>,
     /// Called once the daemon can be reached.
     pub on_ready: Box<dyn FnOnce(&Running) + Send>,
 }
@@ -99,7 +104,8 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
     let presence = Presence::new(clock.clone());
-    let parts = parts(&store, &hub, &clock, &presence, (rules, policy), &wishes);
+    let (continuity, notifications) = watching(&store, &clock, &options.config)?;
+    let parts = parts(&store, &hub, &clock, &presence, (&options, policy), &wishes, &continuity);
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
     let runs = Runs::new(home.runs(), program);
     let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
@@ -115,10 +121,9 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     // After what the last daemon left is settled, and before anybody can ask for anything new (S4-B07).
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
 
-    let place = (home.dir.as_path(), agents::program());
-    let tools = flow::Tools::new(&engine, &store, &clock, &roster, options.config.flow.clone(), place);
+    let (settings, place) = (options.config.flow.clone(), (home.dir.as_path(), agents::program()));
+    let tools = flow::Tools::new(&engine, &store, &clock, &roster, settings, &notifications, place);
     let flows = flow::Flows::start(tools, &hub)?;
-
     let running = running(&home, address, &clock);
     let app = Arc::new(App {
         engine: engine.clone(),
@@ -137,6 +142,10 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         memory,
         clock,
         rules,
+        continuity,
+        notifications,
+        features: options.config.features,
+        telemetry: options.telemetry,
         tokens,
         address,
         data_dir: home.dir.clone(),
@@ -159,14 +168,29 @@ fn remembering(config: &Config) -> Result<(Memory, MemoryPolicy), BootError> {
     Ok((Memory::new(&config.memory).map_err(BootError::Memory)?, policy))
 }
 
+/// What is counted and told, with what the last daemon had told.
+fn watching(
+    store: &Arc<dyn Store>,
+    clock: &Arc<Clock>,
+    config: &Config,
+) -> Result<(Arc<Continuity>, Notifications), BootError> {
+    let continuity = Continuity::open(config.continuity, &**store)?;
+    let notifications = Notifications::open(store.clone(), clock.clone(), &config.notifications)?;
+    if let Err(error) = notifications.recall_alerts(&continuity) {
+        tracing::warn!(%error, "what was told of continuity cannot be read");
+    }
+    Ok((continuity, notifications))
+}
+
 /// What the engine works with, in the runtime of whoever calls.
 fn parts(
     store: &Arc<dyn Store>,
     hub: &Arc<Hub>,
     clock: &Arc<Clock>,
     presence: &Arc<Presence>,
-    (rules, memory): (Rules, MemoryPolicy),
+    (options, memory): (&Options, MemoryPolicy),
     wishes: &Wishes,
+    continuity: &Arc<Continuity>,
 ) -> Parts {
     Parts {
         wishes: wishes.clone(),
@@ -174,8 +198,11 @@ fn parts(
         hub: hub.clone(),
         clock: clock.clone(),
         seen: presence.seen(),
-        rules,
         memory,
+        rules: options.config.rules(),
+        continuity: continuity.clone(),
+        features: options.config.features,
+        telemetry: options.telemetry.clone(),
         runtime: tokio::runtime::Handle::current(),
     }
 }
@@ -205,7 +232,11 @@ async fn until_told(
     let _ = agents.await;
     app.engine.stop().await;
     let _ = engine_ended.await;
+    Upkeep::last_flush(&app.notifications, &app.continuity).await;
     tracing::info!("ended");
+    if let Some(telemetry) = &app.telemetry {
+        telemetry.last_words().await;
+    }
     Ok(())
 }
 
@@ -228,6 +259,8 @@ struct AtWork {
     ticking: JoinHandle<()>,
     sweeping: JoinHandle<()>,
     keeping: JoinHandle<()>,
+    /// Notifications: upkeep, the watch over sessions, a line to each receiver, and the way to a collector.
+    notifying: Vec<JoinHandle<()>>,
 }
 
 impl AtWork {
@@ -248,12 +281,14 @@ impl AtWork {
                 async move { app.gateway.look_after(app.store.clone()).await }
             }),
             keeping: tokio::spawn(Keeper::new(app.clone()).run()),
+            notifying: notifying(app),
         }
     }
 
     /// Streams first, since they never end by themselves; then requests, which the engine still answers.
     async fn end(self, app: &App) {
         app.hub.close();
+        app.notifications.close();
         app.gateway.close_streams();
         let _ = self.close.send(());
         let _ = self.waking.await;
@@ -263,8 +298,22 @@ impl AtWork {
         self.ticking.abort();
         self.sweeping.abort();
         self.keeping.abort();
+        for task in self.notifying {
+            task.abort();
+            let _ = task.await;
+        }
         app.gateway.close().await;
     }
+}
+
+fn notifying(app: &Arc<App>) -> Vec<JoinHandle<()>> {
+    let (notifications, continuity) = (app.notifications.clone(), app.continuity.clone());
+    let mut tasks = notifications.start_sending();
+    let suspect_after_ms = app.rules.staleness.suspect_after_ms;
+    tasks.push(tokio::spawn(notifications.clone().watch_sessions(app.hub.clone(), suspect_after_ms)));
+    tasks.push(tokio::spawn(Upkeep { notifications, continuity }.run()));
+    tasks.extend(app.telemetry.clone().map(|telemetry| tokio::spawn(telemetry.run())));
+    tasks
 }
 
 fn open(home: &Home, clock: &Clock) -> Result<Arc<dyn Store>, BootError> {

@@ -97,6 +97,14 @@ impl Clock {
         now.millis_since(since).saturating_sub(forward.unsigned_abs())
     }
 
+    /// The minute of the day it is then, where the daemon is.
+    #[must_use]
+    pub fn minute_of_day(&self, at: Timestamp) -> u32 {
+        let Ok(at) = jiff::Timestamp::from_millisecond(at.as_millis()) else { return 0 };
+        let time = at.to_zoned(jiff::tz::TimeZone::system()).time();
+        u32::from(time.hour().unsigned_abs()) * 60 + u32::from(time.minute().unsigned_abs())
+    }
+
     /// 128 random bits; from a seed when one was given.
     #[must_use]
     pub fn random(&self) -> u128 {
@@ -154,6 +162,20 @@ impl State {
         self.offset = offset;
         self.latest = self.latest.max(wall);
     }
+}
+
+/// Nanoseconds since 1970 by the wall clock, for spans and records that go to a collector; nothing is decided by it.
+pub(crate) fn unix_nanos() -> u64 {
+    let time = clock_gettime(ClockId::Realtime);
+    time.tv_sec.unsigned_abs().saturating_mul(1_000_000_000).saturating_add(time.tv_nsec.unsigned_abs())
+}
+
+/// Bits no other span has.
+pub(crate) fn bits() -> u128 {
+    let mut bytes = [0; 16];
+    // A span without bits of its own is of no use to anybody, and does no harm.
+    let _ = getrandom::fill(&mut bytes);
+    u128::from_be_bytes(bytes)
 }
 
 /// Wall and boot clock in milliseconds.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use lanyard_core::Rules;
+use lanyard_core::continuity::ContinuityRules;
 use lanyard_core::flow::{FlowEvent, FlowSettings};
 use lanyard_core::policy::{Limits, Staleness, StopRules, WriterRules};
 use lanyard_core::task::health::HealthRules;
@@ -14,6 +15,10 @@ use serde::Deserialize;
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
 use crate::intercept::Record;
 use crate::memory::MemoryConfig;
+use crate::notifications::NotificationSettings;
+use crate::outward::Address;
+
+pub use crate::features::{Features, Switch};
 
 /// The address the daemon listens on unless told otherwise: loopback only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7717";
@@ -38,6 +43,9 @@ pub struct Config {
     pub memory: MemoryConfig,
     /// How plans are worked through.
     pub flow: FlowSettings,
+    pub continuity: ContinuityRules,
+    pub notifications: NotificationSettings,
+    pub features: Features,
     /// The agents Lanyard runs, by name.
     pub agents: BTreeMap<String, AgentSettings>,
     /// MCP servers offered to every agent, by name.
@@ -93,6 +101,8 @@ impl Config {
         config.check_mcp().map_err(refuse)?;
         config.memory.policy().map_err(|what| refuse(format!("[memory]: {what}")))?;
         config.check_flow().map_err(refuse)?;
+        config.continuity.check().map_err(|what| refuse(format!("[continuity]: {what}")))?;
+        config.notifications.check().map_err(refuse)?;
         Ok(config)
     }
 
@@ -124,6 +134,9 @@ impl Config {
             let number = place + 1;
             if hook.command.as_ref().is_none_or(Vec::is_empty) == hook.url.is_none() {
                 return Err(format!("[[flow.hooks]] {number}: it needs either a `command` or a `url`"));
+            }
+            if let Some(Err(what)) = hook.url.as_ref().map(|url| Address::new(url, None)) {
+                return Err(format!("[[flow.hooks]] {number}: `url`: {what}"));
             }
             if let Some(odd) = hook.on.iter().find(|name| !FlowEvent::NAMES.contains(&name.as_str())) {
                 let known = FlowEvent::NAMES.join(", ");
@@ -188,6 +201,11 @@ mod tests {
         assert_eq!(config.gateway.record, Record::default());
         assert_eq!(config.memory, MemoryConfig::default());
         assert_eq!(config.flow, FlowSettings::default());
+        assert_eq!(config.continuity, ContinuityRules::default());
+        assert_eq!(config.features, Features::default());
+        assert_eq!(config.notifications.check(), Ok(()));
+        assert_eq!(config.notifications.keep_ms, NotificationSettings::default().keep_ms);
+        assert!(config.notifications.webhooks.contains_key("example"));
         assert_eq!(config.daemon.listen, DEFAULT_LISTEN.parse().unwrap());
         assert_eq!(config.daemon.keep_outcomes_ms, DaemonConfig::default().keep_outcomes_ms);
         assert_eq!(config.default_agent(), Config::default().default_agent());

@@ -7,6 +7,7 @@ mod ask;
 mod behind;
 mod calls;
 mod commit;
+mod decisions;
 mod draft;
 mod residents;
 mod turns;
@@ -22,15 +23,18 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
 use lanyard_store::{
-    Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Memories, MemoryUpkeep, Papers, Tasks,
-    Tokens, Turns, Upkeep,
+    Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Memories, MemoryUpkeep, Notifications,
+    Papers, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
 use tokio::sync::{mpsc, oneshot};
 
 use crate::agents::Wishes;
 use crate::clock::Clock;
+use crate::config::Features;
+use crate::continuity::Continuity;
 use crate::hub::Hub;
 use crate::intercept::Flags;
+use crate::telemetry::Telemetry;
 
 use behind::Behind;
 pub use turns::Sending;
@@ -43,7 +47,19 @@ const INBOX_WAIT: Duration = Duration::from_secs(5);
 
 /// Everything the daemon needs of a store.
 pub trait Store:
-    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows + Memories + MemoryUpkeep
+    Journal
+    + Turns
+    + Directory
+    + Families
+    + Upkeep
+    + Tokens
+    + Papers
+    + Tasks
+    + Flows
+    + Tallies
+    + Notifications
+    + Memories
+    + MemoryUpkeep
 {
 }
 
@@ -59,6 +75,8 @@ impl<T> Store for T where
         + Flows
         + Memories
         + MemoryUpkeep
+        + Tallies
+        + Notifications
 {
 }
 
@@ -266,6 +284,10 @@ pub struct Parts {
     pub rules: Rules,
     /// What a session may remember that is nobody's child and names nothing else.
     pub memory: MemoryPolicy,
+    pub continuity: Arc<Continuity>,
+    pub features: Features,
+    /// Where turns that ended are told of, if anybody collects traces.
+    pub telemetry: Option<Arc<Telemetry>>,
     /// Where what follows for the agents is left.
     pub wishes: Wishes,
     /// When a connection was last seen.

@@ -12,6 +12,7 @@ mod driver;
 mod hooks;
 mod look;
 mod place;
+mod tell;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ use crate::agents::roster::Roster;
 use crate::clock::Clock;
 use crate::engine::{AskError, Engine, Store, error_chain};
 use crate::hub::{Hub, Of, Over};
+use crate::notifications::Notifications;
 use crate::runs::Runs;
 pub(crate) use begin::Beginning;
 use driver::Driver;
@@ -55,6 +57,7 @@ pub(crate) struct Tools {
     settings: FlowSettings,
     /// This incarnation of the daemon.
     holder: String,
+    notifications: Notifications,
 }
 
 impl Tools {
@@ -64,6 +67,7 @@ impl Tools {
         clock: &Arc<Clock>,
         agents: &Roster,
         settings: FlowSettings,
+        notifications: &Notifications,
         (data, program): (&Path, PathBuf),
     ) -> Self {
         Self {
@@ -74,6 +78,7 @@ impl Tools {
             trees: data.join("trees"),
             checks: Runs::new(data.join("flow-checks"), program),
             settings,
+            notifications: notifications.clone(),
             holder: format!("{}:{:016x}", std::process::id(), clock.random() >> 64),
         }
     }
@@ -182,7 +187,7 @@ impl Flows {
             let Some(last) = page.last() else { break };
             before = Some(last.id);
             for flow in page {
-                flows.seat(flow);
+                flows.seat(flow, None);
             }
         }
         tokio::spawn(watch(flows.clone(), hub.clone()));
@@ -193,33 +198,55 @@ impl Flows {
         self.0.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a flow its driver. Answers where orders for it go.
-    fn seat(&self, flow: Flow) -> mpsc::Sender<Order> {
+    /// Gives a flow its driver, and the driver its first order.
+    fn seat(&self, flow: Flow, first: Option<Order>) {
         let mut desk = self.desk();
         let id = flow.id;
+        if desk.closing {
+            return;
+        }
         if let Some(seat) = desk.seats.get(&id).filter(|seat| !seat.orders.is_closed()) {
-            return seat.orders.clone();
+            // One that finds no place is dropped, and whoever asked learns that it was not done.
+            let _ = first.map(|order| seat.orders.try_send(order));
+            return;
         }
         let (orders, outlet) = mpsc::channel(ORDERS_MAX);
+        let _ = first.map(|order| orders.try_send(order));
         let poke = Arc::new(Notify::new());
         for worked in &flow.sessions {
             desk.sessions.insert(worked.session, poke.clone());
         }
-        if !desk.closing {
-            let driver = Driver::new(self.clone(), flow, outlet, poke.clone());
-            let task = tokio::spawn(driver.run());
-            desk.seats.insert(id, Seat { orders: orders.clone(), poke, task });
-        }
-        orders
+        let driver = Driver::new(self.clone(), flow, outlet, poke.clone());
+        let task = tokio::spawn(driver.run());
+        desk.seats.insert(id, Seat { orders, poke, task });
     }
 
-    /// A driver has nothing left to do.
-    fn left(&self, flow: &Flow) {
+    /// Hands an order to the flow's driver; gives it back when there is none.
+    fn hand(&self, id: FlowId, order: Order) -> Result<Option<Order>, FlowError> {
+        // Under the lock: a driver that leaves has looked for orders under it.
+        let desk = self.desk();
+        let Some(seat) = desk.seats.get(&id) else { return Ok(Some(order)) };
+        match seat.orders.try_send(order) {
+            Ok(()) => Ok(None),
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                let what = format!("{ORDERS_MAX} requests wait for the flow already");
+                Err(FlowError::Unavailable(what))
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => Err(FlowError::Closing),
+        }
+    }
+
+    /// A driver has nothing left to do. False when something was asked of it in the last moment.
+    fn left(&self, flow: &Flow, orders: &mpsc::Receiver<Order>) -> bool {
         let mut desk = self.desk();
+        if !orders.is_empty() {
+            return false;
+        }
         desk.seats.remove(&flow.id);
         for worked in &flow.sessions {
             desk.sessions.remove(&worked.session);
         }
+        true
     }
 
     fn watches(&self, session: SessionId, poke: &Arc<Notify>) {
@@ -232,21 +259,25 @@ impl Flows {
 
     /// Asks something of a flow, and waits until it is on disk.
     pub(crate) async fn ask(&self, id: FlowId, command: FlowCommand, by: Actor) -> Result<Flow, FlowError> {
-        let seated = self.desk().seats.get(&id).map(|seat| seat.orders.clone());
-        let orders = if let Some(orders) = seated {
-            orders
-        } else {
+        let resumes = command == FlowCommand::Resume;
+        // Until it is taken up again nobody else begins with its plan.
+        let _one = if resumes { Some(self.0.beginning.lock().await) } else { None };
+        if resumes {
             let flow = self.get(id).await?;
-            let events = decide(&flow, &command, &by, self.0.tools.fresh())?;
+            decide(&flow, &command, &by, self.0.tools.fresh())?;
+            self.may_take(&flow).await?;
+        }
+        let (answer, answered) = oneshot::channel();
+        let order = Order { command: command.clone(), by: by.clone(), answer };
+        if let Some(order) = self.hand(id, order)? {
+            let flow = self.get(id).await?;
             // What is over is only taken up again, or told what it was told before.
-            if command != FlowCommand::Resume {
+            if !resumes {
+                let events = decide(&flow, &command, &by, self.0.tools.fresh())?;
                 return if events.is_empty() { Ok(flow) } else { Err(FlowError::Closing) };
             }
-            self.may_take(&flow).await?;
-            self.seat(flow)
-        };
-        let (answer, answered) = oneshot::channel();
-        orders.send(Order { command, by, answer }).await.map_err(|_| FlowError::Closing)?;
+            self.seat(flow, Some(order));
+        }
         answered.await.map_err(|_| FlowError::Closing)?
     }
 

@@ -46,6 +46,7 @@ use server::{Server, Upstream};
 
 pub(crate) use door::{delete, get, message, post};
 pub(crate) use http::Upstream as Endpoint;
+pub(crate) use http::tls::Tls;
 pub(crate) use server::key;
 
 /// The built-in server's name.

@@ -3,6 +3,7 @@
 //! All calls block. One thread, the engine's, appends; any number of threads read.
 
 use bytes::Bytes;
+use lanyard_core::continuity::Tally;
 use lanyard_core::session::{Lineage, StateName, TurnRow, TurnStep};
 use lanyard_core::{Actor, Address, Outcome, Session, SessionId, Timestamp, TokenId, TurnId};
 use serde::{Deserialize, Serialize};
@@ -207,6 +208,8 @@ pub struct Batch {
     pub outcomes: Vec<KeptOutcome>,
     /// What the entries say about turns, in their order.
     pub turns: Vec<TurnStep>,
+    /// What the entries count for, and when: exact, because it is written with them.
+    pub tally: Option<(Timestamp, Tally)>,
 }
 
 /// One event, encoded once as the wire event; these bytes are what readers get.

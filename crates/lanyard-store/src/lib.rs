@@ -11,6 +11,7 @@ mod fold;
 mod journal;
 mod memories;
 mod memory;
+mod notifications;
 mod query;
 mod sqlite;
 mod tasks;
@@ -24,6 +25,9 @@ pub use journal::{
 };
 pub use memories::{Memories, MemoryFilter, MemoryUpkeep, Viewer, Writing};
 pub use memory::MemoryJournal;
+pub use notifications::{
+    DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, Notifications, Tallies,
+};
 pub use query::{Cursor, CursorError, Filter, Listing, Row, Sort};
 pub use sqlite::{Failpoints, SqliteJournal, SqliteOptions};
 pub use tasks::{MailFilter, TaskFilter, Tasks, WorkBatch};

@@ -3,6 +3,7 @@
 
 mod flows;
 mod memories;
+mod notifications;
 mod tasks;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,6 +21,7 @@ use crate::journal::{
 };
 use crate::memory::flows::Conducted;
 use crate::memory::memories::Remembered;
+use crate::memory::notifications::{Board, Counts};
 use crate::memory::tasks::Work;
 use crate::query::{Cursor, Filter, Listing, Rank, Row, Sort};
 
@@ -40,6 +42,8 @@ struct Kept {
     work: Work,
     remembered: Remembered,
     conducted: Conducted,
+    counts: Counts,
+    board: Board,
     disk: Disk,
 }
 
@@ -150,6 +154,9 @@ impl Kept {
         self.outcomes.extend(batch.outcomes.iter().map(|kept| (kept.key, kept.clone())));
         for step in &batch.turns {
             self.step(step);
+        }
+        if let Some((at, tally)) = &batch.tally {
+            self.counts.add(*at, tally);
         }
         self.check_aliases()
     }

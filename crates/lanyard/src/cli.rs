@@ -41,8 +41,10 @@ mod ls;
 mod mailbox;
 mod mcp;
 mod memory;
+mod metrics;
 mod migrate;
 mod new;
+mod notifications;
 mod opencode_bridge;
 mod plan;
 mod prompt;
@@ -144,6 +146,7 @@ enum Look {
     Logs(logs::Logs),
     Turns(turns::Turns),
     Audit(audit::Audit),
+    Notifications(notifications::Notifications),
 }
 
 #[derive(Debug, Subcommand)]
@@ -207,6 +210,7 @@ enum Daemon {
     Up(up::Up),
     Down(down::Down),
     Status(status::Status),
+    Metrics(metrics::Metrics),
     Doctor(doctor::Doctor),
     Agents(agents::Agents),
     Init(init::Init),
@@ -286,6 +290,7 @@ impl Look {
             Self::Logs(logs) => logs.run(context).await,
             Self::Turns(turns) => turns.run(context).await,
             Self::Audit(audit) => audit.run(context).await,
+            Self::Notifications(notifications) => notifications.run(context).await,
         }
     }
 }
@@ -395,6 +400,7 @@ impl Daemon {
             Self::Up(up) => up.run(context),
             Self::Down(down) => block_on(down.run(context)),
             Self::Status(status) => block_on(status.run(context)),
+            Self::Metrics(metrics) => block_on(metrics.run(context)),
             Self::Doctor(doctor) => block_on(doctor.run(context)),
             Self::Agents(agents) => block_on(agents.run(context)),
             Self::Init(init) => init.run(context),

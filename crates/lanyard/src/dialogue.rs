@@ -139,7 +139,7 @@ mod tests {
             text.push_str(format!("{}{line}", dialogue.prompt()).trim_end());
             text.push('\n');
             match dialogue.line(line) {
-                Next::Again(why) => text.push_str(&format!("{why}\n")),
+                Next::Again(why) => text = text + &why + "\n",
                 Next::Guidance => {}
                 Next::Answer(answer) => {
                     let words = answer.guidance.map(|words| format!(" {words:?}")).unwrap_or_default();
@@ -226,7 +226,7 @@ mod tests {
                 "maybe \u{1b}[31m with a very long explanation of why",
                 "o",
             ],
-            &expect![[r#"
+            &expect![[r"
                 c/f/o/q >
                 type c (continue-session), f (fix), o (override) or q (abort)
                 c/f/o/q > yes
@@ -239,7 +239,7 @@ mod tests {
                 `maybe �[31m with a very long explanatio…` is no answer; type c (continue-session), f (fix), o (override) or q (abort)
                 c/f/o/q > o
                 = approve
-            "#]],
+            "]],
         );
         assert!(talk(escalation(true), &["nothing", "more"]).ends_with("= still open\n"));
     }

@@ -62,6 +62,7 @@ impl Flow {
             state,
             since: envelope.at,
             reason: None,
+            ended_by: None,
             came_from: None,
             step: 0,
             decided_at_step: 0,
@@ -151,6 +152,7 @@ impl Flow {
                     return Err("it is not an end");
                 }
                 self.came_from = Some(self.state);
+                self.ended_by = Some(envelope.actor.clone());
                 self.pending = self.left_unsaid().filter(|_| *state == FlowState::Aborted);
                 self.check = None;
                 self.enter(*state, reason.as_deref(), at);

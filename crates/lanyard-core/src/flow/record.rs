@@ -45,6 +45,9 @@ pub struct Flow {
     pub since: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Who ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<Actor>,
     /// The state before the escalation or the end, to which it can go back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub came_from: Option<FlowState>,

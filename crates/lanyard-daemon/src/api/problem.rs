@@ -19,6 +19,10 @@ pub(crate) struct Problem {
     advice: String,
 }
 
+/// The code of a refusal, for whoever sees only the response.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refused(pub(super) &'static str);
+
 impl Problem {
     pub(crate) fn new(
         status: StatusCode,
@@ -76,6 +80,7 @@ impl IntoResponse for Problem {
         };
         let json = serde_json::to_vec(&body).unwrap_or_default();
         let mut response = (self.status, json).into_response();
+        response.extensions_mut().insert(Refused(self.code));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if self.status == StatusCode::UNAUTHORIZED {

@@ -10,30 +10,33 @@ use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use lanyard_core::Outcome;
 use lanyard_core::memory::Entry;
+use lanyard_core::notification::Notification;
 use lanyard_core::session::{NewSession, Signal, TurnRow};
 use lanyard_core::task::{Mail, NewTask};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::api::guard::guard;
+use crate::api::observed::{Observed, observe};
 use crate::api::problem::Problem;
 use crate::api::types::{
     AdoptTask, AgentCheck, AgentList, Anchors, AuditPage, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead,
-    CallUnsent, CancelReceipt, CancelTask, CheckReport, CompleteTask, DaemonStatus, Delegation, Deploy,
-    DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, FlowAnswer, FlowEventPage, FlowList,
-    FlowReason, FlowReport, FlowView, Forget, Forgotten, GateAnswer, GateList, GuidanceList, Halt,
+    CallUnsent, CancelReceipt, CancelTask, CheckReport, CompleteTask, ContinuityReport, DaemonStatus,
+    Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, FlowAnswer, FlowEventPage,
+    FlowList, FlowReason, FlowReport, FlowView, Forget, Forgotten, GateAnswer, GateList, GuidanceList, Halt,
     HaltReceipt, HaltState, HeldWriter, IdChain, ImportPlan, Imported, InboxEdit, InboxOrder, InboxPromotion,
     InboxView, MailPage, McpAddress, McpCheck, McpList, MemoryImport, MemoryPage, MemoryPolicyEdit,
     MemoryPolicySet, MemoryPolicyView, MemoryStatus, MergeTask, MergedTask, Migration, NewAlias, NewCall,
     NewFlowBody, NewFork, NewGuidance, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewResume,
-    NewRollback, NewSessionMemory, NewStop, NewToken, NewTurn, NewWriter, PlanList, PlanMarkdown, PlanView,
-    PresenceList, Reason, Rebuilt, Resumed, RetryTask, RolledBack, RunReport, RunToken, SendAgain,
-    SessionDetail, SessionPage, SnapshotList, StopReceipt, Stopping, StreamFrame, TaskDiff, TaskEdit,
-    TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt, WorkerList,
-    WorkspaceDiff, WriterAnswer, WriterView,
+    NewRollback, NewSessionMemory, NewStop, NewToken, NewTurn, NewWriter, NotificationBulk,
+    NotificationBulkAnswer, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge,
+    NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList, Reason, Rebuilt, Resumed, RetryTask,
+    RolledBack, RunReport, RunToken, SendAgain, SessionDetail, SessionPage, SnapshotList, StopReceipt,
+    Stopping, StreamFrame, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode,
+    TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WriterAnswer, WriterView,
 };
 use crate::api::{
-    App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, mailbox, mcp, memory, plans,
-    sessions, snapshots, stops, streams, system, tasks, turns, writer,
+    App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, mailbox, mcp, memory, metrics,
+    notifications, observed, plans, sessions, snapshots, stops, streams, system, tasks, turns, writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -95,6 +98,9 @@ const SESSION_MEMORY: &[&str] = &["query", "store", "scope", "tags", "cursor", "
 const FLOWS: &[&str] = &["open", "workspace", "plan", "before", "limit"];
 
 const AUDIT: &[&str] = &["session", "since", "until", "kind", "limit", "cursor"];
+
+const NOTIFICATIONS: &[&str] =
+    &["status", "kind", "severity", "session", "open", "lasting", "cursor", "limit", "after", "wait_ms"];
 
 const ATTACH: &[&str] = &["mode", "after", "last", "client", "channel", "connection", "write"];
 
@@ -159,6 +165,7 @@ pub fn table() -> Vec<Route> {
     routes.extend(about_families());
     routes.extend(about_memory());
     routes.extend(about_flows());
+    routes.extend(about_notifications());
     routes.extend(for_operations());
     routes
 }
@@ -338,6 +345,24 @@ fn about_families() -> Vec<Route> {
 }
 
 #[rustfmt::skip]
+fn about_notifications() -> Vec<Route> {
+    vec![
+        look!("/metrics/continuity" LookAll "continuity" "How well people get back to their sessions: counts, rates, alerts." &[] => ContinuityReport, metrics::continuity),
+        look!("/ops/metrics/session-continuity" LookAll "ops_continuity" "As `continuity`." &[] => ContinuityReport, metrics::continuity),
+        Route { base: "", answers: (200, None), ..look!("/metrics" LookAll "metrics" "All numbers, as Prometheus reads them." &[] => ContinuityReport, metrics::prometheus) },
+        look!("/notifications" LookAll "list_notifications" "A page of notifications, newest first; with `after`, what changed since." NOTIFICATIONS => NotificationPage, notifications::list),
+        change!(post "/notifications/bulk" Operate "bulk_notifications" "Change all notifications that match." NotificationBulk => 200 NotificationBulkAnswer, notifications::bulk),
+        change!(post "/notifications/purge" Operate "purge_notifications" "Take away those that were dismissed and are over." NotificationPurge => 200 NotificationsPurged, notifications::purge),
+        look!("/notifications/{notification}" LookAll "get_notification" "One notification, and how its deliveries went." &[] => NotificationDetail, notifications::get),
+        change!(patch "/notifications/{notification}" Operate "edit_notification" "Read, acknowledge, snooze or dismiss it." NotificationEdit => 200 Notification, notifications::edit),
+        Route { answers: (204, None), ..change!(delete "/notifications/{notification}" Operate "remove_notification" "Take one away that is over." Reason => 204 Reason, notifications::remove) },
+        look!("/dashboard/notifications" LookAll "dashboard_notifications" "As `list_notifications`." NOTIFICATIONS => NotificationPage, notifications::list),
+        change!(post "/dashboard/notifications/bulk" Operate "dashboard_bulk_notifications" "As `bulk_notifications`." NotificationBulk => 200 NotificationBulkAnswer, notifications::bulk),
+        change!(patch "/dashboard/notifications/{notification}" Operate "dashboard_edit_notification" "As `edit_notification`." NotificationEdit => 200 Notification, notifications::edit),
+    ]
+}
+
+#[rustfmt::skip]
 fn about_flows() -> Vec<Route> {
     vec![
         look!("/flows" LookAll "list_flows" "A page of flows, newest first." FLOWS => FlowList, flows::list),
@@ -351,6 +376,7 @@ fn about_flows() -> Vec<Route> {
     ]
 }
 
+/// The same things under the paths operations consoles know (S3-20, S3-22, S3-23, S3-24).
 #[rustfmt::skip]
 fn about_memory() -> Vec<Route> {
     vec![
@@ -388,7 +414,16 @@ pub fn router(app: &Arc<App>) -> Router {
     let mut beside = Router::new();
     for route in table() {
         let gate = from_fn_with_state((app.clone(), (route.access, route.base)), guard);
-        let handler = (route.handler)().route_layer(gate);
+        let observed = Observed {
+            name: route.name,
+            method: route.method,
+            path: route.path,
+            of: observed::Of::route(route.name),
+        };
+        let mut handler = (route.handler)().route_layer(gate);
+        if observed.of != observed::Of::Other || (route.base == API && app.telemetry.is_some()) {
+            handler = handler.route_layer(from_fn_with_state((app.clone(), observed), observe));
+        }
         match route.base {
             API => api = api.route(route.path, handler),
             _ => beside = beside.route(route.path, handler),

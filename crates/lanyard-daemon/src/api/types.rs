@@ -9,6 +9,7 @@ mod families;
 mod flows;
 mod mcp;
 mod memory;
+mod notifications;
 mod plans;
 mod snapshots;
 mod turns;
@@ -46,6 +47,11 @@ pub use mcp::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcp
 pub use memory::{
     Forget, Forgotten, FoundBy, Imported, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,
     MemoryPolicyView, MemoryRow, MemoryStatus, NewMemory, NewSessionMemory, NotImported,
+};
+pub use notifications::{
+    ContinuityCounts, ContinuityLabels, ContinuityReport, NotificationBulk, NotificationBulkAnswer,
+    NotificationCount, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge,
+    NotificationWhich, NotificationsPurged, RefusedNotification,
 };
 pub use plans::{ImportPlan, NewPlanBody, PlanList, PlanMarkdown, PlanRow, PlanView, TaskCount};
 pub use snapshots::{

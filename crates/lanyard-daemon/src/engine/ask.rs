@@ -1,5 +1,6 @@
 //! Carrying out one request: repeats, refusals, decisions. Nothing here waits or writes; it adds to the round.
 
+use lanyard_core::continuity::Counter;
 use lanyard_core::memory::MemoryAsk;
 use lanyard_core::session::{
     self, Command, Event, InboxCommand, Lineage, Refusal, Signal, WriterCommand, create, decide, fork, link,
@@ -116,6 +117,9 @@ impl Worker {
             }
         }
         self.write(id, created.into(), request);
+        if self.continuity.is_accident(&request.actor, self.draft.now) {
+            self.draft.count(&[(Counter::AccidentalNewSessions, 1)].into_iter().collect());
+        }
         if let Some(parent) = parent {
             let agent = new.agent.clone();
             self.write(parent, session::ChangeEvent::ChildLinked { child: id, agent }.into(), request);
@@ -295,11 +299,17 @@ impl Worker {
         command: &str,
         refusal: Refusal,
     ) -> AskError {
+        let busy = matches!(refusal, Refusal::Busy { .. } | Refusal::WriterHeld { .. });
         if let Some(id) = session
             && let Some(resident) = self.residents.get(id)
             && let Some(event) = refusal.record(&resident.session, command)
         {
             self.write(id, event, request);
+            if busy {
+                self.draft.count(&[(Counter::BusyRejections, 1)].into_iter().collect());
+            }
+        } else if busy {
+            self.continuity.count(Counter::BusyRejections, self.draft.now);
         }
         AskError::Refused(refusal)
     }

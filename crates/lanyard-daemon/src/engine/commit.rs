@@ -1,6 +1,7 @@
 //! The end of a round: append, publish, act, answer. In this order, always.
 
 use bytes::Bytes;
+use lanyard_core::continuity::counted;
 use lanyard_core::session::{
     ChangeEvent, Effect, Envelope, Event, Lineage, Signal, StopLevel, TranscriptEvent, TurnStep, react,
 };
@@ -12,6 +13,7 @@ use crate::engine::worker::{Worker, error_chain};
 use crate::engine::{Ask, AskError, Request, Work};
 use crate::failpoint;
 use crate::hub::Of;
+use crate::telemetry::TurnSpan;
 
 /// Transcript events after which a session's record is written although nothing structural happened, so that loading
 /// it never folds more than this many.
@@ -46,6 +48,12 @@ impl Worker {
     }
 
     fn apply(&mut self, envelope: &Envelope) -> Result<(), String> {
+        let before = self.residents.get(envelope.session).map(|resident| &resident.session);
+        let tally = counted(before, &envelope.event);
+        let span =
+            self.telemetry.as_ref().and_then(|_| TurnSpan::ending(before, &envelope.event, envelope.at));
+        self.draft.count(&tally);
+        self.draft.spans.extend(span);
         if let Event::Change(ChangeEvent::Created(created)) = &envelope.event {
             let born = Session::born(envelope).map_err(|error| error.to_string())?;
             self.residents.insert(born, self.lineage_under(created.parent));
@@ -97,6 +105,12 @@ impl Worker {
                 self.hub.publish(&draft.batch.entries);
                 failpoint::hit("after_publish");
                 self.engine.counted(draft.batch.entries.len(), self.residents.len());
+                if let Some((at, tally)) = &draft.batch.tally {
+                    self.continuity.committed(*at, tally);
+                }
+                if let Some(telemetry) = &self.telemetry {
+                    draft.spans.iter().for_each(|span| telemetry.turn_ended(span));
+                }
                 let changed =
                     || draft.touched.iter().filter(|(_, structural)| **structural).map(|(id, _)| *id);
                 let has_ended = |id: &SessionId| {

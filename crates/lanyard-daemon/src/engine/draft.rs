@@ -2,12 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use lanyard_core::continuity::Tally;
 use lanyard_core::session::Effect;
 use lanyard_core::{SessionId, Timestamp};
 use lanyard_store::{Batch, Durability, KeyHash};
 use tokio::sync::oneshot;
 
 use crate::engine::{AskError, Reply};
+use crate::telemetry::TurnSpan;
 
 pub(super) type Answer = (oneshot::Sender<Result<Reply, AskError>>, Result<Reply, AskError>);
 
@@ -25,6 +27,8 @@ pub(super) struct Draft {
     /// Sessions that were looked at because of a call or a deadline, whether or not anything came of it.
     pub(super) flagged: HashSet<SessionId>,
     pub(super) effects: Vec<(SessionId, Effect)>,
+    /// Turns that end in this round, for those who collect traces.
+    pub(super) spans: Vec<TurnSpan>,
     /// Keys used in this round, by their place in the batch's outcomes.
     pub(super) keys: HashMap<KeyHash, usize>,
     pub(super) aliases: HashSet<AliasPlace>,
@@ -43,11 +47,20 @@ impl Draft {
             touched: HashMap::new(),
             flagged: HashSet::new(),
             effects: Vec::new(),
+            spans: Vec::new(),
             keys: HashMap::new(),
             aliases: HashSet::new(),
             answers: Vec::new(),
             behind: 0,
             poison: None,
+        }
+    }
+
+    /// What the round's events count for is written with them.
+    pub(super) fn count(&mut self, tally: &Tally) {
+        if !tally.is_empty() {
+            let (_, held) = self.batch.tally.get_or_insert((self.now, Tally::default()));
+            held.add_all(tally);
         }
     }
 }

@@ -8,6 +8,7 @@ use lanyard_core::session::{
 use lanyard_core::text::content_hash;
 use lanyard_core::{Actor, Outcome, Session, SessionId, Timestamp, TurnId};
 
+use crate::config::Switch;
 use crate::engine::ask::unavailable;
 use crate::engine::worker::Worker;
 use crate::engine::{AskError, Key, Reply, Request};
@@ -45,7 +46,9 @@ impl Worker {
         sending: &Sending,
     ) -> Result<Reply, AskError> {
         let mut key = sending.client;
-        if let Some(base) = sending.client
+        let tells_repeats = self.features.dedupe == Switch::On;
+        if tells_repeats
+            && let Some(base) = sending.client
             && let Some(known) = self.known(base)?
         {
             let (turn, status) = (known.turn, self.status(id, known.turn)?);
@@ -68,7 +71,7 @@ impl Worker {
                 | TurnStatus::Steered => return Ok(Reply { repeated: true, ..known.outcome.into() }),
             }
         }
-        let unnamed = sending.client.is_none() && request.keys.is_empty();
+        let unnamed = tells_repeats && sending.client.is_none() && request.keys.is_empty();
         let now = self.draft.now;
         if unnamed && let Some(turn) = twin(self.resident(id)?, &sending.message, &request.actor, now) {
             let mut outcome = self.outcome(id, 0)?;

@@ -10,11 +10,14 @@ use tokio::sync::mpsc;
 
 use crate::agents::Wishes;
 use crate::clock::Clock;
+use crate::config::Features;
+use crate::continuity::Continuity;
 use crate::engine::calls::Deadlines;
 use crate::engine::draft::Draft;
 use crate::engine::residents::Residents;
 use crate::engine::{Ask, AskError, Engine, Input, LoadResult, Parts, Reply, Seen, Store, Work};
 use crate::hub::Hub;
+use crate::telemetry::Telemetry;
 
 /// Inputs of one round. Bounds how long the first of them waits for the others.
 const ROUND_MAX: usize = 256;
@@ -30,6 +33,9 @@ pub(super) struct Worker {
     pub(super) rules: Rules,
     /// What a session may remember that is nobody's child and names nothing else.
     pub(super) memory: lanyard_core::memory::MemoryPolicy,
+    pub(super) continuity: Arc<Continuity>,
+    pub(super) features: Features,
+    pub(super) telemetry: Option<Arc<Telemetry>>,
     pub(super) wishes: Wishes,
     pub(super) seen: Seen,
     /// Since when connections can have been seen.
@@ -60,6 +66,9 @@ impl Worker {
             clock: parts.clock,
             rules: parts.rules,
             memory: parts.memory,
+            continuity: parts.continuity,
+            features: parts.features,
+            telemetry: parts.telemetry,
             wishes: parts.wishes,
             seen: parts.seen,
             started: draft.now,
@@ -142,6 +151,7 @@ impl Worker {
             return self.wait_for(session, work);
         }
         let result = self.carry_out(&work.request);
+        self.note_decision(&work.request, &result);
         self.answer(work, result);
     }
 
@@ -210,6 +220,9 @@ impl Worker {
             Ok(()) => {
                 self.failed = None;
                 self.engine.stats.set_storage_error(None);
+                if let Err(error) = self.continuity.reload(&*self.store) {
+                    tracing::warn!(%error, "the counts could not be read again");
+                }
                 tracing::warn!("the journal can be written again");
             }
             Err(error) => {

@@ -60,7 +60,7 @@ impl Flows {
             })
             .await?;
         failpoint::hit("flows_after_write");
-        self.seat(flow.clone());
+        self.seat(flow.clone(), None);
         self.wrote();
         Ok(flow)
     }

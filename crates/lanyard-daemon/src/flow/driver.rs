@@ -17,6 +17,7 @@ use crate::failpoint;
 use crate::flow::check::Running;
 use crate::flow::hooks::Hooks;
 use crate::flow::place::PlanLock;
+use crate::flow::tell::Told;
 use crate::flow::{FlowError, Flows, Order, Tools, look, place};
 
 /// How often it looks at what only time changes, and tries again what did not work.
@@ -35,6 +36,8 @@ pub(super) struct Driver {
     /// How often the supervisor of the check that runs was lost.
     pub(super) lost_checks: u32,
     hooks: Hooks,
+    /// What people were told of last.
+    pub(super) told: Told,
 }
 
 /// What the driver does after a step.
@@ -62,11 +65,14 @@ impl Driver {
             check: None,
             lost_checks: 0,
             hooks,
+            told: Told::default(),
         }
     }
 
     pub(super) async fn run(mut self) {
         loop {
+            // Before the first look: one that is over would have nothing to do but what is asked of it.
+            self.take_orders().await;
             let next = match self.step().await {
                 Ok(next) => next,
                 Err(FlowError::Closing) => return,
@@ -76,31 +82,25 @@ impl Driver {
                 }
             };
             self.tell_hooks().await;
+            self.tell_people().await;
             match next {
-                Next::Again => self.take_orders().await,
+                Next::Again => {}
                 Next::Wait => {
                     if !self.wait().await {
                         return;
                     }
                 }
-                Next::Over if self.hooks.is_done() => break,
+                Next::Over if self.hooks.is_done() => {
+                    if self.flows.left(&self.flow, &self.orders) {
+                        return;
+                    }
+                }
                 Next::Over => {
                     if !self.wait().await {
                         return;
                     }
                 }
             }
-        }
-        self.flows.left(&self.flow);
-        self.orders.close();
-        // Whoever asked in the last moment is answered by what is on disk.
-        while let Some(order) = self.orders.recv().await {
-            let told = decide(&self.flow, &order.command, &order.by, self.tools.fresh());
-            let _ = order.answer.send(match told {
-                Ok(events) if events.is_empty() => Ok(self.flow.clone()),
-                Ok(_) => Err(FlowError::Closing),
-                Err(refusal) => Err(refusal.into()),
-            });
         }
     }
 

@@ -5,12 +5,16 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue};
+use bytes::Bytes;
 use lanyard_core::flow::{Flow, FlowEnvelope, FlowEvent, Hook};
 use lanyard_core::text::cut;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{Notify, oneshot};
 
 use crate::flow::Tools;
+use crate::outward::Address;
 
 /// How long a hook may take.
 const HOOK_MAX: Duration = Duration::from_secs(30);
@@ -100,6 +104,9 @@ async fn tell(events: &[FlowEnvelope], hooks: &[Hook], after: u64) -> Told {
 
 async fn run(hook: &Hook, envelope: &FlowEnvelope) -> Result<(), String> {
     let body = serde_json::to_vec(envelope).map_err(|error| error.to_string())?;
+    if let Some(url) = &hook.url {
+        return post(url, body.into()).await;
+    }
     let Some((program, arguments)) = hook.command.as_ref().and_then(|command| command.split_first()) else {
         return Ok(());
     };
@@ -120,4 +127,11 @@ async fn run(hook: &Hook, envelope: &FlowEnvelope) -> Result<(), String> {
     }
     let status = child.wait().await.map_err(|error| error.to_string())?;
     if status.success() { Ok(()) } else { Err(format!("{program} ended with {status}")) }
+}
+
+async fn post(url: &str, body: Bytes) -> Result<(), String> {
+    let address = Address::new(url, None)?;
+    let json = HeaderValue::from_static("application/json");
+    let status = address.post(HeaderMap::from_iter([(CONTENT_TYPE, json)]), body, HOOK_MAX).await?;
+    if status.is_success() { Ok(()) } else { Err(format!("{url} answered {status}")) }
 }

@@ -64,8 +64,22 @@ pub(super) fn looked(
         idle: session.state.name() != StateName::Executing,
         context_left: !full,
     };
-    let unheard = row.is_none_or(|row| row.delivered_at.is_none());
+    let unheard = row.is_none_or(|row| row.delivered_at.is_none() && never_came(row.status));
     Ok(Looked { probe, tokens: tokens(&session), unheard })
+}
+
+/// A prompt that was not told to have arrived by then certainly did not. One of a turn that runs may yet, and of one that
+/// was lost nobody knows.
+const fn never_came(status: TurnStatus) -> bool {
+    match status {
+        TurnStatus::Queued
+        | TurnStatus::Failed
+        | TurnStatus::Refused
+        | TurnStatus::Cancelled
+        | TurnStatus::Interrupted
+        | TurnStatus::Withdrawn => true,
+        TurnStatus::Running | TurnStatus::Completed | TurnStatus::Uncertain | TurnStatus::Steered => false,
+    }
 }
 
 fn tokens(session: &Session) -> u64 {

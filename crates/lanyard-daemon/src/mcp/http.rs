@@ -4,7 +4,7 @@
 mod pool;
 mod sse;
 mod talk;
-mod tls;
+pub(crate) mod tls;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

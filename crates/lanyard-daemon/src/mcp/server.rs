@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Why a server gave no answer.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     #[error("cannot be reached: {0}. Start it, or correct its address in the config")]
     Unreachable(String),
     #[error(

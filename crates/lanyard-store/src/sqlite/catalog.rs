@@ -23,6 +23,8 @@ pub(super) struct Catalog {
     facts: Vec<Facts>,
     sids: HashMap<SessionId, Sid, BuildHasherDefault<IdHasher>>,
     names: Names,
+    /// How many listed sessions are in each state: kept, so that whoever asks often need not count (S3-39).
+    in_state: [u64; StateName::ALL.len()],
 }
 
 /// What is known of one session without reading its rows.
@@ -219,6 +221,8 @@ impl Catalog {
         let (owner, source) = (intern(Some(&card.owner)), intern(Some(&card.source)));
         let (agent, workspace, plan) =
             (intern(card.agent.as_ref()), intern(card.workspace.as_ref()), intern(card.plan.as_ref()));
+        let before = self.facts(sid).filter(|facts| facts.is_listed()).map(|facts| facts.state);
+        let after = (!card.deleted).then_some(card.state);
         if let Some(facts) = self.slot(sid) {
             *facts = Facts {
                 id: card.id,
@@ -239,7 +243,18 @@ impl Catalog {
                 pressing: card.pending.attention(card.state, card.cause, false).first().copied(),
                 in_call: card.pending.in_call,
             };
+            if let Some(count) = before.map(|state| &mut self.in_state[state as usize]) {
+                *count = count.saturating_sub(1);
+            }
+            if let Some(count) = after.map(|state| &mut self.in_state[state as usize]) {
+                *count += 1;
+            }
         }
+    }
+
+    /// How many listed sessions are in each state.
+    pub(super) fn states(&self) -> impl Iterator<Item = (StateName, u64)> {
+        StateName::ALL.into_iter().map(|state| (state, self.in_state[state as usize]))
     }
 
     pub(super) fn lineage(&self, id: SessionId) -> Lineage {

@@ -14,7 +14,9 @@ use crate::journal::{Damage, Report};
 use crate::sqlite::boot::{each_row, settled};
 use crate::sqlite::read::{FETCH, Fetched, Log, MARK_EVERY, fetch, record, scan, stored_card, undamaged};
 use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, read_head, signed};
-use crate::sqlite::{flow_upkeep, memory_upkeep, papers, schema, task_upkeep, tokens, turns, writer};
+use crate::sqlite::{
+    flow_upkeep, memory_upkeep, notifications, papers, schema, tallies, task_upkeep, tokens, turns, writer,
+};
 
 /// Complaints of SQLite that are passed on; one damaged page can cause thousands.
 const STRUCTURE_MAX: u32 = 100;
@@ -291,6 +293,22 @@ impl Checkup<'_> {
         })?;
         if !papers {
             self.complain(None, (0, 0), "a kept paper is damaged");
+        }
+        self.notifications()
+    }
+
+    fn notifications(&mut self) -> Result<(), StoreError> {
+        let all = format!("SELECT {} FROM notifications", notifications::COLUMNS);
+        if !each_row(self.conn, &all, |row| notifications::read(row).is_ok())? {
+            self.complain(None, (0, 0), "a kept notification is damaged");
+        }
+        let all = format!("SELECT {} FROM deliveries", notifications::DELIVERY_COLUMNS);
+        if !each_row(self.conn, &all, |row| notifications::read_delivery(row).is_ok())? {
+            self.complain(None, (0, 0), "a kept delivery is damaged");
+        }
+        let all = format!("SELECT {} FROM tallies", tallies::COLUMNS);
+        if !each_row(self.conn, &all, |row| tallies::read(row).is_some())? {
+            self.complain(None, (0, 0), "a kept count is damaged");
         }
         Ok(())
     }

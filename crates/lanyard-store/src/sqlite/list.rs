@@ -125,16 +125,7 @@ impl Directory for SqliteJournal {
     }
 
     fn states(&self) -> Result<Vec<(StateName, u64)>, StoreError> {
-        let mut counts = StateName::ALL.map(|state| (state, 0));
-        self.survey(|_, facts| {
-            if facts.is_listed() {
-                counts
-                    .iter_mut()
-                    .filter(|(state, _)| *state == facts.state)
-                    .for_each(|(_, count)| *count += 1);
-            }
-        });
-        Ok(counts.into())
+        Ok(self.catalog().states().collect())
     }
 
     fn latest_at(&self) -> Result<Option<Timestamp>, StoreError> {

@@ -1,7 +1,8 @@
 //! The shape of the file and the steps that lead to it. Steps only go forward, each in its own transaction.
 //!
 //! The log is in order of arrival and has no index: a locator per session would dirty a page per event. Everything
-//! but the logs, the outcomes, the tokens, the papers, the mail and the memory is a projection that `rebuild` can make again.
+//! but the logs, the outcomes, the tokens, the papers, the mail, the counts, the notifications and the memory is a
+//! projection that `rebuild` can make again.
 
 use rusqlite::Connection;
 
@@ -14,12 +15,20 @@ use crate::sqlite::{Failpoints, memory_upkeep, turns};
 pub(super) const APPLICATION_ID: u32 = 0x4C4E_5944;
 
 /// The schema this program writes. The steps are `STEPS[0]` to reach 1, and so on.
-pub(super) const KNOWN: u32 = 7;
+pub(super) const KNOWN: u32 = 8;
 
 type Step = fn(&Connection) -> Result<(), StoreError>;
 
-const STEPS: [Step; KNOWN as usize] =
-    [log_and_projections, search_index, papers, turn_rows, tasks_and_mail, flows, memory];
+const STEPS: [Step; KNOWN as usize] = [
+    log_and_projections,
+    search_index,
+    papers,
+    turn_rows,
+    tasks_and_mail,
+    flows,
+    notifications_and_counts,
+    memory,
+];
 
 /// What `rebuild` throws away and makes again.
 const PROJECTIONS: [&str; 11] = [
@@ -154,6 +163,45 @@ const TASK_LOG_AND_MAIL: &str = "
     CREATE INDEX mail_settled ON mail (settled, box, seq);
     CREATE INDEX mail_dead ON mail (dead, box, seq);
     CREATE INDEX papers_key ON papers (kind, key);
+";
+
+/// Neither is a projection: nothing else tells of them. Of each key, one notification lasts.
+const NOTIFICATIONS: &str = "
+    CREATE TABLE tallies (
+        slot INTEGER NOT NULL, -- a minute since 1970; 0 for all of them
+        counter TEXT NOT NULL,
+        times INTEGER NOT NULL,
+        crc INTEGER NOT NULL,
+        PRIMARY KEY (slot, counter)
+    ) WITHOUT ROWID;
+    CREATE TABLE notifications (
+        id BLOB PRIMARY KEY,
+        key TEXT NOT NULL,
+        status TEXT NOT NULL,
+        session BLOB,
+        lasting INTEGER NOT NULL,
+        snoozed_until INTEGER,
+        change INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        crc INTEGER NOT NULL
+    );
+    CREATE UNIQUE INDEX notifications_lasting ON notifications (key) WHERE lasting = 1;
+    CREATE INDEX notifications_status ON notifications (status, id);
+    CREATE INDEX notifications_session ON notifications (session, id);
+    CREATE INDEX notifications_snoozed ON notifications (snoozed_until) WHERE snoozed_until IS NOT NULL;
+    CREATE INDEX notifications_change ON notifications (change);
+    CREATE TABLE deliveries (
+        id BLOB PRIMARY KEY,
+        notification BLOB NOT NULL,
+        target TEXT NOT NULL,
+        state TEXT NOT NULL,
+        due_at INTEGER,
+        body BLOB NOT NULL,
+        crc INTEGER NOT NULL
+    );
+    CREATE INDEX deliveries_notification ON deliveries (notification);
+    CREATE INDEX deliveries_due ON deliveries (due_at) WHERE due_at IS NOT NULL;
+    CREATE INDEX deliveries_state ON deliveries (state);
 ";
 
 /// Each index ends with the id, the order in which tasks are listed.
@@ -308,6 +356,10 @@ fn memory(conn: &Connection) -> Result<(), StoreError> {
 fn flows(conn: &Connection) -> Result<(), StoreError> {
     conn.execute_batch(FLOW_LOG)?;
     Ok(conn.execute_batch(FLOWS)?)
+}
+
+fn notifications_and_counts(conn: &Connection) -> Result<(), StoreError> {
+    Ok(conn.execute_batch(NOTIFICATIONS)?)
 }
 
 /// Makes the projections again, empty.

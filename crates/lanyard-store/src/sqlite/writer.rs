@@ -22,7 +22,7 @@ use crate::sqlite::heads::Elevator;
 use crate::sqlite::plan::{Change, Place, Plan};
 use crate::sqlite::read::MARK_EVERY;
 use crate::sqlite::rows::{Head, Pos, Sid, Sum, encode_record, event_sum, head_sum, record_sum, signed};
-use crate::sqlite::turns;
+use crate::sqlite::{tallies, turns};
 
 /// How long a write waits for somebody else's, such as a person's with a database tool.
 pub(super) const BUSY_PATIENCE: Duration = Duration::from_secs(5);
@@ -153,6 +153,9 @@ pub(super) fn write_batch(
     }
     write_outcomes(conn, &batch.outcomes)?;
     turns::write(conn, &batch.turns, plan)?;
+    if let Some((at, tally)) = &batch.tally {
+        tallies::add(conn, *at, tally)?;
+    }
     for touched in plan.touched.values() {
         elevator.touch(touched.sid);
     }

@@ -10,13 +10,25 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
-    Batch, Directory, Entry, Families, Filter, Flows, Journal, KeptOutcome, Memories, MemoryUpkeep, Papers,
-    Row, SqliteJournal, SqliteOptions, Tasks, Tokens, Turns, Upkeep,
+    Batch, Directory, Entry, Families, Filter, Flows, Journal, KeptOutcome, Memories, MemoryUpkeep,
+    Notifications, Papers, Row, SqliteJournal, SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
 
 /// All a journal can be asked.
 pub(crate) trait Store:
-    Journal + Turns + Directory + Families + Upkeep + Tokens + Papers + Tasks + Flows + Memories + MemoryUpkeep
+    Journal
+    + Turns
+    + Directory
+    + Families
+    + Upkeep
+    + Tokens
+    + Papers
+    + Tasks
+    + Flows
+    + Tallies
+    + Notifications
+    + Memories
+    + MemoryUpkeep
 {
 }
 impl<T> Store for T where
@@ -31,6 +43,8 @@ impl<T> Store for T where
         + Flows
         + Memories
         + MemoryUpkeep
+        + Tallies
+        + Notifications
 {
 }
 

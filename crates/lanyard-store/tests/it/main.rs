@@ -14,6 +14,7 @@ mod foreman;
 mod kit;
 mod memories;
 mod memories_on_disk;
+mod notifications;
 mod papers;
 mod properties;
 mod sqlite;

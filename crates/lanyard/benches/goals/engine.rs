@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use lanyard_core::continuity::ContinuityRules;
 use lanyard_core::session::{Command, NewSession, Role, Signal};
 use lanyard_core::{Actor, Cause, Rules, SessionId, TurnId};
 use lanyard_daemon::clock::Clock;
+use lanyard_daemon::config::Features;
+use lanyard_daemon::continuity::Continuity;
 use lanyard_daemon::engine::{Ask, Engine, Key, Parts, Request, start};
 use lanyard_daemon::hub::Hub;
 use tokio::runtime::Runtime;
@@ -40,10 +43,14 @@ impl Rig {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let clock = Arc::new(Clock::from_env()?);
         let (_desk, wishes) = lanyard_daemon::agents::agents(std::collections::BTreeMap::new());
+        let store = Arc::new(fixture::open(home)?);
         let parts = Parts {
             seen: Arc::new(|_, _| None),
             wishes,
-            store: Arc::new(fixture::open(home)?),
+            continuity: Continuity::open(ContinuityRules::default(), &*store)?,
+            features: Features::default(),
+            telemetry: None,
+            store,
             hub: Arc::new(Hub::default()),
             clock: clock.clone(),
             rules: Rules::default(),

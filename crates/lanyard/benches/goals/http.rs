@@ -46,11 +46,18 @@ impl Caller {
         self.head("POST", path, &more).into_bytes().into_iter().chain(body.bytes()).collect()
     }
 
+    /// A page beside the API.
+    pub(crate) fn get_plain(&self, path: &str) -> Vec<u8> {
+        self.line("GET", path, "").into_bytes()
+    }
+
     fn head(&self, method: &str, path: &str, more: &str) -> String {
+        self.line(method, &format!("/api/v1{path}"), more)
+    }
+
+    fn line(&self, method: &str, path: &str, more: &str) -> String {
         let Self { host, token } = self;
-        format!(
-            "{method} /api/v1{path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n{more}\r\n"
-        )
+        format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n{more}\r\n")
     }
 }
 

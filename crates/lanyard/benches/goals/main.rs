@@ -30,6 +30,7 @@ mod recovery;
 mod redis;
 mod references;
 mod report;
+mod scrape;
 mod slow;
 mod turns;
 
@@ -43,9 +44,9 @@ use clap::Parser;
 use crate::report::Row;
 
 /// Every goal there is, in the order they are shown.
-const GOALS: [&str; 25] = [
-    "D1", "D4", "T1", "F1", "F2", "F3", "F4", "L1", "M1", "M2", "rss", "R1", "R2", "list", "A1", "A2", "A3",
-    "P1", "P2", "P3", "P4", "P5", "P6", "guided", "recall",
+const GOALS: [&str; 26] = [
+    "D1", "D4", "T1", "F1", "F2", "F3", "F4", "L1", "M1", "M2", "rss", "R1", "R2", "list", "scrape", "A1",
+    "A2", "A3", "P1", "P2", "P3", "P4", "P5", "P6", "guided", "recall",
 ];
 
 /// Others' share of the machine above which figures are noise. What the kernel does for us is counted as theirs.
@@ -198,7 +199,7 @@ fn rooms(plan: &Plan, dir: &Path) -> (Vec<Row>, Vec<anyhow::Error>) {
         }
     };
     let (full, crashed) = (dir.join("full"), dir.join("crashed"));
-    let catalogue = ["M2", "rss", "R1", "list"];
+    let catalogue = ["M2", "rss", "R1", "list", "scrape"];
     enter("durable", &["D1", "D4"], &|dir| durable::run(plan, dir));
     enter("turns", &["T1"], &|dir| turns::run(plan, dir));
     enter("fanout", &["F1", "F2", "F3", "F4"], &|dir| fanout::run(plan, dir));
@@ -211,6 +212,7 @@ fn rooms(plan: &Plan, dir: &Path) -> (Vec<Row>, Vec<anyhow::Error>) {
     enter("sessions", &["M2", "rss"], &|dir| memory::sessions(plan, dir, &full));
     enter("restart", &["R1"], &|_| recovery::restart(plan, &full, &crashed));
     enter("listing", &["list"], &|_| listing::run(plan, &full));
+    enter("scrape", &["scrape"], &|_| scrape::run(plan, &full));
     enter("resume", &["R2"], &|dir| recovery::resume(plan, dir));
     enter("agents", &["A1", "A2", "A3"], &|dir| agents::run(plan, dir));
     let gateway = ["P1", "P2", "P3", "P4", "P5", "P6", "guided"];

@@ -63,7 +63,7 @@ impl Answer {
             },
         };
         match asker {
-            Asker::Flow(flow, gate) => self.to_flow(context, &mut client, flow, &gate).await,
+            Asker::Flow(flow, gate) => self.answer_flow(context, &mut client, flow, &gate).await,
             Asker::Session(session, gate) => {
                 let body = GateAnswer { option: self.option, message: self.message };
                 let route = Route::to(&["sessions", &session, "gates", &gate.to_string()]);
@@ -73,7 +73,7 @@ impl Answer {
         }
     }
 
-    async fn to_flow(
+    async fn answer_flow(
         self,
         context: &Context,
         client: &mut Client<'_>,

@@ -1,5 +1,7 @@
 //! `lanyard gate`: the prompt at which a flow's question is answered.
 
+use std::io::IsTerminal;
+
 use clap::builder::NonEmptyStringValueParser;
 use lanyard_daemon::api::types::{FlowAnswer, FlowGateEntry, FlowView, GateList};
 
@@ -64,18 +66,13 @@ fn find(list: &GateList, named: &str) -> Result<FlowGateEntry, Failure> {
     if let Some(entry) = list.flows.iter().find(is) {
         return Ok(entry.clone());
     }
-    let asks = list.gates.iter().find(|entry| entry.gate.id.to_string() == named);
-    Err(match asks {
-        Some(_) => {
-            let title = format!("{named} is an agent's question, not a flow's");
-            let advice = format!("answer it with `lanyard answer {named} allow`, or `deny`");
-            Failure::local("gate_of_session", title, advice)
-        }
-        None => {
-            let title = format!("no flow waits for an answer to `{}`", one_line(named));
-            Failure::local("gate_not_open", title, "list what waits with `lanyard gates`")
-        }
-    })
+    if list.gates.iter().any(|entry| entry.gate.id.to_string() == named) {
+        let title = format!("{named} is an agent's question, not a flow's");
+        let advice = format!("answer it with `lanyard answer {named} allow`, or `deny`");
+        return Err(Failure::local("gate_of_session", title, advice));
+    }
+    let title = format!("no flow waits for an answer to `{}`", one_line(named));
+    Err(Failure::local("gate_not_open", title, "list what waits with `lanyard gates`"))
 }
 
 /// Several wait: they are listed, and one has to be named.
@@ -93,6 +90,7 @@ async fn which(context: &Context, client: &mut Client<'_>, several: &[FlowGateEn
 async fn prompt(context: &Context, client: &mut Client<'_>, entry: FlowGateEntry) -> Result<(), Failure> {
     let mut keyboard = Keyboard::of_stdin();
     let (flow, id) = (entry.flow.to_string(), entry.gate.id);
+    let typed_here = std::io::stdin().is_terminal();
     let mut posts = 0;
     flow::tell_gate(context, &entry);
     let mut dialogue = Dialogue::new(entry.gate);
@@ -103,6 +101,10 @@ async fn prompt(context: &Context, client: &mut Client<'_>, entry: FlowGateEntry
             context.out.note(&flow::stays_open(id));
             return Err(Failure::Ended(flow::STILL_OPEN));
         };
+        if !typed_here {
+            // A terminal shows what is typed; whoever reads a log of this sees it too.
+            context.out.question(&format!("{}\n", one_line(&line)));
+        }
         let answer = match dialogue.line(&line) {
             Next::Again(why) => {
                 context.out.question(&format!("{why}\n"));

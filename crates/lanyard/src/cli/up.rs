@@ -2,11 +2,15 @@
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lanyard_daemon::home::{HomeError, Running};
+use lanyard_daemon::telemetry::Telemetry;
 use lanyard_daemon::{BootError, Options};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use super::block_on;
 use crate::context::Context;
@@ -87,7 +91,7 @@ impl Up {
         }
         config.memory.policy().map_err(|what| Failure::usage(what, "see `lanyard up --help`"))?;
         let out = context.out;
-        log_to_stderr(out);
+        let telemetry = log_to_stderr(out);
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -96,6 +100,7 @@ impl Up {
                 home: context.home.dir.clone(),
                 config: config.clone(),
                 listen: self.listen,
+                telemetry: telemetry.clone(),
                 on_ready: Box::new(move |running| announce(out, running)),
             }))
             .map_err(|error| not_booted(&error))
@@ -119,18 +124,24 @@ fn announce(out: Out, running: &Running) {
     let _ = if out.is_json() { out.json(running) } else { out.data(&format!("http://{}", running.address)) };
 }
 
-fn log_to_stderr(out: Out) {
+/// The daemon's log on stderr, and to a collector where the environment names one.
+fn log_to_stderr(out: Out) -> Option<Arc<Telemetry>> {
     let asked = std::env::var("LANYARD_LOG").unwrap_or_else(|_| "info".to_owned());
     let filter = EnvFilter::try_new(&asked).unwrap_or_else(|error| {
         out.warn(&format!("LANYARD_LOG={asked} is not understood ({error}); logging `info`"));
         EnvFilter::new("info")
     });
-    // Fails only where a subscriber is set already, which then does the work.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let telemetry = Telemetry::from_env().unwrap_or_else(|what| {
+        out.warn(&format!("traces and logs are not collected: {what}"));
+        None
+    });
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .try_init();
+        .with_ansi(std::io::stderr().is_terminal());
+    let records = telemetry.as_ref().and_then(Telemetry::layer);
+    // Fails only where a subscriber is set already, which then does the work.
+    let _ = tracing_subscriber::registry().with(filter).with(lines).with(records).try_init();
+    telemetry
 }
 
 fn not_booted(error: &BootError) -> Failure {

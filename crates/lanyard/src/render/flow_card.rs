@@ -48,7 +48,7 @@ pub(crate) fn flow_card(view: &FlowView, now: Timestamp) -> String {
     if let Some(entry) = open_gate(view) {
         text.push('\n');
         text.push_str(&question(&entry, Some(now)));
-        text.push_str(&format!("  answer it with `lanyard gate {}`\n", entry.gate.id));
+        text = format!("{text}  answer it with `lanyard gate {}`\n", entry.gate.id);
     }
     text
 }
@@ -138,7 +138,7 @@ fn how_it_is_run(card: &mut Card, flow: &Flow) {
     match &flow.tree {
         Some(tree) if tree.removed => card.line("branch", one_line(&tree.branch)),
         Some(tree) => {
-            card.lines("works in", [one_line(&tree.path), format!("branch {}", one_line(&tree.branch))])
+            card.lines("works in", [one_line(&tree.path), format!("branch {}", one_line(&tree.branch))]);
         }
         None => card.text("works in", Some(&flow.workspace)),
     }

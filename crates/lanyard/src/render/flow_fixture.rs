@@ -1,7 +1,7 @@
 //! Flows and gates for tests, as they come over the wire.
 
 use lanyard_core::flow::{Flow, FlowEnvelope, FlowGate};
-use lanyard_core::{FlowId, GateId, SessionId, Timestamp};
+use lanyard_core::{FlowId, GateId, SessionId, Timestamp, TurnId};
 use lanyard_daemon::api::types::{FlowGateEntry, FlowView};
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ pub(crate) fn phase_gate() -> FlowGate {
     }))
 }
 
-pub(crate) fn entry(gate: FlowGate) -> FlowGateEntry {
+pub(crate) fn entry(gate: &FlowGate) -> FlowGateEntry {
     let value = json!({
         "flow": flow_id().to_string(), "title": "Release 1.0", "phase": "Add the API", "state": "escalate", "gate": gate,
     });
@@ -92,7 +92,7 @@ pub(crate) fn created() -> (&'static str, Value) {
 
 pub(crate) fn invoked(role: &str, more: &Value) -> (&'static str, Value) {
     let mut data = json!({
-        "step": 1, "role": role, "session": session(), "turn": lanyard_core::TurnId::from_u128(9).to_string(),
+        "step": 1, "role": role, "session": session(), "turn": TurnId::from_u128(9).to_string(),
     });
     for (name, value) in more.as_object().unwrap() {
         data[name] = value.clone();
@@ -111,4 +111,69 @@ pub(crate) fn flow(log: &[FlowEnvelope]) -> Flow {
 
 pub(crate) fn view(log: &[FlowEnvelope]) -> FlowView {
     FlowView { flow: flow(log), elapsed_ms: 192_000 }
+}
+
+/// The events of a flow that went through much of what a flow can.
+pub(crate) fn whole() -> Vec<(&'static str, Value)> {
+    let turn = TurnId::from_u128(10).to_string();
+    let spent = json!({"input_tokens": 3_400, "output_tokens": 120, "ms": 12_000});
+    let result = |passed: bool, code: i32| json!({"result": {"name": "tests", "passed": passed, "exit_code": code, "output": "1 test\n1 failed\n", "ms": 1_200}});
+    let verdict =
+        json!({"is": "verdict", "readiness": "not_ready", "score": 60, "items": escalation(true).items});
+    let mut gate = serde_json::to_value(escalation(true)).unwrap();
+    gate["step"] = json!(5);
+    gate["from"] = json!("review");
+    let answer = json!({
+        "gate": gate["id"], "choice": "continue_session", "guidance": "the staging key", "at": "2026-11-15T08:00:16Z",
+        "by": {"kind": "operator", "name": "ann"},
+    });
+    vec![
+        created(),
+        ("flow.leased", json!({"holder": "one", "epoch": 1})),
+        (
+            "flow.tree_made",
+            json!({"tree": {"path": "/data/trees/f", "branch": "lanyard/flow", "base": "abc", "repository": "/work/web"}}),
+        ),
+        invoked("author", &json!({})),
+        ("flow.asked", json!({"stage": "summary", "turn": turn})),
+        (
+            "flow.asked",
+            json!({"stage": "repair", "turn": turn, "fault": "there is no JSON object in the answer"}),
+        ),
+        (
+            "flow.concluded",
+            json!({"conclusion": {"is": "author", "status": "complete", "commit": "2b5c13df18e40627"}, "spent": spent}),
+        ),
+        ("flow.moved", json!({"to": "quality_check"})),
+        ("flow.check_begun", json!({"place": 0, "run": "2.0.1"})),
+        ("flow.check_ended", result(false, 1)),
+        ("flow.moved", json!({"to": "quality_retry", "reason": "failed: tests"})),
+        invoked("author", &json!({"step": 3})),
+        (
+            "flow.concluded",
+            json!({"conclusion": {"is": "author", "status": "complete"}, "spent": {"input_tokens": 0, "output_tokens": 0, "ms": 900}}),
+        ),
+        ("flow.moved", json!({"to": "review"})),
+        invoked("reviewer", &json!({"step": 4})),
+        (
+            "flow.concluded",
+            json!({"conclusion": verdict, "spent": {"input_tokens": 0, "output_tokens": 0, "ms": 0}}),
+        ),
+        ("flow.moved", json!({"to": "escalate", "reason": "The review has 1 of 2 items for a person."})),
+        ("flow.gate_opened", json!({"gate": gate})),
+        ("flow.gate_answered", answer),
+        ("flow.moved", json!({"to": "execute"})),
+        invoked("author", &json!({"step": 6, "continues": true, "guidance": "the staging key"})),
+        (
+            "flow.concluded",
+            json!({"conclusion": {"is": "failed", "kind": "timeout", "reason": "60s"}, "spent": {"input_tokens": 0, "output_tokens": 0, "ms": 60_000}}),
+        ),
+        ("flow.ended", json!({"state": "aborted", "reason": "cancelled by ann"})),
+        (
+            "flow.settled",
+            json!({"captured": {"commit": "2b5c13df18e40627", "files": ["a"], "files_changed": 1}, "tree_removed": true}),
+        ),
+        ("flow.resumed", json!({})),
+        ("flow.hooked", json!({"to": 3, "failed": ["notify: exit 1"]})),
+    ]
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use lanyard_core::Timestamp;
-use lanyard_core::flow::{Choice, FlowGate, GateDefault, Item, Probe};
+use lanyard_core::flow::{Choice, FlowGate, FlowState, GateDefault, Item, Probe};
 use lanyard_daemon::api::types::{FlowGateEntry, FlowView};
 
 use crate::render::flow::title;
@@ -67,14 +67,15 @@ pub(crate) fn question(entry: &FlowGateEntry, now: Option<Timestamp>) -> String 
     text
 }
 
-/// `Release 1.0, phase "Add the API", after review 2`.
+/// `Release 1.0, phase "Add the API": review 2`.
 fn place(entry: &FlowGateEntry) -> String {
     let phase = entry.phase.as_ref().map(|phase| format!(", phase \"{}\"", title(phase)));
-    let round = match entry.gate.iteration {
-        0 => String::new(),
-        number => format!(", review {number}"),
+    let after = match (entry.gate.from, entry.gate.iteration) {
+        (from, 0) => from.to_string(),
+        (FlowState::Review, number) => format!("review {number}"),
+        (from, number) => format!("{from}, review {number}"),
     };
-    format!("{}{}: {}{round}", one_line(&entry.title), phase.unwrap_or_default(), entry.gate.from)
+    format!("{}{}: {after}", one_line(&entry.title), phase.unwrap_or_default())
 }
 
 /// One line per offered answer, and why one is not (S2-01).
@@ -157,7 +158,7 @@ mod tests {
     /// S2-01: each answer with what it does. S2-03: what is not offered is not among them.
     #[test]
     fn a_gate_says_what_it_is_about_and_what_can_be_answered() {
-        let offered = entry(escalation(true));
+        let offered = entry(&escalation(true));
         let text = question(&offered, Some(time(90))) + &choices(&offered.gate).join("\n");
         expect![[r#"
             gate_00000000000000000000000007 (escalation, asked 1m ago)
@@ -199,7 +200,7 @@ mod tests {
         let mut gate = phase_gate();
         gate.deadline = Some(time(600));
         gate.default = GateDefault::Abort;
-        let text = question(&entry(gate), None);
+        let text = question(&entry(&gate), None);
         assert!(text.contains("without an answer by 2026-11-15T08:10:00Z, the flow is aborted"), "{text}");
     }
 

@@ -73,9 +73,8 @@ impl Narrator {
             FlowEvent::Leased { from: Some(from), .. } => {
                 Told::new(0, format!("taken over from {}, which did not let go", one_line(from)))
             }
-            FlowEvent::Leased { from: None, .. } | FlowEvent::Hooked { .. } => {
-                return self.hooks_failed(event);
-            }
+            FlowEvent::Leased { from: None, .. } | FlowEvent::CheckBegun { .. } => return None,
+            FlowEvent::Hooked { failed, .. } => return hooks_failed(failed),
             FlowEvent::TreeMade { tree } => {
                 let (path, branch) = (one_line(&tree.path), one_line(&tree.branch));
                 Told::new(0, format!("works in {path} on branch {branch}"))
@@ -83,7 +82,6 @@ impl Narrator {
             FlowEvent::Invoked { .. } => self.invoked(event)?,
             FlowEvent::Asked { stage, fault, .. } => asked(*stage, fault.as_deref()),
             FlowEvent::Concluded { conclusion, spent } => concluded(conclusion, *spent),
-            FlowEvent::CheckBegun { .. } => return None,
             FlowEvent::CheckEnded { result } => checked(result),
             FlowEvent::Moved { to, reason } => return moved(*to, reason.as_deref()),
             FlowEvent::Retried { reason, .. } => {
@@ -114,18 +112,6 @@ impl Narrator {
                 let state = self.flow.as_ref().map(|flow| flow.state.to_string()).unwrap_or_default();
                 Told::new(0, format!("taken up again: {state}"))
             }
-        })
-    }
-
-    /// Hooks that did what they should are not told of.
-    #[expect(clippy::unused_self, reason = "one of the tellings of an event, as its neighbours are")]
-    fn hooks_failed(&self, event: &FlowEvent) -> Option<Told> {
-        let FlowEvent::Hooked { failed, .. } = event else { return None };
-        let details: Vec<String> = failed.iter().map(|failed| one_line(failed)).collect();
-        (!details.is_empty()).then(|| Told {
-            depth: 1,
-            line: format!("{} failed", count(details.len(), "hook")),
-            details,
         })
     }
 
@@ -205,7 +191,7 @@ fn concluded(conclusion: &Conclusion, spent: Spent) -> Told {
 fn author(status: &AuthorStatus) -> (String, Vec<String>) {
     let commit = status.commit.as_deref().map(|hash| format!(", commit {}", commit(hash)));
     let reason = status.reason.as_deref().map(|reason| format!(": {}", one_line(reason)));
-    let notes = status.notes.as_deref().map(|notes| tail(notes)).unwrap_or_default();
+    let notes = status.notes.as_deref().map(tail).unwrap_or_default();
     let line = format!("{}{}", commit.unwrap_or_default(), reason.unwrap_or_default());
     (format!("author: {}{line}", status.status.as_str()), notes)
 }
@@ -255,6 +241,13 @@ fn moved(to: FlowState, reason: Option<&str>) -> Option<Told> {
     }
 }
 
+/// Hooks that did what they should are not told of.
+fn hooks_failed(failed: &[String]) -> Option<Told> {
+    let details: Vec<String> = failed.iter().map(|failed| one_line(failed)).collect();
+    let line = format!("{} failed", count(details.len(), "hook"));
+    (!details.is_empty()).then_some(Told { depth: 1, line, details })
+}
+
 fn answered(answer: &GateAnswered) -> String {
     let words = answer.guidance.as_deref().map(|words| format!(", {}", quoted(words)));
     format!("{} by {}{}", answer.choice.as_str(), one_line(&answer.by.name), words.unwrap_or_default())
@@ -288,7 +281,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::render::flow_fixture::{created, escalation, flow, invoked, log};
+    use crate::render::flow_fixture::{created, flow, log, whole};
 
     fn story(events: &[(&str, Value)]) -> String {
         let log = log(events);
@@ -301,68 +294,36 @@ mod tests {
 
     #[test]
     fn a_log_reads_as_a_story() {
-        let turn = lanyard_core::TurnId::from_u128(10).to_string();
-        let spent = json!({"input_tokens": 3_400, "output_tokens": 120, "ms": 12_000});
-        let result = |passed: bool, code: i32| json!({"result": {"name": "tests", "passed": passed, "exit_code": code, "output": "1 test\n1 failed\n", "ms": 1_200}});
-        let verdict =
-            json!({"is": "verdict", "readiness": "not_ready", "score": 60, "items": escalation(true).items});
-        let mut gate = serde_json::to_value(escalation(true)).unwrap();
-        gate["step"] = json!(5);
-        gate["from"] = json!("review");
-        let answer = json!({
-            "gate": gate["id"], "choice": "continue_session", "guidance": "the staging key", "at": "2026-11-15T08:00:16Z",
-            "by": {"kind": "operator", "name": "ann"},
-        });
-        let text = story(&[
-            created(),
-            ("flow.leased", json!({"holder": "one", "epoch": 1})),
-            (
-                "flow.tree_made",
-                json!({"tree": {"path": "/data/trees/f", "branch": "lanyard/flow", "base": "abc", "repository": "/work/web"}}),
-            ),
-            invoked("author", &json!({})),
-            ("flow.asked", json!({"stage": "summary", "turn": turn})),
-            (
-                "flow.asked",
-                json!({"stage": "repair", "turn": turn, "fault": "there is no JSON object in the answer"}),
-            ),
-            (
-                "flow.concluded",
-                json!({"conclusion": {"is": "author", "status": "complete", "commit": "2b5c13df18e40627"}, "spent": spent}),
-            ),
-            ("flow.moved", json!({"to": "quality_check"})),
-            ("flow.check_begun", json!({"place": 0, "run": "2.0.1"})),
-            ("flow.check_ended", result(false, 1)),
-            ("flow.moved", json!({"to": "quality_retry", "reason": "failed: tests"})),
-            invoked("author", &json!({"step": 3})),
-            (
-                "flow.concluded",
-                json!({"conclusion": {"is": "author", "status": "complete"}, "spent": {"input_tokens": 0, "output_tokens": 0, "ms": 900}}),
-            ),
-            ("flow.moved", json!({"to": "review"})),
-            invoked("reviewer", &json!({"step": 4})),
-            (
-                "flow.concluded",
-                json!({"conclusion": verdict, "spent": {"input_tokens": 0, "output_tokens": 0, "ms": 0}}),
-            ),
-            ("flow.moved", json!({"to": "escalate", "reason": "The review has 1 of 2 items for a person."})),
-            ("flow.gate_opened", json!({"gate": gate})),
-            ("flow.gate_answered", answer),
-            ("flow.moved", json!({"to": "execute"})),
-            invoked("author", &json!({"step": 6, "continues": true, "guidance": "the staging key"})),
-            (
-                "flow.concluded",
-                json!({"conclusion": {"is": "failed", "kind": "timeout", "reason": "60s"}, "spent": {"input_tokens": 0, "output_tokens": 0, "ms": 60_000}}),
-            ),
-            ("flow.ended", json!({"state": "aborted", "reason": "cancelled by ann"})),
-            (
-                "flow.settled",
-                json!({"captured": {"commit": "2b5c13df18e40627", "files": ["a"], "files_changed": 1}, "tree_removed": true}),
-            ),
-            ("flow.resumed", json!({})),
-            ("flow.hooked", json!({"to": 3, "failed": ["notify: exit 1"]})),
-        ]);
-        expect![].assert_eq(&text);
+        let text = story(&whole());
+        expect![[r#"
+                 0s  Release 1.0 (3 phases, /work/web/PLAN.md); author codex, reviewer claude
+                 2s  works in /data/trees/f on branch lanyard/flow
+                 3s  phase 2/3 Add the API
+                 3s    step 1 execute: author in sess_00000000000000000000000005
+                 4s      is asked how it went
+                 5s      is asked once more how it went: there is no JSON object in the answer
+                 6s      author: complete, commit 2b5c13df18e4 (12s, 3400 tokens in, 120 out)
+                 7s    quality_check
+                 9s      check tests: failed with 1 in 1s
+                         | 1 test
+                         | 1 failed
+                10s    quality_retry: failed: tests
+                11s    step 3 quality_retry: author in sess_00000000000000000000000005
+                12s      author: complete (900ms)
+                14s    step 4 review: reviewer in sess_00000000000000000000000005
+                15s      reviewer: not_ready, score 60, 2 items
+                         P0 human_required  Which key?: staging or production
+                         P1 auto_fix        Name the route
+                17s    gate_00000000000000000000000007 asks (escalation): The author needs a person: which key?
+                18s    gate_00000000000000000000000007 is answered: continue_session by ann, "the staging key"
+                20s    step 6 execute: author goes on in sess_00000000000000000000000005, told "the staging key"
+                21s      no result (timeout): 60s (1m)
+                22s  aborted: cancelled by ann
+                23s  1 file not committed before captured in 2b5c13df18e4; the worktree is taken away, the branch stays
+                24s  taken up again: execute
+                25s    1 hook failed
+                         notify: exit 1
+        "#]].assert_eq(&text);
     }
 
     #[test]
@@ -388,12 +349,12 @@ mod tests {
             check(json!({})),
             check(json!({"error": "no such program"})),
         ];
-        expect![[r#"
+        expect![[r"
             check lint: passed in 500ms
             check lint: failed with 2 in 500ms
             check lint: took too long, ended after 500ms
             check lint: ended by a signal after 500ms
-            check lint: could not be run: no such program"#]]
+            check lint: could not be run: no such program"]]
         .assert_eq(&lines.join("\n"));
     }
 }

@@ -26,9 +26,9 @@ impl Desk {
     /// An author that says this about all its work.
     pub(crate) fn new(author: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let state = folder.path().join("state").display().to_string();
+        let kept = folder.path().join("state").display().to_string();
         let program = binary().display().to_string();
-        let reviewer = [&program, "scripted-agent", "--state", &state, "--otherwise", READY];
+        let reviewer = [&program, "scripted-agent", "--state", &kept, "--otherwise", READY];
         let settings = format!(
             "[agents.reviewer]\ndriver = \"acp\"\ncommand = {}\nkill_grace_ms = 500\n\
              [flow]\nauthor.agent = \"scripted\"\nreviewer.agent = \"reviewer\"\n\
@@ -257,19 +257,28 @@ fn what_cannot_be_done_says_what_can() {
 #[test]
 fn watching_outlasts_the_daemon() {
     let mut desk = Desk::new(COMPLETE);
-    let mut watching = desk.command(&["flow", "run", &desk.plan(), "--auto"]).spawn().unwrap();
+    let file = desk.folder.path().join("told");
+    let mut watching = desk.command(&["flow", "run", &desk.plan(), "--auto"]);
+    let mut watching = watching.stderr(std::fs::File::create(&file).unwrap()).spawn().unwrap();
     drop(watching.stdin.take());
-    desk.until("flows?open=true", |list| {
-        list["flows"].as_array()?.first()?["invocation"]["turn"].as_str().map(|_| ())
-    });
+    let told = || std::fs::read_to_string(&file).unwrap();
+    let until_told = |words: &str| {
+        let since = Instant::now();
+        while !told().contains(words) {
+            assert!(since.elapsed() < PATIENCE, "no {words:?} in {}", told());
+            // sleep: between two looks at what somebody who watches is told.
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    until_told("step 1 execute");
     desk.stage.daemon.kill_9();
+    until_told("the daemon went away after event");
     let config = std::fs::read_to_string(desk.stage.daemon.config()).unwrap();
     desk.stage.daemon.restart_with(Setup::default().config(&config));
     desk.let_go();
     let watched = watching.wait_with_output().unwrap();
-    let told = text(&watched.stderr);
+    let told = told();
     assert!(watched.status.success(), "{told}");
-    assert!(told.contains("the daemon went away after event"), "{told}");
     assert!(told.contains("the daemon is back; going on after event"), "{told}");
     let mut steps: Vec<&str> =
         told.lines().filter_map(|line| line.split_once("step ")).map(|(_, step)| step).collect();

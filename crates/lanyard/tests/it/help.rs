@@ -9,7 +9,7 @@ use expect_test::expect_file;
 use crate::support::binary;
 
 /// Commands of commands that have a page of their own.
-const VERBS: [(&str, &str); 42] = [
+const VERBS: [(&str, &str); 49] = [
     ("mcp", "url"),
     ("mcp", "wrap"),
     ("hook", "install"),
@@ -52,6 +52,13 @@ const VERBS: [(&str, &str); 42] = [
     ("mailbox", "show"),
     ("mailbox", "ack"),
     ("mailbox", "again"),
+    ("notifications", "ls"),
+    ("notifications", "show"),
+    ("notifications", "read"),
+    ("notifications", "ack"),
+    ("notifications", "snooze"),
+    ("notifications", "dismiss"),
+    ("notifications", "purge"),
 ];
 
 fn help(words: &[&str]) -> String {

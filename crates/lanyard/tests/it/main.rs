@@ -20,6 +20,7 @@ mod gateway;
 mod help;
 mod hooks;
 mod memory;
+mod notifications;
 mod operate;
 mod own;
 mod receipts;

@@ -8,6 +8,7 @@ use crate::api::context::query;
 use crate::api::directory::last_event_id;
 use crate::api::problem::Problem;
 use crate::api::types::AttachMode;
+use crate::config::{Features, Switch};
 
 /// Events that are played back before the stream goes on live.
 const LAST_MAX: u64 = 10_000;
@@ -78,6 +79,24 @@ impl Attach {
             connection: query.connection,
             write: query.write,
         })
+    }
+}
+
+impl Attach {
+    /// What the switches leave of it (S3-44). Whoever comes back with a position gets what it missed: that is no replay.
+    pub(super) fn allowed(mut self, features: Features) -> Result<Self, Problem> {
+        if features.attach == Switch::Off {
+            return Err(Problem::new(
+                StatusCode::CONFLICT,
+                "attach_off",
+                "attaching is switched off",
+                "read the log with `lanyard logs`, or set `attach` to \"on\" under [features] in the config",
+            ));
+        }
+        if features.replay == Switch::Off && !matches!(self.begin, Begin::After(_)) {
+            self.begin = Begin::Tail;
+        }
+        Ok(self)
     }
 }
 

@@ -19,7 +19,7 @@ const CA_BYTES_MAX: u64 = 4 << 20;
 /// What the system trusts, read once.
 static SYSTEM: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
 
-pub(super) struct Tls {
+pub(crate) struct Tls {
     connector: TlsConnector,
     name: ServerName<'static>,
 }
@@ -32,7 +32,7 @@ impl std::fmt::Debug for Tls {
 
 impl Tls {
     /// For a host; or a sentence of what is wrong with the settings.
-    pub(super) fn new(host: &str, ca_file: Option<&Path>) -> Result<Self, String> {
+    pub(crate) fn new(host: &str, ca_file: Option<&Path>) -> Result<Self, String> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| format!("`{host}` is no name a certificate can be for"))?;
         let mut roots = RootCertStore::empty();
@@ -58,7 +58,7 @@ impl Tls {
         Ok(Self { connector: TlsConnector::from(Arc::new(config)), name })
     }
 
-    pub(super) async fn wrap(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, Trouble> {
+    pub(crate) async fn wrap(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, Trouble> {
         self.connector.connect(self.name.clone(), stream).await.map_err(|error| {
             let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
             match cause {

@@ -71,6 +71,13 @@ impl Room {
             AgentSettings::of(DriverKind::Acp, vec!["/nonexistent/helper".to_owned()]),
         )]);
         let (desk, wishes) = agents(settings.clone());
+        let continuity = crate::continuity::Continuity::open(Config::default().continuity, &*store).unwrap();
+        let notifications = crate::notifications::Notifications::open(
+            store.clone(),
+            clock.clone(),
+            &Config::default().notifications,
+        )
+        .unwrap();
         let parts = Parts {
             seen: Arc::new(|_, _| None),
             wishes: wishes.clone(),
@@ -80,6 +87,9 @@ impl Room {
             rules,
             // Sessions that say nothing else may remember all; what a policy forbids is tested with policies.
             memory: MemoryPolicy::of(MemoryMode::Full),
+            continuity: continuity.clone(),
+            features: crate::config::Features::default(),
+            telemetry: None,
             runtime: tokio::runtime::Handle::current(),
         };
         let (engine, thread) = engine::start(parts).unwrap();
@@ -91,7 +101,8 @@ impl Room {
         let (families, tasks) = families::start(tools, &hub).unwrap();
         let place = (folder.path(), "/nonexistent/lanyard".into());
         let settings = lanyard_core::flow::FlowSettings::default();
-        let tools = crate::flow::Tools::new(&engine, &store, &clock, &roster, settings, place);
+        let tools =
+            crate::flow::Tools::new(&engine, &store, &clock, &roster, settings, &notifications, place);
         let flows = crate::flow::Flows::start(tools, &hub).unwrap();
         let app = Arc::new(App {
             flows,
@@ -107,6 +118,10 @@ impl Room {
             interceptor: Interceptor::new(engine.clone(), tokens.clone(), Record::default()),
             memory: crate::memory::Memory::new(&crate::memory::MemoryConfig::default()).unwrap(),
             gateway: Gateway::new(&Config::default(), folder.path()),
+            continuity,
+            notifications,
+            features: crate::config::Features::default(),
+            telemetry: None,
             started_at: clock.now(),
             clock,
             rules,

@@ -61,7 +61,7 @@ pub(super) async fn watch(context: &Context, flow: FlowId, from: From) -> Result
     loop {
         let done = tokio::select! {
             Some(heard) = heard.recv() => live.heard(heard)?,
-            line = live.keyboard.next() => live.line(line).await?,
+            typed = live.keyboard.next() => live.line(typed).await?,
             _ = interrupts.recv() => return live.leave(),
             _ = ticks.tick() => live.tick(),
         };
@@ -301,8 +301,8 @@ impl Live<'_> {
 
 /// The question with its answers, for somebody at a prompt.
 pub(in crate::cli) fn tell_gate(context: &Context, entry: &FlowGateEntry) {
-    let answers: String = choices(&entry.gate).iter().map(|line| format!("  {line}\n")).collect();
-    context.out.question(&format!("{}{answers}", question(entry, None)));
+    let answers = choices(&entry.gate).join("\n  ");
+    context.out.question(&format!("{}  {answers}\n", question(entry, None)));
 }
 
 /// Nobody is there to be asked: the gate stays as it is, and whoever reads this knows how to answer (S2-B07).

@@ -1,6 +1,5 @@
 //! What flows ask, on the screen of all sessions: a few rows above them, and the dialogue that answers one.
 
-use lanyard_core::flow::FlowGate;
 use lanyard_core::{FlowId, GateId};
 use lanyard_daemon::api::types::{FlowAnswer, FlowGateEntry, GateList};
 use serde_json::{Value, json};
@@ -98,19 +97,14 @@ impl Model {
         self.gates.entries = list.flows;
         self.gates.entries.sort_by_key(|entry| entry.gate.opened_at);
         let Over::Answer(answering) = &mut self.over else { return };
-        let gate: Option<FlowGate> =
-            self.gates.find(answering.dialogue.gate().id).map(|entry| entry.gate.clone());
-        match gate {
-            Some(gate) => {
-                if answering.dialogue.renew(gate) {
-                    self.warn("what you chose is no longer offered");
-                }
-            }
-            None => {
-                let said = format!("{}: no longer asked", answering.title);
-                self.over = Over::Nothing;
-                self.say(said);
-            }
+        let gate = self.gates.find(answering.dialogue.gate().id).map(|entry| entry.gate.clone());
+        let Some(gate) = gate else {
+            let said = format!("{}: no longer asked", answering.title);
+            self.over = Over::Nothing;
+            return self.say(said);
+        };
+        if answering.dialogue.renew(gate) {
+            self.warn("what you chose is no longer offered");
         }
     }
 

@@ -235,7 +235,7 @@ fn what_cannot_be_undone_is_asked_about() {
         &mut model,
         80,
         18,
-        &expect![[r#"
+        &expect![[r"
             lanyard top┌ Keys ──────────────────────────────────────────────────┐
               STATE    │ f        answer what a flow asks                       │WHO IS THE…
             *>executing│ Enter    attach to the session                         │ 1 note, 2…
@@ -254,7 +254,7 @@ fn what_cannot_be_undone_is_asked_about() {
                        │ -        it is over                                    │
                        └ any key closes ────────────────────────────────────────┘
             Enter attach · s stop · g guide · / filter · q leave · c cancel · ? help
-        "#]],
+        "]],
     );
 }
 
@@ -346,7 +346,7 @@ fn asking(gates: &[lanyard_core::flow::FlowGate]) -> Model {
 }
 
 fn gates_came(model: &mut Model, gates: &[lanyard_core::flow::FlowGate]) {
-    let flows: Vec<_> = gates.iter().cloned().map(entry).collect();
+    let flows: Vec<_> = gates.iter().map(entry).collect();
     model.update(Message::Reply(Asked::Gates, Ok(json!({"gates": [], "flows": flows}))));
 }
 

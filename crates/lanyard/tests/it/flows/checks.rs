@@ -122,6 +122,24 @@ fn a_check_that_still_runs_is_taken_over() {
     assert_eq!(stage.lines("checks"), ["run"]);
 }
 
+/// One that was lost with everything else never came to its end, and is run again.
+#[test]
+fn a_check_that_was_lost_is_run_again() {
+    let command =
+        "echo run >> SIGNS/checks; until test -e SIGNS/go; do sleep 0.05; done; echo over >> SIGNS/over";
+    let mut stage = Stage::with(&format!("rules.phase_gate = \"auto\"\n{}", quality(command, "")));
+    stage.author("one", DONE);
+    stage.reviewer("look", READY);
+    let flow = stage.begin(&json!({}));
+    stage.await_sign("checks");
+    stage.lose_everything();
+    stage.touch("go");
+    stage.up();
+    stage.settled(&flow, "completed");
+    assert_eq!((stage.lines("checks").len(), stage.lines("over").len()), (2, 1));
+    assert_eq!(stage.lines("turns"), ["one", "look"]);
+}
+
 /// What a command writes is kept as far as it helps: the end of it.
 #[test]
 fn much_output_is_cut_at_its_beginning() {

@@ -1,6 +1,7 @@
 //! A daemon with an author, a reviewer and a git repository with a plan. What the agents do is written into files before,
 //! one for each prompt, so that a prompt that came twice would be seen.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -65,9 +66,11 @@ impl Stage {
                 "/error -32000 no script is left",
             ];
             let command = serde_json::to_string(&command).unwrap();
-            config += &format!(
+            write!(
+                config,
                 "[agents.{role}]\ndriver = \"acp\"\ncommand = {command}\nkill_grace_ms = 400\n{of_agents}\n"
-            );
+            )
+            .unwrap();
         }
         let written = AtomicUsize::new(0);
         let mut stage = Self { daemon: Daemon::prepare(Setup::default()), folder, config, written };
@@ -102,6 +105,18 @@ impl Stage {
         let _ = self.daemon.try_restart_with(setup);
     }
 
+    /// The daemon and all it started are gone at once, as in a power cut.
+    pub(super) fn lose_everything(&self) {
+        self.daemon.kill_9();
+        until("all processes to end", || {
+            let left = self.marked();
+            for (pid, _) in &left {
+                kill_9(*pid);
+            }
+            left.is_empty()
+        });
+    }
+
     pub(super) fn repo(&self) -> PathBuf {
         self.folder.path().join("repo").canonicalize().unwrap()
     }
@@ -110,7 +125,7 @@ impl Stage {
     pub(super) fn plan(&self, phases: &[&str]) {
         let mut text = "# A polite program\n\nWhy we do this.\n".to_owned();
         for (number, title) in (1..).zip(phases) {
-            text += &format!("\n## Phase {number}: {title}\n\n- [ ] {title} somebody\n");
+            write!(text, "\n## Phase {number}: {title}\n\n- [ ] {title} somebody\n").unwrap();
         }
         self.write_plan(&text);
     }
@@ -274,6 +289,11 @@ impl Stage {
     pub(super) fn gate(&self, flow: &str, code: &str) -> Value {
         let asks = |seen: &Value| seen["gate"]["code"] == code && seen["gate"]["answered"].is_null();
         self.until(flow, &format!("asking: {code}"), asks)["gate"].clone()
+    }
+
+    /// The gates of flows that wait.
+    pub(super) fn asking(&self) -> Vec<Value> {
+        self.get("/gates")["flows"].as_array().cloned().unwrap_or_default()
     }
 
     /// Answers the gate that waits.

@@ -7,7 +7,7 @@ use super::kit::{READY, Stage, corrections, id};
 const EDITED: &str = "/run echo edited >> SIGNS/turns; echo '- [ ] say goodbye' >> PLAN.md";
 const COMPLETE: &str = r#"/say! {"status":"complete"}"#;
 
-/// REVIEW, AUTO_FIX, REVIEW, APPROVED, in the plan's own file.
+/// Judged, mended, judged again and approved, in the plan's own file.
 #[test]
 fn a_plan_is_reviewed_until_it_is_approved() {
     let stage = Stage::new();

@@ -1,0 +1,212 @@
+//! A notification as it is kept and shown.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::actor::Actor;
+use crate::id::{NotificationId, SessionId};
+use crate::text::cut;
+use crate::time::Timestamp;
+
+/// Characters of a title, of a text and of a key; what is longer is cut.
+const TITLE_CHARS_MAX: usize = 200;
+const TEXT_CHARS_MAX: usize = 2_000;
+const KEY_CHARS_MAX: usize = 200;
+
+/// What a notification is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NotificationKind {
+    /// A rate of continuity is beyond its limit (S3-38).
+    ContinuityAlert,
+    /// It is back.
+    ContinuityRecovered,
+    /// A question waits for a person.
+    GateWaiting,
+    /// A session works, waits for no tool, and was not heard of for long.
+    SuspectedOrphan,
+    /// Words of a person expired before they could be delivered.
+    GuidanceUndelivered,
+    /// A turn was ended because it used what it may use.
+    BudgetSpent,
+    /// Something comes near to what it may use.
+    BudgetWarning,
+    /// A flow waits for a person.
+    FlowWaiting,
+    FlowFailed,
+}
+
+impl NotificationKind {
+    pub const ALL: [Self; 9] = [
+        Self::ContinuityAlert,
+        Self::ContinuityRecovered,
+        Self::GateWaiting,
+        Self::SuspectedOrphan,
+        Self::GuidanceUndelivered,
+        Self::BudgetSpent,
+        Self::BudgetWarning,
+        Self::FlowWaiting,
+        Self::FlowFailed,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ContinuityAlert => "continuity_alert",
+            Self::ContinuityRecovered => "continuity_recovered",
+            Self::GateWaiting => "gate_waiting",
+            Self::SuspectedOrphan => "suspected_orphan",
+            Self::GuidanceUndelivered => "guidance_undelivered",
+            Self::BudgetSpent => "budget_spent",
+            Self::BudgetWarning => "budget_warning",
+            Self::FlowWaiting => "flow_waiting",
+            Self::FlowFailed => "flow_failed",
+        }
+    }
+}
+
+/// How pressing it is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    #[default]
+    Info,
+    Warning,
+    /// Not even quiet hours hold it back.
+    Critical,
+}
+
+impl Severity {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// How people handled it (S3-42).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NotificationStatus {
+    New,
+    Read,
+    Acknowledged,
+    /// Put off; it is new again when its time comes.
+    Snoozed,
+    Dismissed,
+}
+
+impl NotificationStatus {
+    pub const ALL: [Self; 5] = [Self::New, Self::Read, Self::Acknowledged, Self::Snoozed, Self::Dismissed];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Read => "read",
+            Self::Acknowledged => "acknowledged",
+            Self::Snoozed => "snoozed",
+            Self::Dismissed => "dismissed",
+        }
+    }
+}
+
+/// Something an operator should know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Notification {
+    pub id: NotificationId,
+    pub kind: NotificationKind,
+    pub severity: Severity,
+    /// What it tells of: while that lasts, nothing else is raised under the same key.
+    pub key: String,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The id of what it is about: a gate, a note, a flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    pub status: NotificationStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snoozed_until: Option<Timestamp>,
+    /// What whoever changed it last had to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Who changed it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Actor>,
+    pub raised_at: Timestamp,
+    pub changed_at: Timestamp,
+    /// When what it tells of was over; nothing while it lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_at: Option<Timestamp>,
+    /// How often it was raised again while it lasted.
+    #[serde(default)]
+    pub repeats: u64,
+    /// Counts the changes of all notifications: a reader asks for what is after the last it saw.
+    pub change: u64,
+}
+
+/// Something to be raised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewNotification {
+    pub kind: NotificationKind,
+    pub severity: Severity,
+    pub key: String,
+    pub title: String,
+    pub text: String,
+    pub session: Option<SessionId>,
+    pub subject: Option<String>,
+    /// Whether it tells of something that goes on until somebody says that it is over; if not, it is over at once.
+    pub lasts: bool,
+}
+
+impl NewNotification {
+    /// The notification it becomes.
+    #[must_use]
+    pub fn made(self, id: NotificationId, now: Timestamp, change: u64) -> Notification {
+        let (title, text) = (one_line(&self.title), plain(&self.text));
+        Notification {
+            id,
+            kind: self.kind,
+            severity: self.severity,
+            key: self.dedupe_key(),
+            title,
+            text,
+            session: self.session,
+            subject: self.subject,
+            status: NotificationStatus::New,
+            snoozed_until: None,
+            note: None,
+            by: None,
+            raised_at: now,
+            changed_at: now,
+            over_at: (!self.lasts).then_some(now),
+            repeats: 0,
+            change,
+        }
+    }
+
+    /// The key as it is kept.
+    #[must_use]
+    pub fn dedupe_key(&self) -> String {
+        cut(&self.key, KEY_CHARS_MAX).0.to_owned()
+    }
+}
+
+/// Titles may hold an agent's words: they are shown on one line, without what moves a terminal's cursor.
+fn one_line(text: &str) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    cut(line.trim(), TITLE_CHARS_MAX).0.to_owned()
+}
+
+fn plain(text: &str) -> String {
+    let kept: String = text.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+    cut(kept.trim(), TEXT_CHARS_MAX).0.to_owned()
+}

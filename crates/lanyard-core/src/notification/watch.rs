@@ -1,0 +1,91 @@
+//! What a session, as it is now, calls for. Asked again and again: what is wanted and not there is raised, what is
+//! there and not wanted any more is over. So nothing is lost to a crash between an event and its notification.
+
+use crate::flow::{Flow, FlowGate};
+use crate::notification::record::{NewNotification, NotificationKind, Severity};
+use crate::session::{InterruptCause, NoteStatus, Session, State};
+
+/// What stands before the keys of notifications that come and go with a session's state.
+const WATCHED: [&str; 4] = ["gate:", "guidance:", "orphan:", "budget:"];
+
+/// Whether a notification of this key comes and goes with its session's state.
+#[must_use]
+pub fn watched_key(key: &str) -> bool {
+    WATCHED.iter().any(|prefix| key.starts_with(prefix))
+}
+
+/// The notifications a session calls for; `silent` when it works and was not heard of for too long.
+#[must_use]
+pub fn wanted(session: &Session, silent: bool) -> Vec<NewNotification> {
+    if session.deleted || session.archived {
+        return Vec::new();
+    }
+    let name = session.title.clone().unwrap_or_else(|| session.id.to_string());
+    let of = |kind, severity, key: String, title: String, text: String, subject: Option<String>| {
+        NewNotification { kind, severity, key, title, text, session: Some(session.id), subject, lasts: true }
+    };
+    let mut wanted: Vec<NewNotification> = session
+        .open_gates()
+        .map(|gate| {
+            let text =
+                format!("It waits in \"{name}\". Answer with `lanyard answer {} allow`, or `deny`.", gate.id);
+            let title = format!("Asked: {}", gate.question.title);
+            let (kind, key) = (NotificationKind::GateWaiting, format!("gate:{}", gate.id));
+            of(kind, Severity::Warning, key, title, text, Some(gate.id.to_string()))
+        })
+        .collect();
+    wanted.extend(session.guidance_settled.iter().filter(|note| note.status == NoteStatus::Expired).map(
+        |note| {
+            let title = format!("Guidance for \"{name}\" was never delivered");
+            let (kind, key) = (NotificationKind::GuidanceUndelivered, format!("guidance:{}", note.id));
+            of(kind, Severity::Warning, key, title, note.text.clone(), Some(note.id.to_string()))
+        },
+    ));
+    if let (true, Some(turn)) = (silent, &session.turn) {
+        let title = format!("\"{name}\" works and was not heard of for long");
+        let text =
+            format!("Look with `lanyard show {0}`; end the turn with `lanyard cancel {0}`.", session.id);
+        let (kind, key) = (NotificationKind::SuspectedOrphan, format!("orphan:{}", turn.id));
+        wanted.push(of(kind, Severity::Warning, key, title, text, Some(turn.id.to_string())));
+    }
+    if session.state == (State::Interrupted { cause: InterruptCause::Limit }) {
+        let title = format!("A turn of \"{name}\" used all it may use");
+        let text = format!("It was ended. Go on with `lanyard send {} …`.", session.id);
+        let key = format!("budget:{}:{}", session.id, session.since.as_millis());
+        wanted.push(of(NotificationKind::BudgetSpent, Severity::Warning, key, title, text, None));
+    }
+    wanted
+}
+
+/// What a flow's open gate calls for.
+#[must_use]
+pub fn wanted_of_gate(flow: &Flow, gate: &FlowGate) -> NewNotification {
+    let choices: Vec<&str> = gate.offered().iter().map(|choice| choice.as_str()).collect();
+    let text = format!("{} Answer with `lanyard gate {}`: {}.", gate.reason, gate.id, choices.join(", "));
+    NewNotification {
+        kind: NotificationKind::FlowWaiting,
+        severity: Severity::Warning,
+        key: format!("flow-gate:{}", gate.id),
+        title: format!("The flow \"{}\" waits for a person", flow.title),
+        text,
+        session: gate.continue_session.as_ref().map(|payload| payload.session),
+        subject: Some(flow.id.to_string()),
+        lasts: true,
+    }
+}
+
+/// What the end of a flow calls for that no person asked for.
+#[must_use]
+pub fn wanted_of_end(flow: &Flow) -> NewNotification {
+    let reason = flow.reason.as_deref().unwrap_or("nobody knows why");
+    NewNotification {
+        kind: NotificationKind::FlowFailed,
+        severity: Severity::Warning,
+        key: format!("flow-end:{}", flow.id),
+        title: format!("The flow \"{}\" was aborted", flow.title),
+        text: format!("{reason}. Take it up again with `lanyard flow resume {}`.", flow.id),
+        session: None,
+        subject: Some(flow.id.to_string()),
+        lasts: true,
+    }
+}

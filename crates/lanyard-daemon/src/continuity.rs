@@ -1,0 +1,197 @@
+//! Counting continuity while it happens: what the log tells of is written with the log and only added up here; what it
+//! does not tell of is written a moment later, by a timer (S3-34).
+//!
+//! Nothing that counts ever waits for the disk. A kill takes at most what was counted since the last flush.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lanyard_core::continuity::{
+    Accidents, Alert, AlertKind, ContinuityRules, Counter, SLOT_MS, Slot, Tally, Window, assess, slot_of,
+};
+use lanyard_core::{Actor, ActorKind, Timestamp};
+use lanyard_store::{AppendError, Durability, StoreError, Tallies};
+
+/// What has been counted, and what of it is not on disk yet.
+#[derive(Debug)]
+pub struct Continuity {
+    pub(crate) rules: ContinuityRules,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    window: Window,
+    unwritten: BTreeMap<Slot, Tally>,
+    accidents: Accidents,
+    /// Alerts that hold, as far as anybody was told.
+    told: BTreeSet<AlertKind>,
+    forgotten: Slot,
+}
+
+impl Continuity {
+    /// With what an earlier daemon counted.
+    pub fn open(rules: ContinuityRules, store: &(impl Tallies + ?Sized)) -> Result<Arc<Self>, StoreError> {
+        let counts = Counts { window: restored(store)?, ..Counts::default() };
+        Ok(Arc::new(Self { rules, counts: Mutex::new(counts) }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something happened that no log tells of.
+    pub(crate) fn count(&self, counter: Counter, now: Timestamp) {
+        let tally: Tally = [(counter, 1)].into_iter().collect();
+        let mut held = self.lock();
+        held.window.add(now, &tally);
+        held.unwritten.entry(slot_of(now)).or_default().add_all(&tally);
+    }
+
+    /// Something happened that is on disk already, with the events that tell of it.
+    pub(crate) fn committed(&self, at: Timestamp, tally: &Tally) {
+        self.lock().window.add(at, tally);
+    }
+
+    /// Somebody failed to get back to a session; one they make now may be an accident (S3-36).
+    pub(crate) fn lost_the_way(&self, who: &Actor, now: Timestamp) {
+        if is_somebody(who) {
+            self.lock().accidents.failed(who, now);
+        }
+    }
+
+    /// Whether the session somebody makes comes from such a failure.
+    pub(crate) fn is_accident(&self, who: &Actor, now: Timestamp) -> bool {
+        is_somebody(who) && self.lock().accidents.made(who, now, self.rules.accident_ms)
+    }
+
+    /// Writes down what is only in memory. To the write-ahead log, and not further: a power cut may take a minute.
+    pub(crate) fn flush(&self, store: &dyn Tallies, now: Timestamp) -> Result<(), AppendError> {
+        let (unwritten, first) = {
+            let mut held = self.lock();
+            let window_ms = self.rules.window_ms;
+            held.window.forget_before(now, window_ms);
+            let first = (slot_of(now) + 1).saturating_sub(window_ms.div_ceil(SLOT_MS)).max(1);
+            let due = first > held.forgotten;
+            held.forgotten = first;
+            (std::mem::take(&mut held.unwritten), due.then_some(first))
+        };
+        for (slot, tally) in &unwritten {
+            let at = Timestamp::from_millis(i64::try_from(slot * SLOT_MS).unwrap_or(i64::MAX));
+            if let Err(error) = store.add_tally(at, tally, Durability::Written) {
+                self.put_back(unwritten.range(slot..));
+                return Err(error);
+            }
+        }
+        if let Some(first) = first {
+            store.forget_tallies(first).map_err(AppendError::Unavailable)?;
+        }
+        Ok(())
+    }
+
+    fn put_back<'a>(&self, unwritten: impl Iterator<Item = (&'a Slot, &'a Tally)>) {
+        let mut held = self.lock();
+        for (slot, tally) in unwritten {
+            held.unwritten.entry(*slot).or_default().add_all(tally);
+        }
+    }
+
+    /// Reads what is on disk again, after a journal that failed: a batch nobody was answered may be there all the same.
+    pub(crate) fn reload(&self, store: &(impl Tallies + ?Sized)) -> Result<(), StoreError> {
+        let mut window = restored(store)?;
+        let mut held = self.lock();
+        for (slot, tally) in &held.unwritten {
+            let at = Timestamp::from_millis(i64::try_from(slot * SLOT_MS).unwrap_or(i64::MAX));
+            window.add(at, tally);
+        }
+        held.window = window;
+        Ok(())
+    }
+
+    /// Totals, and those of the window.
+    pub(crate) fn sums(&self, now: Timestamp) -> (Tally, Tally) {
+        let held = self.lock();
+        (*held.window.totals(), held.window.sum(now, self.rules.window_ms))
+    }
+
+    /// The alerts that hold now, and those that somebody was told of.
+    pub(crate) fn alerts(&self, now: Timestamp) -> (Vec<Alert>, BTreeSet<AlertKind>) {
+        let held = self.lock();
+        let window = held.window.sum(now, self.rules.window_ms);
+        (assess(&window, &self.rules, &held.told), held.told.clone())
+    }
+
+    /// Somebody has been told that an alert began or ended.
+    pub(crate) fn told(&self, kind: AlertKind, holds: bool) {
+        let mut held = self.lock();
+        if holds {
+            held.told.insert(kind);
+        } else {
+            held.told.remove(&kind);
+        }
+    }
+}
+
+/// Lanyard itself makes sessions on purpose.
+fn is_somebody(who: &Actor) -> bool {
+    match who.kind {
+        ActorKind::Operator | ActorKind::Observer | ActorKind::Agent => true,
+        ActorKind::System => false,
+    }
+}
+
+fn restored(store: &(impl Tallies + ?Sized)) -> Result<Window, StoreError> {
+    let mut window = Window::default();
+    for (slot, counter, times) in store.tallies()? {
+        window.restore(slot, counter, times);
+    }
+    Ok(window)
+}
+
+#[cfg(test)]
+mod tests {
+    use lanyard_store::MemoryJournal;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_794_729_600_000);
+
+    #[test]
+    fn what_was_flushed_is_there_after_a_restart_and_only_that() {
+        let store = MemoryJournal::new();
+        let first = Continuity::open(ContinuityRules::default(), &store).unwrap();
+        first.count(Counter::AttachFailed, NOW);
+        first.count(Counter::AttachFailed, NOW.plus_millis(61_000));
+        first.flush(&store, NOW.plus_millis(61_000)).unwrap();
+        first.count(Counter::AttachFailed, NOW.plus_millis(62_000));
+        assert_eq!(first.sums(NOW.plus_millis(62_000)).1.get(Counter::AttachFailed), 3);
+        let second = Continuity::open(ContinuityRules::default(), &store).unwrap();
+        let (totals, window) = second.sums(NOW.plus_millis(62_000));
+        assert_eq!((totals.get(Counter::AttachFailed), window.get(Counter::AttachFailed)), (2, 2));
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_written_later_and_once() {
+        let store = MemoryJournal::new();
+        let counts = Continuity::open(ContinuityRules::default(), &store).unwrap();
+        counts.count(Counter::BusyRejections, NOW);
+        store.fail_next_append();
+        assert!(counts.flush(&store, NOW).is_err());
+        lanyard_store::Journal::recover(&store).unwrap();
+        counts.reload(&store).unwrap();
+        assert_eq!(counts.sums(NOW).0.get(Counter::BusyRejections), 1);
+        counts.flush(&store, NOW).unwrap();
+        counts.flush(&store, NOW).unwrap();
+        assert_eq!(store.tallies().unwrap()[0], (0, Counter::BusyRejections, 1));
+    }
+
+    #[test]
+    fn minutes_outside_the_window_go_and_totals_stay() {
+        let store = MemoryJournal::new();
+        let counts = Continuity::open(ContinuityRules::default(), &store).unwrap();
+        counts.count(Counter::AttachSucceeded, NOW);
+        counts.flush(&store, NOW).unwrap();
+        counts.flush(&store, NOW.plus_millis(2 * 3_600_000)).unwrap();
+        assert_eq!(store.tallies().unwrap(), [(0, Counter::AttachSucceeded, 1)]);
+    }
+}

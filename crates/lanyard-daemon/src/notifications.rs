@@ -1,0 +1,301 @@
+//! Notifications: raised once per condition, kept, changed by people, put back by a timer, and sent outward.
+//!
+//! Whoever raises one is answered after it is on disk, with its deliveries in the same transaction. Nothing here decides
+//! what may become of a notification; `lanyard_core::notification` does.
+
+mod alerts;
+mod desktop;
+mod outbox;
+mod secret;
+mod settings;
+mod upkeep;
+mod watch;
+mod webhook;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lanyard_core::notification::{
+    Delivery, NewNotification, Notification, NotificationChange, NotificationRefusal, NotificationStatus,
+    change, end, repeat,
+};
+use lanyard_core::{Actor, DeliveryId, NotificationId};
+use lanyard_store::{
+    AppendError, DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, StoreError,
+};
+use tokio::sync::{Notify, watch as channel};
+
+use crate::clock::Clock;
+use crate::engine::{Store, error_chain};
+
+pub(crate) use outbox::Targets;
+pub(crate) use settings::{Desktop, NotificationSettings};
+pub(crate) use upkeep::Upkeep;
+
+/// Notifications changed by one request.
+pub(crate) const BULK_MAX: usize = 500;
+/// Deliveries of one notification that are shown.
+const DELIVERIES_MAX: usize = 100;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotificationError {
+    #[error("there is no notification {0}")]
+    Unknown(NotificationId),
+    #[error("{0}")]
+    Refused(NotificationRefusal),
+    #[error("what it tells of goes on")]
+    Lasts,
+    #[error("the journal cannot be used: {0}")]
+    Store(String),
+}
+
+impl From<StoreError> for NotificationError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error_chain(&error))
+    }
+}
+
+impl From<AppendError> for NotificationError {
+    fn from(error: AppendError) -> Self {
+        Self::Store(error_chain(&error))
+    }
+}
+
+/// What became of many at once.
+#[derive(Debug, Default)]
+pub(crate) struct Bulked {
+    pub(crate) changed: Vec<NotificationId>,
+    pub(crate) unchanged: Vec<NotificationId>,
+    pub(crate) refused: Vec<(NotificationId, NotificationRefusal)>,
+    /// There are more that match.
+    pub(crate) more: bool,
+}
+
+/// The one place notifications are written from; clones share it.
+#[derive(Clone)]
+pub struct Notifications {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn Store>,
+    clock: Arc<Clock>,
+    targets: Targets,
+    settings: NotificationSettings,
+    /// The number of the last change. Held while one is made, so that looking and writing are one.
+    last: Mutex<u64>,
+    changed: channel::Sender<u64>,
+    /// Something is to be sent, or to be looked at again.
+    wake: BTreeMap<String, Notify>,
+    tend: Notify,
+}
+
+impl std::fmt::Debug for Notifications {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Notifications").field("targets", &self.inner.targets).finish_non_exhaustive()
+    }
+}
+
+impl Notifications {
+    pub(crate) fn open(
+        store: Arc<dyn Store>,
+        clock: Arc<Clock>,
+        settings: &NotificationSettings,
+    ) -> Result<Self, StoreError> {
+        let last = store.last_notification_change()?;
+        let targets = Targets::of(settings);
+        let wake = targets.names().map(|name| (name.to_owned(), Notify::new())).collect();
+        let (changed, _) = channel::channel(last);
+        let (settings, last, tend) = (settings.clone(), Mutex::new(last), Notify::new());
+        Ok(Self { inner: Arc::new(Inner { store, clock, targets, settings, last, changed, wake, tend }) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, u64> {
+        self.inner.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Raises a notification. While what it tells of lasts, it is there once: raised again, it is only counted (S3-38). When
+    /// this answers, it is on disk. Blocks for the disk; who must not, raises it in [`aside`](Self::aside).
+    pub(crate) fn raise(&self, new: NewNotification) -> Result<NotificationId, NotificationError> {
+        let mut last = self.lock();
+        if new.lasts
+            && let Some(held) = self.inner.store.lasting(&new.dedupe_key())?
+        {
+            let id = held.id;
+            self.write(&mut last, vec![repeat(&held)], Vec::new())?;
+            return Ok(id);
+        }
+        let made = self.made(new);
+        let id = made.id;
+        let deliveries = self.deliveries_of(&made);
+        tracing::info!(notification = %id, kind = made.kind.as_str(), severity = made.severity.as_str(), key = made.key, "raised");
+        self.write(&mut last, vec![made], deliveries)?;
+        Ok(id)
+    }
+
+    /// What a key tells of is over: its notification is marked so, and dismissed where nobody need handle it any more.
+    /// What is to be said about the end is written with it. Answers whether there was one.
+    pub(crate) fn end(
+        &self,
+        key: &str,
+        dismiss: Option<&str>,
+        then: Option<NewNotification>,
+    ) -> Result<bool, NotificationError> {
+        let mut last = self.lock();
+        let Some(held) = self.inner.store.lasting(key)? else { return Ok(false) };
+        let mut batch = vec![end(&held, dismiss, self.inner.clock.now())];
+        let mut deliveries = Vec::new();
+        if let Some(made) = then.map(|then| self.made(then)) {
+            deliveries = self.deliveries_of(&made);
+            batch.push(made);
+        }
+        tracing::info!(notification = %held.id, kind = held.kind.as_str(), key = held.key, "over");
+        self.write(&mut last, batch, deliveries)?;
+        Ok(true)
+    }
+
+    pub(crate) fn change(
+        &self,
+        id: NotificationId,
+        wish: &NotificationChange,
+        note: Option<&str>,
+        by: &Actor,
+    ) -> Result<Notification, NotificationError> {
+        let mut last = self.lock();
+        let held = self.inner.store.notification(id)?.ok_or(NotificationError::Unknown(id))?;
+        let changed =
+            change(&held, wish, note, by, self.inner.clock.now()).map_err(NotificationError::Refused)?;
+        let Some(changed) = changed else { return Ok(held) };
+        self.write(&mut last, vec![changed], Vec::new())?;
+        self.inner.store.notification(id)?.ok_or(NotificationError::Unknown(id))
+    }
+
+    /// Changes all that match, in one transaction.
+    pub(crate) fn bulk(
+        &self,
+        filter: &NotificationFilter,
+        (wish, note): (&NotificationChange, Option<&str>),
+        by: &Actor,
+        limit: usize,
+    ) -> Result<Bulked, NotificationError> {
+        let mut last = self.lock();
+        let order = NotificationOrder::Newest { before: None };
+        let mut found = self.inner.store.notifications(filter, order, limit + 1)?;
+        let mut bulked = Bulked { more: found.len() > limit, ..Bulked::default() };
+        found.truncate(limit);
+        let now = self.inner.clock.now();
+        let mut batch = Vec::new();
+        for held in &found {
+            match change(held, wish, note, by, now) {
+                Ok(Some(changed)) => {
+                    bulked.changed.push(held.id);
+                    batch.push(changed);
+                }
+                Ok(None) => bulked.unchanged.push(held.id),
+                Err(refusal) => bulked.refused.push((held.id, refusal)),
+            }
+        }
+        self.write(&mut last, batch, Vec::new())?;
+        Ok(bulked)
+    }
+
+    /// Takes one away for good. What tells of something that goes on stays: it would only be raised again.
+    pub(crate) fn remove(&self, id: NotificationId) -> Result<(), NotificationError> {
+        let _held = self.lock();
+        let held = self.inner.store.notification(id)?.ok_or(NotificationError::Unknown(id))?;
+        if held.over_at.is_none() {
+            return Err(NotificationError::Lasts);
+        }
+        let batch = NotificationBatch { removed: vec![id], ..NotificationBatch::default() };
+        Ok(self.inner.store.write_notifications(&batch)?)
+    }
+
+    /// Takes those away that were dismissed and whose condition is over, last changed before then. Answers how many.
+    pub(crate) fn purge(&self, before: Option<lanyard_core::Timestamp>) -> Result<usize, NotificationError> {
+        let _held = self.lock();
+        let status = Some(NotificationStatus::Dismissed);
+        let filter = NotificationFilter {
+            status,
+            lasting: Some(false),
+            changed_before: before,
+            ..NotificationFilter::default()
+        };
+        let order = NotificationOrder::Newest { before: None };
+        let found = self.inner.store.notifications(&filter, order, BULK_MAX)?;
+        let removed: Vec<NotificationId> = found.iter().map(|held| held.id).collect();
+        if removed.is_empty() {
+            return Ok(0);
+        }
+        let count = removed.len();
+        self.inner
+            .store
+            .write_notifications(&NotificationBatch { removed, ..NotificationBatch::default() })?;
+        Ok(count)
+    }
+
+    /// How those to one notification went.
+    pub(crate) fn deliveries(&self, id: NotificationId) -> Result<Vec<Delivery>, NotificationError> {
+        let filter = DeliveryFilter { notification: Some(id), ..DeliveryFilter::default() };
+        Ok(self.inner.store.deliveries(&filter, DELIVERIES_MAX)?)
+    }
+
+    /// The number of the last change, and its changes.
+    pub(crate) fn changes(&self) -> channel::Receiver<u64> {
+        self.inner.changed.subscribe()
+    }
+
+    /// Everyone who waits for a change is answered at once, because the daemon ends.
+    pub(crate) fn close(&self) {
+        self.inner.changed.send_replace(u64::MAX);
+    }
+
+    /// Runs what blocks beside the runtime's threads.
+    pub(crate) async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, NotificationError> + Send + 'static,
+    ) -> Result<T, NotificationError> {
+        let all = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&all)).await;
+        done.unwrap_or_else(|_| Err(NotificationError::Store("the work was cut off".to_owned())))
+    }
+
+    fn made(&self, new: NewNotification) -> Notification {
+        let now = self.inner.clock.now();
+        new.made(NotificationId::mint(now, self.inner.clock.random()), now, 0)
+    }
+
+    /// To everyone who takes it.
+    fn deliveries_of(&self, made: &Notification) -> Vec<Delivery> {
+        let now = self.inner.clock.now();
+        let takers = self.inner.targets.takers(made);
+        let id = || DeliveryId::mint(now, self.inner.clock.random());
+        takers.map(|name| Delivery::new(id(), made.id, name.to_owned(), now)).collect()
+    }
+
+    /// Numbers the changes, writes them, and tells those who wait.
+    fn write(
+        &self,
+        last: &mut MutexGuard<'_, u64>,
+        mut notifications: Vec<Notification>,
+        deliveries: Vec<Delivery>,
+    ) -> Result<(), NotificationError> {
+        if notifications.is_empty() && deliveries.is_empty() {
+            return Ok(());
+        }
+        let mut next = **last;
+        for held in &mut notifications {
+            next += 1;
+            held.change = next;
+        }
+        let to: Vec<String> = deliveries.iter().map(|delivery| delivery.to.clone()).collect();
+        let batch = NotificationBatch { notifications, deliveries, removed: Vec::new() };
+        self.inner.store.write_notifications(&batch)?;
+        **last = next;
+        // A daemon that ends has said its last word.
+        self.inner.changed.send_modify(|last| *last = (*last).max(next));
+        to.iter().filter_map(|name| self.inner.wake.get(name)).for_each(Notify::notify_one);
+        self.inner.tend.notify_one();
+        Ok(())
+    }
+}

@@ -1,0 +1,236 @@
+//! Sending outward: each receiver has its own line, so that one that hangs holds up nobody else.
+//!
+//! A try is written down before it is made. So a daemon that is killed in the middle tries again, and says so: the same
+//! delivery, with a higher `Lanyard-Attempt`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lanyard_core::Timestamp;
+use lanyard_core::notification::{
+    Delivery, Notification, NotificationStatus, QuietHours, RetryRules, Severity,
+};
+use lanyard_store::{DeliveryFilter, NotificationBatch};
+
+use crate::failpoint;
+use crate::notifications::secret::Secret;
+use crate::notifications::settings::{DESKTOP, Webhook};
+use crate::notifications::{
+    Desktop, NotificationError, NotificationSettings, Notifications, desktop, webhook,
+};
+use crate::outward::Address;
+
+/// Deliveries one line looks at together.
+const PAGE: usize = 64;
+/// How often a line looks for what is due.
+const TICK: Duration = Duration::from_secs(1);
+const SCRIPTED_TICK: Duration = Duration::from_millis(20);
+
+/// Who gets notifications.
+#[derive(Debug)]
+pub(crate) struct Targets {
+    by_name: BTreeMap<String, Target>,
+    quiet: Option<QuietHours>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Target {
+    Webhook(Box<Webhook>),
+    Desktop(PathBuf),
+}
+
+impl Targets {
+    pub(super) fn of(settings: &NotificationSettings) -> Self {
+        let webhook =
+            |(name, webhook): (&String, &Webhook)| (name.clone(), Target::Webhook(webhook.clone().into()));
+        let mut by_name: BTreeMap<String, Target> = settings.webhooks.iter().map(webhook).collect();
+        match settings.desktop {
+            Desktop::Off => {}
+            Desktop::Auto => {
+                let program = desktop::program();
+                if program.is_none() {
+                    tracing::info!("no desktop, or no notify-send: notifications are not shown there");
+                }
+                by_name.extend(program.map(|program| (DESKTOP.to_owned(), Target::Desktop(program))));
+            }
+        }
+        // Checked when the config was read.
+        Self { by_name, quiet: settings.quiet().unwrap_or_default() }
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+
+    pub(super) fn takers(&self, held: &Notification) -> impl Iterator<Item = &str> {
+        let takes = |target: &Target| match target {
+            Target::Webhook(webhook) => webhook.takes(held.kind, held.severity),
+            Target::Desktop(_) => true,
+        };
+        self.by_name.iter().filter(move |(_, target)| takes(target)).map(|(name, _)| name.as_str())
+    }
+}
+
+impl Target {
+    fn retry(&self) -> RetryRules {
+        match self {
+            Self::Webhook(webhook) => webhook.retry(),
+            Self::Desktop(_) => desktop::RETRY,
+        }
+    }
+}
+
+impl Notifications {
+    /// Starts a line for each receiver. They run until the daemon ends.
+    pub(crate) fn start_sending(&self) -> Vec<tokio::task::JoinHandle<()>> {
+        let abandoned = self.clone();
+        let mut lines = vec![tokio::spawn(async move {
+            if let Err(error) = abandoned.aside(Self::give_up_abandoned).await {
+                tracing::warn!(%error, "deliveries to receivers that are no more could not be looked at");
+            }
+        })];
+        for name in self.inner.targets.names() {
+            lines.push(tokio::spawn(self.clone().line(name.to_owned())));
+        }
+        lines
+    }
+
+    /// What is left for receivers the config no longer names is given up, visibly.
+    fn give_up_abandoned(&self) -> Result<(), NotificationError> {
+        let filter = DeliveryFilter { pending: Some(true), ..DeliveryFilter::default() };
+        let now = self.inner.clock.now();
+        let pending = self.inner.store.deliveries(&filter, usize::MAX)?;
+        let abandoned = pending.iter().filter(|held| !self.inner.targets.by_name.contains_key(&held.to));
+        let deliveries: Vec<_> =
+            abandoned.map(|held| held.dead("no receiver of that name is in the config", now)).collect();
+        self.settle(deliveries)
+    }
+
+    async fn line(self, name: String) {
+        let Some(target) = self.inner.targets.by_name.get(&name) else { return };
+        let Some(wake) = self.inner.wake.get(&name) else { return };
+        let tick = if self.inner.clock.is_scripted() { SCRIPTED_TICK } else { TICK };
+        let mut next_due = Some(Timestamp::from_millis(0));
+        loop {
+            if next_due.is_some_and(|due| due <= self.inner.clock.now()) {
+                next_due = match self.send_due(&name, target).await {
+                    Ok(next_due) => next_due,
+                    Err(error) => {
+                        tracing::warn!(to = name, %error, "deliveries cannot be read or written");
+                        Some(Timestamp::from_millis(0))
+                    }
+                };
+            }
+            tokio::select! {
+                () = wake.notified() => next_due = Some(Timestamp::from_millis(0)),
+                () = tokio::time::sleep(tick) => {}
+            }
+        }
+    }
+
+    /// Sends what is due to one receiver, in order. Answers when to look again.
+    async fn send_due(&self, name: &str, target: &Target) -> Result<Option<Timestamp>, NotificationError> {
+        let to = name.to_owned();
+        let waiting = self.aside(move |all| all.waiting(&to)).await?;
+        let now = self.inner.clock.now();
+        for (delivery, held) in waiting.iter().filter(|(delivery, _)| is_due(delivery, now)) {
+            let id = delivery.id;
+            let settled = self.send(delivery, held.as_ref(), target).await?;
+            tracing::info!(delivery = %id, to = name, attempt = settled.attempts, state = settled.state.as_str(), why = settled.last_error, "delivery");
+            self.aside(move |all| all.settle(vec![settled])).await?;
+        }
+        let to = name.to_owned();
+        let rest = self.aside(move |all| all.waiting(&to)).await?;
+        Ok(rest.iter().filter_map(|(delivery, _)| delivery.state.due_at()).min())
+    }
+
+    /// Deliveries that wait for a receiver, with what they carry.
+    fn waiting(&self, to: &str) -> Result<Vec<(Delivery, Option<Notification>)>, NotificationError> {
+        let filter =
+            DeliveryFilter { to: Some(to.to_owned()), pending: Some(true), ..DeliveryFilter::default() };
+        let found = self.inner.store.deliveries(&filter, PAGE)?;
+        let with = |delivery: Delivery| {
+            let held = self.inner.store.notification(delivery.notification)?;
+            Ok((delivery, held))
+        };
+        found.into_iter().map(with).collect()
+    }
+
+    /// One try; answers with the delivery as it then is.
+    async fn send(
+        &self,
+        delivery: &Delivery,
+        held: Option<&Notification>,
+        target: &Target,
+    ) -> Result<Delivery, NotificationError> {
+        let now = self.inner.clock.now();
+        let Some(held) = held else { return Ok(delivery.dropped(now)) };
+        if held.status == NotificationStatus::Dismissed && delivery.attempts == 0 {
+            return Ok(delivery.dropped(now));
+        }
+        if let Some(until) = self.quiet_until(held, now) {
+            return Ok(delivery.put_off(until));
+        }
+        let rules = target.retry();
+        let begun = delivery.begun(&rules, now);
+        let written = begun.clone();
+        self.aside(move |all| all.settle(vec![written])).await?;
+        failpoint::hit("before_delivery");
+        let sent = match target {
+            Target::Webhook(webhook) => self.post(webhook, held, &begun, now).await,
+            Target::Desktop(program) => desktop::show(program, held).await,
+        };
+        failpoint::hit("after_delivery");
+        let now = self.inner.clock.now();
+        Ok(match sent {
+            Ok(()) => begun.succeeded(now),
+            Err(why) => begun.failed(&why, &rules, now),
+        })
+    }
+
+    async fn post(
+        &self,
+        settings: &Webhook,
+        held: &Notification,
+        delivery: &Delivery,
+        now: Timestamp,
+    ) -> Result<(), String> {
+        let secret = Secret::of(settings)?;
+        let address = Address::new(&settings.url, settings.ca_file.as_deref())?;
+        let (headers, body) = webhook::post(settings.body, held, delivery, secret.as_ref(), now);
+        let status = address.post(headers, body, Duration::from_millis(settings.timeout_ms)).await?;
+        if status.is_success() { Ok(()) } else { Err(format!("it answered {status}")) }
+    }
+
+    /// Until when something has to wait for quiet hours to be over.
+    fn quiet_until(&self, held: &Notification, now: Timestamp) -> Option<Timestamp> {
+        if held.severity == Severity::Critical {
+            return None;
+        }
+        let rest = self.inner.targets.quiet?.rest(self.inner.clock.minute_of_day(now))?;
+        Some(now.plus_millis(u64::from(rest) * 60_000))
+    }
+
+    fn settle(&self, deliveries: Vec<Delivery>) -> Result<(), NotificationError> {
+        if deliveries.is_empty() {
+            return Ok(());
+        }
+        // Not beside a removal: a delivery must not outlive its notification.
+        let _held = self.lock();
+        let mut kept = Vec::new();
+        for delivery in deliveries {
+            // One that cannot be read is there all the same.
+            if self.inner.store.notification(delivery.notification).is_ok_and(|found| found.is_none()) {
+                continue;
+            }
+            kept.push(delivery);
+        }
+        let batch = NotificationBatch { deliveries: kept, ..NotificationBatch::default() };
+        Ok(self.inner.store.write_notifications(&batch)?)
+    }
+}
+
+fn is_due(delivery: &Delivery, now: Timestamp) -> bool {
+    delivery.state.due_at().is_some_and(|due| due <= now)
+}
