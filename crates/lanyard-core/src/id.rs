@@ -158,12 +158,12 @@ ids! {
     FlowId = "flow";
     /// A message between those who work for each other.
     MailId = "mail";
-    /// Something that is remembered.
-    MemoryId = "mem";
     /// Something an operator should know.
     NotificationId = "ntf";
     /// A notification on its way to one receiver.
     DeliveryId = "dlv";
+    /// Something that is remembered.
+    MemoryId = "mem";
     /// A client attached to a session.
     ConnectionId = "conn";
     /// One daemon.

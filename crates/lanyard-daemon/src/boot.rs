@@ -21,7 +21,7 @@ use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::continuity::Continuity;
-use crate::engine::{self, Ask, Engine, Parts, Request, Store};
+use crate::engine::{self, Ask, Engine, Parts, Request, Seen, Store};
 use crate::families;
 use crate::flow;
 use crate::home::{Home, HomeError, Running};
@@ -105,7 +105,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (desk, wishes) = agents::agents(settings.clone());
     let presence = Presence::new(clock.clone());
     let (continuity, notifications) = watching(&store, &clock, &options.config)?;
-    let parts = parts(&store, &hub, &clock, &presence, (&options, policy), &wishes, &continuity);
+    let parts = parts(&store, &hub, &clock, presence.seen(), &options, &wishes, (&continuity, policy));
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
     let runs = Runs::new(home.runs(), program);
     let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
@@ -187,17 +187,17 @@ fn parts(
     store: &Arc<dyn Store>,
     hub: &Arc<Hub>,
     clock: &Arc<Clock>,
-    presence: &Arc<Presence>,
-    (options, memory): (&Options, MemoryPolicy),
+    seen: Seen,
+    options: &Options,
     wishes: &Wishes,
-    continuity: &Arc<Continuity>,
+    (continuity, memory): (&Arc<Continuity>, MemoryPolicy),
 ) -> Parts {
     Parts {
         wishes: wishes.clone(),
         store: store.clone(),
         hub: hub.clone(),
         clock: clock.clone(),
-        seen: presence.seen(),
+        seen,
         memory,
         rules: options.config.rules(),
         continuity: continuity.clone(),
@@ -258,9 +258,9 @@ struct AtWork {
     telling: JoinHandle<()>,
     ticking: JoinHandle<()>,
     sweeping: JoinHandle<()>,
-    keeping: JoinHandle<()>,
     /// Notifications: upkeep, the watch over sessions, a line to each receiver, and the way to a collector.
     notifying: Vec<JoinHandle<()>>,
+    keeping: JoinHandle<()>,
 }
 
 impl AtWork {
@@ -280,8 +280,8 @@ impl AtWork {
                 let app = app.clone();
                 async move { app.gateway.look_after(app.store.clone()).await }
             }),
-            keeping: tokio::spawn(Keeper::new(app.clone()).run()),
             notifying: notifying(app),
+            keeping: tokio::spawn(Keeper::new(app.clone()).run()),
         }
     }
 
@@ -297,11 +297,11 @@ impl AtWork {
         self.telling.abort();
         self.ticking.abort();
         self.sweeping.abort();
-        self.keeping.abort();
         for task in self.notifying {
             task.abort();
             let _ = task.await;
         }
+        self.keeping.abort();
         app.gateway.close().await;
     }
 }

@@ -14,11 +14,11 @@ use serde::Deserialize;
 
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
 use crate::intercept::Record;
-use crate::memory::MemoryConfig;
 use crate::notifications::NotificationSettings;
 use crate::outward::Address;
 
 pub use crate::features::{Features, Switch};
+use crate::memory::MemoryConfig;
 
 /// The address the daemon listens on unless told otherwise: loopback only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7717";
@@ -40,12 +40,12 @@ pub struct Config {
     pub families: FamilyRules,
     pub health: HealthRules,
     pub gateway: GatewayConfig,
-    pub memory: MemoryConfig,
     /// How plans are worked through.
     pub flow: FlowSettings,
     pub continuity: ContinuityRules,
     pub notifications: NotificationSettings,
     pub features: Features,
+    pub memory: MemoryConfig,
     /// The agents Lanyard runs, by name.
     pub agents: BTreeMap<String, AgentSettings>,
     /// MCP servers offered to every agent, by name.
@@ -99,10 +99,10 @@ impl Config {
         let refuse = |message| ConfigError::Parse { path: path.to_owned(), message };
         let config: Self = toml::from_str(&text).map_err(|error| refuse(error.to_string()))?;
         config.check_mcp().map_err(refuse)?;
-        config.memory.policy().map_err(|what| refuse(format!("[memory]: {what}")))?;
         config.check_flow().map_err(refuse)?;
         config.continuity.check().map_err(|what| refuse(format!("[continuity]: {what}")))?;
         config.notifications.check().map_err(refuse)?;
+        config.memory.policy().map_err(|what| refuse(format!("[memory]: {what}")))?;
         Ok(config)
     }
 
@@ -199,13 +199,13 @@ mod tests {
         let config: Config = toml::from_str(&text).unwrap();
         assert_eq!(config.rules(), Rules::default());
         assert_eq!(config.gateway.record, Record::default());
-        assert_eq!(config.memory, MemoryConfig::default());
         assert_eq!(config.flow, FlowSettings::default());
         assert_eq!(config.continuity, ContinuityRules::default());
         assert_eq!(config.features, Features::default());
         assert_eq!(config.notifications.check(), Ok(()));
         assert_eq!(config.notifications.keep_ms, NotificationSettings::default().keep_ms);
         assert!(config.notifications.webhooks.contains_key("example"));
+        assert_eq!(config.memory, MemoryConfig::default());
         assert_eq!(config.daemon.listen, DEFAULT_LISTEN.parse().unwrap());
         assert_eq!(config.daemon.keep_outcomes_ms, DaemonConfig::default().keep_outcomes_ms);
         assert_eq!(config.default_agent(), Config::default().default_agent());

@@ -56,10 +56,10 @@ pub trait Store:
     + Papers
     + Tasks
     + Flows
-    + Tallies
-    + Notifications
     + Memories
     + MemoryUpkeep
+    + Tallies
+    + Notifications
 {
 }
 
@@ -282,12 +282,12 @@ pub struct Parts {
     pub hub: Arc<Hub>,
     pub clock: Arc<Clock>,
     pub rules: Rules,
-    /// What a session may remember that is nobody's child and names nothing else.
-    pub memory: MemoryPolicy,
     pub continuity: Arc<Continuity>,
     pub features: Features,
     /// Where turns that ended are told of, if anybody collects traces.
     pub telemetry: Option<Arc<Telemetry>>,
+    /// What a session may remember that is nobody's child and names nothing else.
+    pub memory: MemoryPolicy,
     /// Where what follows for the agents is left.
     pub wishes: Wishes,
     /// When a connection was last seen.

@@ -40,10 +40,10 @@ struct Kept {
     tokens: BTreeMap<TokenId, StoredToken>,
     papers: BTreeMap<Place, Paper>,
     work: Work,
-    remembered: Remembered,
     conducted: Conducted,
     counts: Counts,
     board: Board,
+    remembered: Remembered,
     disk: Disk,
 }
 

@@ -89,13 +89,13 @@ const LIST: &[&str] = &[
     "limit",
 ];
 
+const FLOWS: &[&str] = &["open", "workspace", "plan", "before", "limit"];
 const MEMORY: &[&str] =
     &["query", "store", "scope", "workspace", "owner", "plan", "session", "tags", "cursor", "limit"];
 
 const MEMORY_EXPORT: &[&str] = &["store", "workspace", "owner", "session", "tags"];
 
 const SESSION_MEMORY: &[&str] = &["query", "store", "scope", "tags", "cursor", "limit"];
-const FLOWS: &[&str] = &["open", "workspace", "plan", "before", "limit"];
 
 const AUDIT: &[&str] = &["session", "since", "until", "kind", "limit", "cursor"];
 
@@ -163,9 +163,9 @@ pub fn table() -> Vec<Route> {
     routes.extend(about_plans());
     routes.extend(about_tasks());
     routes.extend(about_families());
-    routes.extend(about_memory());
     routes.extend(about_flows());
     routes.extend(about_notifications());
+    routes.extend(about_memory());
     routes.extend(for_operations());
     routes
 }
@@ -376,7 +376,6 @@ fn about_flows() -> Vec<Route> {
     ]
 }
 
-/// The same things under the paths operations consoles know (S3-20, S3-22, S3-23, S3-24).
 #[rustfmt::skip]
 fn about_memory() -> Vec<Route> {
     vec![

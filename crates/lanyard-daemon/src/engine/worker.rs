@@ -31,11 +31,11 @@ pub(super) struct Worker {
     pub(super) hub: Arc<Hub>,
     pub(super) clock: Arc<Clock>,
     pub(super) rules: Rules,
-    /// What a session may remember that is nobody's child and names nothing else.
-    pub(super) memory: lanyard_core::memory::MemoryPolicy,
     pub(super) continuity: Arc<Continuity>,
     pub(super) features: Features,
     pub(super) telemetry: Option<Arc<Telemetry>>,
+    /// What a session may remember that is nobody's child and names nothing else.
+    pub(super) memory: lanyard_core::memory::MemoryPolicy,
     pub(super) wishes: Wishes,
     pub(super) seen: Seen,
     /// Since when connections can have been seen.
@@ -65,10 +65,10 @@ impl Worker {
             hub: parts.hub,
             clock: parts.clock,
             rules: parts.rules,
-            memory: parts.memory,
             continuity: parts.continuity,
             features: parts.features,
             telemetry: parts.telemetry,
+            memory: parts.memory,
             wishes: parts.wishes,
             seen: parts.seen,
             started: draft.now,

@@ -49,8 +49,8 @@ pub(super) fn rebuild(conn: &Connection) -> Result<(), StoreError> {
     }
     turns::fill(conn)?;
     task_upkeep::fill(conn, tasks)?;
-    memory_upkeep::fill(conn)?;
     flow_upkeep::fill(conn, flows)?;
+    memory_upkeep::fill(conn)?;
     store_settled(conn, last_pos(conn)?)?;
     Ok(())
 }

@@ -235,6 +235,36 @@ const TASKS: &str = "
     ) WITHOUT ROWID;
 ";
 
+const FLOW_LOG: &str = "
+    CREATE TABLE flow_events (
+        flow BLOB NOT NULL,
+        seq INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        crc INTEGER NOT NULL,
+        PRIMARY KEY (flow, seq)
+    );
+";
+
+/// Each index ends with the id: flows are listed newest first.
+const FLOWS: &str = "
+    CREATE TABLE flows (
+        id BLOB PRIMARY KEY,
+        plan TEXT NOT NULL,
+        workspace TEXT NOT NULL,
+        state TEXT NOT NULL,
+        ended INTEGER NOT NULL,
+        settled INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        crc INTEGER NOT NULL
+    );
+    CREATE INDEX flows_plan ON flows (plan, id);
+    CREATE INDEX flows_workspace ON flows (workspace, id);
+    CREATE INDEX flows_ended ON flows (ended, id);
+    CREATE INDEX flows_settled ON flows (settled, id);
+";
+
 /// What is remembered is no projection: nothing else tells of it. Its place in a workspace is unique.
 const MEMORY: &str = "
     CREATE TABLE memories (
@@ -279,36 +309,6 @@ const MEMORY_WORDS: &str = "
     INSERT INTO memory_words (memory_words, rank) VALUES ('rank', 'bm25(4.0, 1.0, 2.0)');
 ";
 
-const FLOW_LOG: &str = "
-    CREATE TABLE flow_events (
-        flow BLOB NOT NULL,
-        seq INTEGER NOT NULL,
-        at INTEGER NOT NULL,
-        body BLOB NOT NULL,
-        crc INTEGER NOT NULL,
-        PRIMARY KEY (flow, seq)
-    );
-";
-
-/// Each index ends with the id: flows are listed newest first.
-const FLOWS: &str = "
-    CREATE TABLE flows (
-        id BLOB PRIMARY KEY,
-        plan TEXT NOT NULL,
-        workspace TEXT NOT NULL,
-        state TEXT NOT NULL,
-        ended INTEGER NOT NULL,
-        settled INTEGER NOT NULL,
-        seq INTEGER NOT NULL,
-        body BLOB NOT NULL,
-        crc INTEGER NOT NULL
-    );
-    CREATE INDEX flows_plan ON flows (plan, id);
-    CREATE INDEX flows_workspace ON flows (workspace, id);
-    CREATE INDEX flows_ended ON flows (ended, id);
-    CREATE INDEX flows_settled ON flows (settled, id);
-";
-
 fn log_and_projections(conn: &Connection) -> Result<(), StoreError> {
     conn.execute_batch(LOG)?;
     Ok(conn.execute_batch(PROJECTED)?)
@@ -346,13 +346,6 @@ fn tasks_and_mail(conn: &Connection) -> Result<(), StoreError> {
     Ok(conn.execute_batch(TASKS)?)
 }
 
-/// Pieces of context were papers before.
-fn memory(conn: &Connection) -> Result<(), StoreError> {
-    conn.execute_batch(MEMORY)?;
-    conn.execute_batch(MEMORY_WORDS)?;
-    memory_upkeep::take_over_papers(conn)
-}
-
 fn flows(conn: &Connection) -> Result<(), StoreError> {
     conn.execute_batch(FLOW_LOG)?;
     Ok(conn.execute_batch(FLOWS)?)
@@ -360,6 +353,13 @@ fn flows(conn: &Connection) -> Result<(), StoreError> {
 
 fn notifications_and_counts(conn: &Connection) -> Result<(), StoreError> {
     Ok(conn.execute_batch(NOTIFICATIONS)?)
+}
+
+/// Pieces of context were papers before.
+fn memory(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute_batch(MEMORY)?;
+    conn.execute_batch(MEMORY_WORDS)?;
+    memory_upkeep::take_over_papers(conn)
 }
 
 /// Makes the projections again, empty.

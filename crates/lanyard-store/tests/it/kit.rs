@@ -25,12 +25,13 @@ pub(crate) trait Store:
     + Papers
     + Tasks
     + Flows
-    + Tallies
-    + Notifications
     + Memories
     + MemoryUpkeep
+    + Tallies
+    + Notifications
 {
 }
+
 impl<T> Store for T where
     T: Journal
         + Turns

@@ -85,11 +85,11 @@ impl Room {
             hub: hub.clone(),
             clock: clock.clone(),
             rules,
-            // Sessions that say nothing else may remember all; what a policy forbids is tested with policies.
-            memory: MemoryPolicy::of(MemoryMode::Full),
             continuity: continuity.clone(),
             features: crate::config::Features::default(),
             telemetry: None,
+            // Sessions that say nothing else may remember all; what a policy forbids is tested with policies.
+            memory: MemoryPolicy::of(MemoryMode::Full),
             runtime: tokio::runtime::Handle::current(),
         };
         let (engine, thread) = engine::start(parts).unwrap();
