@@ -128,7 +128,7 @@ fn a_newer_journal_is_refused_and_left_alone() {
     populated(&path);
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = std::fs::read(&path).unwrap();
-    assert!(matches!(SqliteJournal::open(options(&path)), Err(OpenError::Newer { found: 99, known: 6 })));
+    assert!(matches!(SqliteJournal::open(options(&path)), Err(OpenError::Newer { found: 99, known: 8 })));
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
@@ -143,7 +143,7 @@ fn a_newer_journal_is_refused_when_only_its_log_says_so() {
     let elsewhere = tempfile::tempdir().unwrap();
     let copy = crash_image(&path, elsewhere.path());
     let before = (std::fs::read(&copy).unwrap(), std::fs::read(beside(&copy, "-wal")).unwrap());
-    assert!(matches!(SqliteJournal::open(options(&copy)), Err(OpenError::Newer { found: 99, known: 6 })));
+    assert!(matches!(SqliteJournal::open(options(&copy)), Err(OpenError::Newer { found: 99, known: 8 })));
     assert_eq!((std::fs::read(&copy).unwrap(), std::fs::read(beside(&copy, "-wal")).unwrap()), before);
 }
 
@@ -223,13 +223,13 @@ fn an_older_journal_is_brought_forward() {
     let failpoint: lanyard_store::Failpoints = Arc::new(move |point| seen_there.lock().unwrap().push(point));
     let journal =
         SqliteJournal::open(SqliteOptions { failpoint: Some(failpoint), ..options(&path) }).unwrap();
-    assert_eq!(*seen.lock().unwrap(), ["migration"; 10]);
+    assert_eq!(*seen.lock().unwrap(), ["migration"; 14]);
     teller.assert_kept(&journal);
     let found =
         journal.list(&Filter { text: Some("TIMER".to_owned()), ..Filter::default() }, None, 10).unwrap();
     assert_eq!(found.rows.len(), 1);
     let report = journal.check().unwrap();
-    assert_eq!((report.schema, report.damage), (6, Vec::new()));
+    assert_eq!((report.schema, report.damage), (8, Vec::new()));
     assert_eq!(journal.turns(teller.ids[0], None, 10).unwrap().turns.len(), 1, "read from the older log");
 }
 
@@ -247,7 +247,7 @@ fn failpoints_are_passed_in_order() {
     let id = teller.plain();
     teller.append(&journal);
     // Two for each step that leads to the schema, then the batch's own.
-    let points = [["migration"; 12].as_slice(), &["before_commit", "after_commit"]].concat();
+    let points = [["migration"; 16].as_slice(), &["before_commit", "after_commit"]].concat();
     assert_eq!(*seen.lock().unwrap(), points);
     // Enough to be worth a checkpoint.
     for _ in 0..8 {

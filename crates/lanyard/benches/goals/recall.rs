@@ -135,7 +135,7 @@ fn bare_search(bare: &Connection, query: &str) -> Result<usize> {
             "SELECT e.pos, e.text FROM (SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rank LIMIT ?2) f \
              JOIN entries e ON e.pos = f.rowid",
         )?;
-        let rows = find.query_map((query, HITS as i64), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = find.query_map((query, i64::try_from(HITS)?), |row| Ok((row.get(0)?, row.get(1)?)))?;
         let rows: Vec<(i64, String)> = rows.collect::<Result<_, _>>().context("the bare index")?;
         Ok(rows.len())
     };

@@ -70,7 +70,7 @@ fn helpful(request: &Value) -> String {
     assert_eq!(request["model"], "toy");
     let vector = |text: &str| {
         let animal = ["cat", "kitten", "feline"].iter().any(|word| text.contains(word));
-        if animal { json!([1.0, 0.1]) } else { json!([0.0, 1.0]) }
+        if animal { json!([1.0, 0.1]) } else { json!([-0.1, 1.0]) }
     };
     let inputs = request["input"].as_array().unwrap();
     let data: Vec<Value> = inputs
