@@ -38,7 +38,7 @@ use crate::telemetry::Telemetry;
 
 use behind::Behind;
 pub use turns::Sending;
-pub(crate) use worker::error_chain;
+pub(crate) use worker::{error_chain, incarnation};
 
 /// Inputs that may wait. Beyond that a caller waits to get in, and is told when it took too long.
 const INBOX_MAX: usize = 4_096;

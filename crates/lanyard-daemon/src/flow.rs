@@ -27,7 +27,7 @@ use tokio::task::JoinHandle;
 
 use crate::agents::roster::Roster;
 use crate::clock::Clock;
-use crate::engine::{AskError, Engine, Store, error_chain};
+use crate::engine::{AskError, Engine, Store, error_chain, incarnation};
 use crate::hub::{Hub, Of, Over};
 use crate::notifications::Notifications;
 use crate::runs::Runs;
@@ -79,7 +79,7 @@ impl Tools {
             checks: Runs::new(data.join("flow-checks"), program),
             settings,
             notifications: notifications.clone(),
-            holder: format!("{}:{:016x}", std::process::id(), clock.random() >> 64),
+            holder: incarnation(),
         }
     }
 

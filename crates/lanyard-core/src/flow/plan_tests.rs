@@ -17,7 +17,7 @@ fn shown(text: &str) -> String {
         Ok(plan) => plan,
         Err(error) => {
             let line = text.lines().nth(error.line - 1).unwrap_or_default();
-            return format!("{error}: {line:.40}\n{}: {}\n", error.what.code(), error.what.advice());
+            return format!("{error}: [{line:.40}]\n{}: {}\n", error.what.code(), error.what.advice());
         }
     };
     let mut shown = format!("{}\n", plan.title);
