@@ -60,8 +60,9 @@ fn send(
 ) -> Result<Vec<Event>, Refusal> {
     let Message { turn, note, client_turn_id, prompt, delivery, memory } = message;
     let client = client_turn_id.as_deref();
-    // Told twice, it is one message.
-    if session.waiting(*turn).is_some() {
+    // Told twice, it is one message, also when its turn has begun.
+    let runs = session.turn.as_ref().is_some_and(|active| active.id == *turn);
+    if runs || session.waiting(*turn).is_some() {
         return Ok(Vec::new());
     }
     // Who queues means behind what waits already, also when that is held back.
@@ -81,7 +82,7 @@ fn send(
     optional_name("client_turn_id", client)?;
     room(session, 1, prompt.len(), limits)?;
     turn_memory(session, memory.as_ref())?;
-    let steers = *delivery == Delivery::Steer && takes_words(session);
+    let steers = *delivery == Delivery::Steer && takes_words(session, *note);
     let mut events: Vec<Event> = vec![
         InboxEvent::Queued {
             turn: *turn,
@@ -114,9 +115,10 @@ fn room(session: &Session, more: usize, bytes: usize, limits: &Limits) -> Result
     Ok(())
 }
 
-/// Whether words may still go into the running turn.
-fn takes_words(session: &Session) -> bool {
-    session.turn.as_ref().is_some_and(|turn| !turn.cancel_requested)
+/// Whether words may still go into the running turn, under an id that no others have; otherwise they wait for their own.
+fn takes_words(session: &Session, note: NoteId) -> bool {
+    let open = session.turn.as_ref().is_some_and(|turn| !turn.cancel_requested);
+    open && session.guidance.iter().chain(&session.guidance_settled).all(|held| held.id != note)
 }
 
 fn steering(note: NoteId, text: &str) -> Event {
@@ -206,8 +208,9 @@ fn edit(
         };
         return Ok([edited.into(), start_now(session, &waiting, now)?].into());
     }
-    let steers =
-        wanted == Delivery::Steer && takes_words(session) && (waiting.note.is_some() || delivery.is_some());
+    let steers = wanted == Delivery::Steer
+        && takes_words(session, note)
+        && (waiting.note.is_some() || delivery.is_some());
     let mut events: Vec<Event> = recall(session, waiting).into_iter().collect();
     events.push(
         InboxEvent::Edited {
@@ -263,7 +266,7 @@ fn promote(
         }
         Promotion::Steer if waiting.note.is_some() => Ok(Vec::new()),
         Promotion::Steer => {
-            let note = takes_words(session).then_some(note);
+            let note = takes_words(session, note).then_some(note);
             let promoted: Event = InboxEvent::Promoted { turn, to, note }.into();
             let words = note.map(|note| steering(note, &waiting.prompt));
             Ok([promoted].into_iter().chain(words).collect())
