@@ -43,7 +43,7 @@ pub(crate) fn run(plan: &Plan, dir: &Path) -> Result<Vec<Row>> {
         fill(&journal, &bare, batch * BATCH, &mut random)?;
     }
     let mut rows = Vec::new();
-    for (what, words) in [("one word in a few hundred", 1), ("two words", 2), ("three words", 3)] {
+    for (what, words) in [("one word, common or rare", 1), ("two words", 2), ("three words", 3)] {
         let mut row = Row::new(
             "recall",
             format!("best {HITS} of {ENTRIES} entries, {what}: p99"),

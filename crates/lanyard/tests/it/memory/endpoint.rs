@@ -54,7 +54,7 @@ fn answer(stream: &TcpStream, mood: Mood, asked: &AtomicUsize) -> Option<()> {
         Mood::Helpful => ("200 OK", helpful(&serde_json::from_slice(&body).ok()?)),
         Mood::Hanging => {
             // sleep: it is the endpoint's part to say nothing, for longer than anybody waits.
-            std::thread::sleep(std::time::Duration::from_secs(60));
+            std::thread::sleep(std::time::Duration::from_mins(1));
             return None;
         }
         Mood::Broken => ("500 Internal Server Error", "out of memory".to_owned()),
