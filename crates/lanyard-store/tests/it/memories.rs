@@ -188,7 +188,8 @@ fn words_find_entries_best_first_and_nothing_is_a_bad_query(store: &dyn Store) {
 fn where_few_hits_match_all_are_looked_at(store: &dyn Store) {
     let mut entries: Vec<Entry> = (1..=300).map(|number| entry(number, "common")).collect();
     for (at, entry) in entries.iter_mut().enumerate() {
-        entry.owner = if at % 100 == 99 { "rare" } else { "ann" }.to_owned();
+        let owner = if at % 100 == 99 { "rare" } else { "ann" };
+        owner.clone_into(&mut entry.owner);
     }
     put(store, &entries);
     let rare = MemoryFilter { owner: Some("rare".to_owned()), ..any() };
