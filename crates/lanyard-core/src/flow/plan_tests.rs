@@ -190,66 +190,66 @@ fn lines_may_end_and_begin_as_they_like() {
 fn each_fault_says_where_it_is_and_what_to_do() {
     check(
         "",
-        &expect![[r#"
+        &expect![[r"
             line 1: the plan is empty: []
             plan_empty: write a line `# Title`, and a heading `## Phase 1: Title` with a checklist below it for each phase
-        "#]],
+        "]],
     );
     check(
         " \n\u{a0}\n",
-        &expect![[r#"
+        &expect![[r"
             line 1: the plan is empty: [ ]
             plan_empty: write a line `# Title`, and a heading `## Phase 1: Title` with a checklist below it for each phase
-        "#]],
+        "]],
     );
     check(
         &"x".repeat(BYTES_MAX + 1),
-        &expect![[r#"
+        &expect![[r"
             line 1: the plan is longer than 1048576 bytes: [xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx]
             plan_too_large: make several plans of it
-        "#]],
+        "]],
     );
     check(
         "# P\n## Phase 1\n```\ncode\n## Phase 2\n",
-        &expect![[r#"
+        &expect![[r"
             line 3: a code block begins here and does not end: [```]
             plan_open_block: end it with a line of the same marks
-        "#]],
+        "]],
     );
     check(
         "# P\n\n<!-- later\n## Phase 2\n",
-        &expect![[r#"
+        &expect![[r"
             line 3: a comment begins here and does not end: [<!-- later]
             plan_open_comment: end it with `-->`
-        "#]],
+        "]],
     );
     check(
         "# P\n## [ ]\n- [ ] a\n",
-        &expect![[r#"
+        &expect![[r"
             line 2: the heading of a phase says nothing: [## [ ]]
             plan_phase_without_title: write `## Phase 1: Title`, or move its checklist to the phase it belongs to
-        "#]],
+        "]],
     );
     check(
         &format!("# P\n## Phase {}\n", "x".repeat(TITLE_CHARS_MAX)),
-        &expect![[r#"
+        &expect![[r"
             line 2: the heading is longer than 300 characters: [## Phase xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx]
             plan_title_too_long: say it shorter, and put the rest below the heading
-        "#]],
+        "]],
     );
     check(
         &format!("\n# {}\n", "x".repeat(TITLE_CHARS_MAX + 1)),
-        &expect![[r#"
+        &expect![[r"
             line 2: the heading is longer than 300 characters: [# xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx]
             plan_title_too_long: say it shorter, and put the rest below the heading
-        "#]],
+        "]],
     );
     check(
         &format!("# P\n## Phase 1\n{}\n", "x".repeat(PHASE_CHARS_MAX + 1)),
-        &expect![[r#"
+        &expect![[r"
             line 2: the text of the phase is longer than 100000 characters: [## Phase 1]
             plan_phase_too_long: make several phases of it, or put what is long into a file and name that
-        "#]],
+        "]],
     );
 }
 
@@ -257,10 +257,10 @@ fn each_fault_says_where_it_is_and_what_to_do() {
 fn there_are_only_so_many_phases() {
     check(
         &"## Phase\n".repeat(PHASES_MAX + 1),
-        &expect![[r#"
+        &expect![[r"
             line 201: there are more than 200 phases: [## Phase]
             plan_too_many_phases: make several plans of it
-        "#]],
+        "]],
     );
     assert_eq!(read(&"## Phase\n".repeat(PHASES_MAX)).unwrap().phases.len(), PHASES_MAX);
 }
