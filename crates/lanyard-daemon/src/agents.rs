@@ -37,6 +37,7 @@ use crate::clock::Clock;
 use crate::engine::{Engine, Store};
 use crate::hub::Hub;
 use crate::mcp::Addresses;
+use crate::notifications::Notifications;
 use crate::runs::Runs;
 use desk::Desk;
 use runner::Order;
@@ -124,12 +125,11 @@ impl Agents {
         hub: Arc<Hub>,
         clock: Arc<Clock>,
         runs: Runs,
-        addresses: Addresses,
+        (addresses, notifications): (Addresses, Notifications),
     ) -> (HashSet<SessionId>, JoinHandle<()>) {
-        let mirrors = Mutex::new(HashMap::new());
-        let shared =
-            Arc::new(Shared { engine, store, hub, clock, runs, settings: self.settings, mirrors, addresses });
-        let mut desk = Desk::new(shared, self.wishes);
+        let (settings, mirrors) = (self.settings, Mutex::new(HashMap::new()));
+        let shared = Shared { engine, store, hub, clock, runs, settings, mirrors, addresses, notifications };
+        let mut desk = Desk::new(Arc::new(shared), self.wishes);
         let adopted = recover::recover(&mut desk).await;
         (adopted, tokio::spawn(desk.run()))
     }

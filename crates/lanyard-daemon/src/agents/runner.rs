@@ -3,6 +3,7 @@
 
 mod act;
 mod adopt;
+mod budget;
 mod end;
 mod order;
 mod start;
@@ -164,6 +165,9 @@ struct Turn {
     id: TurnId,
     deadline: Option<Instant>,
     budget_at: Option<Instant>,
+    /// When most of its time is spent; nothing once people were told of its budget.
+    warn_at: Option<Instant>,
+    warned: bool,
     tool_calls: u64,
     tokens: u64,
     cancel: Option<Cancel>,

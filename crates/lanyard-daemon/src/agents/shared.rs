@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::engine::{Ask, AskError, Engine, Key, Request, Store, error_chain};
 use crate::hub::Hub;
 use crate::mcp::Addresses;
+use crate::notifications::Notifications;
 use crate::runs::Runs;
 
 /// How long to wait before a journal that could not be written is asked again.
@@ -36,6 +37,8 @@ pub(super) struct Shared {
     pub(super) mirrors: Mutex<HashMap<SessionId, SessionId>>,
     /// Where agents reach MCP servers.
     pub(super) addresses: Addresses,
+    /// Where people are told that a turn comes near to what it may use.
+    pub(super) notifications: Notifications,
 }
 
 impl Shared {

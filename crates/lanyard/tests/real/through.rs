@@ -104,3 +104,8 @@ fn opencode_is_gone_on_with_at_a_gate_of_its_flow() {
 fn opencode_is_gone_on_with_after_it_took_too_long() {
     flow::takes_too_long(&Case::opencode());
 }
+
+#[test]
+fn opencode_is_not_offered_to_go_on_when_it_cannot() {
+    flow::is_not_offered(&Case::opencode());
+}

@@ -162,6 +162,7 @@ impl Runner {
         if let Some(reason) = self.overspent(used) {
             self.cut_short(InterruptCause::Limit, reason).await;
         }
+        self.warn_of_budget(false);
     }
 
     /// Adds to what the turn has used, and says so when that is too much.

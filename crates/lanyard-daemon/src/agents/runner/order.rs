@@ -7,7 +7,7 @@ use lanyard_core::session::{
 use lanyard_core::{GateId, NoteId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
 
-use super::{Cancel, Order, Runner, Stage, Turn};
+use super::{Cancel, Order, Runner, Stage, Turn, budget};
 use crate::agents::driver::Answer;
 use crate::agents::settings::DriverKind;
 use crate::agents::words::{self, Before};
@@ -110,6 +110,8 @@ impl Runner {
             id: turn,
             deadline: after(self.settings.turn_timeout_ms),
             budget_at: after(self.settings.budget.time_ms),
+            warn_at: after(budget::most_of(self.settings.budget.time_ms)),
+            warned: false,
             tool_calls: 0,
             tokens: 0,
             cancel: None,

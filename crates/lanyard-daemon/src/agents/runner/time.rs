@@ -25,6 +25,7 @@ impl Runner {
                 if !turn.over {
                     due.extend(turn.deadline);
                     due.extend(turn.budget_at);
+                    due.extend(turn.warn_at.filter(|_| !turn.warned));
                 }
                 due.extend(turn.cancel.filter(|_| !self.ending).map(|cancel| cancel.until));
             }
@@ -54,6 +55,8 @@ impl Runner {
                 self.cut_short(InterruptCause::Limit, reason).await;
             }
         }
+        let late = self.turn.as_ref().and_then(|turn| turn.warn_at).is_some_and(|at| at <= now);
+        self.warn_of_budget(late);
         let unheeded =
             self.turn.as_ref().and_then(|turn| turn.cancel).is_some_and(|cancel| cancel.until <= now);
         if unheeded && !self.ending {

@@ -165,7 +165,9 @@ fn gates_and_spent_budgets_are_told_of_while_they_last() {
         let command = format!("[\"{program}\", \"scripted-agent\", \"--state\", \"{}\"]", state.display());
         format!("[agents.{name}]\ndriver = \"acp\"\ncommand = {command}\n{more}")
     };
-    let config = agent("a", "") + &agent("b", "budget = { time_ms = 200 }\n");
+    let config = agent("a", "")
+        + &agent("b", "budget = { time_ms = 200 }\n")
+        + &agent("c", "budget = { tool_calls = 5 }\n");
     let mut daemon = Daemon::start(Setup::default().config(&config));
     let begin = |daemon: &Daemon, agent: &str, prompt: &str| {
         let new = json!({"agent": agent, "workspace": folder.path()}).to_string();
@@ -183,6 +185,15 @@ fn gates_and_spent_budgets_are_told_of_while_they_last() {
     let spent = begin(&daemon, "b", "/hang");
     let told = until("the budget", || of(&daemon, "budget_spent").pop());
     assert_eq!(told["session"], json!(spent));
+    let warned = until("the warning before it", || of(&daemon, "budget_warning").pop());
+    assert_eq!(warned["session"], json!(spent));
+    assert!(warned["text"].as_str().unwrap().starts_with("160 of 200 ms."), "{warned}");
+    // Four of five calls: told once, and the turn goes on.
+    let calls = begin(&daemon, "c", "/repeat 5 /tool look {}");
+    let warned = until("the warning of calls", || {
+        of(&daemon, "budget_warning").into_iter().find(|held| held["session"] == json!(calls))
+    });
+    assert!(warned["text"].as_str().unwrap().starts_with("4 of 5 tool calls."), "{warned}");
     let asking = begin(&daemon, "a", "/ask May I go on?");
     let told = until("the gate", || of(&daemon, "gate_waiting").pop());
     assert_eq!((&told["session"], &told["title"]), (&json!(asking), &json!("Asked: May I go on?")));

@@ -73,6 +73,45 @@ pub(super) fn takes_too_long(case: &Case) {
     kit.ok("goes on after it took too long");
 }
 
+/// A turn that is ended when it takes too long cannot be gone on with (S2-23), and neither can one that has just been gone on
+/// with and failed again (S2-12).
+pub(super) fn is_not_offered(case: &Case) {
+    let ends = "author.timeout_ms = 20000\nauthor.abort_on_timeout = true\n";
+    let kit = Kit::with(case, Rights::All, |_| config(case, ends));
+    let asks = r#"{"status": "needs_human", "reason": "which database?"}"#;
+    let steps = ["I have begun.", asks, "I went on.", asks].map(Step::text);
+    kit.model.script("again", steps);
+    let flow = begin(&kit, "again");
+    let first = gate(&kit, &flow, "needs_human");
+    answer(&kit, &flow, &first, &json!({ "choice": "continue_session", "guidance": GUIDANCE }));
+    let shown = wait(&kit, &flow, "the second gate", |shown| {
+        shown["gate"]["id"] != first["id"] && shown["gate"]["answered"].is_null()
+    });
+    let second = &shown["gate"];
+    assert_eq!(
+        (&second["code"], &second["continue_session"]),
+        (&json!("needs_human"), &Value::Null),
+        "{shown}"
+    );
+    assert!(second["not_offered"].as_str().unwrap().contains("tried"), "S2-12: {second}");
+    answer(&kit, &flow, second, &json!({ "choice": "abort" }));
+
+    kit.model.script("hold", [Step::text("First second third, and never the last.").held()]);
+    let flow = begin(&kit, "hold");
+    kit.is_held("hold");
+    let shown = wait(&kit, &flow, "the gate", |shown| shown["gate"].is_object());
+    let third = &shown["gate"];
+    assert_eq!(
+        (&third["code"], &third["continue_session"]),
+        (&json!("timeout"), &Value::Null),
+        "S2-23: {shown}"
+    );
+    let session = shown["sessions"][0]["session"].as_str().unwrap();
+    kit.event(session, "the end of its turn", |event| event["type"] == "turn.interrupted");
+    answer(&kit, &flow, third, &json!({ "choice": "abort" }));
+    kit.ok("is not offered what cannot be");
+}
+
 fn config(case: &Case, more: &str) -> String {
     let lanyard = env!("CARGO_BIN_EXE_lanyard");
     format!(
