@@ -10,4 +10,5 @@ mod kit;
 mod review;
 mod session;
 mod timeouts;
+mod told;
 mod whole;
