@@ -148,6 +148,8 @@ struct Desk {
     seats: HashMap<FlowId, Seat>,
     /// Whose sessions these are.
     sessions: HashMap<SessionId, Arc<Notify>>,
+    /// What tells drivers of changes.
+    watching: Option<JoinHandle<()>>,
     closing: bool,
 }
 
@@ -190,7 +192,8 @@ impl Flows {
                 flows.seat(flow, None);
             }
         }
-        tokio::spawn(watch(flows.clone(), hub.clone()));
+        let watching = tokio::spawn(watch(flows.clone(), hub.clone()));
+        flows.desk().watching = Some(watching);
         Ok(flows)
     }
 
@@ -324,14 +327,14 @@ impl Flows {
     }
 
     pub(crate) async fn stop(&self) {
-        let seats: Vec<Seat> = {
+        let (seats, watching): (Vec<Seat>, _) = {
             let mut desk = self.desk();
             desk.closing = true;
-            desk.seats.drain().map(|(_, seat)| seat).collect()
+            (desk.seats.drain().map(|(_, seat)| seat).collect(), desk.watching.take())
         };
-        for seat in seats {
-            seat.task.abort();
-            let _ = seat.task.await;
+        for task in seats.into_iter().map(|seat| seat.task).chain(watching) {
+            task.abort();
+            let _ = task.await;
         }
     }
 

@@ -178,6 +178,9 @@ impl From<FlowError> for Problem {
         let title = error.to_string();
         let (status, code, advice) = match error {
             FlowError::Refused(refusal) => (StatusCode::CONFLICT, refusal.code(), refusal.advice()),
+            FlowError::Bad { code: code @ ("plan_locked" | "flows_too_many"), advice, .. } => {
+                (StatusCode::CONFLICT, code, advice)
+            }
             FlowError::Bad { code, advice, .. } => (StatusCode::UNPROCESSABLE_ENTITY, code, advice),
             FlowError::Ask(error) => return error.into(),
             FlowError::Unknown(_) => (

@@ -93,15 +93,14 @@ impl Flows {
             let what = format!("{OPEN_MAX} flows are open already");
             return Err(bad("flows_too_many", what, "end some with `lanyard flow cancel`"));
         }
-        // Tried, not kept: the flow's driver takes it. One that has just ended may still be putting its folder in order.
-        let seated = self.desk().seats.len();
-        if seated == 0 {
-            let (plan, holder) = (plan.to_owned(), self.0.tools.holder.clone());
-            let id = FlowId::from_u128(0);
-            let tried = tokio::task::spawn_blocking(move || PlanLock::take(&plan, id, &holder).map(drop));
-            tried.await.map_err(|_| FlowError::Closing)??;
-        }
-        Ok(())
+        // Tried, not kept: the flow's driver takes it.
+        let (plan, holder, id) = (plan.to_owned(), self.0.tools.holder.clone(), FlowId::from_u128(0));
+        let tried = tokio::task::spawn_blocking(move || match PlanLock::take(&plan, id, &holder) {
+            // A flow of this daemon that has just ended still puts its folder in order; the next one waits for that.
+            Err(FlowError::Bad { what, .. }) if what.contains(&holder) => Ok(()),
+            tried => tried.map(drop),
+        });
+        tried.await.map_err(|_| FlowError::Closing)?
     }
 
     /// Whether a flow that was aborted may be taken up again.

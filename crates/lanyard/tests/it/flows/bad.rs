@@ -99,9 +99,19 @@ fn two_daemons_do_not_work_at_one_plan() {
     stage.gate(&flow, "needs_human");
     let other = crate::support::Daemon::start(stage.setup());
     let body = stage.new_flow(&json!({})).to_string();
-    let refused = other.request("POST", "/api/v1/flows", &[], Some(&body));
-    assert_eq!((refused.status, refused.code().as_str()), (422, "plan_locked"), "{}", refused.text());
-    assert!(refused.text().contains(&flow), "who works at it is told: {}", refused.text());
+    let refuses = || {
+        let refused = other.request("POST", "/api/v1/flows", &[], Some(&body));
+        assert_eq!((refused.status, refused.code().as_str()), (409, "plan_locked"), "{}", refused.text());
+        assert!(refused.text().contains(&flow), "who works at it is told: {}", refused.text());
+    };
+    refuses();
+    // Also when it has flows of its own.
+    let own = stage.repo().join("OTHER.md");
+    std::fs::write(&own, "# Another plan\n\n## Phase 1: Wait\n\n- [ ] wait\n").unwrap();
+    let begun = json!({ "kind": "plan_review", "plan": own }).to_string();
+    let begun = other.request("POST", "/api/v1/flows", &[], Some(&begun));
+    assert_eq!(begun.status, 201, "{}", begun.text());
+    refuses();
 }
 
 /// A repeated request is the same request; a different one under the same key is refused.
