@@ -6,7 +6,7 @@ use lanyard_core::flow::{
     verdict,
 };
 use lanyard_core::session::{
-    Command, Delivery, InboxChange, Message, NewSession, Refusal, State, StateName, TurnStatus,
+    ActiveTurn, Command, Delivery, InboxChange, Message, NewSession, Refusal, State, StateName, TurnStatus,
 };
 use lanyard_core::{Actor, Cause, NoteId, Session, SessionId, TurnId};
 
@@ -127,8 +127,9 @@ impl Driver {
 
     async fn prompt(&mut self, invocation: &Invocation, session: &Session) -> Result<Next, FlowError> {
         let busy = session.state.name() == StateName::Executing;
+        let ours = session.turn.as_ref().is_some_and(|turn| self.is_ours(turn));
         // What a timeout left running ends before the session is gone on with (S2-B02). Nobody else's turn is ended.
-        let delivery = if busy && invocation.continues && invocation.stage == Stage::Work {
+        let delivery = if ours && invocation.continues && invocation.stage == Stage::Work {
             Delivery::Interrupt
         } else if busy {
             return Ok(Next::Wait);
@@ -156,6 +157,12 @@ impl Driver {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether a turn was asked for by this flow.
+    fn is_ours(&self, turn: &ActiveTurn) -> bool {
+        let mark = format!("{}:", self.flow.id);
+        turn.client_turn_id.as_ref().is_some_and(|client| client.starts_with(&mark))
     }
 
     /// By which its turns are known in the session.
@@ -265,13 +272,8 @@ impl Driver {
         if session.deleted || session.state.is_ended() {
             return Ok(());
         }
-        let mark = format!("{}:", self.flow.id);
-        let active = session.turn.as_ref();
-        let mine = |turn: &&lanyard_core::session::ActiveTurn| {
-            turn.client_turn_id.as_ref().is_some_and(|client| client.starts_with(&mark))
-        };
-        let command = match active {
-            Some(turn) if !mine(&turn) || turn.cancel_requested => return Ok(()),
+        let command = match &session.turn {
+            Some(turn) if !self.is_ours(turn) || turn.cancel_requested => return Ok(()),
             Some(_) => Command::CancelTurn { reason: Some("its flow ended".to_owned()) },
             None if self.flow.state == FlowState::Aborted => return Ok(()),
             None => Command::Complete { reason: Some("its flow is complete".to_owned()) },

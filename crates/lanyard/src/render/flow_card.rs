@@ -173,7 +173,7 @@ mod tests {
             id           flow_00000000000000000000000003
             title        Release 1.0
             kind         phases
-            plan         /work/web/PLAN.md
+            plan         /code/web/PLAN.md
             state        escalate, waits for an answer for 4m
             because      The author needs a person: which key?
             phase        2/3 Add the API
@@ -190,7 +190,7 @@ mod tests {
             reviewer     claude, a turn is waited for 1h
             quality      tests
             asks         when it cannot go on, when a phase is ready
-            works in     /work/web
+            works in     /code/web
 
             created      2026-11-15T08:00:01Z (4m ago) by ann
             log          5 events

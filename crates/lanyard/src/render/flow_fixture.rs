@@ -84,7 +84,7 @@ pub(crate) fn created() -> (&'static str, Value) {
         "quality": [{"name": "tests", "command": ["make", "test"]}],
     });
     let data = json!({
-        "kind": "phases", "title": "Release 1.0", "plan": "/work/web/PLAN.md", "plan_hash": "x", "workspace": "/work/web",
+        "kind": "phases", "title": "Release 1.0", "plan": "/code/web/PLAN.md", "plan_hash": "x", "workspace": "/code/web",
         "settings": settings, "phases": [phase("Write it down", "skipped"), phase("Add the API", "open"), phase("Tell people", "open")],
     });
     ("flow.created", data)
@@ -132,7 +132,7 @@ pub(crate) fn whole() -> Vec<(&'static str, Value)> {
         ("flow.leased", json!({"holder": "one", "epoch": 1})),
         (
             "flow.tree_made",
-            json!({"tree": {"path": "/data/trees/f", "branch": "lanyard/flow", "base": "abc", "repository": "/work/web"}}),
+            json!({"tree": {"path": "/data/trees/f", "branch": "lanyard/flow", "base": "abc", "repository": "/code/web"}}),
         ),
         invoked("author", &json!({})),
         ("flow.asked", json!({"stage": "summary", "turn": turn})),

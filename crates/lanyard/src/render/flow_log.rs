@@ -297,7 +297,7 @@ mod tests {
         let text = format!("told:\n{}", story(&whole()));
         expect![[r#"
             told:
-                 0s  Release 1.0 (3 phases, /work/web/PLAN.md); author codex, reviewer claude
+                 0s  Release 1.0 (3 phases, /code/web/PLAN.md); author codex, reviewer claude
                  2s  works in /data/trees/f on branch lanyard/flow
                  3s  phase 2/3 Add the API
                  3s    step 1 execute: author in sess_00000000000000000000000005
