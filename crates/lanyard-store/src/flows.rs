@@ -5,7 +5,7 @@ use lanyard_core::flow::{Flow, FlowEnvelope};
 
 use crate::error::{AppendError, StoreError};
 
-/// Flows. All calls block. One thread writes; any number read what has been committed.
+/// Flows. All calls block. Each flow is written by one driver at a time; any number read what has been committed.
 pub trait Flows: Send + Sync {
     /// Writes the whole batch in one transaction. When it answers `Ok`, all of it is on disk and can be read; when it
     /// answers `Err`, nothing of it can. As with `append`, after `Unavailable` nothing is written until `recover`, and a
