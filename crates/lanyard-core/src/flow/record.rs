@@ -124,6 +124,7 @@ impl FlowKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "FlowRole")]
 pub enum Role {
     Author,
     Reviewer,
@@ -311,6 +312,7 @@ pub enum Stage {
 
 /// What an answer at a gate left for the next invocation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "FlowPending")]
 pub struct Pending {
     /// The session to go on with.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -21,6 +21,7 @@ pub use markdown::markdown;
 
 /// A flow told as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "FlowStory")]
 pub struct Report {
     pub flow: FlowId,
     pub kind: FlowKind,

@@ -19,6 +19,7 @@ const ERROR_CHARS: usize = 2_000;
 /// What was seen lately, newest last.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(rename = "FlowStall")]
 pub struct Stall {
     #[serde(skip_serializing_if = "VecDeque::is_empty")]
     pub issues: VecDeque<String>,

@@ -12,6 +12,7 @@ const WHY_CHARS_MAX: usize = 300;
 
 /// One notification to one receiver. Written in the same transaction as the notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "NotificationDelivery")]
 pub struct Delivery {
     pub id: DeliveryId,
     pub notification: NotificationId,

@@ -374,6 +374,7 @@ pub struct PlanEntry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "PlanEntryStatus")]
 pub enum PlanStatus {
     Pending,
     InProgress,

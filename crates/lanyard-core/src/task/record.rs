@@ -265,6 +265,7 @@ impl fmt::Display for TaskState {
 /// An end somebody asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "how", rename_all = "snake_case")]
+#[schemars(rename = "TaskEnding")]
 pub enum Ending {
     Complete,
     Fail,
