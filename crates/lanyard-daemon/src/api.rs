@@ -19,10 +19,12 @@ mod metrics;
 mod notifications;
 mod observed;
 mod openapi;
+mod pages;
 mod plans;
 mod problem;
 mod routes;
 mod sessions;
+mod sign_in;
 mod snapshots;
 mod stops;
 mod streams;
@@ -42,10 +44,11 @@ use tokio::sync::Notify;
 
 use crate::agents::Wishes;
 use crate::agents::roster::Roster;
-use crate::auth::Tokens;
+use crate::auth::{Links, Tokens};
 use crate::clock::Clock;
 use crate::config::Features;
 use crate::continuity::Continuity;
+use crate::dashboard::Dashboard;
 use crate::engine::{Engine, Seen, Store};
 use crate::families::Families;
 use crate::flow::Flows;
@@ -100,6 +103,10 @@ pub struct App {
     /// Where spans go, if anybody collects them.
     pub telemetry: Option<Arc<Telemetry>>,
     pub tokens: Arc<Tokens>,
+    /// Sign-in links that can still be used.
+    pub links: Links,
+    /// The pages people see in a browser.
+    pub dashboard: Dashboard,
     pub address: SocketAddr,
     pub data_dir: PathBuf,
     pub started_at: Timestamp,

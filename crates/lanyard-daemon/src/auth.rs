@@ -1,5 +1,8 @@
 //! Who is calling, and what may they do. Roles are bound to tokens here, on the server; a client cannot claim one.
 
+pub(crate) mod cookie;
+mod links;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -10,10 +13,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lanyard_core::{Actor, ActorKind, SessionId, TaskId, TokenId};
 use lanyard_store::StoredToken;
 
+pub use links::Links;
+
 /// What the token of a session's own agent begins with.
 const SESSION_PREFIX: &str = "lys_";
 /// What the token of a task's run begins with.
 const RUN_PREFIX: &str = "lyr_";
+/// What the code of a sign-in link begins with.
+const LINK_PREFIX: &str = "lyl_";
 /// What a token that is offered as a subprotocol begins with.
 const TOKEN_PROTOCOL: &str = "lanyard.token.";
 /// Characters of a session's sign.
@@ -25,6 +32,8 @@ pub struct Caller {
     pub actor: Actor,
     /// The one session an agent may act as.
     pub session: Option<SessionId>,
+    /// The id of its token, where it is one that can be revoked.
+    pub token: Option<TokenId>,
 }
 
 /// What a route asks of its caller.
@@ -38,6 +47,8 @@ pub enum Access {
     Own,
     /// Operators only.
     Operate,
+    /// Whoever can reach the daemon, with or without a token. Host and Origin are looked at all the same.
+    Anyone,
 }
 
 /// Why a caller was turned away.
@@ -49,12 +60,9 @@ pub enum Denied {
     OtherSession,
 }
 
-/// A caller, with the id of its token where it is one that can be revoked.
-type Known = (Option<TokenId>, Caller);
-
 #[derive(Debug)]
 pub struct Tokens {
-    callers: RwLock<HashMap<[u8; 32], Known>>,
+    callers: RwLock<HashMap<[u8; 32], Caller>>,
     /// The operator's own token: further ones are derived from it.
     root: [u8; 32],
 }
@@ -63,8 +71,8 @@ impl Tokens {
     /// The operator's token from the data folder, and those made since.
     #[must_use]
     pub fn new(operator: &str, stored: &[StoredToken]) -> Self {
-        let local = Caller { actor: Actor::operator("local"), session: None };
-        let mut callers = HashMap::from([(hash(operator), (None, local))]);
+        let local = Caller { actor: Actor::operator("local"), session: None, token: None };
+        let mut callers = HashMap::from([(hash(operator), local)]);
         callers.extend(stored.iter().map(entry));
         Self { callers: RwLock::new(callers), root: hash(operator) }
     }
@@ -76,7 +84,7 @@ impl Tokens {
 
     pub fn revoke(&self, id: TokenId) {
         let mut callers = self.callers.write().unwrap_or_else(PoisonError::into_inner);
-        callers.retain(|_, (held, _)| *held != Some(id));
+        callers.retain(|_, caller| caller.token != Some(id));
     }
 
     /// Looked up by hash, so that the time it takes tells nothing about the token.
@@ -87,7 +95,7 @@ impl Tokens {
             return self.session_caller(token.trim());
         }
         let callers = self.callers.read().unwrap_or_else(PoisonError::into_inner);
-        callers.get(&hash(token.trim())).map(|(_, caller)| caller.clone()).ok_or(Denied::BadToken)
+        callers.get(&hash(token.trim())).cloned().ok_or(Denied::BadToken)
     }
 
     /// The token with which a session's agent acts as that session. It proves itself, so nothing is stored for it and a
@@ -119,7 +127,7 @@ impl Tokens {
         }
         let session = SessionId::from_u128(u128::from_be_bytes(id));
         let actor = Actor { kind: ActorKind::Agent, name: session.to_string() };
-        Ok(Caller { actor, session: Some(session) })
+        Ok(Caller { actor, session: Some(session), token: None })
     }
 
     /// The token of one run of a task, which tells it from every other run (S4-B01). Nothing is stored for it either.
@@ -168,9 +176,9 @@ impl Tokens {
     }
 }
 
-fn entry(token: &StoredToken) -> ([u8; 32], Known) {
-    let caller = Caller { actor: token.actor.clone(), session: token.session };
-    (token.hash, (Some(token.id), caller))
+fn entry(token: &StoredToken) -> ([u8; 32], Caller) {
+    let caller = Caller { actor: token.actor.clone(), session: token.session, token: Some(token.id) };
+    (token.hash, caller)
 }
 
 #[must_use]
@@ -180,9 +188,18 @@ pub(crate) fn hash(token: &str) -> [u8; 32] {
 
 /// A new token. Always from the system's own randomness, whatever ids are made of.
 pub(crate) fn fresh() -> std::io::Result<String> {
+    Ok(secret(&random()?))
+}
+
+/// The code of a new sign-in link, as random as a token.
+pub(crate) fn fresh_code() -> std::io::Result<String> {
+    Ok(format!("{LINK_PREFIX}{}", URL_SAFE_NO_PAD.encode(random()?)))
+}
+
+fn random() -> std::io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
-    Ok(secret(&bytes))
+    Ok(bytes)
 }
 
 /// A token made of random bytes, recognisable as Lanyard's.
@@ -190,20 +207,49 @@ fn secret(bytes: &[u8; 32]) -> String {
     format!("lyd_{}", URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// What a request shows for itself. A browser cannot send a header with a WebSocket: it offers its token as a
-/// subprotocol, beside `lanyard.v1`, which is the one that is answered.
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<Cow<'_, str>> {
+/// What a request shows for itself.
+#[derive(Debug)]
+pub(crate) struct Shown<'a> {
+    /// In the form of an `Authorization` header, whatever it came as.
+    pub(crate) authorization: Cow<'a, str>,
+    pub(crate) by: Means,
+}
+
+/// How it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// Deliberately, by somebody who has the token.
+    Given,
+    /// By a browser, unasked, whichever page made the request.
+    Cookie,
+}
+
+/// A header; else, since a browser cannot send one with a WebSocket, a subprotocol beside `lanyard.v1`, which is the one
+/// that is answered; else the cookie of this port.
+pub(crate) fn shown(headers: &HeaderMap, port: u16) -> Option<Shown<'_>> {
     if let Some(value) = headers.get(header::AUTHORIZATION) {
-        return value.to_str().ok().map(Cow::Borrowed);
+        return value
+            .to_str()
+            .ok()
+            .map(|text| Shown { authorization: Cow::Borrowed(text), by: Means::Given });
     }
+    let given = offered(headers).map(|token| (token, Means::Given));
+    let (token, by) = given.or_else(|| cookie::read(headers, port).map(|token| (token, Means::Cookie)))?;
+    Some(Shown { authorization: Cow::Owned(format!("Bearer {token}")), by })
+}
+
+/// As [`shown`], for whoever needs only the words.
+pub(crate) fn bearer(headers: &HeaderMap, port: u16) -> Option<Cow<'_, str>> {
+    shown(headers, port).map(|shown| shown.authorization)
+}
+
+fn offered(headers: &HeaderMap) -> Option<&str> {
     if !headers.contains_key(header::UPGRADE) {
         return None;
     }
     let offered =
         headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
-    let token =
-        offered.flat_map(|value| value.split(',')).find_map(|one| one.trim().strip_prefix(TOKEN_PROTOCOL))?;
-    Some(Cow::Owned(format!("Bearer {token}")))
+    offered.flat_map(|value| value.split(',')).find_map(|one| one.trim().strip_prefix(TOKEN_PROTOCOL))
 }
 
 /// Whether the caller may use a route, on a session where it names one.
@@ -211,10 +257,11 @@ pub(crate) fn permit(caller: &Caller, access: Access, target: Option<SessionId>)
     match caller.actor.kind {
         ActorKind::Operator => Ok(()),
         ActorKind::Observer => match access {
-            Access::Look | Access::LookAll => Ok(()),
+            Access::Look | Access::LookAll | Access::Anyone => Ok(()),
             Access::Own | Access::Operate => Err(Denied::Role),
         },
         ActorKind::Agent => match access {
+            Access::Anyone => Ok(()),
             Access::Look | Access::Own if target.is_some() && caller.session == target => Ok(()),
             Access::Look | Access::Own => Err(Denied::OtherSession),
             Access::LookAll | Access::Operate => Err(Denied::Role),

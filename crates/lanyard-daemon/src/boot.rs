@@ -17,10 +17,11 @@ use tokio::task::JoinHandle;
 use crate::agents::roster::Roster;
 use crate::agents::{self, Wishes};
 use crate::api::{App, Front};
-use crate::auth::{self, Tokens};
+use crate::auth::{self, Links, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::continuity::Continuity;
+use crate::dashboard::Dashboard;
 use crate::engine::{self, Ask, Engine, Parts, Request, Seen, Store};
 use crate::families;
 use crate::flow;
@@ -147,6 +148,8 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         features: options.config.features,
         telemetry: options.telemetry,
         tokens,
+        links: Links::default(),
+        dashboard: Dashboard::from_env(),
         address,
         data_dir: home.dir.clone(),
         started_at: running.started_at,

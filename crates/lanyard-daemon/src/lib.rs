@@ -8,6 +8,7 @@ mod boot;
 pub mod clock;
 pub mod config;
 pub mod continuity;
+pub mod dashboard;
 pub mod engine;
 pub mod failpoint;
 mod families;

@@ -66,14 +66,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Change<T> {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(|| missing("caller"))?;
-        let bytes = axum::body::to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
-            Problem::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "body_too_large",
-                format!("the body is larger than {BODY_BYTES_MAX} bytes, or broke off"),
-                "send less; put long content into a file the agent can read",
-            )
-        })?;
+        let bytes = read_body(body).await?;
         let key = key(&parts, &caller.actor, &bytes)?;
         let cause = match &key {
             Some((text, _)) => text.clone(),
@@ -86,6 +79,30 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Change<T> {
             keys: key.map(|(_, key)| key).into_iter().collect(),
         })
     }
+}
+
+/// The body of a request anyone may make: there is no caller whom a key could belong to.
+#[derive(Debug)]
+pub(super) struct Said<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for Said<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &Arc<App>) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        parse(&parts.headers, &read_body(body).await?).map(Self)
+    }
+}
+
+async fn read_body(body: axum::body::Body) -> Result<bytes::Bytes, Problem> {
+    axum::body::to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
+        Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            format!("the body is larger than {BODY_BYTES_MAX} bytes, or broke off"),
+            "send less; put long content into a file the agent can read",
+        )
+    })
 }
 
 pub(super) fn missing(what: &str) -> Problem {

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
-use crate::api::guard::{admit, in_address};
+use crate::api::guard::{Asked, admit, in_address};
 use crate::api::routes::table;
 use crate::api::{App, Target, Via};
 use crate::auth::Access;
@@ -63,7 +63,8 @@ impl Front {
         request: Request<Incoming>,
     ) -> Response {
         let (parts, body) = request.into_parts();
-        match admit(&self.app, access, named.as_deref(), &parts.headers, &parts.uri, via).await {
+        let asked = Asked { method: &parts.method, headers: &parts.headers, uri: &parts.uri };
+        match admit(&self.app, access, named.as_deref(), asked, via).await {
             Ok((_, target)) => {
                 mcp::message(self.app.clone(), target.map(Target), server, parts.headers, body).await
             }

@@ -72,7 +72,9 @@ pub(super) async fn observe(
         RequestSpan::begin(telemetry.clone(), observed.method, observed.path, request.headers())
     });
     let who = match observed.of {
-        Of::Attach | Of::Resume => app.tokens.caller(bearer(request.headers()).as_deref()).ok(),
+        Of::Attach | Of::Resume => {
+            app.tokens.caller(bearer(request.headers(), app.address.port()).as_deref()).ok()
+        }
         Of::Other => None,
     };
     let response = next.run(request).await;

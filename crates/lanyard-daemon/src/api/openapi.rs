@@ -74,6 +74,9 @@ fn operation(route: &Route, body: Option<Value>, answer: Option<Value>, problem:
         "parameters": parameters(route),
         "responses": answers,
     });
+    if route.access == Access::Anyone {
+        operation["security"] = json!([]);
+    }
     if let Some(schema) = body {
         operation["requestBody"] = json!({ "content": { "application/json": { "schema": schema } } });
     }
@@ -108,5 +111,6 @@ const fn access(access: Access) -> &'static str {
         Access::LookAll => "operator, observer",
         Access::Own => "operator, the session's agent",
         Access::Operate => "operator",
+        Access::Anyone => "anyone",
     }
 }

@@ -4,9 +4,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
-use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use lanyard_core::Outcome;
 use lanyard_core::memory::Entry;
@@ -17,26 +15,27 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::api::guard::guard;
 use crate::api::observed::{Observed, observe};
-use crate::api::problem::Problem;
 use crate::api::types::{
     AdoptTask, AgentCheck, AgentList, Anchors, AuditPage, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead,
     CallUnsent, CancelReceipt, CancelTask, CheckReport, CompleteTask, ContinuityReport, DaemonStatus,
     Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, FlowAnswer, FlowEventPage,
     FlowList, FlowReason, FlowReport, FlowView, Forget, Forgotten, GateAnswer, GateList, GuidanceList, Halt,
     HaltReceipt, HaltState, HeldWriter, IdChain, ImportPlan, Imported, InboxEdit, InboxOrder, InboxPromotion,
-    InboxView, MailPage, McpAddress, McpCheck, McpList, MemoryImport, MemoryPage, MemoryPolicyEdit,
+    InboxView, MailPage, McpAddress, McpCheck, McpList, Me, MemoryImport, MemoryPage, MemoryPolicyEdit,
     MemoryPolicySet, MemoryPolicyView, MemoryStatus, MergeTask, MergedTask, Migration, NewAlias, NewCall,
     NewFlowBody, NewFork, NewGuidance, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewResume,
-    NewRollback, NewSessionMemory, NewStop, NewToken, NewTurn, NewWriter, NotificationBulk,
+    NewRollback, NewSessionMemory, NewSignInLink, NewStop, NewToken, NewTurn, NewWriter, NotificationBulk,
     NotificationBulkAnswer, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge,
     NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList, Reason, Rebuilt, Resumed, RetryTask,
-    RolledBack, RunReport, RunToken, SendAgain, SessionDetail, SessionPage, SnapshotList, StopReceipt,
-    Stopping, StreamFrame, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode,
-    TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WriterAnswer, WriterView,
+    RolledBack, RunReport, RunToken, SendAgain, SessionDetail, SessionPage, SignIn, SignInLink, SignedIn,
+    SnapshotList, StopReceipt, Stopping, StreamFrame, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView,
+    TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WriterAnswer,
+    WriterView,
 };
 use crate::api::{
     App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, mailbox, mcp, memory, metrics,
-    notifications, observed, plans, sessions, snapshots, stops, streams, system, tasks, turns, writer,
+    notifications, observed, pages, plans, sessions, sign_in, snapshots, stops, streams, system, tasks,
+    turns, writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -154,6 +153,7 @@ macro_rules! stream {
 #[must_use]
 pub fn table() -> Vec<Route> {
     let mut routes = about_the_daemon();
+    routes.extend(about_signing_in());
     routes.extend(about_sessions());
     routes.extend(about_turns());
     routes.extend(about_control());
@@ -182,6 +182,16 @@ fn about_the_daemon() -> Vec<Route> {
         look!("/tokens" Operate "list_tokens" "Tokens and what they may do." &[] => TokenList, system::list_tokens),
         change!(post "/tokens" Operate "new_token" "Make a token; it is shown once." NewToken => 201 TokenInfo, system::new_token),
         Route { answers: (204, None), ..change!(delete "/tokens/{token}" Operate "revoke_token" "Revoke a token." Reason => 204 Reason, system::revoke_token) },
+    ]
+}
+
+#[rustfmt::skip]
+fn about_signing_in() -> Vec<Route> {
+    vec![
+        look!("/me" LookAll "me" "Who is calling, and the bounds that hold here." &[] => Me, sign_in::me),
+        change!(post "/sign-in/links" Operate "new_sign_in_link" "Make a link that signs a browser in, once." NewSignInLink => 201 SignInLink, sign_in::new_link),
+        change!(post "/sign-in" Anyone "sign_in" "Sign a browser in with the code of a link; the answer sets a cookie." SignIn => 200 SignedIn, sign_in::sign_in),
+        Route { answers: (204, None), ..change!(post "/sign-out" LookAll "sign_out" "Revoke the token of the browser's cookie, and clear it." Reason => 204 Reason, sign_in::sign_out) },
     ]
 }
 
@@ -431,23 +441,7 @@ pub fn router(app: &Arc<App>) -> Router {
     Router::new()
         .nest(API, api)
         .merge(beside)
-        .fallback(|| async {
-            Problem::new(
-                StatusCode::NOT_FOUND,
-                "route_not_found",
-                "there is nothing at this path",
-                "look at /api/v1/openapi.json",
-            )
-            .into_response()
-        })
-        .method_not_allowed_fallback(|| async {
-            Problem::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method_not_allowed",
-                "this path does not know that method",
-                "look at /api/v1/openapi.json",
-            )
-            .into_response()
-        })
+        .fallback(pages::page)
+        .method_not_allowed_fallback(pages::other_method)
         .with_state(app.clone())
 }

@@ -57,7 +57,8 @@ pub(super) async fn directory(
     let filter = filter(&app, query).await?;
     // Watched before it is listed: what changes in between is sent again, and never missed.
     let changes = app.hub.changes(Of::All);
-    let authorization = bearer(&headers).map(std::borrow::Cow::into_owned).unwrap_or_default();
+    let authorization =
+        bearer(&headers, app.address.port()).map(std::borrow::Cow::into_owned).unwrap_or_default();
     let feed = Feed::new(app, changes, filter, limit, authorization).stream();
     Ok(match upgrade {
         Upgrade::Socket(upgrade) => serve(*upgrade, Box::pin(feed), None, place.map(|place| place.0)),

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use lanyard_core::{Actor, ActorKind, Address, TokenId};
+use lanyard_core::{Actor, ActorKind, Address, SessionId, TokenId};
 use lanyard_store::StoredToken;
 
 use crate::api::App;
@@ -86,35 +86,52 @@ pub(super) async fn new_token(State(app): Shared, change: Change<NewToken>) -> R
             return Err(bad_token("only an agent's token is bound to a session", "leave `session` out"));
         }
     };
+    check_name(&name)?;
+    // From its key, so that a repeat of the request makes the same token and not another.
+    let bits = change.keys.first().map_or_else(|| app.clock.random(), |key| u128::from_be_bytes(key.key));
+    let (stored, token) = keep_token(&app, bits, Actor { kind: role, name }, session).await?;
+    Ok((StatusCode::CREATED, Json(info(&stored, Some(token)))).into_response())
+}
+
+/// A token's name is shown in lists and logs.
+pub(super) fn check_name(name: &str) -> Result<(), Problem> {
     let printable =
         !name.trim().is_empty() && name.chars().count() <= 200 && !name.chars().any(char::is_control);
     if !printable {
         return Err(bad_token("the name cannot be used", "use 1 to 200 visible characters"));
     }
-    // From its key, so that a repeat of the request makes the same token and not another.
-    let bits = change.keys.first().map_or_else(|| app.clock.random(), |key| u128::from_be_bytes(key.key));
+    Ok(())
+}
+
+/// Makes the token of these bits, or finds it where it was made before.
+pub(super) async fn keep_token(
+    app: &Arc<App>,
+    bits: u128,
+    actor: Actor,
+    session: Option<SessionId>,
+) -> Result<(StoredToken, String), Problem> {
     let token = app.tokens.derive(bits);
     let stored = StoredToken {
         id: TokenId::from_u128(bits),
         hash: auth::hash(&token),
-        actor: Actor { kind: role, name },
+        actor,
         session,
         created_at: app.clock.now(),
     };
-    let known = on_disk(&app, |store| store.tokens()).await?;
+    let known = on_disk(app, |store| store.tokens()).await?;
     if let Some(first) = known.iter().find(|known| known.id == stored.id) {
         if (&first.actor, first.session) != (&stored.actor, stored.session) {
             return Err(crate::engine::AskError::KeyConflict.into());
         }
-        return Ok((StatusCode::CREATED, Json(info(first, Some(token)))).into_response());
+        return Ok((first.clone(), token));
     }
     if known.len() >= TOKENS_MAX {
         return Err(bad_token("there are too many tokens", "revoke some with `lanyard token rm`"));
     }
     let kept = stored.clone();
-    on_disk(&app, move |store| store.put_token(&kept)).await?;
+    on_disk(app, move |store| store.put_token(&kept)).await?;
     app.tokens.add(&stored);
-    Ok((StatusCode::CREATED, Json(info(&stored, Some(token)))).into_response())
+    Ok((stored, token))
 }
 
 pub(super) async fn revoke_token(
@@ -125,10 +142,15 @@ pub(super) async fn revoke_token(
     let id: TokenId = id.parse().map_err(|error| {
         bad_token(&format!("`{id}` is not a token's id: {error}"), "list them with `lanyard token ls`")
     })?;
-    on_disk(&app, move |store| store.revoke_token(id)).await?;
-    app.tokens.revoke(id);
+    drop_token(&app, id).await?;
     // Revoking what is not there leaves the same: no such token.
     Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn drop_token(app: &Arc<App>, id: TokenId) -> Result<(), Problem> {
+    on_disk(app, move |store| store.revoke_token(id)).await?;
+    app.tokens.revoke(id);
+    Ok(())
 }
 
 fn info(token: &StoredToken, secret: Option<String>) -> TokenInfo {

@@ -11,6 +11,7 @@ mod mcp;
 mod memory;
 mod notifications;
 mod plans;
+mod sign_in;
 mod snapshots;
 mod turns;
 mod writer;
@@ -54,6 +55,7 @@ pub use notifications::{
     NotificationWhich, NotificationsPurged, RefusedNotification,
 };
 pub use plans::{ImportPlan, NewPlanBody, PlanList, PlanMarkdown, PlanRow, PlanView, TaskCount};
+pub use sign_in::{Me, MyLimits, NewSignInLink, SignIn, SignInLink, SignInRole, SignedIn};
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,
 };

@@ -126,6 +126,8 @@ impl Room {
             clock,
             rules,
             tokens,
+            links: crate::auth::Links::default(),
+            dashboard: crate::dashboard::Dashboard::from_env(),
             engine,
             address: ([127, 0, 0, 1], 0).into(),
             data_dir: folder.path().to_owned(),

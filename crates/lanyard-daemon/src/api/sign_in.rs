@@ -1,0 +1,120 @@
+//! How a browser gets a token: a link that somebody who has one asked for is exchanged for a cookie, once. The token in
+//! the cookie is one like any other, listed and revocable (S0-51).
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use lanyard_core::flow::GUIDANCE_CHARS_MAX;
+use lanyard_core::{Actor, TokenId};
+
+use crate::api::App;
+use crate::api::context::{Change, Said};
+use crate::api::problem::Problem;
+use crate::api::system::{check_name, drop_token, keep_token};
+use crate::api::types::{Me, MyLimits, NewSignInLink, Reason, SignIn, SignInLink, SignedIn};
+use crate::auth::{self, Caller, cookie};
+
+type Shared = State<Arc<App>>;
+
+/// What a browser is called when nobody says.
+const BROWSER: &str = "browser";
+
+pub(super) async fn new_link(
+    State(app): Shared,
+    change: Change<NewSignInLink>,
+) -> Result<(StatusCode, Json<SignInLink>), Problem> {
+    let NewSignInLink { role, name } = change.body;
+    let name = name.unwrap_or_else(|| BROWSER.to_owned());
+    check_name(&name)?;
+    let code = auth::fresh_code().map_err(|error| {
+        Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "randomness_unavailable",
+            format!("the system gave no random bits: {error}"),
+            "repeat it in a moment",
+        )
+    })?;
+    let expires_at = app.links.add(&code, Actor { kind: role.into(), name }, app.clock.now());
+    let url = format!("http://{}/sign-in#{code}", app.address);
+    Ok((StatusCode::CREATED, Json(SignInLink { url, role, expires_at })))
+}
+
+pub(super) async fn sign_in(
+    State(app): Shared,
+    headers: HeaderMap,
+    Said(said): Said<SignIn>,
+) -> Result<Response, Problem> {
+    let Some(actor) = app.links.take(said.code.trim(), app.clock.now()) else {
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "sign_in_link_spent",
+            "this sign-in link was used before, is older than ten minutes, or was made by an earlier daemon",
+            "`lanyard open` prints a new one",
+        ));
+    };
+    let before = cookie_token(&app, &headers);
+    let (stored, token) = keep_token(&app, app.clock.random(), actor, None).await?;
+    if let Some(before) = before {
+        // Nobody holds it any more: the new cookie takes the place of the one it was in.
+        drop_token(&app, before).await?;
+    }
+    tracing::info!(token = %stored.id, name = stored.actor.name, "a browser was signed in");
+    let set = [
+        (header::SET_COOKIE, cookie::set(app.address.port(), &token)),
+        (header::CACHE_CONTROL, "no-store".to_owned()),
+    ];
+    Ok((set, Json(SignedIn { role: stored.actor.kind, name: stored.actor.name })).into_response())
+}
+
+pub(super) async fn sign_out(
+    State(app): Shared,
+    headers: HeaderMap,
+    _: Change<Reason>,
+) -> Result<Response, Problem> {
+    let Some(token) = cookie_token(&app, &headers) else {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            "not_signed_in",
+            "the request carries no cookie of a browser that is signed in",
+            "revoke a token with `lanyard token rm`",
+        ));
+    };
+    drop_token(&app, token).await?;
+    let clear = [(header::SET_COOKIE, cookie::cleared(app.address.port()))];
+    Ok((StatusCode::NO_CONTENT, clear).into_response())
+}
+
+pub(super) async fn me(State(app): Shared, Extension(caller): Extension<Caller>) -> Json<Me> {
+    Json(Me {
+        role: caller.actor.kind,
+        name: caller.actor.name,
+        token: caller.token,
+        limits: limits(&app),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+fn limits(app: &App) -> MyLimits {
+    let rules = &app.rules;
+    MyLimits {
+        guidance_chars: rules.limits.guidance_chars,
+        overlong: rules.limits.overlong,
+        guidance_pending: rules.limits.guidance_pending,
+        flow_guidance_chars: GUIDANCE_CHARS_MAX,
+        inbox_turns: rules.limits.inbox_turns,
+        depth: rules.limits.depth,
+        stop_graceful_ms: rules.stop.graceful_ms,
+        stop_immediate_ms: rules.stop.immediate_ms,
+        writer_lapse_ms: rules.writer.lapse_ms,
+        writer_deny_ms: rules.writer.deny_ms,
+    }
+}
+
+/// The token in the browser's cookie, where it is known.
+fn cookie_token(app: &App, headers: &HeaderMap) -> Option<TokenId> {
+    let token = cookie::read(headers, app.address.port())?;
+    app.tokens.caller(Some(&format!("Bearer {token}"))).ok()?.token
+}

@@ -1,0 +1,69 @@
+// Tests with a daemon of their own and pages that are signed in. A page that logs an error or is refused something by
+// the content policy fails its test.
+import AxeBuilder from '@axe-core/playwright'
+import { test as base, expect, type Browser, type Page } from '@playwright/test'
+
+import { Daemon } from './daemon'
+
+interface Given {
+  /** The config of the daemon, as TOML. */
+  config: string
+  daemon: Daemon
+  /** Signed in as an operator, at the overview. */
+  page: Page
+}
+
+/** Errors the browser itself tells of while the daemon is away. */
+const AWAY = /ERR_CONNECTION|ERR_EMPTY_RESPONSE|WebSocket connection to/
+
+export function watch(page: Page, errors: string[]): void {
+  page.on('pageerror', (error) => errors.push(String(error)))
+  page.on('console', (message) => {
+    const text = message.text()
+    if (message.type() === 'error' && !AWAY.test(text) && !/status of (4\d\d|5\d\d)/.test(text)) errors.push(text)
+  })
+}
+
+export const test = base.extend<Given>({
+  config: ['', { option: true }],
+  daemon: async ({ config }, use) => {
+    const daemon = new Daemon(config)
+    await daemon.start()
+    await use(daemon)
+    await daemon.end()
+  },
+  page: async ({ page, daemon }, use) => {
+    const errors: string[] = []
+    watch(page, errors)
+    await signIn(page, daemon)
+    await use(page)
+    expect(errors, 'errors of the page').toEqual([])
+  },
+})
+
+export async function signIn(page: Page, daemon: Daemon, observer = false): Promise<void> {
+  await page.goto(daemon.link(observer))
+  await expect(page.getByRole('navigation', { name: 'Pages' })).toBeAttached()
+  await expect(page).toHaveURL(`http://${daemon.address}/`)
+}
+
+/** Another browser, signed in by itself. */
+export async function another(browser: Browser, daemon: Daemon, observer = false): Promise<Page> {
+  const page = await (await browser.newContext()).newPage()
+  await signIn(page, daemon, observer)
+  return page
+}
+
+/** No serious finding of axe on what is shown. */
+export async function accessible(page: Page): Promise<void> {
+  const found = await new AxeBuilder({ page }).analyze()
+  const serious = found.violations.filter((one) => one.impact === 'serious' || one.impact === 'critical')
+  expect(serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(' | ')}`)).toEqual([])
+}
+
+/** A picture of a page, for people to look at. */
+export async function picture(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: `test-results/pictures/${name}.png` })
+}
+
+export { expect }

@@ -1,0 +1,58 @@
+// Who is signed in here, and what that may do.
+import { ApiError, get, onSignedOut, post, problem } from './api/client'
+import type { ActorKind } from './api/types'
+import { directory } from './live/directory.svelte'
+
+interface Known {
+  role: ActorKind
+  name: string
+  limits: { guidance_chars: number }
+  version: string
+}
+
+type Standing = 'asking' | 'in' | 'out' | 'unreachable'
+
+class Me {
+  standing: Standing = $state('asking')
+  known: Known | null = $state.raw(null)
+  /** Observers look and change nothing; the daemon would refuse them. */
+  operator = $derived(this.known?.role === 'operator')
+
+  async ask(): Promise<void> {
+    try {
+      this.known = await get<Known>('/me')
+      this.standing = 'in'
+      directory.open(() => this.leave())
+    } catch (error) {
+      this.standing = problem(error).status === 0 ? 'unreachable' : 'out'
+    }
+  }
+
+  /** Takes the code of a link; it works once. */
+  async signIn(code: string): Promise<ApiError | null> {
+    try {
+      await post('/sign-in', { code })
+    } catch (error) {
+      this.standing = 'out'
+      return problem(error)
+    }
+    await this.ask()
+    return null
+  }
+
+  async signOut(): Promise<void> {
+    await post('/sign-out').catch(() => undefined)
+    this.leave()
+  }
+
+  leave(): void {
+    directory.close()
+    this.known = null
+    this.standing = 'out'
+  }
+}
+
+export const me = new Me()
+onSignedOut(() => {
+  if (me.standing === 'in') me.leave()
+})

@@ -1,0 +1,34 @@
+// What states and reasons read and look like. Colour never says it alone.
+import type { Attention, StateName } from './api/types'
+
+export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'violet' | 'plain'
+
+export const STATES: Record<StateName, { label: string; tone: Tone }> = {
+  beginning: { label: 'beginning', tone: 'info' },
+  custom: { label: 'custom', tone: 'info' },
+  executing: { label: 'executing', tone: 'ok' },
+  between_turn: { label: 'between turns', tone: 'info' },
+  compacted: { label: 'compacted', tone: 'violet' },
+  interrupted: { label: 'interrupted', tone: 'warn' },
+  idle: { label: 'idle', tone: 'plain' },
+  stale: { label: 'stale', tone: 'warn' },
+  completed: { label: 'completed', tone: 'plain' },
+  failed: { label: 'failed', tone: 'bad' },
+  stopped: { label: 'stopped', tone: 'plain' },
+}
+
+export const ATTENTION: Record<Attention, { label: string; tone: Tone }> = {
+  gate: { label: 'asks something', tone: 'warn' },
+  suspected_orphan: { label: 'suspected orphan', tone: 'bad' },
+  uncertain: { label: 'cut off, uncertain', tone: 'bad' },
+  failed: { label: 'failed', tone: 'bad' },
+  inbox_paused: { label: 'inbox paused', tone: 'warn' },
+  guidance: { label: 'guidance undelivered', tone: 'warn' },
+  stopping: { label: 'being stopped', tone: 'warn' },
+}
+
+export const STOP_LEVELS: Record<number, { label: string; means: string }> = {
+  1: { label: 'asked', means: 'the agent is asked to stop at its next tool call or turn' },
+  2: { label: 'refused', means: 'its tool calls are refused and the turn is cancelled' },
+  3: { label: 'ended', means: 'its processes are ended' },
+}

@@ -1,0 +1,18 @@
+import { svelte } from '@sveltejs/vite-plugin-svelte'
+import { defineConfig } from 'vitest/config'
+
+// Where `npm run dev` finds a daemon; pages the daemon serves itself need none of this.
+const daemon = process.env.LANYARD_ADDRESS ?? '127.0.0.1:4519'
+
+export default defineConfig({
+  plugins: [svelte()],
+  build: {
+    target: 'es2023',
+    // The policy allows nothing inline, so nothing may be.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  server: { proxy: { '/api': { target: `http://${daemon}`, ws: true } } },
+  test: { include: ['src/**/*.test.ts'], environment: 'node' },
+})
