@@ -1,4 +1,5 @@
 // Keys of a page. A page adds its own while it is shown; the newest of a key wins. Nothing happens while somebody types.
+import { untrack } from 'svelte'
 
 export interface Key {
   /** As `KeyboardEvent.key`, and `Shift+X` where it matters. */
@@ -13,9 +14,10 @@ class Keys {
 
   /** Binds keys until the answer is called; made to be returned from an `$effect`. */
   bind(keys: Key[]): () => void {
-    this.bound = [...this.bound, ...keys]
+    // What else is bound is no reason to bind anew.
+    this.bound = [...untrack(() => this.bound), ...keys]
     return () => {
-      this.bound = this.bound.filter((key) => !keys.includes(key))
+      this.bound = untrack(() => this.bound).filter((key) => !keys.includes(key))
     }
   }
 

@@ -1,0 +1,162 @@
+// One session, attached: its log as it grows, what it is, who watches. Comes back by itself after the last event that
+// arrived, so nothing is missing and nothing is there twice.
+import { get, path, problem, type ApiError } from '../api/client'
+import { Ask } from '../ask.svelte'
+import type { PresentConnection, PreviewKind, SessionDetail, Writer } from '../api/types'
+import { Socket, type Link } from '../live/socket'
+import type { Event, Frame } from './events'
+
+/** Events loaded at first, and with each piece of the past. */
+const PIECE = 400
+
+export interface Preview {
+  kind: PreviewKind
+  text: string
+}
+
+export class SessionLive {
+  link: Link = $state('connecting')
+  error: ApiError | null = $state.raw(null)
+  /** Without gaps, in order. Replaced as a whole, once per frame of the screen. */
+  events: readonly Event[] = $state.raw([])
+  /** Text that is being written and is in no event yet. */
+  preview: Preview | null = $state.raw(null)
+  presence: readonly PresentConnection[] = $state.raw([])
+  present = $state(0)
+  /** Ours, given back when we come back. */
+  connection: string | null = $state(null)
+  clientTurnId: string | null = null
+  /** Whether there is more before the first event that is here. */
+  older = $state(false)
+  loading = $state(false)
+  readonly detail: Ask<SessionDetail>
+
+  #held: Event[] = []
+  #scheduled = false
+  #socket: Socket | null = null
+
+  constructor(readonly id: string) {
+    this.detail = new Ask(() => get<SessionDetail>(`/sessions/${encodeURIComponent(id)}`))
+  }
+
+  get route(): string {
+    return `/sessions/${encodeURIComponent(this.id)}`
+  }
+
+  writer: Writer | null = $derived.by(() => this.detail?.value?.writer ?? null)
+  /** Whether the lease is ours. */
+  writing = $derived(this.writer !== null && this.writer.connection === this.connection)
+
+  /** Attaches; detaches with the answer, for an `$effect`. The agent does not notice either. */
+  open(): () => void {
+    let gone = false
+    void this.#begin().then(() => {
+      if (!gone && this.error === null) this.#attach()
+    })
+    return () => {
+      gone = true
+      this.#socket?.close()
+      this.#socket = null
+    }
+  }
+
+  /** The piece before what is here; answers how many events came. */
+  async past(): Promise<number> {
+    const first = this.#held[0]?.seq ?? 0
+    if (this.loading || first <= 1) return 0
+    this.loading = true
+    try {
+      const after = Math.max(0, first - 1 - PIECE)
+      const page = await this.#page(after, first - 1 - after)
+      const before = page.filter((event) => event.seq < first)
+      this.#held = [...before, ...this.#held]
+      this.#publish()
+      return before.length
+    } finally {
+      this.loading = false
+    }
+  }
+
+  async #begin(): Promise<void> {
+    try {
+      await this.detail.now()
+      if (this.detail.error !== null) throw this.detail.error
+      const head = this.detail.value?.last_seq ?? 0
+      this.#held = await this.#page(Math.max(0, head - PIECE), PIECE)
+      this.#publish()
+    } catch (error) {
+      this.error = problem(error)
+    }
+  }
+
+  async #page(after: number, limit: number): Promise<Event[]> {
+    const found: Event[] = []
+    // A page of large events is shorter than was asked for.
+    while (found.length < limit) {
+      const from = found.at(-1)?.seq ?? after
+      const page = await get<{ events: Event[]; head: number }>(`${this.route}/events`, { after: from, limit: Math.min(1_000, limit - found.length) })
+      found.push(...page.events)
+      if (page.events.length === 0 || (page.events.at(-1)?.seq ?? 0) >= page.head) break
+    }
+    return found
+  }
+
+  #attach(): void {
+    this.#socket = new Socket({
+      where: () =>
+        path(`${this.route}/attach`, { after: this.#held.at(-1)?.seq ?? 0, client: 'web', connection: this.connection, write: true }),
+      frame: (frame) => this.apply(frame as Frame | Event),
+      link: (link) => {
+        this.link = link
+        if (link === 'live') this.detail.soon(0)
+      },
+    })
+  }
+
+  apply(frame: Frame | Event): void {
+    if ('seq' in frame) {
+      if (frame.seq <= (this.#held.at(-1)?.seq ?? 0)) return
+      this.#held.push(frame)
+      if (this.preview !== null && ends(frame)) this.preview = null
+      if (!QUIET.has(frame.type)) this.detail.soon(150)
+      this.#publish()
+      return
+    }
+    switch (frame.type) {
+      case 'connected':
+        this.connection = frame.connection
+        this.clientTurnId = frame.client_turn_id
+        break
+      case 'preview':
+        // All of it each time, so one that was missed does no harm.
+        this.preview = { kind: frame.kind, text: frame.text }
+        break
+      case 'presence':
+        this.presence = frame.connections
+        this.present = frame.count
+        this.detail.soon(150)
+        break
+      default:
+        break
+    }
+  }
+
+  #publish(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    const soon = document.visibilityState === 'visible' ? requestAnimationFrame : (run: () => void) => setTimeout(run, 250)
+    soon(() => {
+      this.#scheduled = false
+      this.events = this.#held.slice()
+      this.older = (this.#held[0]?.seq ?? 1) > 1
+    })
+  }
+}
+
+/** Events that change nothing of what a session is beyond its transcript. */
+const QUIET: ReadonlySet<string> = new Set(['message', 'thought', 'tool.relayed', 'plan.updated', 'file.changed'])
+
+/** Whether what was being written is in the log now. */
+function ends(event: Event): boolean {
+  return event.type === 'message' || event.type === 'thought' || event.type.startsWith('turn.')
+}
