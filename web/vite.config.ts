@@ -12,6 +12,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // For scripts/size.mjs.
+    manifest: true,
   },
   server: { proxy: { '/api': { target: `http://${daemon}`, ws: true } } },
   test: { include: ['src/**/*.test.ts'], environment: 'node' },

@@ -25,6 +25,8 @@ class Keys {
     const handle = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey || typing(event.target)) return
       if (document.querySelector('dialog[open]') !== null) return
+      // A button or link that has the focus is pressed by these.
+      if ((event.key === 'Enter' || event.key === ' ') && event.target instanceof Element && event.target.closest('a, button, summary, label') !== null) return
       const found = this.bound.findLast((key) => key.key === event.key)
       if (found === undefined) return
       event.preventDefault()

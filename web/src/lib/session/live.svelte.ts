@@ -8,6 +8,9 @@ import type { Event, Frame } from './events'
 
 /** Events loaded at first, and with each piece of the past. */
 const PIECE = 400
+/** While somebody reads at the end, no more than so many events are held; older ones are loaded again when wanted. */
+const MOST = 30_000
+const KEPT = 20_000
 
 export interface Preview {
   kind: PreviewKind
@@ -29,6 +32,10 @@ export class SessionLive {
   /** Whether there is more before the first event that is here. */
   older = $state(false)
   loading = $state(false)
+  /** Whether the end of the log is here: before that, nothing says that there is nothing. */
+  started = $state(false)
+  /** Whether somebody reads at the end. */
+  following = true
   readonly detail: Ask<SessionDetail>
 
   #held: Event[] = []
@@ -50,6 +57,7 @@ export class SessionLive {
   /** Attaches; detaches with the answer, for an `$effect`. The agent does not notice either. */
   open(): () => void {
     let gone = false
+    this.error = null
     void this.#begin().then(() => {
       if (!gone && this.error === null) this.#attach()
     })
@@ -61,13 +69,15 @@ export class SessionLive {
   }
 
   /** The piece before what is here; answers how many events came. */
-  async past(): Promise<number> {
+  async past(piece = PIECE): Promise<number> {
     const first = this.#held[0]?.seq ?? 0
     if (this.loading || first <= 1) return 0
     this.loading = true
     try {
-      const after = Math.max(0, first - 1 - PIECE)
+      const after = Math.max(0, first - 1 - piece)
       const page = await this.#page(after, first - 1 - after)
+      // The oldest may have been let go of meanwhile; then this would leave a gap.
+      if (this.#held[0]?.seq !== first) return 0
       const before = page.filter((event) => event.seq < first)
       this.#held = [...before, ...this.#held]
       this.#publish()
@@ -108,9 +118,21 @@ export class SessionLive {
       frame: (frame) => this.apply(frame as Frame | Event),
       link: (link) => {
         this.link = link
-        if (link === 'live') this.detail.soon(0)
+        // What was being written may be in the log by now, or never will be.
+        if (link === 'reconnecting') this.preview = null
+        if (link !== 'ended') void this.#know()
       },
     })
+  }
+
+  /** A socket is not told why it is refused; the session itself says that it is gone. */
+  async #know(): Promise<void> {
+    await this.detail.now()
+    const { error } = this.detail
+    if (error?.status !== 404 && error?.status !== 410) return
+    this.error = error
+    this.#socket?.close()
+    this.#socket = null
   }
 
   apply(frame: Frame | Event): void {
@@ -118,7 +140,8 @@ export class SessionLive {
       if (frame.seq <= (this.#held.at(-1)?.seq ?? 0)) return
       this.#held.push(frame)
       if (this.preview !== null && ends(frame)) this.preview = null
-      if (!QUIET.has(frame.type)) this.detail.soon(150)
+      if (frame.type === 'session.deleted') void this.#know()
+      else if (!QUIET.has(frame.type)) this.detail.soon(150)
       this.#publish()
       return
     }
@@ -147,6 +170,8 @@ export class SessionLive {
     const soon = document.visibilityState === 'visible' ? requestAnimationFrame : (run: () => void) => setTimeout(run, 250)
     soon(() => {
       this.#scheduled = false
+      if (this.following && this.#held.length > MOST) this.#held = this.#held.slice(-KEPT)
+      this.started = true
       this.events = this.#held.slice()
       this.older = (this.#held[0]?.seq ?? 1) > 1
     })

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs'
+
+import { accessible, expect, picture, test } from './support/test'
+
+test('the audit tells who guided, answered and stopped what, and can be saved', async ({ page, daemon }) => {
+  const pay = daemon.script('Payments', '/ask May I go on?\n/wait-file never')
+  const scan = daemon.script('Scanner', '/wait-file never')
+  const { gates } = await daemon.api<{ gates: { id: string }[] }>('GET', `/sessions/${pay}/gates`).catch(() => ({ gates: [] as { id: string }[] }))
+  await page.getByRole('link', { name: 'Audit' }).click()
+  await expect(page.getByText('Nobody stopped, guided or answered anything yet')).toBeVisible()
+
+  daemon.run('guide', pay, 'Use tabs, not spaces')
+  daemon.run('stop', scan, '--reason', 'enough for today')
+  await expect(async () => {
+    const open = await daemon.api<{ gates: { id: string; session: string }[] }>('GET', '/gates')
+    const gate = gates[0] ?? open.gates[0]
+    expect(gate).toBeDefined()
+    daemon.run('answer', gate?.id ?? '', 'allow')
+  }).toPass()
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await expect(page.getByText('local told Payments')).toBeVisible()
+  await expect(page.getByText('Use tabs, not spaces')).toBeVisible()
+  await expect(page.getByText('local asked Scanner to stop · level 1, asked')).toBeVisible()
+  await expect(page.getByText('enough for today').first()).toBeVisible()
+  await expect(page.getByText(/local answered “allow.*” to a question of Payments/)).toBeVisible()
+  await expect(page.getByText('Scanner was stopped')).toBeVisible()
+  await accessible(page)
+  await picture(page, 'audit')
+
+  await page.getByRole('radio', { name: 'Guidance' }).check({ force: true })
+  await expect(page.getByText('Scanner was stopped')).toBeHidden()
+  await expect(page.getByText('local told Payments')).toBeVisible()
+  const saving = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Save as JSON' }).click()
+  const saved = JSON.parse(readFileSync(await (await saving).path(), 'utf8')) as { kind: string }[]
+  expect(new Set(saved.map((entry) => entry.kind))).toEqual(new Set(['guidance']))
+
+  await page.getByLabel('Session').selectOption(scan)
+  await expect(page.getByText('Nobody stopped, guided or answered anything here')).toBeVisible()
+  await page.getByRole('radio', { name: 'Stops' }).check({ force: true })
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await expect(page.getByText('Scanner was stopped')).toBeVisible()
+  await picture(page, 'audit-phone-dark')
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
+})

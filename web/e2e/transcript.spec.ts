@@ -1,0 +1,153 @@
+// A session as people read it: what is said and done, live, back to its beginning and over a restart of the daemon.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import type { Locator, Page } from '@playwright/test'
+
+import { accessible, expect, picture, test } from './support/test'
+
+const events = (page: Page): Locator => page.getByRole('group', { name: 'Events' })
+
+test('S0-52 a live turn: what is being written, then what was said and done', async ({ page, daemon }) => {
+  const go = join(daemon.workspace, 'go')
+  const session = daemon.script('Look around', `/think first I look at what there is\n/pace 120\n/say slowly said words one by one until all of them are there\n/pace 0\n/wait-file ${go}\n/run printf 'one\\ntwo\\n'\n/tool-fail fetch no route to host\n/plan Read | Change | Check\n/plan-done 1\n/edit notes.md # Notes\\nfirst line\n/edit notes.md # Notes\\nsecond line\n/compact 9000 2000\n/say! All **done**: see \`notes.md\`\\n\\n\`\`\`ts\\nconst a = "b" // c\\n\`\`\`\n/usage 1200 80`)
+  await page.goto(`http://${daemon.address}/sessions/${session}`)
+  const log = events(page)
+  await expect(log.getByText('writing', { exact: true })).toBeVisible()
+  await expect(log.getByText('slowly said words one by one until all of them are there')).toBeVisible()
+  await expect(log.getByText('writing', { exact: true })).toBeHidden()
+  writeFileSync(go, '')
+  await expect(log.getByText('Completed', { exact: true })).toBeVisible()
+  await expect(log.getByText('1,200 in, 80 out')).toBeVisible()
+
+  // Thoughts are folded, and open.
+  const thought = log.getByRole('button', { name: /^Thought · 7 words/ })
+  await thought.click()
+  await expect(log.locator('.thinking')).toHaveText('first I look at what there is')
+  // A tool call: in a line, then arguments and result.
+  const call = log.getByRole('article', { name: 'Tool call' }).filter({ hasText: 'printf' })
+  await expect(call.getByRole('button')).toContainText(/\d m?s/)
+  await call.getByRole('button').click()
+  await expect(call.getByRole('definition')).toContainText("printf 'one")
+  await expect(call.getByRole('heading', { name: 'Result' })).toBeVisible()
+  await expect(call.locator('section pre')).toHaveText('one\ntwo\n')
+  await expect(log.getByRole('button', { name: /fetch/ })).toContainText('no route to host')
+  await expect(log.getByText('Context compacted')).toBeVisible()
+  await expect(log.getByText('9,000 → 2,000')).toBeVisible()
+  await expect(log.getByText('1 of 3 done', { exact: true })).toBeVisible()
+  await expect(log.getByText('Plan: 0 of 3 done')).toBeVisible()
+  await expect(log.locator('strong', { hasText: 'done' })).toBeVisible()
+  await expect(log.locator('figure .string')).toHaveText('"b"')
+
+  await accessible(page)
+  await picture(page, 'transcript')
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await accessible(page)
+  await picture(page, 'transcript-dark')
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize({ width: 390, height: 844 })
+  await expect(log).toBeVisible()
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
+  await picture(page, 'transcript-phone')
+})
+
+test('S0-52 the change of a file is shown with its lines', async ({ page, daemon }) => {
+  const session = daemon.script('Change a file', '/edit notes.md # Notes\\nfirst line\n/edit notes.md # Notes\\nsecond line')
+  await page.goto(`http://${daemon.address}/sessions/${session}`)
+  const change = events(page).getByRole('group', { name: 'Change of notes.md' }).last()
+  await expect(change.locator('.old')).toHaveText(/2−first line/)
+  await expect(change.locator('.new')).toHaveText(/2\+second line/)
+  await picture(page, 'transcript-diff')
+})
+
+test('S0-52 a long log is read back to its beginning without jumps, and found in', async ({ page, daemon }) => {
+  const steps = Array.from({ length: 900 }, (_, at) => `/tool step${at + 1} {"n":${at + 1}}`).join('\n')
+  const go = join(daemon.workspace, 'go')
+  const session = daemon.script('A long way', `${steps}\n/say half of it\n/wait-file ${go}\n/say the rest`)
+  await expect.poll(async () => (await daemon.api<{ last_seq: number }>('GET', `/sessions/${session}`)).last_seq).toBeGreaterThan(1_800)
+  await page.goto(`http://${daemon.address}/sessions/${session}`)
+  const log = events(page)
+  await expect(log.getByText('half of it')).toBeInViewport()
+  await expect(log.getByRole('button', { name: /^step900\b/ })).toBeInViewport()
+  expect(await log.getByRole('article').count()).toBeLessThan(300)
+
+  // Back, a bit at a time: each step on the way is seen, none is jumped over.
+  await log.hover()
+  const seen = new Set<number>()
+  await expect
+    .poll(
+      async () => {
+        await page.mouse.wheel(0, -450)
+        await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
+        for (const text of await log.locator('.tool .name').allTextContents()) seen.add(Number(text.replace('step', '')))
+        return seen.has(1)
+      },
+      { intervals: [10], timeout: 45_000 },
+    )
+    .toBe(true)
+  expect(Array.from({ length: 900 }, (_, at) => at + 1).filter((n) => !seen.has(n))).toEqual([])
+  await expect(log.getByText('The beginning of the log')).toBeAttached()
+
+  // What comes meanwhile moves nothing, and is counted.
+  const first = log.getByRole('button', { name: /^step2\b/ })
+  await first.scrollIntoViewIfNeeded()
+  const before = await first.boundingBox()
+  writeFileSync(go, '')
+  const pill = page.getByRole('button', { name: /^\d+ new$/ })
+  await expect(pill).toBeVisible()
+  expect((await first.boundingBox())?.y).toBe(before?.y)
+  await pill.click()
+  await expect(log.getByText('Completed', { exact: true })).toBeInViewport()
+  await expect(pill).toBeHidden()
+
+  // Keys: find, then from one to the next.
+  await page.keyboard.press('/')
+  await page.keyboard.type('step450')
+  await expect(log.getByRole('button', { name: /^step450\b/ })).toBeVisible()
+  await expect(page.getByText(/^1 of \d+ items$/)).toBeVisible()
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('End')
+  await expect(log.getByText('Completed', { exact: true })).toBeInViewport()
+  await page.keyboard.press('Home')
+  await expect(log.getByRole('button', { name: /^step1\b/ })).toBeInViewport()
+  await page.getByRole('radiogroup', { name: 'What is shown' }).getByText('Tools', { exact: true }).click()
+  await expect(log.getByText('half of it')).toBeHidden()
+  await page.keyboard.press('j')
+  await page.keyboard.press('j')
+  await page.keyboard.press('Enter')
+  await expect(log.locator('button[aria-expanded=true]')).toBeFocused()
+
+  // A link to one event.
+  await page.goto(`http://${daemon.address}/sessions/${session}?at=200`)
+  await expect(log.locator('article.aimed')).toBeInViewport()
+})
+
+test('S0-55 the daemon is killed and comes back in mid-stream: no word twice, none missing', async ({ page, daemon }) => {
+  const go = join(daemon.workspace, 'go')
+  const lines = (from: number, to: number): string => Array.from({ length: to - from + 1 }, (_, at) => `/say! line ${from + at};\\n`).join('\n')
+  const session = daemon.script('Talk on', `${lines(1, 30)}\n/wait-file ${go}\n/pace 5\n${lines(31, 60)}\n/say over`)
+  await page.goto(`http://${daemon.address}/sessions/${session}`)
+  const log = events(page)
+  await expect(log.getByText('line 30;')).toBeVisible()
+  await daemon.kill9()
+  await expect(page.getByText('Reconnecting to the daemon…')).toBeVisible()
+  // The agent talks on while nobody listens.
+  writeFileSync(go, '')
+  await daemon.start()
+  await expect(page.getByText('Reconnecting to the daemon…')).toBeHidden()
+  await expect(log.getByText('Completed', { exact: true })).toBeVisible()
+  await expect(log.getByText('same process')).toBeVisible()
+  const said = (await log.locator('article.agent').allTextContents()).join('\n')
+  expect(said.match(/line \d+;/g)).toEqual(Array.from({ length: 60 }, (_, at) => `line ${at + 1};`))
+})
+
+test('a session that is not there, and one that goes away', async ({ page, daemon }) => {
+  await page.goto(`http://${daemon.address}/sessions/sess_01aaaaaaaaaaaaaaaaaaaaaaaa`)
+  await expect(page.getByRole('heading', { name: 'There is no such session' })).toBeVisible()
+  await accessible(page)
+  const session = daemon.script('Soon gone', '/say here')
+  await page.goto(`http://${daemon.address}/sessions/${session}`)
+  await expect(events(page).getByText('Completed', { exact: true })).toBeVisible()
+  daemon.run('rm', session, '--yes')
+  await expect(page.getByRole('heading', { name: 'This session was deleted' })).toBeVisible()
+})

@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest'
+
+import type { SessionRow } from '../api/types'
+import { arrange, choices, EVERYTHING, LINGER_MS, tally, type Line, type Wanted } from './lines'
+import { session } from './testing'
+
+const NOW = Date.parse('2026-11-16T12:00:00Z')
+
+const over = { state: 'completed', lifecycle: 'terminal' } as const
+const book = (rows: SessionRow[]): Map<string, SessionRow> => new Map(rows.map((row) => [row.id, row]))
+
+/** `a`, ` b` for a child, `(a)` for one that is only there for what is below it, `a+2` for two folded away, `[g 3]` for a group. */
+function drawn(lines: readonly Line[]): string[] {
+  return lines.map((line) => {
+    if (line.kind === 'group') return `[${line.label} ${line.count}]`
+    const name = line.context ? `(${line.row.id})` : line.row.id
+    return ' '.repeat(line.depth) + name + (line.folded ? `+${line.below}${line.urgent ? '!' : ''}` : '')
+  })
+}
+
+function shown(rows: SessionRow[], wanted: Partial<Wanted> = {}, folded: string[] = []): string[] {
+  return drawn(arrange(book(rows), { ...EVERYTHING, ...wanted }, new Set(folded), NOW).lines)
+}
+
+describe('families', () => {
+  const family = [session('a'), session('b', { parent: 'a' }), session('c', { parent: 'a' }), session('d', { parent: 'b' })]
+
+  it('stand below their parents in whatever order they came', () => {
+    const expected = ['a', ' b', '  d', ' c']
+    expect(shown(family)).toEqual(expected)
+    expect(shown(family.toReversed())).toEqual(expected)
+  })
+
+  it.each<[string, SessionRow[], string[]]>([
+    ['a parent that is not there', [session('b', { parent: 'gone' })], ['b']],
+    ['itself as parent', [session('a', { parent: 'a' })], ['a']],
+    ['a loop of two', [session('a', { parent: 'b' }), session('b', { parent: 'a' })], ['a', ' b']],
+    ['a tail that leads into a loop', [session('t', { parent: 'a' }), session('a', { parent: 'b' }), session('b', { parent: 'a' })], ['a', ' b', ' t']],
+  ])('%s', (_what, rows, expected) => {
+    expect(shown(rows)).toEqual(expected)
+  })
+
+  it('fold, and tell what is hidden', () => {
+    const urgent = [...family, session('e', { parent: 'd', attention: ['gate'] })]
+    expect(shown(urgent, {}, ['b'])).toEqual(['a', ' b+2!', ' c'])
+    expect(shown(family, {}, ['a'])).toEqual(['a+3'])
+    expect(shown(family, {}, ['d'])).toEqual(['a', ' b', '  d', ' c'])
+  })
+
+  it('keep those a match hangs from', () => {
+    expect(shown(family, { text: 'title-d' })).toEqual(['(a)', ' (b)', '  d'])
+    expect(arrange(book(family), { ...EVERYTHING, text: 'title-d' }, new Set(), NOW).matches).toBe(1)
+  })
+})
+
+describe('order', () => {
+  it('puts what needs somebody first, then what runs, then the newest', () => {
+    const rows = [
+      session('a', { ...over, since: new Date(NOW).toISOString() }),
+      session('b'),
+      session('c', { last_activity_at: '2026-11-16T11:00:00Z' }),
+      session('d', { state: 'executing', lifecycle: 'running' }),
+      session('e', { state: 'failed', lifecycle: 'terminal', attention: ['failed'] }),
+      session('f'),
+    ]
+    expect(shown(rows)).toEqual(['e', 'd', 'c', 'f', 'b', 'a'])
+  })
+
+  it('brings a family up by its most pressing member, and not by a stop somebody asked for', () => {
+    const rows = [session('a'), session('b', { parent: 'a', attention: ['gate'] }), session('c', { attention: ['stopping'] })]
+    expect(shown(rows)).toEqual(['a', ' b', 'c'])
+  })
+})
+
+describe('views and filters', () => {
+  const rows = [
+    session('a', { agent: 'codex', plan: 'p1', workspace: '/w/one' }),
+    session('b', { ...over }),
+    session('c', { ...over, since: new Date(NOW - LINGER_MS + 1).toISOString() }),
+    session('d', { archived: true, attention: ['failed'] }),
+    session('e', { state: 'failed', lifecycle: 'terminal', attention: ['failed'], owner: 'ann', memory_mode: 'off' }),
+  ]
+  it.each<[Partial<Wanted>, string[]]>([
+    [{}, ['e', 'a', 'c']],
+    [{ view: 'all' }, ['e', 'a', 'd', 'c', 'b']],
+    [{ view: 'archived' }, ['d']],
+    [{ agent: 'codex' }, ['a']],
+    [{ plan: 'p1', workspace: '/w/one' }, ['a']],
+    [{ plan: 'p1', workspace: '/w/two' }, []],
+    [{ owner: 'ann' }, ['e']],
+    [{ memory: 'off' }, ['e']],
+    [{ state: 'failed' }, ['e']],
+    [{ lifecycle: 'terminal', view: 'all' }, ['e', 'c', 'b']],
+    [{ attention: true, view: 'all' }, ['e']],
+    [{ text: 'TITLE-A' }, ['a']],
+    [{ text: 'codex one' }, ['a']],
+    [{ text: 'title-a nobody' }, []],
+  ])('%j', (wanted, expected) => {
+    expect(shown(rows, wanted)).toEqual(expected)
+  })
+})
+
+describe('groups', () => {
+  const rows = [
+    session('a', { plan: 'p2' }),
+    session('b', { plan: 'p1' }),
+    session('c', { plan: 'p1', parent: 'b' }),
+    session('d', { plan: 'p2', parent: 'b' }),
+    session('e'),
+  ]
+  it('have headers with counts, and families stay together within them', () => {
+    expect(shown(rows, { group: 'plan' })).toEqual(['[p1 2]', 'b', ' c', '[p2 2]', 'd', 'a', '[ 1]', 'e'])
+  })
+  it('count what is folded away', () => {
+    expect(shown(rows, { group: 'plan' }, ['b', 'group:plan:p2'])).toEqual(['[p1 2]', 'b+1', '[p2 2]', '[ 1]', 'e'])
+  })
+})
+
+describe('many', () => {
+  const N = 10_000
+  const id = (at: number): string => `s${String(at).padStart(5, '0')}`
+
+  it('a chain of ten thousand', () => {
+    const rows = Array.from({ length: N }, (_, at) => session(id(at), { parent: at === 0 ? null : id(at - 1) }))
+    const { lines } = arrange(book(rows.toReversed()), EVERYTHING, new Set(), NOW)
+    expect(lines.length).toBe(N)
+    expect(lines.at(-1)).toMatchObject({ key: id(N - 1), depth: N - 1 })
+  })
+
+  it('a ring of ten thousand', () => {
+    const rows = Array.from({ length: N }, (_, at) => session(id(at), { parent: id((at + 1) % N) }))
+    expect(arrange(book(rows), EVERYTHING, new Set(), NOW).lines.length).toBe(N)
+  })
+
+  it('ten thousand in families of ten, grouped, searched', () => {
+    const rows = Array.from({ length: N }, (_, at) => session(id(at), { parent: at % 10 === 0 ? null : id(at - (at % 10)), owner: `o${Math.floor(at / 10) % 7}` }))
+    const all = book(rows)
+    expect(arrange(all, { ...EVERYTHING, group: 'owner' }, new Set(), NOW).lines.length).toBe(N + 7)
+    const keys = arrange(all, { ...EVERYTHING, text: 's0000' }, new Set(), NOW).lines.map((line) => line.key)
+    expect(new Set(keys).size).toBe(10)
+  })
+})
+
+it('totals and choices leave nothing out but the archive', () => {
+  const all = book([session('a'), session('b', { source: 'web' }), session('c', { archived: true, state: 'failed' })])
+  expect([...tally(all)]).toEqual([['idle', 2]])
+  expect(choices(all, 'source')).toEqual(['cli', 'web'])
+})

@@ -1,0 +1,198 @@
+// What a transcript consists of. An item is never changed: when one of its events arrives it is replaced, so that only
+// what really changed is drawn again.
+import type { Actor, Continuity, GateEntry, NoteKind, PlanEntry } from '../../api/types'
+import type { Tone } from '../../states'
+import type { IconName } from '../../ui/Icon.svelte'
+
+interface Base {
+  /** Stays the same as long as its first event does. */
+  key: string
+  /** Its first and its last event. */
+  seq: number
+  last: number
+  at: string
+  /** Sum of the events it was made of: two items with the same key and sum are the same. */
+  sum: number
+}
+
+export interface UserItem extends Base {
+  kind: 'user'
+  text: string
+  by: Actor | null
+  /** Why it stands there, where that is not plain. */
+  tags: readonly string[]
+}
+
+export interface AgentItem extends Base {
+  kind: 'agent'
+  text: string
+  /** The rest of a long message. */
+  rest: boolean
+  writing?: boolean
+}
+
+export interface ThoughtItem extends Base {
+  kind: 'thought'
+  text: string
+  writing?: boolean
+}
+
+export interface FileChange {
+  path: string
+  added: number | null
+  removed: number | null
+}
+
+export interface ToolItem extends Base {
+  kind: 'tool'
+  call: string
+  tool: string
+  arguments: unknown
+  content: unknown
+  state: 'running' | 'ok' | 'error' | 'open'
+  ms: number | null
+  /** Seen on its way through Lanyard. */
+  relayed: { server: string | null; channel: string; bytes: number } | null
+  files: readonly FileChange[]
+}
+
+export interface NoteItem extends Base {
+  kind: 'note'
+  note: string
+  what: NoteKind
+  text: string
+  by: Actor | null
+  state: 'queued' | 'delivered' | 'returned' | 'withdrawn' | 'acknowledged' | 'expired'
+  channel: string | null
+  call: string | null
+}
+
+export interface GateItem extends Base {
+  kind: 'gate'
+  entry: GateEntry
+}
+
+export interface PlanItem extends Base {
+  kind: 'plan'
+  entries: readonly PlanEntry[]
+  /** A newer one of the same turn follows. */
+  old: boolean
+}
+
+export interface RunItem extends Base {
+  kind: 'run'
+  run: string
+  agent: string
+  number: number | null
+  mirrored: boolean
+  about: string | null
+  state: 'starting' | 'ready' | 'adopted'
+  continuity: Continuity | null
+  history: number | null
+}
+
+export interface EndItem extends Base {
+  kind: 'end'
+  title: string
+  tone: Tone
+  reason: string | null
+  ms: number | null
+  tokens: { input: number; output: number } | null
+  uncertain: boolean
+}
+
+export interface Compaction extends Base {
+  kind: 'compacted'
+  before: number
+  after: number
+  nth: number
+  lost: readonly string[]
+  kept: number
+}
+
+/** One thing that happened, in a line. */
+export interface Line {
+  icon: IconName
+  text: string
+  tone: Tone
+  /** The session it is about. */
+  session?: string
+  /** Of no weight: several of them share a line. */
+  quiet?: boolean
+}
+
+export interface MarkItem extends Base {
+  kind: 'mark'
+  lines: readonly Line[]
+}
+
+export type Item =
+  | UserItem
+  | AgentItem
+  | ThoughtItem
+  | ToolItem
+  | NoteItem
+  | GateItem
+  | PlanItem
+  | RunItem
+  | EndItem
+  | Compaction
+  | MarkItem
+
+export type ItemOf<K extends Item['kind']> = Extract<Item, { kind: K }>
+
+/** What a filter shows. */
+export type Show = 'all' | 'messages' | 'tools' | 'control'
+
+const SHOWN: Record<Item['kind'], Show> = {
+  user: 'messages',
+  agent: 'messages',
+  thought: 'messages',
+  tool: 'tools',
+  plan: 'tools',
+  note: 'control',
+  gate: 'control',
+  run: 'control',
+  end: 'control',
+  compacted: 'control',
+  mark: 'control',
+}
+
+/** Characters of an item that are searched. */
+const SEARCHED = 50_000
+const texts = new WeakMap<Item, string>()
+
+export function matches(item: Item, show: Show, wanted: string): boolean {
+  if (show !== 'all' && SHOWN[item.kind] !== show) return false
+  if (wanted === '') return true
+  let text = texts.get(item)
+  if (text === undefined) {
+    text = said(item).slice(0, SEARCHED).toLowerCase()
+    texts.set(item, text)
+  }
+  return text.includes(wanted)
+}
+
+function said(item: Item): string {
+  switch (item.kind) {
+    case 'user':
+    case 'agent':
+    case 'thought':
+    case 'note':
+      return item.text
+    case 'tool':
+      return `${item.tool} ${JSON.stringify(item.arguments ?? '')} ${typeof item.content === 'string' ? item.content : JSON.stringify(item.content ?? '')}`
+    case 'gate':
+      return item.entry.title
+    case 'plan':
+      return item.entries.map((entry) => entry.text).join(' ')
+    case 'run':
+      return `${item.agent} ${item.about ?? ''}`
+    case 'end':
+      return `${item.title} ${item.reason ?? ''}`
+    case 'compacted':
+      return `compacted ${item.lost.join(' ')}`
+    case 'mark':
+      return item.lines.map((line) => line.text).join(' ')
+  }
+}
