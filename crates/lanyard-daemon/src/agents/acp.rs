@@ -5,6 +5,7 @@
 //! is played back after a load is told from what is new, and a prompt that a late cancel swallowed is sent again.
 
 mod asks;
+mod change;
 mod greet;
 mod rpc;
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! is still being written is sent as it grows, and at its event only what is missing of it.
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, ContentChunk, MessageId, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
-    SessionUpdate, TextContent, ToolCall, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
+    ContentBlock, ContentChunk, Diff, MessageId, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
+    SessionUpdate, TextContent, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
 use lanyard_core::session::{Envelope, Event, PlanStatus, Role, TranscriptEvent, TurnEvent};
@@ -197,16 +197,32 @@ fn called(call: &str, tool: &str, arguments: &Value) -> SessionUpdate {
 
 fn returned(call: &str, is_error: bool, content: &Value) -> SessionUpdate {
     let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-    let text = match content {
+    let blocks = match content {
         Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => Some(content.to_string()),
+        Value::String(text) => Some(vec![text.clone().into()]),
+        Value::Array(blocks) if changes_something(blocks) => Some(blocks.iter().map(block).collect()),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Some(vec![content.to_string().into()])
+        }
     };
     let fields = ToolCallUpdateFields::new()
         .status(status)
-        .content(text.map(|text| vec![text.into()]))
+        .content(blocks)
         .raw_output((!content.is_null() && !content.is_string()).then(|| content.clone()));
     SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.to_owned(), fields))
+}
+
+/// Whether an agent that speaks the protocol showed a change to a file with its answer.
+fn changes_something(blocks: &[Value]) -> bool {
+    blocks.iter().any(|block| block["type"] == "diff")
+}
+
+fn block(block: &Value) -> ToolCallContent {
+    let text = |name: &str| block[name].as_str().map(str::to_owned);
+    match (block["type"].as_str(), text("path"), text("newText")) {
+        (Some("diff"), Some(path), Some(new)) => Diff::new(path, new).old_text(text("oldText")).into(),
+        _ => text("text").unwrap_or_else(|| block.to_string()).into(),
+    }
 }
 
 const PLACES: [&str; 3] = ["path", "file_path", "filePath"];

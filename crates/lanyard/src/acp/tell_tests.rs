@@ -117,6 +117,17 @@ fn a_tool_call_has_a_title_a_kind_and_its_file() {
             "content": [{"type": "content", "content": {"type": "text", "text": "no such file"}}],
         })
     );
+    let change = json!({"type": "diff", "path": "/w/a.rs", "line": 3, "oldText": "a\n", "newText": "b\n"});
+    let content = json!([{"type": "text", "text": "written"}, change]);
+    let back = event(4, "tool.returned", &json!({"call": "c2", "is_error": false, "content": content}));
+    let update = serde_json::to_value(Teller::default().tell(&back, Telling::Live)).unwrap();
+    assert_eq!(
+        update["content"],
+        json!([
+            {"type": "content", "content": {"type": "text", "text": "written"}},
+            {"type": "diff", "path": "/w/a.rs", "oldText": "a\n", "newText": "b\n"},
+        ])
+    );
     assert_eq!(kind_of("mcp__shell__exec"), ToolKind::Execute);
     assert_eq!(kind_of("thread"), ToolKind::Other);
 }

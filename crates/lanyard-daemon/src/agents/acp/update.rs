@@ -1,13 +1,14 @@
 //! What an ACP agent tells of its work: words, thoughts, tool calls, plans.
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, Diff, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus,
-    ToolCallUpdate, ToolCallUpdateFields,
+    ContentBlock, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields,
 };
 use lanyard_core::session::{PlanEntry, PlanStatus};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Acp;
+use super::change::{CHANGE_BYTES_MAX, Change};
 use crate::agents::driver::{Action, Actions, Seen, TextKind};
 
 /// Tool calls remembered at a time; an agent with more open calls loses their names, nothing else.
@@ -192,14 +193,17 @@ fn returned(
     is_error: bool,
     out: &mut Actions,
 ) {
-    let mut texts = Vec::new();
+    let (mut texts, mut changes) = (Vec::new(), Vec::new());
+    let mut room = CHANGE_BYTES_MAX;
     for content in tool.content {
         match content {
             ToolCallContent::Content(content) => texts.push(words(content.content)),
             ToolCallContent::Diff(diff) if !is_error => {
-                let (added, removed) = lines_changed(&diff);
+                let change = Change::of(&diff);
                 let path = diff.path.display().to_string();
-                let seen = Seen::FileChanged { path, added: Some(added), removed: Some(removed) };
+                changes.push(change.block(&path, &mut room));
+                let (added, removed) = (Some(change.added()), Some(change.removed()));
+                let seen = Seen::FileChanged { path, added, removed };
                 out.push(Action::Saw { native: native.clone(), seen });
             }
             ToolCallContent::Diff(_) | ToolCallContent::Terminal(_) => {}
@@ -214,8 +218,24 @@ fn returned(
     } else {
         bounded(Value::String(texts.join("\n")))
     };
+    let content = with_changes(content, changes);
     let seen = Seen::ToolReturned { call: id.to_owned(), is_error, content };
     out.push(Action::Saw { native, seen });
+}
+
+/// What a call answered, and behind it what it changed; without changes just the answer.
+fn with_changes(content: Value, changes: Vec<Value>) -> Value {
+    if changes.is_empty() {
+        return content;
+    }
+    let text = match content {
+        Value::Null => None,
+        Value::String(text) => Some(json!({ "type": "text", "text": text })),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Some(json!({ "type": "text", "text": content.to_string() }))
+        }
+    };
+    Value::Array(text.into_iter().chain(changes).collect())
 }
 
 fn text(native: Option<String>, kind: TextKind, content: ContentBlock, out: &mut Actions) {
@@ -279,16 +299,6 @@ fn bounded(value: Value) -> Value {
     }
     let end = text.floor_char_boundary(CONTENT_BYTES_MAX);
     Value::String(format!("{}\n[{} more bytes were left out]", &text[..end], text.len() - end))
-}
-
-/// Lines added and removed between the first and the last line that differ.
-fn lines_changed(diff: &Diff) -> (u64, u64) {
-    let old: Vec<&str> = diff.old_text.as_deref().unwrap_or_default().lines().collect();
-    let new: Vec<&str> = diff.new_text.lines().collect();
-    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-    let (old, new) = (&old[same..], &new[same..]);
-    let same = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
-    ((new.len() - same) as u64, (old.len() - same) as u64)
 }
 
 fn fields_of(call: ToolCall) -> ToolCallUpdateFields {
