@@ -1,6 +1,7 @@
 //! Puts the dashboard's files into a release build. A debug build carries none, so that it is never built again because
 //! of them; `LANYARD_DASHBOARD_DIR` shows it where they are.
 
+use std::ffi::OsStr;
 use std::io::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -23,9 +24,13 @@ fn main() -> Result<()> {
     }
     // In the order in which they are looked up.
     files.sort();
-    let rows: String =
-        files.iter().map(|(name, path)| format!("    ({name:?}, include_bytes!({path:?})),\n")).collect();
-    let table = format!("pub(super) const FILES: &[(&str, &[u8])] = &[\n{rows}];\n");
+    let mut table = "pub(super) const FILES: &[(&str, &[u8])] = &[\n".to_owned();
+    for (name, path) in files {
+        let path = path.into_os_string().into_string().map_err(|path| not_text(&path))?;
+        // As Rust writes text: whatever is in a name, it stays one.
+        table.extend(["    (", &format!("{name:?}"), ", include_bytes!(", &format!("{path:?}"), ")),\n"]);
+    }
+    table.push_str("];\n");
     std::fs::write(Path::new(&variable("OUT_DIR")?).join("dashboard.rs"), table)
 }
 
@@ -33,8 +38,7 @@ fn main() -> Result<()> {
 fn collect(folder: &Path, before: &str, files: &mut Vec<(String, PathBuf)>) -> Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        let name =
-            entry.file_name().into_string().map_err(|name| Error::other(format!("{name:?} is no UTF-8")))?;
+        let name = entry.file_name().into_string().map_err(|name| not_text(&name))?;
         if entry.file_type()?.is_dir() {
             collect(&entry.path(), &format!("{before}{name}/"), files)?;
         } else if Path::new(&name).extension().is_none_or(|ending| ending != "map") {
@@ -42,6 +46,10 @@ fn collect(folder: &Path, before: &str, files: &mut Vec<(String, PathBuf)>) -> R
         }
     }
     Ok(())
+}
+
+fn not_text(name: &OsStr) -> Error {
+    Error::other(format!("{} is no UTF-8", name.display()))
 }
 
 fn variable(name: &str) -> Result<String> {

@@ -1,9 +1,11 @@
-//! `cargo xtask`: the project's own tooling, in Rust so that it needs nothing but cargo and git.
+//! `cargo xtask`: the project's own tooling, in Rust so that it needs nothing but cargo and git, and Node for the
+//! dashboard alone.
 //!
 //! One file per subcommand. A new one is a module, a variant of [`Task`] and an arm in `main`.
 #![allow(clippy::print_stdout, reason = "a command line tool: data goes to stdout, talk to stderr")]
 
 mod allow;
+mod artifact;
 mod audit;
 mod bench;
 mod process;
@@ -11,6 +13,7 @@ mod schema;
 mod test;
 mod tidy;
 mod up;
+mod web;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: what CI runs, step by step, stopping at the first that fails. `cargo xtask test real`
 //! is apart from it.
 
+mod browser;
 pub(crate) mod real;
 mod tally;
 
@@ -12,7 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 
 use self::tally::{Runner, Tally};
-use crate::{audit, process, tidy};
+use crate::{audit, process, tidy, web};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -46,6 +47,8 @@ enum Step {
     Doc,
     Tidy,
     Audit,
+    Web,
+    Browser,
 }
 
 impl Step {
@@ -57,6 +60,8 @@ impl Step {
             Step::Doc => "doc",
             Step::Tidy => "tidy",
             Step::Audit => "audit",
+            Step::Web => "web",
+            Step::Browser => "browser",
         }
     }
 
@@ -68,6 +73,8 @@ impl Step {
             Step::Doc => "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps",
             Step::Tidy => "cargo xtask tidy",
             Step::Audit => "cargo xtask audit",
+            Step::Web => "npm run check, build and size in web/",
+            Step::Browser => "npx playwright test in web/, with Chromium and the program the tests use",
         }
     }
 }
@@ -77,6 +84,8 @@ impl Step {
 struct Done {
     step: Step,
     elapsed: Duration,
+    /// What was counted, where that could be done.
+    tally: Option<Tally>,
     result: Result<()>,
 }
 
@@ -92,19 +101,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let steps = args.only.as_ref().map_or(Step::value_variants(), std::slice::from_ref);
     let mut all_done = Vec::new();
-    let mut tally = None;
     for &step in steps {
         eprintln!("== {}: {}", step.name(), step.shown());
         let start = now();
-        let result = perform(step, args, &mut tally);
+        let (tally, result) = perform(step, args);
         let failed = result.is_err();
-        all_done.push(Done { step, elapsed: start.elapsed(), result });
+        all_done.push(Done { step, elapsed: start.elapsed(), tally, result });
         if failed {
             break;
         }
     }
     summarise(&all_done, steps.len());
-    if let Some(tally) = tally {
+    if let Some(tally) = all_done.iter().filter_map(|done| done.tally).reduce(Tally::plus) {
         println!("{tally}");
     }
     let Some(Done { step, result: Err(error), .. }) = all_done.pop() else {
@@ -115,9 +123,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 fn summarise(all_done: &[Done], planned: usize) {
     eprintln!("== summary");
-    for Done { step, elapsed, result } in all_done {
+    for Done { step, elapsed, tally, result } in all_done {
         let word = if result.is_ok() { "ok" } else { "FAILED" };
-        eprintln!("{:<8}{:>7.1} s  {word}", step.name(), elapsed.as_secs_f64());
+        let counted = tally.map(|tally| format!(": {tally}")).unwrap_or_default();
+        eprintln!("{:<8}{:>7.1} s  {word}{counted}", step.name(), elapsed.as_secs_f64());
     }
     let left = planned - all_done.len();
     if left > 0 {
@@ -133,33 +142,52 @@ fn rerun(step: Step, kills: Option<u32>) -> String {
     }
 }
 
-fn perform(step: Step, args: &Args, tally: &mut Option<Tally>) -> Result<()> {
+fn perform(step: Step, args: &Args) -> (Option<Tally>, Result<()>) {
     match step {
-        Step::Fmt => {
-            need("fmt", "rustfmt")?;
-            process::run(&mut process::cargo(["fmt", "--all", "--check"]))
-                .context("the code is not formatted (`cargo fmt --all` does it)")
-        }
-        Step::Clippy => {
-            need("clippy", "clippy")?;
-            let flags = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-            process::run(&mut process::cargo(flags))?;
-            // Not among all targets, because plain `cargo test` must leave it alone.
-            let flags = ["clippy", "-p", "lanyard", "--test", "real", "--", "-D", "warnings"];
-            process::run(&mut process::cargo(flags))
-        }
-        Step::Tests => {
-            let (counted, result) = run_tests(args.kills);
-            *tally = counted;
-            result
-        }
+        Step::Fmt => (None, fmt()),
+        Step::Clippy => (None, clippy()),
+        Step::Tests => run_tests(args.kills),
         Step::Doc => {
             let mut command = process::cargo(["doc", "--workspace", "--no-deps"]);
-            process::run(command.env("RUSTDOCFLAGS", "-D warnings"))
+            (None, process::run(command.env("RUSTDOCFLAGS", "-D warnings")))
         }
-        Step::Tidy => tidy::run(),
-        Step::Audit => audit::run(),
+        Step::Tidy => (None, tidy::run()),
+        Step::Audit => (None, audit::run()),
+        Step::Web => check_web(),
+        Step::Browser => match browser::command() {
+            Ok(mut command) => run_counted(&mut command, Runner::Playwright),
+            Err(error) => (None, Err(error)),
+        },
     }
+}
+
+fn fmt() -> Result<()> {
+    need("fmt", "rustfmt")?;
+    process::run(&mut process::cargo(["fmt", "--all", "--check"]))
+        .context("the code is not formatted (`cargo fmt --all` does it)")
+}
+
+fn clippy() -> Result<()> {
+    need("clippy", "clippy")?;
+    let flags = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    process::run(&mut process::cargo(flags))?;
+    // Not among all targets, because plain `cargo test` must leave it alone. Of the whole workspace, so that packages
+    // have the features they had above and nothing is compiled again.
+    let flags = ["clippy", "--workspace", "--test", "real", "--", "-D", "warnings"];
+    process::run(&mut process::cargo(flags))
+}
+
+/// The dashboard's own checks, then its build, and what that may weigh.
+fn check_web() -> (Option<Tally>, Result<()>) {
+    if let Err(error) = web::install() {
+        return (None, Err(error));
+    }
+    let (tally, checked) = run_counted(&mut web::npm(["run", "--silent", "check"]), Runner::Vitest);
+    let built = || {
+        web::build()?;
+        process::run(&mut web::npm(["run", "--silent", "size"]))
+    };
+    (tally, checked.and_then(|()| built()))
 }
 
 /// Says what to install when a component of the toolchain is missing.
@@ -180,23 +208,28 @@ fn run_tests(kills: Option<u32>) -> (Option<Tally>, Result<()>) {
     if let Some(kills) = kills {
         command.env("LANYARD_KILLS", kills.to_string());
     }
+    run_counted(&mut command, runner)
+}
+
+/// Runs a command and counts the tests in what it prints.
+fn run_counted(command: &mut Command, runner: Runner) -> (Option<Tally>, Result<()>) {
     // A pipe would cost a person the live progress; the summary is before their eyes anyway.
     if stderr().is_terminal() {
-        return (None, process::run(&mut command));
+        return (None, process::run(command));
     }
-    match counted(&mut command, runner) {
+    match counted(command, runner) {
         Ok((tally, result)) => (tally, result),
         Err(error) => (None, Err(error)),
     }
 }
 
 /// Passes the output on to stderr while counting the results in it. The stream that carries
-/// them differs: nextest reports on stderr, the standard harness on stdout.
+/// them differs: nextest reports on stderr, all others on stdout.
 fn counted(command: &mut Command, runner: Runner) -> Result<(Option<Tally>, Result<()>)> {
     let shown = process::show(command);
     let spawned = match runner {
         Runner::Nextest => command.stderr(Stdio::piped()).spawn(),
-        Runner::Harness => command.stdout(Stdio::piped()).spawn(),
+        Runner::Harness | Runner::Vitest | Runner::Playwright => command.stdout(Stdio::piped()).spawn(),
     };
     let mut child = spawned.with_context(|| format!("cannot start `{shown}`"))?;
     let tally = match (child.stderr.take(), child.stdout.take()) {

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use serde::Deserialize;
 
-use crate::process;
+use crate::{artifact, process, web};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -21,9 +20,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let binary = build(args.debug)?;
+    let has_dashboard = web::build_if_possible();
+    let binary = build(args.debug, has_dashboard)?;
     // Started where the user stands, not at the root: relative paths in ARGS are theirs.
-    process::run(Command::new(&binary).args(["up", "--detach"]).args(&args.rest))?;
+    let mut command = Command::new(&binary);
+    command.args(["up", "--detach"]).args(&args.rest);
+    if args.debug && has_dashboard {
+        // A debug build carries no pages.
+        command.env("LANYARD_DASHBOARD_DIR", web::dist());
+    }
+    process::run(&mut command)?;
     let name = if is_on_path(&binary, env::var_os("PATH")) {
         "lanyard".to_owned()
     } else {
@@ -56,6 +62,7 @@ fn next_steps(name: &str, at_work: bool) -> String {
     let demo = if at_work { "A demo agent is at work. " } else { "" };
     format!(
         "{demo}Try next:\n  \
+         {name} open                   # all of it in a browser\n  \
          {name} tree ID                # the hub and its two helpers\n  \
          {name} logs -f ID             # watch it\n  \
          {name} gates                  # one of them asks something; `{name} answer GATE allow`\n  \
@@ -66,33 +73,17 @@ fn next_steps(name: &str, at_work: bool) -> String {
 
 /// Builds the daemon and returns where cargo put it. Cargo is asked rather than guessed: the
 /// target directory, the profile and a configured target triple all have a say in it.
-fn build(debug: bool) -> Result<PathBuf> {
+fn build(debug: bool, has_dashboard: bool) -> Result<PathBuf> {
     let mut command = process::cargo(["build", "-p", "lanyard", "--message-format=json-render-diagnostics"]);
     if !debug {
         command.arg("--release");
     }
+    if has_dashboard {
+        // An earlier build found no folder it could have watched.
+        command.env("LANYARD_DASHBOARD_BUILT", "1");
+    }
     let messages = process::read(&mut command)?;
-    executable(&messages).context("cargo built no program called `lanyard`")
-}
-
-#[derive(Debug, Deserialize)]
-struct Artifact {
-    target: Target,
-    executable: Option<PathBuf>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Target {
-    name: String,
-}
-
-/// Finds the program among cargo's messages, one JSON object per line, most of other kinds.
-fn executable(messages: &str) -> Option<PathBuf> {
-    messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Artifact>(line).ok())
-        .filter(|artifact| artifact.target.name == "lanyard")
-        .find_map(|artifact| artifact.executable)
+    artifact::program("lanyard", &messages).context("cargo built no program called `lanyard`")
 }
 
 /// Whether typing the bare name would start exactly this file, and not some other build of it.
@@ -116,16 +107,6 @@ fn quoted(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_program_is_found_among_cargos_messages() {
-        let messages = r#"{"reason":"compiler-artifact","target":{"name":"lanyard_core"},"executable":null}
-{"reason":"build-script-executed","package_id":"x"}
-{"reason":"compiler-artifact","target":{"name":"lanyard"},"executable":"/t/release/lanyard"}
-{"reason":"build-finished","success":true}"#;
-        assert_eq!(executable(messages), Some(PathBuf::from("/t/release/lanyard")));
-        assert_eq!(executable(""), None);
-    }
 
     #[test]
     fn only_the_same_file_counts_as_being_on_the_path() {

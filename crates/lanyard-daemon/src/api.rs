@@ -44,7 +44,7 @@ use tokio::sync::Notify;
 
 use crate::agents::Wishes;
 use crate::agents::roster::Roster;
-use crate::auth::{Links, Tokens};
+use crate::auth::Tokens;
 use crate::clock::Clock;
 use crate::config::Features;
 use crate::continuity::Continuity;
@@ -103,8 +103,6 @@ pub struct App {
     /// Where spans go, if anybody collects them.
     pub telemetry: Option<Arc<Telemetry>>,
     pub tokens: Arc<Tokens>,
-    /// Sign-in links that can still be used.
-    pub links: Links,
     /// The pages people see in a browser.
     pub dashboard: Dashboard,
     pub address: SocketAddr,

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lanyard_core::{Actor, ActorKind, SessionId, TaskId, TokenId};
 use lanyard_store::StoredToken;
 
-pub use links::Links;
+use links::Links;
 
 /// What the token of a session's own agent begins with.
 const SESSION_PREFIX: &str = "lys_";
@@ -65,6 +65,8 @@ pub struct Tokens {
     callers: RwLock<HashMap<[u8; 32], Caller>>,
     /// The operator's own token: further ones are derived from it.
     root: [u8; 32],
+    /// Links that can be exchanged for a token.
+    pub(crate) links: Links,
 }
 
 impl Tokens {
@@ -74,7 +76,7 @@ impl Tokens {
         let local = Caller { actor: Actor::operator("local"), session: None, token: None };
         let mut callers = HashMap::from([(hash(operator), local)]);
         callers.extend(stored.iter().map(entry));
-        Self { callers: RwLock::new(callers), root: hash(operator) }
+        Self { callers: RwLock::new(callers), root: hash(operator), links: Links::default() }
     }
 
     pub fn add(&self, token: &StoredToken) {
@@ -268,5 +270,33 @@ pub(crate) fn permit(caller: &Caller, access: Access, target: Option<SessionId>)
         },
         // No token is ever given the system's role.
         ActorKind::System => Err(Denied::Role),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown_by(headers: &[(&'static str, &'static str)]) -> Option<(String, Means)> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, value.parse().unwrap());
+        }
+        shown(&map, 7717).map(|shown| (shown.authorization.into_owned(), shown.by))
+    }
+
+    #[test]
+    fn what_is_given_goes_before_what_a_browser_sends_unasked() {
+        let header = ("authorization", "Bearer a");
+        let offer = ("sec-websocket-protocol", "lanyard.v1, lanyard.token.b");
+        let (upgrade, cookie) = (("upgrade", "websocket"), ("cookie", "lanyard_7717=c"));
+        let given = |token: &str| Some((format!("Bearer {token}"), Means::Given));
+        assert_eq!(shown_by(&[cookie, upgrade, offer, header]), given("a"));
+        assert_eq!(shown_by(&[cookie, upgrade, offer]), given("b"));
+        assert_eq!(shown_by(&[cookie, offer]), Some(("Bearer c".to_owned(), Means::Cookie)));
+        assert_eq!(shown_by(&[("cookie", "lanyard_7718=c")]), None);
+        // Also one that is no good: it was meant.
+        let basic = ("authorization", "Basic x");
+        assert_eq!(shown_by(&[cookie, basic]), Some(("Basic x".to_owned(), Means::Given)));
     }
 }

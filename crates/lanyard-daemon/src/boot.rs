@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use crate::agents::roster::Roster;
 use crate::agents::{self, Wishes};
 use crate::api::{App, Front};
-use crate::auth::{self, Links, Tokens};
+use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::continuity::Continuity;
@@ -45,6 +45,9 @@ const NOTICES_PAGE: usize = 64;
 /// Sessions settled at a time after a crash.
 const SETTLE_PAGE: usize = 1_000;
 
+/// What is done once, as soon as a daemon can be reached.
+pub type OnReady = Box<dyn FnOnce(&Running, &App) + Send>;
+
 /// How to run a daemon.
 pub struct Options {
     /// The data folder.
@@ -55,7 +58,7 @@ pub struct Options {
     /// Where traces and logs go, if anybody collects them.
     pub telemetry: Option<Arc<Telemetry>>,
     /// Called once the daemon can be reached.
-    pub on_ready: Box<dyn FnOnce(&Running) + Send>,
+    pub on_ready: OnReady,
 }
 
 impl std::fmt::Debug for Options {
@@ -101,10 +104,9 @@ pub async fn run(options: Options) -> Result<(), BootError> {
 
     let (hub, rules) = (Arc::new(Hub::default()), options.config.rules());
     let (memory, policy) = remembering(&options.config)?;
-    let program = agents::program();
+    let (program, presence) = (agents::program(), Presence::new(clock.clone()));
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
-    let presence = Presence::new(clock.clone());
     let (continuity, notifications) = watching(&store, &clock, &options.config)?;
     let parts = parts(&store, &hub, &clock, presence.seen(), &options, &wishes, (&continuity, policy));
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
@@ -148,7 +150,6 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         features: options.config.features,
         telemetry: options.telemetry,
         tokens,
-        links: Links::default(),
         dashboard: Dashboard::from_env(),
         address,
         data_dir: home.dir.clone(),
@@ -160,7 +161,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     claim.announce(&running).map_err(system("the lock file"))?;
     let at_work = AtWork::begin(&app, tcp, socket, options.config.daemon.keep_outcomes_ms);
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
-    (options.on_ready)(&running);
+    (options.on_ready)(&running, &app);
     let ended = until_told(&app, at_work, ends, agents, (thread, tasks)).await;
     ended.map(|()| drop(std::fs::remove_file(home.socket())))
 }

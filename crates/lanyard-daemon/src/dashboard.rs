@@ -4,6 +4,9 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+/// The variable that names a folder to read the files from.
+pub const DASHBOARD_DIR: &str = "LANYARD_DASHBOARD_DIR";
+
 /// Largest file that is read from a folder.
 const FILE_BYTES_MAX: u64 = 32 << 20;
 
@@ -31,7 +34,7 @@ impl Dashboard {
     /// The folder the environment names, else what the program carries.
     #[must_use]
     pub fn from_env() -> Self {
-        match std::env::var_os("LANYARD_DASHBOARD_DIR").filter(|folder| !folder.is_empty()) {
+        match std::env::var_os(DASHBOARD_DIR).filter(|folder| !folder.is_empty()) {
             Some(folder) => Self::Folder(folder.into()),
             None => Self::Embedded(embedded::FILES),
         }

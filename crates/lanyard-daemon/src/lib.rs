@@ -33,4 +33,4 @@ mod wire;
 mod worktree;
 
 pub use api::document as openapi;
-pub use boot::{BootError, Options, run};
+pub use boot::{BootError, OnReady, Options, run};

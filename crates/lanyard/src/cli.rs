@@ -45,6 +45,7 @@ mod metrics;
 mod migrate;
 mod new;
 mod notifications;
+mod open;
 mod opencode_bridge;
 mod plan;
 mod prompt;
@@ -139,6 +140,7 @@ enum Look {
     Run(run::Run),
     Attach(attach::Attach),
     Top(top::Top),
+    Open(open::Open),
     New(new::New),
     Ls(ls::Ls),
     Show(show::Show),
@@ -283,6 +285,7 @@ impl Look {
             Self::Run(run) => run.run(context).await,
             Self::Attach(attach) => attach.run(context).await,
             Self::Top(top) => top.run(context).await,
+            Self::Open(open) => open.run(context).await,
             Self::New(new) => new.run(context).await,
             Self::Ls(ls) => ls.run(context).await,
             Self::Show(show) => show.run(context).await,

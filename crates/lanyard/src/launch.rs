@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use lanyard_daemon::dashboard::DASHBOARD_DIR;
 use lanyard_daemon::home::{Home, HomeError};
 
 use crate::client::{ANSWER_TIMEOUT, Wire};
@@ -165,6 +166,10 @@ fn spawn(
         }
         // Started from inside an agent's run it is still nobody's child: what ends that run must not end it.
         command.env(lanyard_daemon::runs::MARKER, "");
+        // A relative one is meant from here.
+        if let Some(folder) = std::env::var_os(DASHBOARD_DIR).filter(|folder| !folder.is_empty()) {
+            command.env(DASHBOARD_DIR, std::path::absolute(folder)?);
+        }
         // In its own folder it keeps no other one busy, such as a disk somebody wants to unmount.
         command.current_dir(&context.home.dir);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?).spawn()

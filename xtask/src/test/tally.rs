@@ -1,5 +1,5 @@
-//! Counting tests from what the runners print: nextest's one summary line, or the standard
-//! harness's line per test binary.
+//! Counting tests from what the runners print: nextest's one summary line, the standard harness's
+//! line per test binary, and the summaries of the dashboard's two.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -28,7 +28,7 @@ impl fmt::Display for Tally {
 }
 
 impl Tally {
-    fn plus(self, other: Tally) -> Tally {
+    pub(super) fn plus(self, other: Tally) -> Tally {
         Tally {
             passed: self.passed + other.passed,
             failed: self.failed + other.failed,
@@ -44,6 +44,30 @@ impl Tally {
 pub(super) enum Runner {
     Nextest,
     Harness,
+    /// The dashboard's unit tests.
+    Vitest,
+    /// Its browser tests.
+    Playwright,
+}
+
+impl Runner {
+    /// What a line says of the tests, if it is one of those that do.
+    fn read(self, line: &str) -> Option<Tally> {
+        match self {
+            Runner::Nextest => nextest(line),
+            Runner::Harness => harness(line),
+            Runner::Vitest => vitest(line),
+            Runner::Playwright => playwright(line),
+        }
+    }
+
+    /// Whether one such line tells all, so that the last one counts; else they are added up.
+    fn tells_all_at_once(self) -> bool {
+        match self {
+            Runner::Nextest | Runner::Vitest => true,
+            Runner::Harness | Runner::Playwright => false,
+        }
+    }
 }
 
 /// Copies a stream line by line and adds up the result lines in it. `None` when there were none:
@@ -55,12 +79,9 @@ pub(super) fn copy(runner: Runner, from: impl Read, mut to: impl Write) -> io::R
     while from.read_until(b'\n', &mut line)? > 0 {
         to.write_all(&line)?;
         let text = without_colour(&String::from_utf8_lossy(&line));
-        total = match runner {
-            Runner::Nextest => nextest(&text).or(total),
-            Runner::Harness => match (total, harness(&text)) {
-                (Some(total), Some(found)) => Some(total.plus(found)),
-                (total, found) => total.or(found),
-            },
+        total = match (total, runner.read(&text)) {
+            (Some(total), Some(found)) if !runner.tells_all_at_once() => Some(total.plus(found)),
+            (total, found) => found.or(total),
         };
         line.clear();
     }
@@ -98,6 +119,35 @@ fn nextest(line: &str) -> Option<Tally> {
             // Failed, timed out, failed to execute: all of them are a failure.
             _ => tally.failed += count,
         }
+    }
+    Some(tally)
+}
+
+/// `Tests  1 failed | 5 passed | 2 skipped (8)`
+fn vitest(line: &str) -> Option<Tally> {
+    let counts = line.trim().strip_prefix("Tests  ")?;
+    let mut tally = Tally::default();
+    for (count, word) in without_brackets(counts).split('|').filter_map(count_and_word) {
+        match word {
+            "passed" => tally.passed += count,
+            "failed" => tally.failed += count,
+            _ => tally.skipped += count,
+        }
+    }
+    Some(tally)
+}
+
+/// One line for each of `2 failed`, `1 flaky`, `3 did not run`, `12 passed (1.2m)`.
+fn playwright(line: &str) -> Option<Tally> {
+    let (count, word) = count_and_word(line)?;
+    let mut tally = Tally::default();
+    match word.split(" (").next()? {
+        // A flaky one passed in the end; that it is told is the runner's part.
+        "passed" | "flaky" => tally.passed = count,
+        "failed" | "interrupted" => tally.failed = count,
+        "skipped" => tally.skipped = count,
+        "did not run" => tally.not_run = count,
+        _ => return None,
     }
     Some(tally)
 }
@@ -161,6 +211,27 @@ mod tests {
             count(Runner::Nextest, output).as_deref(),
             Some("5 passed, 2 failed, 3 skipped, 2 not run")
         );
+    }
+
+    /// Retries: a try that failed and the word of a flaky test are no results of their own.
+    #[test]
+    fn a_flaky_test_is_counted_once_as_passed() {
+        let output = "  TRY 1 FAIL [   0.004s] (1/2) xtask tests::sometimes\n\
+            \x20 TRY 2 PASS [   0.003s] (1/2) xtask tests::sometimes\n\
+            Summary [ 1.0s] 2 tests run: 2 passed (1 flaky), 0 skipped\n\
+            \x20  FLAKY 2/2 [   0.003s] (1/2) xtask tests::sometimes\n";
+        assert_eq!(count(Runner::Nextest, output).as_deref(), Some("2 passed, 0 failed"));
+        let output = "TRY 2 FAIL [ 0.1s] a b\nSummary [ 1.0s] 2 tests run: 1 passed, 1 failed, 0 skipped\n";
+        assert_eq!(count(Runner::Nextest, output).as_deref(), Some("1 passed, 1 failed"));
+    }
+
+    #[test]
+    fn the_dashboards_tests_are_counted() {
+        let output = " Test Files  2 passed (2)\n      Tests  1 failed | 12 passed | 1 skipped (14)\n";
+        assert_eq!(count(Runner::Vitest, output).as_deref(), Some("12 passed, 1 failed, 1 skipped"));
+        let output = "Running 17 tests using 2 workers\n  2 failed\n    [chromium] \u{203a} a.spec.ts:1:1\n\
+            \x20 1 flaky\n  3 did not run\n  11 passed (1.2m)\n";
+        assert_eq!(count(Runner::Playwright, output).as_deref(), Some("12 passed, 2 failed, 3 not run"));
     }
 
     #[test]

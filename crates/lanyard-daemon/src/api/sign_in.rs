@@ -8,7 +8,7 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use lanyard_core::flow::GUIDANCE_CHARS_MAX;
-use lanyard_core::{Actor, TokenId};
+use lanyard_core::{Actor, Timestamp, TokenId};
 
 use crate::api::App;
 use crate::api::context::{Change, Said};
@@ -29,7 +29,7 @@ pub(super) async fn new_link(
     let NewSignInLink { role, name } = change.body;
     let name = name.unwrap_or_else(|| BROWSER.to_owned());
     check_name(&name)?;
-    let code = auth::fresh_code().map_err(|error| {
+    let (url, expires_at) = app.open_link(Actor { kind: role.into(), name }).map_err(|error| {
         Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "randomness_unavailable",
@@ -37,9 +37,21 @@ pub(super) async fn new_link(
             "repeat it in a moment",
         )
     })?;
-    let expires_at = app.links.add(&code, Actor { kind: role.into(), name }, app.clock.now());
-    let url = format!("http://{}/sign-in#{code}", app.address);
     Ok((StatusCode::CREATED, Json(SignInLink { url, role, expires_at })))
+}
+
+impl App {
+    /// A link that signs an operator's browser in, for whoever runs this daemon.
+    pub fn sign_in_link(&self) -> std::io::Result<String> {
+        self.open_link(Actor::operator(BROWSER)).map(|(url, _)| url)
+    }
+
+    /// The code stands behind `#`, which browsers neither send nor log.
+    fn open_link(&self, actor: Actor) -> std::io::Result<(String, Timestamp)> {
+        let code = auth::fresh_code()?;
+        let expires_at = self.tokens.links.add(&code, actor, self.clock.now());
+        Ok((format!("http://{}/sign-in#{code}", self.address), expires_at))
+    }
 }
 
 pub(super) async fn sign_in(
@@ -47,7 +59,7 @@ pub(super) async fn sign_in(
     headers: HeaderMap,
     Said(said): Said<SignIn>,
 ) -> Result<Response, Problem> {
-    let Some(actor) = app.links.take(said.code.trim(), app.clock.now()) else {
+    let Some(actor) = app.tokens.links.take(said.code.trim(), app.clock.now()) else {
         return Err(Problem::new(
             StatusCode::FORBIDDEN,
             "sign_in_link_spent",

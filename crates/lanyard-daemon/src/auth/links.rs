@@ -15,7 +15,7 @@ const LINKS_MAX: usize = 64;
 
 /// The links that can be used.
 #[derive(Debug, Default)]
-pub struct Links {
+pub(crate) struct Links {
     open: Mutex<VecDeque<Link>>,
 }
 

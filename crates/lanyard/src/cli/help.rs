@@ -12,6 +12,7 @@ Lanyard keeps agent sessions alive, and lets you watch, steer and stop them from
   lanyard run \"fix the login test\"           set an agent to work here, and watch it
   lanyard send ID \"and the other test\"       give it something further to do
   lanyard ls                                 see what is live
+  lanyard open                               see and steer all of them in a browser
   lanyard show ID                            see one session
   lanyard logs -f ID                         follow what happens in it
   lanyard guide ID \"use the staging key\"     say something to a running agent

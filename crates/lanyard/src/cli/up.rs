@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanyard_daemon::api::App;
+use lanyard_daemon::api::types::NewSignInLink;
 use lanyard_daemon::home::{HomeError, Running};
 use lanyard_daemon::telemetry::Telemetry;
 use lanyard_daemon::{BootError, Options};
@@ -12,7 +14,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use super::block_on;
+use super::{block_on, open};
 use crate::context::Context;
 use crate::failure::{Failure, chain};
 use crate::launch::{self, Launched};
@@ -21,6 +23,7 @@ use crate::out::Out;
 const EXAMPLES: &str = "\
 Commands that need the daemon start one by themselves unless LANYARD_NO_START=1 is set.
 LANYARD_LOG says how much is logged, for example LANYARD_LOG=debug.
+A person who starts it is also shown a link to the dashboard; `lanyard open` makes further ones.
 
 Examples:
   lanyard up --detach
@@ -68,12 +71,17 @@ impl Up {
             Launched::Elsewhere(daemon) => (daemon, "a daemon already runs"),
         };
         context.out.note(&format!("{sentence} (pid {}, version {})", daemon.pid, daemon.version));
+        let sign_in = sign_in(context).await;
         if context.out.is_json() {
             return context.out.json(&serde_json::json!({
                 "pid": daemon.pid,
                 "address": daemon.address,
                 "version": daemon.version,
+                "sign_in": sign_in,
             }));
+        }
+        if let Some(url) = sign_in {
+            context.out.note(&dashboard(&url));
         }
         context.out.data(&daemon.url())
     }
@@ -90,7 +98,7 @@ impl Up {
             config.memory.allow = self.memory_allow;
         }
         config.memory.policy().map_err(|what| Failure::usage(what, "see `lanyard up --help`"))?;
-        let out = context.out;
+        let (out, in_background) = (context.out, self.in_background);
         let telemetry = log_to_stderr(out);
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -101,7 +109,7 @@ impl Up {
                 config: config.clone(),
                 listen: self.listen,
                 telemetry: telemetry.clone(),
-                on_ready: Box::new(move |running| announce(out, running)),
+                on_ready: Box::new(move |running, app| announce(out, in_background, running, app)),
             }))
             .map_err(|error| not_booted(&error))
     }
@@ -119,9 +127,43 @@ async fn serve_when_free(options: impl Fn() -> Options) -> Result<(), BootError>
     Box::pin(lanyard_daemon::run(options())).await
 }
 
-fn announce(out: Out, running: &Running) {
+/// Says where it is. A link into the dashboard is for whoever asked for JSON or sits before a terminal: it does not
+/// belong into a log.
+fn announce(out: Out, in_background: bool, running: &Running, app: &App) {
+    let link = || app.sign_in_link().ok();
     // A reader of the address that has gone away is no reason not to serve.
-    let _ = if out.is_json() { out.json(running) } else { out.data(&format!("http://{}", running.address)) };
+    let _ = if out.is_json() {
+        let sign_in = if in_background { None } else { link() };
+        out.json(&Ready { running, sign_in })
+    } else {
+        out.data(&format!("http://{}", running.address))
+    };
+    if !out.is_json()
+        && !in_background
+        && std::io::stderr().is_terminal()
+        && let Some(url) = link()
+    {
+        out.note(&dashboard(&url));
+    }
+}
+
+/// What a program is told of the daemon it runs.
+#[derive(Debug, serde::Serialize)]
+struct Ready<'a> {
+    #[serde(flatten)]
+    running: &'a Running,
+    /// A link that signs a browser in, once.
+    sign_in: Option<String>,
+}
+
+/// A link from the daemon that runs; none from one that does not know of them yet.
+async fn sign_in(context: &Context) -> Option<String> {
+    let mut client = context.client_if_running().await.ok()??;
+    open::link(&mut client, &NewSignInLink::default()).await.ok().map(|link| link.url)
+}
+
+fn dashboard(url: &str) -> String {
+    format!("dashboard: {url} (good once, for ten minutes)")
 }
 
 /// The daemon's log on stderr, and to a collector where the environment names one.

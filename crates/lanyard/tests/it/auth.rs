@@ -61,11 +61,21 @@ fn every_route_lets_in_exactly_whom_its_row_says() {
     let mut routes = table();
     routes.sort_by_key(|route| ["delete_session", "shutdown"].iter().position(|last| *last == route.name));
     assert!(routes.len() > 25, "the table is short: {}", routes.len());
+    let open: Vec<&str> =
+        routes.iter().filter(|route| route.access == Access::Anyone).map(|route| route.name).collect();
+    assert_eq!(open, ["sign_in"], "what needs no token is said here by name");
     for route in &routes {
         let name = route.name;
         let nobody = Caller { token: String::new(), ..people.operator.clone() };
-        assert_eq!(knock(&nobody, route, &people.session).code(), "token_missing", "{name}");
         let stranger = Caller { token: "lyd_guess".to_owned(), ..people.operator.clone() };
+        if route.access == Access::Anyone {
+            for caller in [&nobody, &stranger, &people.observer, &people.agent] {
+                let answer = knock(caller, route, &people.session);
+                assert!(!is_turned_away(&answer), "anyone on {name}: {}", answer.text());
+            }
+            continue;
+        }
+        assert_eq!(knock(&nobody, route, &people.session).code(), "token_missing", "{name}");
         assert_eq!(knock(&stranger, route, &people.session).status, 401, "{name}");
 
         let (observer, own, other) = match route.access {
@@ -73,6 +83,7 @@ fn every_route_lets_in_exactly_whom_its_row_says() {
             Access::LookAll => (true, false, false),
             Access::Own => (false, true, false),
             Access::Operate => (false, false, false),
+            Access::Anyone => (true, true, true),
         };
         let own = own && route.path.contains("{id}");
         let answer = knock(&people.observer, route, &people.session);

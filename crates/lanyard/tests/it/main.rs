@@ -11,6 +11,7 @@ mod auth;
 mod bridge;
 mod calls;
 mod crash;
+mod dashboard;
 mod directory;
 mod families;
 mod faults;

@@ -94,12 +94,11 @@ impl Room {
         };
         let (engine, thread) = engine::start(parts).unwrap();
         let runs = Runs::new(folder.path().join("runs"), "/nonexistent/lanyard".into());
-        let checks = folder.path().join("checks");
+        let (place, checks) = ((folder.path(), "/nonexistent/lanyard".into()), folder.path().join("checks"));
         let tokens = Arc::new(Tokens::new("operator", &[]));
         let roster = Roster::new(settings, "helper".to_owned(), runs, clock.clone(), checks);
         let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, folder.path());
         let (families, tasks) = families::start(tools, &hub).unwrap();
-        let place = (folder.path(), "/nonexistent/lanyard".into());
         let settings = lanyard_core::flow::FlowSettings::default();
         let tools =
             crate::flow::Tools::new(&engine, &store, &clock, &roster, settings, &notifications, place);
@@ -126,7 +125,6 @@ impl Room {
             clock,
             rules,
             tokens,
-            links: crate::auth::Links::default(),
             dashboard: crate::dashboard::Dashboard::from_env(),
             engine,
             address: ([127, 0, 0, 1], 0).into(),

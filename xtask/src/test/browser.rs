@@ -1,0 +1,87 @@
+//! The browser tests: a real Chromium, the real dashboard, the real daemon.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{artifact, process, web};
+
+/// What the browser is called, by who packages it.
+const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/// The command that runs them, with everything it needs built and installed.
+pub(super) fn command() -> Result<Command> {
+    web::install()?;
+    let chromium = chromium()?;
+    let binary = binary()?;
+    if !web::dist().join("index.html").is_file() {
+        web::build()?;
+    }
+    let mut command = web::npx(["playwright", "test"]);
+    command.env("CHROMIUM", chromium).env("LANYARD_BIN", binary).env("LANYARD_DASHBOARD_DIR", web::dist());
+    Ok(command)
+}
+
+/// The program as the tests step built it: the same packages with the same features, so nothing is compiled again.
+fn binary() -> Result<PathBuf> {
+    let flags = ["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"];
+    let messages = process::read(&mut process::cargo(flags))?;
+    artifact::program("lanyard", &messages).context("cargo built no program called `lanyard`")
+}
+
+/// The browser there is, or else the one the system's packages have.
+fn chromium() -> Result<PathBuf> {
+    if let Some(named) = env::var_os("CHROMIUM").filter(|named| !named.is_empty()) {
+        return Ok(named.into());
+    }
+    let look = || env::var_os("PATH").and_then(|path| on_path(&path));
+    if let Some(found) = look() {
+        return Ok(found);
+    }
+    if is_root() && process::works(Command::new("apt-get").arg("--version")) {
+        let apt = |args: &[&str]| {
+            process::run(Command::new("apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive"))
+        };
+        apt(&["update", "-q"])?;
+        apt(&["install", "-q", "-y", "chromium"])?;
+    }
+    match look() {
+        Some(found) => Ok(found),
+        None => bail!("no Chromium is on PATH; install `chromium`, or name a browser with CHROMIUM=/path"),
+    }
+}
+
+fn on_path(path: &OsStr) -> Option<PathBuf> {
+    let folders: Vec<PathBuf> = env::split_paths(path).collect();
+    let at = |name: &str| folders.iter().map(|folder| folder.join(name)).find(|file: &PathBuf| is_file(file));
+    NAMES.iter().find_map(|name| at(name))
+}
+
+fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// Asked of the system's own tool: to know it otherwise would take a package more.
+fn is_root() -> bool {
+    process::read(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_browser_by_name_is_taken_wherever_it_is() {
+        let folder = env::temp_dir().join(format!("xtask-browser-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("google-chrome"), "").unwrap();
+        assert_eq!(on_path(folder.as_os_str()), Some(folder.join("google-chrome")));
+        std::fs::write(folder.join("chromium"), "").unwrap();
+        assert_eq!(on_path(folder.as_os_str()), Some(folder.join("chromium")));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(on_path(folder.as_os_str()), None);
+    }
+}
