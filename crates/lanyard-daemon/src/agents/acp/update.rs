@@ -8,7 +8,7 @@ use lanyard_core::session::{PlanEntry, PlanStatus};
 use serde_json::Value;
 
 use super::Acp;
-use crate::agents::driver::{Action, Actions, Seen, TextKind};
+use crate::agents::driver::{Action, Actions, Seen, TextKind, micros};
 
 /// Tool calls remembered at a time; an agent with more open calls loses their names, nothing else.
 const TOOLS_MAX: usize = 1_024;
@@ -117,7 +117,15 @@ impl Acp {
                 });
                 out.push(Action::Saw { native, seen: Seen::Planned { entries: entries.collect() } });
             }
-            SessionUpdate::UsageUpdate(usage) if native.is_none() => self.context = Some(usage.used),
+            SessionUpdate::UsageUpdate(usage) if native.is_none() => {
+                self.context = Some(usage.used);
+                if let Some(cost) = usage.cost.filter(|cost| cost.currency == "USD") {
+                    self.cost = micros(cost.amount);
+                    if self.replaying {
+                        self.cost_told = self.cost;
+                    }
+                }
+            }
             _ => {}
         }
     }
