@@ -33,7 +33,7 @@ async function more(page: Page, item: string): Promise<void> {
   await page.getByRole('menuitem', { name: item }).click()
 }
 
-test('S0-51 S0-57 guidance is delivered to a live turn, and can be taken back before', async ({ page, daemon }) => {
+test('S0-45 S0-51 guidance is delivered to a live turn, and can be taken back before', async ({ page, daemon }) => {
   const session = daemon.script('guide me', `/say! reading\n${CALL}\n/wait-file go\n${CALL}\n/wait-file on\n${CALL}\n/say! done`)
   await open(page, daemon, session)
   await page.keyboard.press('g')
@@ -61,7 +61,7 @@ test('S0-51 S0-57 guidance is delivered to a live turn, and can be taken back be
   await expect(first).toContainText('acknowledged via mcp')
 })
 
-test('S0-43 S0-O8 a family is stopped: the ladder, a second press, the receipt', async ({ page, daemon }) => {
+test('S0-43 S1-27 a family is stopped: the ladder, a second press, the receipt', async ({ page, daemon }) => {
   const session = daemon.script('hub', `${CALL}\n/spawn scout /say up ; /wait-file never\n/spawn digger /say up ; /wait-file never\n/say! both are at it\n/wait-file never`)
   await open(page, daemon, session)
   await expect(page.getByRole('link', { name: 'Family · 2 children' })).toBeVisible()
@@ -81,10 +81,11 @@ test('S0-43 S0-O8 a family is stopped: the ladder, a second press, the receipt',
   await expect(stopped(page)).toContainText('raised to level 2')
   await expect(stopped(page)).toContainText('Confirmed: nothing of it lives any more.')
   await expect(stopped(page)).toContainText('2 of 2 sessions below have ended.')
+  await expect(page.getByText('The session has ended as stopped.')).toBeVisible()
   await picture(page, 'session-stopped')
 })
 
-test('S0-45 a stop is taken back before level 3, and nothing else is touched', async ({ page, daemon }) => {
+test('S3-24 a stop is taken back before level 3, and nothing else is touched', async ({ page, daemon }) => {
   const session = daemon.script('keep', `${CALL}\n/say! at it\n/wait-file go\n/say! went on`)
   const other = daemon.script('other', '/wait-file never')
   await open(page, daemon, session)
@@ -229,10 +230,10 @@ test('S1-08 what stands beside: states, tokens, tools, snapshots with diff and r
   const snapshots = page.getByRole('list', { name: 'Snapshots' }).getByRole('listitem')
   await expect(snapshots).toHaveCount(2)
   await snapshots.first().getByRole('button', { name: /^Diff since/ }).click()
-  await expect(page.getByLabel('Differences')).toContainText('+second line')
+  await expect(page.getByRole('region', { name: 'Changes of notes.md' })).toContainText('second line')
   await accessible(page)
   await picture(page, 'session-diff')
-  await page.getByRole('button', { name: 'Close' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
   await snapshots.first().getByRole('button', { name: /^Roll back to/ }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click()
   await expect(page.getByText('The workspace is as it was then')).toBeVisible()
@@ -245,7 +246,12 @@ test('S1-08 what stands beside: states, tokens, tools, snapshots with diff and r
   await page.setViewportSize({ width: 390, height: 844 })
   await accessible(page)
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
-  await page.screenshot({ path: 'test-results/pictures/session-phone.png', fullPage: true })
+  await picture(page, 'session-phone')
+  await page.getByRole('radiogroup', { name: 'View' }).getByText('Details').click()
+  await expect(snapshots.first()).toBeVisible()
+  await accessible(page)
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
+  await picture(page, 'session-phone-details')
 })
 
 test('an observer sees everything and has no controls', async ({ daemon, browser }) => {

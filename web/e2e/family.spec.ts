@@ -16,6 +16,7 @@ async function release(daemon: Daemon): Promise<{ task: string; session: string 
 }
 
 test('S1-27 S1-34 a family is drawn with its levels, and its subtree is stopped with a receipt', async ({ page, daemon }) => {
+  test.slow()
   const { task, session } = await release(daemon)
   await page.goto(`http://${daemon.address}/sessions/${session}/family`)
   const drawing = page.getByRole('group', { name: 'The family, drawn' })
@@ -41,6 +42,9 @@ test('S1-27 S1-34 a family is drawn with its levels, and its subtree is stopped 
   await accessible(page)
   await picture(page, 'family')
   await page.emulateMedia({ colorScheme: 'dark' })
+  await page.reload()
+  await expect(page.getByText('7 sessions, 6 live')).toBeVisible()
+  await accessible(page)
   await picture(page, 'family-dark')
   await page.setViewportSize({ width: 390, height: 844 })
   await expect(drawing.getByText('Level 3', { exact: true })).toHaveCount(0)

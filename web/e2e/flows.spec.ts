@@ -14,6 +14,8 @@ test.describe('with checks', () => {
   test.use({ config: flowConfig(`rules.phase_gate = "auto"\n[[flow.quality]]\nname = "tests"\ncommand = ${JSON.stringify(CHECK)}`) })
 
   test('a flow is started from the page and followed live through checks, reviews and phases to its report', async ({ page, daemon }) => {
+    // Several looks of axe, which take long on a busy machine.
+    test.slow()
     const stage = new FlowStage(daemon)
     const correction = { readiness: 'ready_with_corrections', score: 70, summary: 'Nearly there.', items: [{ id: 'R1', title: 'Greet by name', reason: 'the plan says polite', action: 'auto_fix', priority: 'P1' }] }
     stage.author(`/wait-file ${join(daemon.folder, 'go')}\n/edit greet.sh echo hello\n/usage 1200 80`)
@@ -50,7 +52,7 @@ test.describe('with checks', () => {
     const second = page.getByRole('list', { name: 'Steps of Phase 2: Tell people' })
     await expect(second.getByText('at work', { exact: true })).toBeVisible()
     await expect(page.getByRole('button', { name: /Phase 1: Greet complete/ })).toBeVisible()
-    await first.getByText('failed with 1 in').click()
+    await expect(first.getByText(/^failed with 1 in/)).toBeVisible()
     await expect(first.getByText('greets politely: no greeting')).toBeVisible()
     await accessible(page)
     await picture(page, 'flow')

@@ -6,7 +6,7 @@ import { accessible, expect, picture, test } from './support/test'
 
 const EVIL = '<script>document.title="owned"</script><img src=x onerror=alert(1)><style>*{display:none}</style>'
 
-test('S0-54 hostile text of agents and tools does nothing but read badly', async ({ page, daemon }) => {
+test('hostile text of agents and tools does nothing but read badly', async ({ page, daemon }) => {
   const dialogs: string[] = []
   page.on('dialog', (dialog) => {
     dialogs.push(dialog.message())
@@ -50,15 +50,19 @@ test('S0-54 hostile text of agents and tools does nothing but read badly', async
   expect(dialogs).toEqual([])
 })
 
-test('S0-54 a line of a megabyte and two thousand chunks hang nothing', async ({ page, daemon }) => {
+test('a line of a megabyte and two thousand chunks hang nothing', async ({ page, daemon }) => {
   const session = daemon.script('Endless', '/endless 1048576\n/chatter 2000 400\n/say the end')
   await page.goto(`http://${daemon.address}/sessions/${session}`)
   const log = page.getByRole('group', { name: 'Events' })
   await expect(log.getByText('Completed', { exact: true })).toBeVisible()
+  await daemon.api('POST', `/sessions/${session}/turns`, { prompt: `${'x'.repeat(1_000_000)}\n/say all read` })
+  await expect(log.getByText('all read', { exact: true })).toBeVisible()
+  await log.getByRole('button', { name: 'Show 256.0 KiB more of 976.6 KiB of the message' }).click()
+  await expect(log.getByRole('group', { name: 'All of the message' })).toBeVisible()
   // The page still answers at once.
   const began = Date.now()
-  await page.getByRole('radiogroup', { name: 'What is shown' }).getByText('Messages', { exact: true }).click()
-  await expect(log.getByText('Completed', { exact: true })).toBeHidden()
+  await page.getByRole('radiogroup', { name: 'What is shown' }).getByText('Control', { exact: true }).click()
+  await expect(log.getByText('all read', { exact: true })).toBeHidden()
   expect(Date.now() - began).toBeLessThan(3_000)
   expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBe(0)
 })

@@ -30,7 +30,7 @@ test('S3-11 S3-14 S3-19 one writes alone, another is refused, takes over, and is
   // The words of the other are refused, and stay.
   await message(second).fill('/say! from the second')
   await message(second).press('Enter')
-  await expect(composer(second).getByRole('alert')).toContainText('writer_held')
+  await expect(composer(second).getByRole('alert')).toContainText('writes alone here.')
   await expect(message(second)).toHaveValue('/say! from the second')
   await picture(second, 'session-writer-refused')
 
@@ -47,7 +47,7 @@ test('S3-11 S3-14 S3-19 one writes alone, another is refused, takes over, and is
   await expect(second.getByText('from the first', { exact: true }).first()).toBeVisible()
 
   // Leaving gives it back, without a word to the agent.
-  await page.goto(`http://${daemon.address}/`)
+  await page.getByRole('link', { name: 'Overview' }).click()
   await expect(composer(second)).toContainText('Anyone may write.')
   await message(second).press('Enter')
   await expect(message(second)).toHaveValue('')
@@ -71,4 +71,10 @@ test('S3-14 a writer who is asked hands over, and lets go', async ({ page, daemo
   await expect(page.getByText('mine now', { exact: true }).first()).toBeVisible()
   await press(second, 'Release')
   await expect(composer(page)).toContainText('Anyone may write.')
+
+  // A page that is closed does not keep it either.
+  await press(page, 'Write alone')
+  await expect(composer(second)).toContainText('writes alone.')
+  await page.goto(`http://${daemon.address}/`)
+  await expect(composer(second)).toContainText('Anyone may write.')
 })

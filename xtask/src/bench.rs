@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::process;
-use crate::test::real;
+use crate::test::{browser, real};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -32,23 +32,30 @@ pub(crate) struct Args {
 enum Group {
     /// MCP calls through Lanyard, beside a bare proxy and public ones, which are installed
     Gateway,
+    /// The dashboard in Chromium: its first paint, and frames while events come in
+    Dashboard,
 }
 
 impl Group {
-    fn goals(self) -> &'static str {
+    /// Goals of the program that measures; the dashboard is measured in a browser.
+    fn goals(self) -> Option<&'static str> {
         match self {
-            Group::Gateway => "P1,P2,P3,P4,P5,P6,guided",
+            Group::Gateway => Some("P1,P2,P3,P4,P5,P6,guided"),
+            Group::Dashboard => None,
         }
     }
 }
 
 impl Args {
     fn only(&self) -> Option<&str> {
-        self.group.map(Group::goals).or(self.only.as_deref())
+        self.group.and_then(Group::goals).or(self.only.as_deref())
     }
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.group == Some(Group::Dashboard) {
+        return process::run(&mut browser::bench()?);
+    }
     let mut command = command(args)?;
     let bridged = args.only().is_some_and(|only| only.split(',').any(|goal| goal == "P5"));
     real::bridges(&mut command, bridged)?;

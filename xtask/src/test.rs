@@ -1,7 +1,7 @@
 //! `cargo xtask test`: what CI runs, step by step, stopping at the first that fails. `cargo xtask test real`
 //! is apart from it.
 
-mod browser;
+pub(crate) mod browser;
 pub(crate) mod real;
 mod tally;
 

@@ -73,7 +73,7 @@ fn next_steps(name: &str, at_work: bool) -> String {
 
 /// Builds the daemon and returns where cargo put it. Cargo is asked rather than guessed: the
 /// target directory, the profile and a configured target triple all have a say in it.
-fn build(debug: bool, has_dashboard: bool) -> Result<PathBuf> {
+pub(crate) fn build(debug: bool, has_dashboard: bool) -> Result<PathBuf> {
     let mut command = process::cargo(["build", "-p", "lanyard", "--message-format=json-render-diagnostics"]);
     if !debug {
         command.arg("--release");

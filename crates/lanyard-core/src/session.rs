@@ -65,6 +65,7 @@ pub use guidance::{Checked, Note, NoteDelivery, NoteKind, NoteStatus, check};
 pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn};
 pub use intercept::{call_begins, call_ends, call_passed, next_due};
 pub use observe::observe;
+pub(crate) use record::is_default;
 pub use record::{
     ActiveTurn, Checkpoint, Compaction, EXTERNAL, Handoff, LastToolCall, Policy, Session, StateChange, Usage,
 };

@@ -7,6 +7,18 @@ pub const NAME_CHARS_MAX: usize = 1_000;
 /// Longest prompt or message, in bytes. Larger content belongs in files.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 
+/// An amount in millionths of a dollar: `$1.25`; below a cent with four places, so that it is not nothing.
+#[must_use]
+pub fn dollars(micros: u64) -> String {
+    const CENT: u64 = 10_000;
+    if micros < CENT {
+        format!("$0.{:04}", micros.div_ceil(100).min(99))
+    } else {
+        let cents = (micros + CENT / 2) / CENT;
+        format!("${}.{:02}", cents / 100, cents % 100)
+    }
+}
+
 /// The first `max` Unicode scalars of `text`, and whether anything was cut (S0-B19).
 #[must_use]
 pub fn cut(text: &str, max: usize) -> (&str, bool) {
@@ -56,6 +68,12 @@ mod tests {
         assert_eq!(cut("héllo🎈x", 6), ("héllo🎈", true));
         assert_eq!(cut("héllo🎈", 6), ("héllo🎈", false));
         assert_eq!(cut("", 0), ("", false));
+    }
+
+    #[test]
+    fn an_amount_below_a_cent_is_not_nothing() {
+        let words = [1, 9_780, 10_000, 421_000, 12_345_678].map(dollars);
+        assert_eq!(words, ["$0.0001", "$0.0098", "$0.01", "$0.42", "$12.35"]);
     }
 
     #[test]

@@ -1,14 +1,7 @@
 // Who is signed in here, and what that may do.
 import { ApiError, get, onSignedOut, post, problem } from './api/client'
-import type { ActorKind } from './api/types'
+import type { Me as Known } from './api/types'
 import { directory } from './live/directory.svelte'
-
-interface Known {
-  role: ActorKind
-  name: string
-  limits: { guidance_chars: number }
-  version: string
-}
 
 type Standing = 'asking' | 'in' | 'out' | 'unreachable'
 

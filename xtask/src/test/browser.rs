@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{artifact, process, web};
+use crate::{artifact, process, up, web};
 
 /// What the browser is called, by who packages it.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
@@ -15,13 +15,20 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "goog
 /// The command that runs them, with everything it needs built and installed.
 pub(super) fn command() -> Result<Command> {
     web::install()?;
+    with_all(web::npx(["playwright", "test"]), binary)
+}
+
+/// The command that measures in a browser, with a release build.
+pub(crate) fn bench() -> Result<Command> {
+    web::install()?;
+    with_all(web::npm(["run", "--silent", "bench"]), || up::build(false, true))
+}
+
+fn with_all(mut command: Command, binary: impl FnOnce() -> Result<PathBuf>) -> Result<Command> {
     let chromium = chromium()?;
-    let binary = binary()?;
-    if !web::dist().join("index.html").is_file() {
-        web::build()?;
-    }
-    let mut command = web::npx(["playwright", "test"]);
-    command.env("CHROMIUM", chromium).env("LANYARD_BIN", binary).env("LANYARD_DASHBOARD_DIR", web::dist());
+    // Always: what lies there may be of another day.
+    web::build()?;
+    command.env("CHROMIUM", chromium).env("LANYARD_BIN", binary()?).env("LANYARD_DASHBOARD_DIR", web::dist());
     Ok(command)
 }
 

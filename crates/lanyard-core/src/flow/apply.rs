@@ -231,6 +231,7 @@ impl Flow {
         }
         self.spent.input_tokens += spent.input_tokens;
         self.spent.output_tokens += spent.output_tokens;
+        self.spent.cost_micros = self.spent.cost_micros.saturating_add(spent.cost_micros);
         self.spent.ms += spent.ms;
         match conclusion {
             Conclusion::Author(status) => {

@@ -9,6 +9,7 @@ use crate::flow::record::{CheckResult, FlowKind, FlowState, Phase, PhaseState, P
 use crate::flow::settings::FlowSettings;
 use crate::flow::verdict::{AuthorStatus, Verdict};
 use crate::id::{FlowId, GateId, SessionId, TurnId};
+use crate::session::is_default;
 use crate::task::tree::{Captured, Tree};
 use crate::time::Timestamp;
 
@@ -209,6 +210,9 @@ impl FailKind {
 pub struct Spent {
     pub input_tokens: u64,
     pub output_tokens: u64,
+    /// Millionths of a US dollar.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cost_micros: u64,
     pub ms: u64,
 }
 

@@ -164,7 +164,7 @@ impl Given {
 
     pub(super) fn conclude(&mut self, conclusion: Conclusion, looked: Looked) -> Vec<FlowEvent> {
         let fresh = self.fresh();
-        let spent = Spent { input_tokens: 100, output_tokens: 10, ms: 1_000 };
+        let spent = Spent { input_tokens: 100, output_tokens: 10, cost_micros: 0, ms: 1_000 };
         let events = conclude(&self.flow, conclusion, spent, looked, fresh);
         self.add_all(&events);
         events

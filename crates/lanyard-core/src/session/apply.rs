@@ -327,11 +327,12 @@ impl Session {
                 let count = self.last_tool_call.as_ref().map_or(0, |call| call.count) + 1;
                 self.last_tool_call = Some(LastToolCall { tool: tool.clone(), at, count });
             }
-            TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens } => {
+            TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros } => {
                 self.usage = Usage {
                     input_tokens: self.usage.input_tokens.saturating_add(*input_tokens),
                     output_tokens: self.usage.output_tokens.saturating_add(*output_tokens),
                     context_tokens: context_tokens.or(self.usage.context_tokens),
+                    cost_micros: self.usage.cost_micros.saturating_add(*cost_micros),
                 };
             }
         }

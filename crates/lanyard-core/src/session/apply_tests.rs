@@ -1541,7 +1541,13 @@ fn work_samples() -> Vec<Event> {
         }
         .into(),
         TranscriptEvent::ToolReturned { call: "c".into(), is_error: true, content: json!("no") }.into(),
-        TranscriptEvent::UsageReported { input_tokens: 1, output_tokens: 2, context_tokens: Some(3) }.into(),
+        TranscriptEvent::UsageReported {
+            input_tokens: 1,
+            output_tokens: 2,
+            context_tokens: Some(3),
+            cost_micros: 4,
+        }
+        .into(),
         TranscriptEvent::Planned {
             entries: vec![
                 PlanEntry { text: "find the fault".into(), status: PlanStatus::Completed },

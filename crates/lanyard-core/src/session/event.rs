@@ -272,6 +272,9 @@ pub enum TranscriptEvent {
         output_tokens: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_tokens: Option<u64>,
+        /// Millionths of a US dollar, where the agent says what it cost.
+        #[serde(default, skip_serializing_if = "is_default")]
+        cost_micros: u64,
     },
 }
 

@@ -45,10 +45,13 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             let (call, is_error) = (cut(call, NAME_CHARS_MAX).0.to_owned(), *is_error);
             vec![TranscriptEvent::ToolReturned { call, is_error, content: shallow(content) }.into()]
         }
-        Signal::UsageReported { input_tokens, output_tokens, context_tokens } => {
+        Signal::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros } => {
             let (input_tokens, output_tokens) = (*input_tokens, *output_tokens);
-            let context_tokens = *context_tokens;
-            vec![TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens }.into()]
+            let (context_tokens, cost_micros) = (*context_tokens, *cost_micros);
+            vec![
+                TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros }
+                    .into(),
+            ]
         }
         Signal::TurnFinished { turn, outcome, reason } => match &session.turn {
             Some(held) if turn.is_none_or(|turn| turn == held.id) => {

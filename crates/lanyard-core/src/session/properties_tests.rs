@@ -749,9 +749,9 @@ fn signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         4 => (text.clone(), any::<bool>(), json_value()).prop_map(|(call, is_error, content)| {
             Signal::ToolReturned { call, is_error, content }
         }),
-        1 => (any::<u64>(), any::<u64>(), option::of(any::<u64>())).prop_map(
-            |(input_tokens, output_tokens, context_tokens)| {
-                Signal::UsageReported { input_tokens, output_tokens, context_tokens }
+        1 => (any::<u64>(), any::<u64>(), option::of(any::<u64>()), any::<u64>()).prop_map(
+            |(input_tokens, output_tokens, context_tokens, cost_micros)| {
+                Signal::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros }
             }
         ),
         4 => (option::of((0..4_u128).prop_map(turn_id)), outcome, reason.clone())

@@ -245,6 +245,9 @@ pub struct Usage {
     pub output_tokens: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
+    /// Millionths of a US dollar, as far as its agents say what they cost.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cost_micros: u64,
 }
 
 impl Usage {
@@ -312,7 +315,7 @@ impl Session {
 }
 
 /// What says nothing is not written.
-pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{GateId, NoteId, RunId, SessionId, TurnId};
 use crate::session::event::{PlanEntry, Role, SnapshotReason, TurnOutcome};
 use crate::session::gate::Question;
+use crate::session::record::is_default;
 use crate::session::run::{Receipt, RunEnd, RunReady};
 use crate::session::state::InterruptCause;
 use crate::time::Timestamp;
@@ -39,6 +40,9 @@ pub enum Signal {
         output_tokens: u64,
         #[serde(default)]
         context_tokens: Option<u64>,
+        /// Millionths of a US dollar, where the agent says what it cost.
+        #[serde(default, skip_serializing_if = "is_default")]
+        cost_micros: u64,
     },
     /// The agent has the prompt of its turn.
     TurnDelivered {

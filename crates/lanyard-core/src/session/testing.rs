@@ -667,7 +667,7 @@ pub(super) fn tool_returned(call: &str) -> Input {
 }
 
 pub(super) fn usage(input_tokens: u64, output_tokens: u64, context_tokens: Option<u64>) -> Input {
-    Signal::UsageReported { input_tokens, output_tokens, context_tokens }.into()
+    Signal::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros: 0 }.into()
 }
 
 pub(super) fn turn_finished() -> Input {

@@ -63,6 +63,10 @@ pub(crate) struct Acp {
     tools: HashMap<String, Tool>,
     /// Tokens in the agent's context, as it last said.
     context: Option<u64>,
+    /// What the conversation has cost, as the agent last said, in millionths of a dollar.
+    cost: u64,
+    /// How much of that was told of.
+    cost_told: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +101,8 @@ impl Acp {
             open: BTreeSet::new(),
             tools: HashMap::new(),
             context: None,
+            cost: 0,
+            cost_told: 0,
             setting,
         };
         if let Begin::Adopted { readiness, turn, open } = &driver.setting.begin {
@@ -158,15 +164,18 @@ impl Acp {
         }
     }
 
-    fn usage(&self, result: &Value, out: &mut Actions) {
+    fn usage(&mut self, result: &Value, out: &mut Actions) {
         let usage = [&result["usage"], &result["_meta"]["usage"], &result["_meta"]["quota"]["token_count"]];
         let number = |usage: &Value, names: [&str; 2]| names.iter().find_map(|name| usage[name].as_u64());
         let told = usage.into_iter().find(|usage| usage.is_object());
         let input = told.and_then(|usage| number(usage, ["inputTokens", "input_tokens"]));
         let output = told.and_then(|usage| number(usage, ["outputTokens", "output_tokens"]));
+        // A sum that went back has begun anew.
+        let cost = self.cost.checked_sub(self.cost_told).unwrap_or(self.cost);
+        self.cost_told = self.cost;
         if input.is_some() || output.is_some() || self.context.is_some() {
             let (input, output) = (input.unwrap_or(0), output.unwrap_or(0));
-            let seen = Seen::Usage { input, output, context: self.context };
+            let seen = Seen::Usage { input, output, context: self.context, cost };
             out.push(Action::Saw { native: None, seen });
         }
     }

@@ -146,13 +146,45 @@ pub(crate) enum TextKind {
 /// What was seen of the agent's work.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Seen {
-    ToolCalled { call: String, tool: String, arguments: Value },
-    ToolReturned { call: String, is_error: bool, content: Value },
-    FileChanged { path: String, added: Option<u64>, removed: Option<u64> },
-    Planned { entries: Vec<PlanEntry> },
-    Usage { input: u64, output: u64, context: Option<u64> },
-    Compacted { before: u64, after: u64 },
-    Error { text: String },
+    ToolCalled {
+        call: String,
+        tool: String,
+        arguments: Value,
+    },
+    ToolReturned {
+        call: String,
+        is_error: bool,
+        content: Value,
+    },
+    FileChanged {
+        path: String,
+        added: Option<u64>,
+        removed: Option<u64>,
+    },
+    Planned {
+        entries: Vec<PlanEntry>,
+    },
+    /// `cost` in millionths of a US dollar.
+    Usage {
+        input: u64,
+        output: u64,
+        context: Option<u64>,
+        cost: u64,
+    },
+    Compacted {
+        before: u64,
+        after: u64,
+    },
+    Error {
+        text: String,
+    },
+}
+
+/// Dollars as millionths of one; nothing for what is no amount.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what fits")]
+pub(crate) fn micros(dollars: f64) -> u64 {
+    let micros = (dollars * 1_000_000.0).round();
+    if micros.is_finite() { micros.clamp(0.0, 1e15) as u64 } else { 0 }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

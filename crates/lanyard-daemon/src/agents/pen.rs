@@ -118,9 +118,12 @@ pub(super) fn signal_of(seen: Seen) -> Signal {
         Seen::ToolReturned { call, is_error, content } => Signal::ToolReturned { call, is_error, content },
         Seen::FileChanged { path, added, removed } => Signal::FileChanged { path, added, removed },
         Seen::Planned { entries } => Signal::Planned { entries },
-        Seen::Usage { input, output, context } => {
-            Signal::UsageReported { input_tokens: input, output_tokens: output, context_tokens: context }
-        }
+        Seen::Usage { input, output, context, cost } => Signal::UsageReported {
+            input_tokens: input,
+            output_tokens: output,
+            context_tokens: context,
+            cost_micros: cost,
+        },
         Seen::Compacted { before, after } => {
             Signal::ContextCompacted { size_before: before, size_after: after, anchors_survived: Vec::new() }
         }

@@ -7,6 +7,7 @@ use lanyard_core::flow::{
 };
 use lanyard_core::session::{
     ActiveTurn, Command, Delivery, InboxChange, Message, NewSession, Refusal, State, StateName, TurnStatus,
+    Usage,
 };
 use lanyard_core::{Actor, Cause, NoteId, Session, SessionId, TurnId};
 
@@ -232,6 +233,7 @@ impl Driver {
         let spent = Spent {
             input_tokens: used.input_tokens.saturating_sub(invocation.before.input_tokens),
             output_tokens: used.output_tokens.saturating_sub(invocation.before.output_tokens),
+            cost_micros: used.cost_micros.saturating_sub(invocation.before.cost_micros),
             ms: fresh.now.millis_since(invocation.begun_at),
         };
         let events = conclude(&self.flow, conclusion, spent, looked, fresh);
@@ -312,7 +314,8 @@ fn key(parts: &[&str]) -> Key {
 }
 
 fn spent(session: &Session) -> Spent {
-    Spent { input_tokens: session.usage.input_tokens, output_tokens: session.usage.output_tokens, ms: 0 }
+    let Usage { input_tokens, output_tokens, cost_micros, .. } = session.usage;
+    Spent { input_tokens, output_tokens, cost_micros, ms: 0 }
 }
 
 /// Its session came to its end before its turn did: by a person's stop, or otherwise.

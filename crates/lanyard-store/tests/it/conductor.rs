@@ -105,7 +105,7 @@ impl Conductor {
         let status = AuthorStatus { status: Progress::NeedsHuman, commit: None, reason, notes: None };
         let probe = Probe { exists: true, alive: true, loadable: true, idle: true, context_left: true };
         let (fresh, looked) = (self.fresh(), Looked { probe, tokens: 7, unheard: false });
-        let spent = Spent { input_tokens: 5, output_tokens: 2, ms: 9 };
+        let spent = Spent { input_tokens: 5, output_tokens: 2, cost_micros: 0, ms: 9 };
         let events = conclude(&self.flows[&flow], Conclusion::Author(status), spent, looked, fresh);
         for event in events {
             self.push(flow, event);

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use lanyard_core::Timestamp;
 use lanyard_core::session::{NoteStatus, Run, RunPhase, SessionView};
+use lanyard_core::text::dollars;
 
 use crate::render::event::stop_level;
 use crate::render::memory::brief;
@@ -186,6 +187,9 @@ fn what_happened(card: &mut Card, view: &SessionView, now: Timestamp) {
             "tokens",
             format!("{} in, {} out{context}", view.usage.input_tokens, view.usage.output_tokens),
         );
+        if view.usage.cost_micros > 0 {
+            card.line("cost", format!("{}, as its agent says", dollars(view.usage.cost_micros)));
+        }
     }
     if let Some(last) = view.compaction_history.last() {
         let sizes = format!("last {} → {} {}", last.size_before, last.size_after, ago(now, last.at));

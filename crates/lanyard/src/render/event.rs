@@ -6,6 +6,7 @@ use lanyard_core::session::{
     GateEvent, Hands, InboxEvent, Opening, Pen, PlanStatus, ReleaseReason, Role, RunEnd, RunEvent, Settled,
     SnapshotReason, StallKind, StopLevel, StopScope, TranscriptEvent, TurnEvent, TurnOutcome, WriterEvent,
 };
+use lanyard_core::text::dollars;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -367,9 +368,10 @@ fn transcript(event: &TranscriptEvent) -> String {
             };
             if *is_error { format!("error: {content}") } else { content }
         }
-        TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens } => {
+        TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros } => {
             let context = context_tokens.map(|tokens| format!("{tokens} in context")).unwrap_or_default();
-            words([format!("{input_tokens} in, {output_tokens} out"), context])
+            let cost = if *cost_micros > 0 { dollars(*cost_micros) } else { String::new() };
+            words([format!("{input_tokens} in, {output_tokens} out"), context, cost])
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use lanyard_core::Timestamp;
 use lanyard_core::flow::{Flow, FlowKind, FlowState, Spent};
+use lanyard_core::text::dollars;
 use lanyard_daemon::api::types::FlowView;
 
 use crate::render::table::{Column, table};
@@ -118,10 +119,13 @@ pub(crate) fn elapsed(ms: u64) -> String {
     }
 }
 
-/// `3400 tokens in, 120 out`; nothing where its agents report none.
+/// `3400 tokens in, 120 out, $0.42`; nothing where its agents report none.
 pub(crate) fn tokens(spent: Spent) -> Option<String> {
-    let some = spent.input_tokens > 0 || spent.output_tokens > 0;
-    some.then(|| format!("{} tokens in, {} out", rounded(spent.input_tokens), rounded(spent.output_tokens)))
+    let some = spent.input_tokens > 0 || spent.output_tokens > 0 || spent.cost_micros > 0;
+    let cost =
+        if spent.cost_micros > 0 { format!(", {}", dollars(spent.cost_micros)) } else { String::new() };
+    let tokens = (rounded(spent.input_tokens), rounded(spent.output_tokens));
+    some.then(|| format!("{} tokens in, {} out{cost}", tokens.0, tokens.1))
 }
 
 fn rounded(tokens: u64) -> String {
@@ -163,9 +167,12 @@ mod tests {
     fn time_and_tokens_in_few_letters() {
         let words = [0, 59_999, 60_000, 3_599_000, 3_840_000].map(elapsed);
         assert_eq!(words, ["0s", "59s", "1m00s", "59m59s", "1h04m"]);
-        let spent = |input_tokens, output_tokens| Spent { input_tokens, output_tokens, ms: 1 };
+        let spent =
+            |input_tokens, output_tokens| Spent { input_tokens, output_tokens, ms: 1, ..Spent::default() };
         assert_eq!(tokens(spent(0, 0)), None);
         assert_eq!(tokens(spent(9_999, 120)).as_deref(), Some("9999 tokens in, 120 out"));
         assert_eq!(tokens(spent(120_400, 0)).as_deref(), Some("120k tokens in, 0 out"));
+        let paid = Spent { cost_micros: 421_000, ..spent(10, 2) };
+        assert_eq!(tokens(paid).as_deref(), Some("10 tokens in, 2 out, $0.42"));
     }
 }

@@ -61,6 +61,8 @@ pub(super) struct Place {
 pub(super) struct Memory {
     pub(super) prompts: Vec<String>,
     pub(super) history: History,
+    /// What the conversation has cost since the process began.
+    pub(super) cents: u32,
 }
 
 impl Session {

@@ -84,6 +84,8 @@ pub(super) enum Step {
         output: u64,
         context: Option<u64>,
     },
+    /// In cents.
+    Cost(u32),
     Pace(u64),
     Wait(u64),
     WaitFile(String),
@@ -172,6 +174,7 @@ fn words(name: &str, rest: &str) -> Result<Option<Step>, String> {
             Step::Compact { before, after: number(after, "a size after", u64::MAX)? }
         }
         "/usage" => usage(rest)?,
+        "/cost" => Step::Cost(number(rest, "cents", u32::MAX)?),
         "/pace" => Step::Pace(number(rest, "milliseconds", WAIT_MS_MAX)?),
         "/wait" => Step::Wait(number(rest, "milliseconds", WAIT_MS_MAX)?),
         "/wait-file" => Step::WaitFile(needed(rest, "a path")?.to_owned()),

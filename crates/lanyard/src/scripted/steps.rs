@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, ContentChunk, MessageId, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
+    ContentBlock, ContentChunk, Cost, MessageId, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
     SessionNotification, SessionUpdate, Usage, UsageUpdate,
 };
 use serde_json::json;
@@ -47,6 +47,7 @@ impl Turn {
             Step::Join => self.join()?,
             Step::Compact { before, after } => self.compact(*before, *after),
             Step::Usage { input, output, context } => self.count(*input, *output, *context),
+            Step::Cost(cents) => self.cost(*cents),
             Step::Pace(ms) => self.pace = Duration::from_millis(*ms),
             Step::Wait(ms) => self.inbox.pause(Duration::from_millis(*ms))?,
             Step::WaitFile(path) => self.wait_file(path)?,
@@ -145,6 +146,16 @@ impl Turn {
         if let Some(context) = context {
             self.tell(SessionUpdate::UsageUpdate(UsageUpdate::new(total, context)));
         }
+    }
+
+    /// The protocol tells a conversation's whole cost each time.
+    fn cost(&mut self, cents: u32) {
+        let mut memory = lock(&self.session.memory);
+        memory.cents = memory.cents.saturating_add(cents);
+        let amount = f64::from(memory.cents) / 100.0;
+        drop(memory);
+        let total = self.usage.as_ref().map_or(0, |usage| usage.total_tokens);
+        self.tell(SessionUpdate::UsageUpdate(UsageUpdate::new(total, 0).cost(Cost::new(amount, "USD"))));
     }
 
     fn wait_file(&self, path: &str) -> Result<(), Halt> {

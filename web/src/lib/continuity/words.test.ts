@@ -24,7 +24,7 @@ const report: ContinuityReport = {
 }
 
 describe('continuity in words', () => {
-  it.each([[null, '–'], [1, '100 %'], [0.25, '25 %'], [0.9642, '96.4 %'], [0, '0 %']])('%s is %s', (rate, text) => expect(percent(rate)).toBe(text))
+  it.each([[null, '–'], [1, '100 %'], [0.25, '25 %'], [0.9642, '96.4 %'], [0.1 - 0.03, '7 %'], [0, '0 %']])('%s is %s', (rate, text) => expect(percent(rate)).toBe(text))
   it.each([[3_600_000, '60 minutes'], [60_000, '1 minute'], [86_400_000, '24 hours'], [9_000_000, '2.5 hours']])('%d ms are %s', (ms, text) =>
     expect(windowOf(ms)).toBe(text))
 

@@ -6,8 +6,7 @@ import type { Tone } from '../states'
 /** `96.4 %`, and a dash where nothing was tried. */
 export function percent(rate: number | null | undefined): string {
   if (rate == null) return '–'
-  const hundred = rate * 100
-  return `${Number.isInteger(hundred) ? hundred : hundred.toFixed(1)} %`
+  return `${Math.round(rate * 1_000) / 10} %`
 }
 
 export interface Rate {

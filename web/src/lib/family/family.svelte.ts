@@ -40,7 +40,8 @@ export class Family {
 
   /** Follows the stream; to be called in an `$effect`. */
   follow(): void {
-    if (this.#present !== '') this.ask.soon(150)
+    // Also when the daemon came back: an answer may have been lost with it.
+    if (this.#present !== '' && directory.link === 'live') this.ask.soon(150)
   }
 }
 

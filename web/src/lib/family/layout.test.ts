@@ -32,7 +32,7 @@ describe('layout', () => {
   })
 
   test('a line runs beside the children of each parent', () => {
-    const { spines } = layout(small, none)
+    const { spines } = inSight(layout(small, none), 0, 1_000)
     expect(spines.map((spine) => [spine.key, (spine.from - 42) / DRAWN.down, (spine.to - 42) / DRAWN.down])).toEqual([['a', 0.5, 2], ['b', 0, 1]])
   })
 
@@ -50,6 +50,18 @@ describe('layout', () => {
     const seen = inSight(all, 20_000, 20_800)
     expect(seen.boxes.length).toBeLessThan(30)
     expect(seen.spines.length).toBe(1)
+  })
+
+  test('parents come along with those in sight', () => {
+    const family = node('root', 1, ['a', 'b'].map((id) => node(id, 2, Array.from({ length: 100 }, (_, at) => node(`${id}${at}`, 3)))))
+    const all = layout(family, none)
+    const seen = (top: number): string[] =>
+      inSight(all, top, top + 600, 0).boxes.filter(({ box }) => box.depth < 2).map(({ box, y }) => `${box.key} ${y / DRAWN.down}`)
+    expect(seen(0).map((text) => text.split(' ')[0])).toEqual(['root', 'a'])
+    expect(seen(50 * DRAWN.down).slice(1)).toEqual(['a 50'])
+    // Where one family ends and the next begins, both are there, one below the other.
+    const [a, b] = ['a', 'b'].map((key) => inSight(all, 98 * DRAWN.down, 98 * DRAWN.down + 600).boxes.find(({ box }) => box.key === key)?.y ?? 0)
+    expect((b ?? 0) - (a ?? 0)).toBeGreaterThanOrEqual(DRAWN.down)
   })
 
   test('ten thousand generations do not overflow', () => {

@@ -25,6 +25,8 @@ export interface Box {
   y: number
   /** How many are folded away below it. */
   hidden: number
+  /** The first and the last row of all below it; of itself where nobody is. */
+  reach: [number, number]
 }
 
 /** The line down beside the children of one box. */
@@ -41,10 +43,10 @@ export interface Spine {
 
 export interface Layout {
   boxes: Box[]
-  spines: Spine[]
   columns: { x: number; label: string }[]
   width: number
   height: number
+  listed: boolean
 }
 
 /** Everybody in a tree, parents before their children and elder ones first. */
@@ -70,16 +72,15 @@ export function isTruncated(root: TreeNode): boolean {
 export function layout(root: TreeNode, folded: ReadonlySet<string>, listed = false): Layout {
   const boxes = order(root, folded)
   const shape = listed ? LISTED : DRAWN
-  const middle = shape.height / 2
-  if (listed) boxes.forEach((box, at) => (box.y = at * shape.down))
+  if (listed) boxes.forEach((box, at) => (box.reach = [(box.y = at * shape.down), box.y]))
   else rise(boxes, shape)
   for (const box of boxes) box.x = box.depth * shape.across
   return {
     boxes,
-    spines: spines(boxes, shape, listed, middle),
     columns: listed ? [] : columns(boxes, shape),
     width: listed ? 0 : Math.max(...columns(boxes, shape).map((column) => column.x), 0) + shape.width,
     height: boxes.reduce((most, box) => Math.max(most, box.y + shape.height), 0),
+    listed,
   }
 }
 
@@ -90,11 +91,11 @@ function order(root: TreeNode, folded: ReadonlySet<string>): Box[] {
     const { node, of, depth, parent } = next
     const place = boxes.length
     if (node === null) {
-      boxes.push({ key: `${of}/more`, node, depth, parent, x: 0, y: 0, hidden: 0 })
+      boxes.push({ key: `${of}/more`, node, depth, parent, x: 0, y: 0, hidden: 0, reach: [0, 0] })
       continue
     }
     const folds = folded.has(node.id) && node.children.length > 0
-    boxes.push({ key: node.id, node, depth, parent, x: 0, y: 0, hidden: folds ? members(node).length - 1 : 0 })
+    boxes.push({ key: node.id, node, depth, parent, x: 0, y: 0, hidden: folds ? members(node).length - 1 : 0, reach: [0, 0] })
     if (folds) continue
     if (node.truncated === true) left.push({ node: null, of: node.id, depth: depth + 1, parent: place })
     for (let at = node.children.length - 1; at >= 0; at--) {
@@ -114,29 +115,17 @@ function rise(boxes: Box[], shape: Shape): void {
   })
   let row = 0
   boxes.forEach((box, place) => {
-    if (!first.has(place)) box.y = row++ * shape.down
+    if (first.has(place)) return
+    box.y = row++ * shape.down
+    box.reach = [box.y, box.y]
   })
   for (let place = boxes.length - 1; place >= 0; place--) {
     const [from, to] = [first.get(place), last.get(place)]
     const box = boxes[place]
     if (box === undefined || from === undefined || to === undefined) continue
     box.y = Math.round(((boxes[from]?.y ?? 0) + (boxes[to]?.y ?? 0)) / 2)
+    box.reach = [boxes[from]?.reach[0] ?? 0, boxes[to]?.reach[1] ?? 0]
   }
-}
-
-function spines(boxes: Box[], shape: Shape, listed: boolean, middle: number): Spine[] {
-  const found = new Map<number, Spine>()
-  for (const box of boxes) {
-    const parent = boxes[box.parent]
-    if (parent === undefined) continue
-    const at = parent.y + (listed ? shape.height : middle)
-    const start = parent.x + (listed ? 6 : shape.width)
-    const spine = found.get(box.parent) ?? { key: parent.key, x: listed ? start : start + (shape.across - shape.width) / 2, from: at, to: at, at, start }
-    spine.from = Math.min(spine.from, box.y + middle)
-    spine.to = Math.max(spine.to, box.y + middle)
-    found.set(box.parent, spine)
-  }
-  return [...found.values()]
 }
 
 function columns(boxes: Box[], shape: Shape): { x: number; label: string }[] {
@@ -153,17 +142,32 @@ function columns(boxes: Box[], shape: Shape): { x: number; label: string }[] {
 }
 
 export interface Window {
-  boxes: { box: Box; at: number }[]
+  boxes: { box: Box; y: number }[]
   spines: Spine[]
 }
 
-/** What is between two heights, and a little around it. */
+/** What is between two heights, and a little around it. A parent comes along as far as its family reaches: whoever is in
+ * sight is so together with those above. */
 export function inSight(all: Layout, top: number, bottom: number, spare = 300): Window {
+  const shape = all.listed ? LISTED : DRAWN
+  const middle = shape.height / 2
   const [from, to] = [top - spare, bottom + spare]
-  return {
-    boxes: all.boxes.flatMap((box, at) => (box.y + DRAWN.height >= from && box.y <= to ? [{ box, at }] : [])),
-    spines: all.spines.filter((spine) => spine.to >= from && spine.from <= to),
-  }
+  const highs = all.boxes.map((box) => Math.max(box.reach[0], Math.min(box.reach[1], Math.max(top, Math.min(box.y, bottom - shape.height)))))
+  const boxes: Window['boxes'] = []
+  const spines = new Map<number, Spine>()
+  all.boxes.forEach((box, place) => {
+    const y = highs[place] ?? box.y
+    if (y + shape.height >= from && y <= to) boxes.push({ box, y })
+    const parent = all.boxes[box.parent]
+    if (parent === undefined) return
+    const at = (highs[box.parent] ?? parent.y) + (all.listed ? shape.height : middle)
+    const start = parent.x + (all.listed ? 6 : shape.width)
+    const spine = spines.get(box.parent) ?? { key: parent.key, x: all.listed ? start : start + (shape.across - shape.width) / 2, from: at, to: at, at, start }
+    spine.from = Math.min(spine.from, y + middle)
+    spine.to = Math.max(spine.to, y + middle)
+    spines.set(box.parent, spine)
+  })
+  return { boxes, spines: [...spines.values()].filter((spine) => spine.to >= from && spine.from <= to) }
 }
 
 /** Those below which nobody works any more, to be folded at once. */

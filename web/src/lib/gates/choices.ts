@@ -33,27 +33,23 @@ export function offersOf(options: readonly GateOption[]): Offer[] {
 
 const ALL: readonly Choice[] = ['continue_session', 'continue', 'approve', 'abort']
 
-const LABELS: Record<Choice, Record<FlowGateKind, [label: string, does: string]>> = {
-  continue_session: {
-    escalation: ['Continue the session', 'goes on in the same session, which keeps everything it knows'],
-    review: ['Continue the session', 'goes on in the same session, which keeps everything it knows'],
-    phase: ['Continue the session', 'goes on in the same session, which keeps everything it knows'],
-  },
-  continue: {
-    escalation: ['Fix it anew', 'fixes it in a new session'],
-    review: ['Make the corrections', 'lets the author make these corrections'],
-    phase: ['Change something', 'has the author change something first'],
-  },
-  approve: {
-    escalation: ['Override', 'lets it pass as it is'],
-    review: ['Override', 'lets it pass as it is'],
-    phase: ['Approve the phase', 'goes on with the next'],
-  },
-  abort: {
-    escalation: ['Abort the flow', 'ends it; it can be taken up again'],
-    review: ['Abort the flow', 'ends it; it can be taken up again'],
-    phase: ['Abort the flow', 'ends it; it can be taken up again'],
-  },
+const ANEW: Record<FlowGateKind, [label: string, does: string]> = {
+  escalation: ['Fix it anew', 'fixes it in a new session'],
+  review: ['Make the corrections', 'lets the author make these corrections'],
+  phase: ['Change something', 'has the author change something first'],
+}
+
+function called(choice: Choice, kind: FlowGateKind): [label: string, does: string] {
+  switch (choice) {
+    case 'continue_session':
+      return ['Continue the session', 'goes on in the same session, which keeps everything it knows']
+    case 'continue':
+      return ANEW[kind]
+    case 'approve':
+      return kind === 'phase' ? ['Approve the phase', 'goes on with the next'] : ['Override', 'lets it pass as it is']
+    case 'abort':
+      return ['Abort the flow', 'ends it; it can be taken up again']
+  }
 }
 
 /** Going on with the session is offered only where the flow put it. */
@@ -61,7 +57,7 @@ export function offersOfFlow(gate: Pick<FlowGate, 'kind' | 'continue_session'>):
   const offered = ALL.filter((choice) => choice !== 'continue_session' || gate.continue_session != null)
   const first = gate.kind === 'phase' ? 'approve' : offered[0]
   return offered.map((choice) => {
-    const [label, does] = LABELS[choice][gate.kind]
+    const [label, does] = called(choice, gate.kind)
     return {
       id: choice,
       label,

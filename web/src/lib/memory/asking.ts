@@ -166,17 +166,18 @@ export function refusals(refused: Record<string, number> | undefined): { rule: s
 export function below(rows: ReadonlyMap<string, SessionRow>, root: string): SessionRow[] {
   const children = new Map<string, SessionRow[]>()
   for (const row of rows.values()) {
-    if (row.parent) children.set(row.parent, [...(children.get(row.parent) ?? []), row])
+    if (!row.parent) continue
+    const beside = children.get(row.parent)
+    if (beside === undefined) children.set(row.parent, [row])
+    else beside.push(row)
   }
   const found: SessionRow[] = []
   const seen = new Set([root])
-  const queue = [root]
-  for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
-    for (const child of children.get(id) ?? []) {
+  for (let at = -1; at < found.length; at += 1) {
+    for (const child of children.get(found[at]?.id ?? root) ?? []) {
       if (seen.has(child.id)) continue
       seen.add(child.id)
       found.push(child)
-      queue.push(child.id)
     }
   }
   return found

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 
 import type { SessionRow } from '../api/types'
-import { arrange, choices, EVERYTHING, LINGER_MS, tally, type Line, type Wanted } from './lines'
+import { arrange, below, choices, EVERYTHING, LINGER_MS, tally, type Line, type Wanted } from './lines'
 import { session } from './testing'
 
 const NOW = Date.parse('2026-11-16T12:00:00Z')
@@ -139,6 +139,14 @@ describe('many', () => {
     const keys = arrange(all, { ...EVERYTHING, text: 's0000' }, new Set(), NOW).lines.map((line) => line.key)
     expect(new Set(keys).size).toBe(10)
   })
+})
+
+it('what lives below a session is counted, loops or not', () => {
+  const all = book([
+    session('a'), session('b', { parent: 'a' }), session('c', { parent: 'b' }), session('d', { parent: 'b', ...over }), session('e'),
+    session('x', { parent: 'y' }), session('y', { parent: 'x' }),
+  ])
+  expect(['a', 'b', 'c', 'e', 'x'].map((id) => below(all, id))).toEqual([2, 1, 0, 0, 1])
 })
 
 it('totals and choices leave nothing out but the archive', () => {

@@ -270,6 +270,26 @@ export function tally(rows: ReadonlyMap<string, SessionRow>): Map<StateName, num
   return counts
 }
 
+/** How many that are not over live below a session. */
+export function below(rows: ReadonlyMap<string, SessionRow>, id: string): number {
+  const inside = new Map<string, boolean>([[id, true]])
+  let count = 0
+  for (const row of rows.values()) {
+    const path: string[] = []
+    let at: SessionRow | undefined = row
+    let found: boolean | undefined
+    while (at !== undefined && (found = inside.get(at.id)) === undefined) {
+      path.push(at.id)
+      // Until its parents tell otherwise: a loop ends here.
+      inside.set(at.id, false)
+      at = at.parent == null ? undefined : rows.get(at.parent)
+    }
+    for (const one of path) inside.set(one, found ?? false)
+    if (row.id !== id && inside.get(row.id) === true && row.lifecycle !== 'terminal') count += 1
+  }
+  return count
+}
+
 /** Values that can be chosen of a field, in order; at most so many. */
 export function choices(rows: ReadonlyMap<string, SessionRow>, field: Exclude<Grouping, 'none'>, most = 200): string[] {
   const values = new Set<string>()

@@ -25,6 +25,8 @@ describe('tasks', () => {
     expect(note(task('failed', { reason: 'no\nway' }))).toBe('no way')
     expect(note(task('running', { condition: 'error_streak' }))).toBe('error streak')
     expect(note(task('pending', { held: 'its plan is draft' }))).toBe('its plan is draft')
+    const id = `task_${'0'.repeat(26)}`
+    expect(note(task('pending', { held: `it waits for ${id}, which is running` }), new Map([[id, 'api']]))).toBe('it waits for “api”, which is running')
     expect(note(task('completed', { result: { summary: 'All there.' } }))).toBe('All there.')
   })
 

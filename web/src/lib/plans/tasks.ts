@@ -67,12 +67,17 @@ export function can(task: TaskView, verb: Verb): boolean {
   }
 }
 
+/** What holds it, with tasks by what their plan calls them. */
+export function held(task: TaskView, names: ReadonlyMap<string, string>): string {
+  return line(task.held ?? '').replace(/task_[0-9a-z]{20,}/g, (id) => (names.has(id) ? `“${names.get(id)}”` : id))
+}
+
 /** The one thing that matters most about it right now. */
-export function note(task: TaskView): string {
+export function note(task: TaskView, names: ReadonlyMap<string, string> = new Map()): string {
   if (task.ending) return `is to ${task.ending.how === 'complete' ? 'be completed' : task.ending.how === 'fail' ? 'fail' : 'be cancelled'}`
   if (task.reason && task.state !== 'completed') return line(task.reason)
   if (task.condition && task.condition !== 'well' && !ended(task.state)) return words(task.condition)
-  if (task.held) return line(task.held)
+  if (task.held) return held(task, names)
   return task.result ? line(task.result.summary) : ''
 }
 

@@ -119,18 +119,20 @@ export class SessionLive {
       link: (link) => {
         this.link = link
         // What was being written may be in the log by now, or never will be.
-        if (link === 'reconnecting') this.preview = null
-        if (link !== 'ended') void this.#know()
+        if (link === 'reconnecting') {
+          this.preview = null
+          void this.#know()
+        }
+        if (link === 'live') this.detail.soon(0)
       },
     })
   }
 
   /** A socket is not told why it is refused; the session itself says that it is gone. */
   async #know(): Promise<void> {
-    await this.detail.now()
-    const { error } = this.detail
-    if (error?.status !== 404 && error?.status !== 410) return
-    this.error = error
+    const gone = await get(this.route).then(() => null, problem)
+    if (gone?.status !== 404 && gone?.status !== 410) return
+    this.error = gone
     this.#socket?.close()
     this.#socket = null
   }

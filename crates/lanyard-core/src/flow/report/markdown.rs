@@ -6,6 +6,7 @@ use super::{CheckReport, GateReport, PhaseReport, Report, ReviewReport, SessionR
 use crate::flow::gate::FlowGateKind;
 use crate::flow::record::FlowKind;
 use crate::flow::verdict::Item;
+use crate::text::dollars;
 
 /// Characters of a text in a table.
 const CELL_CHARS_MAX: usize = 200;
@@ -51,6 +52,9 @@ fn head(text: &mut String, report: &Report) {
     let (sent, got) = (report.spent.input_tokens, report.spent.output_tokens);
     if sent + got > 0 {
         let _ = writeln!(text, "- Tokens: {} in, {} out", number(sent), number(got));
+    }
+    if report.spent.cost_micros > 0 {
+        let _ = writeln!(text, "- Cost, as agents report it: {}", dollars(report.spent.cost_micros));
     }
     if report.spent.ms > 0 {
         let _ = writeln!(text, "- Agents worked {}", time(report.spent.ms));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Acp;
 use super::change::{CHANGE_BYTES_MAX, Change};
-use crate::agents::driver::{Action, Actions, Seen, TextKind};
+use crate::agents::driver::{Action, Actions, Seen, TextKind, micros};
 
 /// Tool calls remembered at a time; an agent with more open calls loses their names, nothing else.
 const TOOLS_MAX: usize = 1_024;
@@ -118,7 +118,15 @@ impl Acp {
                 });
                 out.push(Action::Saw { native, seen: Seen::Planned { entries: entries.collect() } });
             }
-            SessionUpdate::UsageUpdate(usage) if native.is_none() => self.context = Some(usage.used),
+            SessionUpdate::UsageUpdate(usage) if native.is_none() => {
+                self.context = Some(usage.used);
+                if let Some(cost) = usage.cost.filter(|cost| cost.currency == "USD") {
+                    self.cost = micros(cost.amount);
+                    if self.replaying {
+                        self.cost_told = self.cost;
+                    }
+                }
+            }
             _ => {}
         }
     }

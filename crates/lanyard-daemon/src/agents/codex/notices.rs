@@ -221,7 +221,7 @@ impl Codex {
             return;
         };
         if let Some((input, output)) = thread.used(total, last, context) {
-            let seen = Seen::Usage { input, output, context: Some(context) };
+            let seen = Seen::Usage { input, output, context: Some(context), cost: 0 };
             out.push(Action::Saw { native, seen });
         }
     }

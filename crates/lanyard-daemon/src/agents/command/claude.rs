@@ -8,7 +8,7 @@ use lanyard_core::session::{PlanEntry, PlanStatus, TurnOutcome};
 use serde_json::Value;
 
 use super::{OPEN_MAX, Told};
-use crate::agents::driver::{Action, Actions, Child, Seen, TextKind, TurnEnd};
+use crate::agents::driver::{Action, Actions, Child, Seen, TextKind, TurnEnd, micros};
 use crate::agents::settings::PerTurn;
 
 #[derive(Debug)]
@@ -202,8 +202,9 @@ impl Claude {
         }
         let usage = &message["usage"];
         let (input, output) = (input(usage), output(usage));
-        if (input, output) != (0, 0) {
-            let seen = Seen::Usage { input, output, context: self.context };
+        let cost = message["total_cost_usd"].as_f64().map_or(0, micros);
+        if (input, output, cost) != (0, 0, 0) {
+            let seen = Seen::Usage { input, output, context: self.context, cost };
             out.push(Action::Saw { native: None, seen });
         }
         let errors = message["errors"].as_array().map_or(&[][..], Vec::as_slice);

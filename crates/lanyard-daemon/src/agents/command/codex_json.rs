@@ -40,7 +40,7 @@ impl CodexJson {
                 let tokens = |key: &str| message["usage"][key].as_u64().unwrap_or(0);
                 if self.counts {
                     let (input, output) = (tokens("input_tokens"), tokens("output_tokens"));
-                    let seen = Seen::Usage { input, output, context: None };
+                    let seen = Seen::Usage { input, output, context: None, cost: 0 };
                     out.push(Action::Saw { native: None, seen });
                 }
                 return self.end(TurnEnd::Done(TurnOutcome::Completed), out);

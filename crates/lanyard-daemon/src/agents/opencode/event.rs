@@ -4,7 +4,7 @@ use lanyard_core::session::{GateKind, GateOption, OptionKind, PlanEntry, PlanSta
 use serde_json::{Value, json};
 
 use super::{OpenCode, end_in, orders, turn_in};
-use crate::agents::driver::{Action, Actions, Child, Seen, TextKind};
+use crate::agents::driver::{Action, Actions, Child, Seen, TextKind, micros};
 
 impl OpenCode {
     pub(super) fn event(&mut self, event: &Value, note: &Value, out: &mut Actions) {
@@ -77,7 +77,7 @@ fn part(native: Option<&str>, part: &Value, note: &Value, out: &mut Actions) {
                 called.into_iter().chain(returned).for_each(&mut saw);
             }
         }
-        Some("step-finish") => saw(usage(&part["tokens"], note["summary"] == true)),
+        Some("step-finish") => saw(usage(part, note["summary"] == true)),
         Some(_) | None => {}
     }
     for file in note["files"].as_array().into_iter().flatten() {
@@ -105,7 +105,8 @@ fn tool(part: &Value, note: &Value) -> Option<(Option<Seen>, Option<Seen>)> {
     Some((called, returned))
 }
 
-fn usage(tokens: &Value, is_summary: bool) -> Seen {
+fn usage(part: &Value, is_summary: bool) -> Seen {
+    let tokens = &part["tokens"];
     let count = |value: &Value| value.as_u64().unwrap_or(0);
     let cache = &tokens["cache"];
     let input =
@@ -113,7 +114,8 @@ fn usage(tokens: &Value, is_summary: bool) -> Seen {
     let output = count(&tokens["output"]).saturating_add(count(&tokens["reasoning"]));
     // The step that sums up says nothing of the size of the conversation.
     let context = (!is_summary).then(|| tokens["total"].as_u64().unwrap_or(input.saturating_add(output)));
-    Seen::Usage { input, output, context }
+    let cost = part["cost"].as_f64().map_or(0, micros);
+    Seen::Usage { input, output, context, cost }
 }
 
 fn plan(todos: &Value) -> Vec<PlanEntry> {

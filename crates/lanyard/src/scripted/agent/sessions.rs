@@ -52,7 +52,7 @@ impl Agent {
     }
 
     fn keep(&self, saved: Saved, history: History, place: Place) -> Result<Arc<Session>, Error> {
-        let memory = Memory { prompts: saved.prompts(), history };
+        let memory = Memory { prompts: saved.prompts(), history, cents: 0 };
         let session = Arc::new(Session {
             id: saved.header.session,
             parent: saved.header.parent,

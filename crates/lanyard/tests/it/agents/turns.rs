@@ -52,6 +52,8 @@ fn everything_an_agent_does_is_in_the_log_in_order() {
         "finished completed",
     ];
     assert_eq!(transcript(&talk), expected, "{:#?}", talk.seen);
+    let change = &talk.all("tool.returned")[2]["data"]["content"][0];
+    assert_eq!((&change["type"], &change["newText"]), (&json!("diff"), &json!("one\ntwo\n")));
     let ready = talk.all("run.ready")[0];
     assert_eq!(ready["data"]["info"]["name"], "lanyard-scripted");
     assert_eq!(ready["data"]["capabilities"]["load"], true);

@@ -57,7 +57,7 @@ export function diffs(tool: string, given: unknown, content: unknown): Diff[] {
 }
 
 /** Arguments that a diff shows already. */
-const SHOWN = new Set([...OLD, ...NEW, ...WHOLE, ...PATCH, 'edits', 'changes'])
+const SHOWN = new Set([...PATHS, ...OLD, ...NEW, ...WHOLE, ...PATCH, 'edits', 'changes'])
 
 export interface Given {
   name: string
