@@ -987,7 +987,7 @@ mod the_wire {
             {"type":"thought","data":{"text":"hm"}}
             {"type":"tool.called","data":{"call":"c","tool":"t","arguments":{"a":[1,null]}}}
             {"type":"tool.returned","data":{"call":"c","is_error":true,"content":"no"}}
-            {"type":"usage.reported","data":{"input_tokens":1,"output_tokens":2,"context_tokens":3}}
+            {"type":"usage.reported","data":{"input_tokens":1,"output_tokens":2,"context_tokens":3,"cost_micros":4}}
             {"type":"plan.updated","data":{"entries":[{"text":"find the fault","status":"completed"},{"text":"mend it","status":"in_progress"},{"text":"run the tests","status":"pending"}]}}
             {"type":"file.changed","data":{"path":"src/lib.rs","added":3,"removed":1}}
             {"type":"tool.relayed","data":{"call":"7","server":"ev","tool":"echo","channel":"hook","is_error":false,"took_ms":12,"bytes":340}}

@@ -56,21 +56,21 @@ fn claude() {
     check(
         CLAUDE,
         &expect![[r#"
-        ready ses-1 New, @agentclientprotocol/claude-agent-acp 0.99.0
-        Message "Hello "
-        Message "from "
-        Message "the "
-        Message "script."
-        Usage { input: 1200, output: 34, context: Some(1234) }
-        finished turn_01jz0000000000000000000001: Done(Completed)
-        called toolu_call_00004_0 Bash {"command":"touch smoke && printf SMOKE-%s 42","description":"smoke"}
-        asked 0 about toolu_call_00004_0: touch smoke && printf SMOKE-%s 42 [allow-once (AllowOnce, Yes); reject (RejectOnce, No)]
-        returned toolu_call_00004_0 "```console\nSMOKE-42\n```"
-        Message "Work "
-        Message "done."
-        Usage { input: 40120, output: 22, context: Some(20109) }
-        finished turn_01jz0000000000000000000002: Done(Completed)
-    "#]],
+            ready ses-1 New, @agentclientprotocol/claude-agent-acp 0.99.0
+            Message "Hello "
+            Message "from "
+            Message "the "
+            Message "script."
+            Usage { input: 1200, output: 34, context: Some(1234), cost: 9780 }
+            finished turn_01jz0000000000000000000001: Done(Completed)
+            called toolu_call_00004_0 Bash {"command":"touch smoke && printf SMOKE-%s 42","description":"smoke"}
+            asked 0 about toolu_call_00004_0: touch smoke && printf SMOKE-%s 42 [allow-once (AllowOnce, Yes); reject (RejectOnce, No)]
+            returned toolu_call_00004_0 "```console\nSMOKE-42\n```"
+            Message "Work "
+            Message "done."
+            Usage { input: 40120, output: 22, context: Some(20109), cost: 165220 }
+            finished turn_01jz0000000000000000000002: Done(Completed)
+        "#]],
     );
 }
 
@@ -85,7 +85,7 @@ fn codex() {
             Message "from "
             Message "the "
             Message "script."
-            Usage { input: 1200, output: 34, context: Some(1234) }
+            Usage { input: 1200, output: 34, context: Some(1234), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
             Message "Warning: Model metadata for `scripted` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.\n\n"
             called call_00003_0 touch smoke && printf SMOKE-%s 42 {"command":"touch smoke && printf SMOKE-%s 42","cwd":"/w"}
@@ -93,7 +93,7 @@ fn codex() {
             returned call_00003_0 "SMOKE-42"
             Message "Work "
             Message "done."
-            Usage { input: 22057, output: 22, context: Some(11101) }
+            Usage { input: 22057, output: 22, context: Some(11101), cost: 0 }
             finished turn_01jz0000000000000000000002: Done(Completed)
         "#]],
     );
@@ -104,21 +104,21 @@ fn gemini() {
     check(
         GEMINI,
         &expect![[r#"
-        ready ses-1 New, gemini-cli 0.61.0
-        Message "Hello "
-        Message "from "
-        Message "the "
-        Message "script."
-        Usage { input: 1200, output: 34, context: None }
-        finished turn_01jz0000000000000000000001: Done(Completed)
-        called run_shell_command__call_00002_0 touch smoke && printf SMOKE-%s 42 null
-        asked 0 about run_shell_command__call_00002_0: touch smoke && printf SMOKE-%s 42 [proceed_always (AllowAlways, Allow for this session); proceed_once (AllowOnce, Allow); cancel (RejectOnce, Reject)]
-        returned run_shell_command__call_00002_0 null
-        Message "Work "
-        Message "done."
-        Usage { input: 23982, output: 22, context: None }
-        finished turn_01jz0000000000000000000002: Done(Completed)
-    "#]],
+            ready ses-1 New, gemini-cli 0.61.0
+            Message "Hello "
+            Message "from "
+            Message "the "
+            Message "script."
+            Usage { input: 1200, output: 34, context: None, cost: 0 }
+            finished turn_01jz0000000000000000000001: Done(Completed)
+            called run_shell_command__call_00002_0 touch smoke && printf SMOKE-%s 42 null
+            asked 0 about run_shell_command__call_00002_0: touch smoke && printf SMOKE-%s 42 [proceed_always (AllowAlways, Allow for this session); proceed_once (AllowOnce, Allow); cancel (RejectOnce, Reject)]
+            returned run_shell_command__call_00002_0 null
+            Message "Work "
+            Message "done."
+            Usage { input: 23982, output: 22, context: None, cost: 0 }
+            finished turn_01jz0000000000000000000002: Done(Completed)
+        "#]],
     );
 }
 
@@ -132,14 +132,14 @@ fn opencode() {
             Message "from "
             Message "the "
             Message "script."
-            Usage { input: 1200, output: 34, context: Some(1200) }
+            Usage { input: 1200, output: 34, context: Some(1200), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
             called call_00003_0 bash {"command":"touch smoke && printf SMOKE-%s 42","cwd":"/w","description":"smoke"}
             asked 0 about call_00003_0: touch smoke && printf SMOKE-%s 42 [once (AllowOnce, Allow once); always (AllowAlways, Always allow); reject (RejectOnce, Reject)]
             returned call_00003_0 "SMOKE-42"
             Message "Work "
             Message "done."
-            Usage { input: 7767, output: 12, context: Some(7767) }
+            Usage { input: 7767, output: 12, context: Some(7767), cost: 0 }
             finished turn_01jz0000000000000000000002: Done(Completed)
         "#]],
     );

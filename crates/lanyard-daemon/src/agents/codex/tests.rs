@@ -61,24 +61,24 @@ fn a_turn_with_thoughts_tools_and_changes() {
             Message "now. "
             called call_00001_0 shell {"command":"/bin/bash -lc 'echo CX-SHELL'","cwd":"/w"}
             returned call_00001_0 {"output":"CX-SHELL\n","exit_code":0,"status":"completed"}
-            Usage { input: 9948, output: 13, context: Some(9961) }
+            Usage { input: 9948, output: 13, context: Some(9961), cost: 0 }
             called call_00002_0 mcp__ev__echo {"message":"h"}
             returned call_00002_0 [{"type":"text","text":"Echo: h"}]
             called call_00002_1 mcp__ev__echo {"message":"bad"}
             returned call_00002_1 ERROR [{"type":"text","text":"Echo: bad"}]
-            Usage { input: 10129, output: 10, context: Some(10139) }
-            Usage { input: 10323, output: 10, context: Some(10333) }
+            Usage { input: 10129, output: 10, context: Some(10139), cost: 0 }
+            Usage { input: 10323, output: 10, context: Some(10333), cost: 0 }
             called call_00004_0 apply_patch {"changes":[{"path":"/w/new.txt","kind":{"type":"add"},"diff":"one\ntwo\n"},{"path":"/w/old.txt","kind":{"type":"update"},"diff":"@@ -1 +1,2 @@\n-a\n+b\n+c\n"}]}
             returned call_00004_0 "completed"
             FileChanged { path: "/w/new.txt", added: Some(2), removed: Some(0) }
             FileChanged { path: "/w/old.txt", added: Some(2), removed: Some(1) }
-            Usage { input: 10438, output: 10, context: Some(10448) }
+            Usage { input: 10438, output: 10, context: Some(10448), cost: 0 }
             called call_00005_0 shell {"command":"/bin/bash -lc 'exit 3'","cwd":"/w"}
             returned call_00005_0 ERROR {"output":null,"exit_code":3,"status":"failed"}
-            Usage { input: 10554, output: 10, context: Some(10564) }
+            Usage { input: 10554, output: 10, context: Some(10564), cost: 0 }
             Message "cx "
             Message "done."
-            Usage { input: 10648, output: 12, context: Some(10660) }
+            Usage { input: 10648, output: 12, context: Some(10660), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
         "#]],
     );
@@ -100,14 +100,14 @@ fn questions_are_asked_and_answered() {
             asked 0 about call_00007_0: /bin/bash -lc 'touch perm1' [accept (AllowOnce, Allow); acceptWithExecpolicyAmendment (AllowAlways, Always allow `touch perm1`); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
             send answer:0: {"result":{"decision":"accept"},"id":0}
             returned call_00007_0 {"output":null,"exit_code":0,"status":"completed"}
-            Usage { input: 9954, output: 10, context: Some(9964) }
+            Usage { input: 9954, output: 10, context: Some(9964), cost: 0 }
             called call_00008_0 shell {"command":"/bin/bash -lc 'touch perm2'","cwd":"/w"}
             asked 1 about call_00008_0: /bin/bash -lc 'touch perm2' [accept (AllowOnce, Allow); acceptWithExecpolicyAmendment (AllowAlways, Always allow `touch perm2`); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
             send answer:1: {"result":{"decision":"decline"},"id":1}
             returned call_00008_0 ERROR {"output":null,"exit_code":null,"status":"declined"}
-            Usage { input: 10049, output: 10, context: Some(10059) }
+            Usage { input: 10049, output: 10, context: Some(10059), cost: 0 }
             Message "ok"
-            Usage { input: 10139, output: 10, context: Some(10149) }
+            Usage { input: 10139, output: 10, context: Some(10149), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
             send turn_01jz0000000000000000000002: {"id":"turn_01jz0000000000000000000002","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
             called call_00010_0 apply_patch {"changes":[{"path":"/w/old.txt","kind":{"type":"update"},"diff":"@@ -1 +1,2 @@\n-a\n+b\n+c\n"}]}
@@ -115,25 +115,25 @@ fn questions_are_asked_and_answered() {
             send answer:2: {"result":{"decision":"accept"},"id":2}
             returned call_00010_0 "completed"
             FileChanged { path: "/w/old.txt", added: Some(2), removed: Some(1) }
-            Usage { input: 10209, output: 10, context: Some(10219) }
+            Usage { input: 10209, output: 10, context: Some(10219), cost: 0 }
             Message "patched"
-            Usage { input: 10314, output: 11, context: Some(10325) }
+            Usage { input: 10314, output: 11, context: Some(10325), cost: 0 }
             finished turn_01jz0000000000000000000002: Done(Completed)
             send turn_01jz0000000000000000000003: {"id":"turn_01jz0000000000000000000003","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
             called call_00012_0 mcp__ev__echo {"message":"h"}
             asked 3 about -: Allow the ev MCP server to run tool "echo"? [accept (AllowOnce, Allow); accept:session (AllowAlways, Allow (session)); accept:always (AllowAlways, Allow (always)); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
             send answer:3: {"result":{"action":"accept","content":{},"_meta":{"persist":"session"}},"id":3}
             returned call_00012_0 [{"type":"text","text":"Echo: h"}]
-            Usage { input: 10384, output: 10, context: Some(10394) }
+            Usage { input: 10384, output: 10, context: Some(10394), cost: 0 }
             Message "mcp "
             Message "ok"
-            Usage { input: 10480, output: 11, context: Some(10491) }
+            Usage { input: 10480, output: 11, context: Some(10491), cost: 0 }
             finished turn_01jz0000000000000000000003: Done(Completed)
             send turn_01jz0000000000000000000004: {"id":"turn_01jz0000000000000000000004","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
             called call_00014_0 shell {"command":"/bin/bash -lc 'touch perm1'","cwd":"/w"}
             asked 4 about call_00014_0: /bin/bash -lc 'touch perm1' [accept (AllowOnce, Allow); acceptWithExecpolicyAmendment (AllowAlways, Always allow `touch perm1`); decline (RejectOnce, Reject); cancel (Other, Reject and end the turn)]
             send cancel:turn_01jz0000000000000000000004: {"id":"cancel:turn_01jz0000000000000000000004","method":"turn/interrupt","params":{"threadId":"id-1","turnId":"id-8"}}
-            Usage { input: 10550, output: 10, context: Some(10560) }
+            Usage { input: 10550, output: 10, context: Some(10560), cost: 0 }
             finished turn_01jz0000000000000000000004: Cancelled
             unasked 4: the agent no longer waits
         "#]],
@@ -174,19 +174,19 @@ fn a_subagent_is_a_conversation_of_its_own() {
             called call_00040_0 spawnAgent {"prompt":"child do it @@cxchild@@","threads":[]}
             returned call_00040_0 {"id-4":{"status":"pendingInit"}}
             Child { native: "id-4", parent: None, title: None, agent: None, prompt: "child do it @@cxchild@@" }
-            Usage { input: 9468, output: 10, context: Some(9478) }
+            Usage { input: 9468, output: 10, context: Some(9478), cost: 0 }
             called call_00041_0 wait {"prompt":null,"threads":["id-4"]}
             (id-4) called call_00042_0 shell {"command":"/bin/bash -lc 'echo child'","cwd":"/w"}
             (id-4) returned call_00042_0 {"output":"child\n","exit_code":0,"status":"completed"}
-            (id-4) Usage { input: 9355, output: 10, context: Some(9365) }
+            (id-4) Usage { input: 9355, output: 10, context: Some(9365), cost: 0 }
             (id-4) Message "CX-CHILD-OK"
-            (id-4) Usage { input: 9452, output: 12, context: Some(9464) }
+            (id-4) Usage { input: 9452, output: 12, context: Some(9464), cost: 0 }
             (id-4) finished -: Done(Completed)
             returned call_00041_0 {"id-4":{"status":"completed","message":"CX-CHILD-OK"}}
-            Usage { input: 9567, output: 10, context: Some(9577) }
+            Usage { input: 9567, output: 10, context: Some(9577), cost: 0 }
             Message "parent "
             Message "done."
-            Usage { input: 9751, output: 13, context: Some(9764) }
+            Usage { input: 9751, output: 13, context: Some(9764), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
         "#]],
     );
@@ -204,11 +204,11 @@ fn a_conversation_is_taken_up_again() {
         replayed 5
         ready id-1 Resumed, codex 0.166.0
         send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
-        Usage { input: 0, output: 0, context: Some(6009) }
+        Usage { input: 0, output: 0, context: Some(6009), cost: 0 }
         odd: codex: Model metadata for `fake` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.
         Message "Simple "
         Message "answer."
-        Usage { input: 10536, output: 13, context: Some(10549) }
+        Usage { input: 10536, output: 13, context: Some(10549), cost: 0 }
         finished turn_01jz0000000000000000000001: Done(Completed)
     "#]].assert_eq(&play.show());
 }
@@ -348,14 +348,14 @@ fn words_are_put_into_the_turn_and_the_context_is_compacted_between_turns() {
         called call_00012_0 shell {"command":"/bin/bash -lc 'sleep 2'","cwd":"/w"}
         send steer:n: {"id":"steer:n","method":"turn/steer","params":{"threadId":"id-1","expectedTurnId":"id-2","input":[{"type":"text","text":"be quick"}]}}
         returned call_00012_0 {"output":null,"exit_code":0,"status":"completed"}
-        Usage { input: 9803, output: 10, context: Some(9813) }
+        Usage { input: 9803, output: 10, context: Some(9813), cost: 0 }
         Message "after "
         Message "steer."
-        Usage { input: 9930, output: 13, context: Some(9943) }
+        Usage { input: 9930, output: 13, context: Some(9943), cost: 0 }
         finished turn_01jz0000000000000000000001: Done(Completed)
         send compact:k: {"id":"compact:k","method":"thread/compact/start","params":{"threadId":"id-1"}}
-        Usage { input: 5827, output: 13, context: Some(5840) }
-        Usage { input: 0, output: 0, context: Some(6009) }
+        Usage { input: 5827, output: 13, context: Some(5840), cost: 0 }
+        Usage { input: 0, output: 0, context: Some(6009), cost: 0 }
         Compacted { before: 9943, after: 6009 }
         send turn_01jz0000000000000000000002: {"id":"turn_01jz0000000000000000000002","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"next"}]}}
     "#]].assert_eq(&play.show());

@@ -85,7 +85,7 @@ fn claude_works_with_tools_files_and_a_subagent() {
             (toolu_call_00019_0) finished -: Done(Completed)
             returned toolu_call_00019_0 [{"type":"text","text":"CL-CHILD-OK"},{"type":"text","text":"agentId: ac3378aafd2afc871 (use SendMessage with to: 'ac3378aafd2afc871', summary: '<5-10 word recap>' to continue this agent)\n<usage>subagent_tokens: 11770\ntool_uses: 1\nduration_ms: 160</usage>"}]
             Message "cl done."
-            Usage { input: 96205, output: 54, context: Some(19451) }
+            Usage { input: 96205, output: 54, context: Some(19451), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
         "#]],
     );
@@ -99,12 +99,12 @@ fn claude_in_parts_is_not_told_twice() {
         CLAUDE_PARTS,
         0,
         &expect![[r#"
-        ready id-1 Believed, claude 2.1.197
-        Message "Simple "
-        Message "answer."
-        Usage { input: 19453, output: 13, context: Some(19454) }
-        finished turn_01jz0000000000000000000001: Done(Completed)
-    "#]],
+            ready id-1 Believed, claude 2.1.197
+            Message "Simple "
+            Message "answer."
+            Usage { input: 19453, output: 13, context: Some(19454), cost: 0 }
+            finished turn_01jz0000000000000000000001: Done(Completed)
+        "#]],
     );
 }
 
@@ -161,7 +161,7 @@ fn codex_works_with_tools() {
             called item_5 shell {"command":"/bin/bash -lc 'exit 3'"}
             returned item_5 ERROR {"output":"","exit_code":3,"status":"failed"}
             Message "cx done."
-            Usage { input: 62048, output: 65, context: None }
+            Usage { input: 62048, output: 65, context: None, cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
         "#]],
     );
@@ -185,7 +185,7 @@ fn codex_starts_a_subagent() {
             (id-2) Message "CX-CHILD-OK"
             (id-2) finished -: Done(Completed)
             Message "parent done."
-            Usage { input: 29831, output: 33, context: None }
+            Usage { input: 29831, output: 33, context: None, cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
         "#]],
     );

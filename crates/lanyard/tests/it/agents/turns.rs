@@ -61,6 +61,22 @@ fn everything_an_agent_does_is_in_the_log_in_order() {
 }
 
 #[test]
+fn what_an_agent_says_it_cost_is_added_up() {
+    let stage = Stage::new();
+    let mut talk = stage.talk();
+    talk.answer_to("/usage 10 2\n/cost 25");
+    talk.answer_to("/usage 10 2\n/cost 5\n/cost 1");
+    let told: Vec<&Value> =
+        talk.all("usage.reported").iter().map(|event| &event["data"]["cost_micros"]).collect();
+    assert_eq!(
+        told,
+        [&json!(250_000), &json!(60_000)],
+        "the agent tells the whole each time: {:#?}",
+        talk.seen
+    );
+}
+
+#[test]
 fn a_flood_of_words_is_joined_and_nothing_is_lost_or_moved() {
     let stage = Stage::new();
     let mut talk = stage.talk();

@@ -64,6 +64,8 @@ pub(super) fn play(stage: &mut Stage, session: &str) -> Told {
 /// who runs the same script.
 pub(super) fn gist(stage: &Stage, session: &str) -> Vec<String> {
     let mut lines: Vec<(String, String)> = Vec::new();
+    // Each stage has one of its own, and changes to files name it.
+    let folder = stage.work("").display().to_string();
     for event in stage.log(session) {
         let (kind, data) = (event["type"].as_str().unwrap(), &event["data"]);
         let text = |name: &str| data[name].as_str().unwrap_or_default().to_owned();
@@ -80,7 +82,10 @@ pub(super) fn gist(stage: &Stage, session: &str) -> Vec<String> {
             "turn.finished" => text("outcome"),
             "turn.interrupted" => text("cause"),
             "tool.called" => format!("{} {} {}", text("call"), text("tool"), data["arguments"]),
-            "tool.returned" => format!("{} {} {}", text("call"), data["is_error"], data["content"]),
+            "tool.returned" => {
+                let content = data["content"].to_string().replace(&folder, "");
+                format!("{} {} {content}", text("call"), data["is_error"])
+            }
             "file.changed" => {
                 format!("{} {} {}", text("path").rsplit('/').next().unwrap(), data["added"], data["removed"])
             }
