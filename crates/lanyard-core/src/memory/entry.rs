@@ -338,6 +338,7 @@ mod tests {
     }
 
     /// Nothing can be in one store and belong to the other.
+    /// S3-03.
     #[test]
     fn an_entry_is_in_the_store_of_its_scope() {
         let mut entry = entry("x").unwrap();

@@ -428,6 +428,7 @@ mod the_record {
     }
 
     /// S1-20: {timestamp, size before, size after, anchors that survived}.
+    /// S1-05.
     #[test]
     fn compactions_are_remembered_with_sizes_and_survivors() {
         let given = given([]).after_each([set_anchors(&["a", "b"]), context_compacted(9_000, 800, &["b"])]);

@@ -110,6 +110,7 @@ fn names_may_hold_anything() {
     }
 }
 
+/// S0-O1.
 #[test]
 fn an_alias_used_twice_is_narrowed_by_its_workspace() {
     let daemon = Daemon::start(Setup::default());

@@ -3,6 +3,7 @@
 use super::*;
 
 /// S1-15, X-03: exactly at the limit, and not a millisecond before it.
+/// S1-04.
 #[test]
 fn a_session_between_turns_goes_idle_after_an_hour() {
     check(

@@ -72,6 +72,7 @@ fn an_interrupted_session_goes_on() {
     );
 }
 
+/// S1-06.
 #[test]
 fn an_idle_session_goes_on() {
     check(

@@ -14,6 +14,7 @@ fn conversation(stage: &Stage, role: &str, words: &str) -> String {
 
 /// S2-02, S2-03, S2-04, S2-09, S2-16, S2-17, S2-18, S2-20, S2-T5, S2-T6: the session that needed a person goes on with what
 /// the person said and with everything it knew.
+/// S2-21: one session, continued and not made anew.
 #[test]
 fn a_session_that_needs_a_person_is_continued() {
     let stage = Stage::new();

@@ -6,6 +6,7 @@ use super::kit::{DONE, READY, Stage, id, until};
 
 /// S2-10, S2-22, S2-25, S2-B02: nobody waits any more, the session goes on, and continuing it ends what still ran and leads
 /// through the review to a verdict.
+/// S2-19: the turn is left running unless it is to be aborted.
 #[test]
 fn a_review_that_took_too_long_is_continued() {
     let stage = Stage::with("rules.phase_gate = \"auto\"\nreviewer.timeout_ms = 4000");
