@@ -8,7 +8,8 @@ export default defineConfig({
   workers: 2,
   // A test that passes only the second time is reported as flaky: a defect, but none that hides all others.
   retries: process.env.CI ? 2 : 0,
-  timeout: 60_000,
+  // Several looks of axe at a full page take long on a busy machine.
+  timeout: 120_000,
   expect: { timeout: 15_000 },
   reporter: [['list', { printSteps: false }]],
   use: {

@@ -1,4 +1,4 @@
-import { accessible, expect, picture, test, watch } from './support/test'
+import { accessible, expect, fits, phone, picture, test, watch } from './support/test'
 
 test.use({ config: '[agents.broken]\ndriver = "acp"\ncommand = ["/nowhere/agent"]\n\n[mcp.files]\ncommand = ["/nowhere/server"]\n' })
 
@@ -20,10 +20,10 @@ test('agents and servers are checked, and what does not work says what helps', a
   await expect(page.getByRole('region', { name: 'MCP servers' }).getByRole('alert')).toBeVisible()
   await accessible(page)
   await picture(page, 'agents')
-  await page.setViewportSize({ width: 390, height: 844 })
+  await phone(page)
   await page.emulateMedia({ colorScheme: 'dark' })
   await picture(page, 'agents-phone-dark')
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
+  await fits(page)
 })
 
 test('a link lets somebody look on, and tokens are made and revoked', async ({ page, daemon, browser }) => {
@@ -39,7 +39,7 @@ test('a link lets somebody look on, and tokens are made and revoked', async ({ p
   watch(observer, errors)
   await observer.goto(url)
   await expect(observer.getByText('only looking')).toBeVisible()
-  await observer.goto(`http://${daemon.address}/agents`)
+  await observer.goto(daemon.at('/agents'))
   await expect(observer.getByRole('button', { name: 'Check demo' })).toBeDisabled()
   await expect(observer.getByRole('button', { name: 'New token' })).toBeHidden()
 
@@ -48,7 +48,7 @@ test('a link lets somebody look on, and tokens are made and revoked', async ({ p
   await dialog.getByLabel('Name').fill('prometheus')
   await dialog.getByRole('button', { name: 'Make it' }).click()
   const token = await page.getByRole('textbox', { name: 'The token' }).inputValue()
-  const scrape = async (): Promise<number> => (await fetch(`http://${daemon.address}/metrics`, { headers: { authorization: `Bearer ${token}` } })).status
+  const scrape = async (): Promise<number> => (await fetch(daemon.at('/metrics'), { headers: { authorization: `Bearer ${token}` } })).status
   expect(await scrape()).toBe(200)
   await page.getByRole('button', { name: 'Done' }).click()
   await page.getByRole('button', { name: 'Revoke prometheus' }).click()

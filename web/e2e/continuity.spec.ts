@@ -1,4 +1,4 @@
-import { accessible, expect, picture, test } from './support/test'
+import { accessible, expect, fits, phone, picture, test } from './support/test'
 
 test('S3-40 the widget shows rates, counters, status and alerts, and is refreshed by hand', async ({ page, daemon }) => {
   const { session } = await daemon.api<{ session: string }>('POST', '/sessions', { title: 'Lost' })
@@ -23,9 +23,9 @@ test('S3-40 the widget shows rates, counters, status and alerts, and is refreshe
 
   // By itself too.
   await fail(1)
-  await expect(widget.getByText('13 of 13 attaches failed', { exact: true })).toBeVisible()
-  await page.setViewportSize({ width: 390, height: 844 })
+  await expect(widget.getByText('13 of 13 attaches failed', { exact: true })).toBeVisible({ timeout: 45_000 })
+  await phone(page)
   await page.emulateMedia({ colorScheme: 'dark' })
   await picture(page, 'continuity-phone-dark')
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
+  await fits(page)
 })

@@ -1,4 +1,4 @@
-import { accessible, expect, picture, test } from './support/test'
+import { accessible, expect, fits, phone, picture, test } from './support/test'
 import type { Daemon } from './support/daemon'
 
 /** A task whose agent has two subagents, one of them with one of its own, and two parts, one of which is done. */
@@ -16,9 +16,8 @@ async function release(daemon: Daemon): Promise<{ task: string; session: string 
 }
 
 test('S1-27 S1-34 a family is drawn with its levels, and its subtree is stopped with a receipt', async ({ page, daemon }) => {
-  test.slow()
   const { task, session } = await release(daemon)
-  await page.goto(`http://${daemon.address}/sessions/${session}/family`)
+  await page.goto(daemon.at(`/sessions/${session}/family`))
   const drawing = page.getByRole('group', { name: 'The family, drawn' })
   for (const name of ['Release 1.0', 'scout', 'writer', 'helper', 'Write the notes', 'Check the links']) {
     await expect(drawing.getByRole('link', { name, exact: true })).toBeVisible()
@@ -46,9 +45,9 @@ test('S1-27 S1-34 a family is drawn with its levels, and its subtree is stopped 
   await expect(page.getByText('7 sessions, 6 live')).toBeVisible()
   await accessible(page)
   await picture(page, 'family-dark')
-  await page.setViewportSize({ width: 390, height: 844 })
+  await phone(page)
   await expect(drawing.getByText('Level 3', { exact: true })).toHaveCount(0)
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
+  await fits(page)
   await picture(page, 'family-phone')
   await page.setViewportSize({ width: 1280, height: 800 })
   await page.emulateMedia({ colorScheme: 'light' })
@@ -76,7 +75,7 @@ test('mail that nobody can take is sent again or acknowledged', async ({ page, d
   const { session } = await release(daemon)
   daemon.script('Listener', '/say here I am')
   daemon.run('stop', session, '--subtree', '--now')
-  await page.goto(`http://${daemon.address}/sessions/${session}/family`)
+  await page.goto(daemon.at(`/sessions/${session}/family`))
   const mail = page.getByRole('region', { name: 'Mail' })
   const letter = mail.getByRole('listitem').filter({ hasText: 'Two links were broken.' })
   await expect(letter).toContainText('nobody can take it')

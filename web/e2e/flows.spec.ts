@@ -4,9 +4,8 @@ import { join } from 'node:path'
 
 import type { Daemon } from './support/daemon'
 import { flowConfig, FlowStage, flowThatAsks } from './support/flow-stage'
-import { accessible, another, expect, picture, test } from './support/test'
+import { accessible, another, expect, fits, phone, picture, test } from './support/test'
 
-const at = (daemon: Daemon, path: string): string => `http://${daemon.address}${path}`
 const touch = (daemon: Daemon, name: string): void => writeFileSync(join(daemon.folder, name), '')
 
 test.describe('with checks', () => {
@@ -14,8 +13,6 @@ test.describe('with checks', () => {
   test.use({ config: flowConfig(`rules.phase_gate = "auto"\n[[flow.quality]]\nname = "tests"\ncommand = ${JSON.stringify(CHECK)}`) })
 
   test('a flow is started from the page and followed live through checks, reviews and phases to its report', async ({ page, daemon }) => {
-    // Several looks of axe, which take long on a busy machine.
-    test.slow()
     const stage = new FlowStage(daemon)
     const correction = { readiness: 'ready_with_corrections', score: 70, summary: 'Nearly there.', items: [{ id: 'R1', title: 'Greet by name', reason: 'the plan says polite', action: 'auto_fix', priority: 'P1' }] }
     stage.author(`/wait-file ${join(daemon.folder, 'go')}\n/edit greet.sh echo hello\n/usage 1200 80`)
@@ -28,7 +25,7 @@ test.describe('with checks', () => {
     const plan = join(daemon.workspace, 'PLAN.md')
     writeFileSync(plan, '# Greetings 1.0\n\nA program that greets.\n\n## Phase 1: Greet\n\nSay hello in the language of the user.\n\n- [ ] `greet.sh` prints a greeting\n\n## Phase 2: Tell people\n\n- [ ] a line in CHANGES.md\n')
 
-    await page.goto(at(daemon, '/flows'))
+    await page.goto(daemon.at('/flows'))
     await expect(page.getByText('No flows yet')).toBeVisible()
     await accessible(page)
     await picture(page, 'flows-empty')
@@ -64,7 +61,7 @@ test.describe('with checks', () => {
     await expect(page.getByRole('region', { name: 'Report' })).toContainText('is completed')
     await accessible(page)
     await picture(page, 'flow-report')
-    await page.goto(at(daemon, '/flows'))
+    await page.goto(daemon.at('/flows'))
     await expect(page.getByRole('list', { name: 'Flows' }).getByRole('link')).toContainText(['Greetings 1.0'])
   })
 })
@@ -74,7 +71,7 @@ test.describe('with people', () => {
 
   test('S2-01 S2-02 S2-07 a flow asks a person and goes on in the same session with the words it was given', async ({ page, daemon, browser }) => {
     const { flow } = await flowThatAsks(daemon)
-    await page.goto(at(daemon, '/flows'))
+    await page.goto(daemon.at('/flows'))
     await expect(page.getByText('waits: The author needs a person: Which greeting?')).toBeVisible()
     await picture(page, 'flows')
     await page.getByRole('link', { name: /Greetings 1\.0/ }).click()
@@ -84,7 +81,7 @@ test.describe('with people', () => {
     await picture(page, 'flow-asks')
 
     const observer = await another(browser, daemon, true)
-    await observer.goto(at(daemon, `/flows/${flow}`))
+    await observer.goto(daemon.at(`/flows/${flow}`))
     await expect(observer.getByRole('article')).toContainText('Which greeting?')
     await expect(observer.getByRole('button', { name: 'Cancel the flow' })).toHaveCount(0)
 
@@ -102,7 +99,7 @@ test.describe('with people', () => {
     const stage = new FlowStage(daemon)
     stage.script('author', `/wait-file ${join(daemon.folder, 'never')}`)
     const flow = await stage.begin('Greetings 2.0', ['Greet', 'Part'])
-    await page.goto(at(daemon, `/flows/${flow}`))
+    await page.goto(daemon.at(`/flows/${flow}`))
     const steps = page.getByRole('list', { name: 'Steps of Phase 1: Greet' })
     await expect(steps.getByText('at work', { exact: true })).toBeVisible()
     await page.getByRole('button', { name: 'Cancel the flow' }).click()
@@ -123,13 +120,12 @@ test.describe('with people', () => {
     await page.getByRole('button', { name: 'Dark colours' }).click()
     await accessible(page)
     await picture(page, 'flow-dark')
-    await page.setViewportSize({ width: 390, height: 844 })
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
+    await phone(page)
     await accessible(page)
     await picture(page, 'flow-phone')
-    await page.goto(at(daemon, '/flows'))
+    await page.goto(daemon.at('/flows'))
     await expect(page.getByRole('list', { name: 'Flows' }).getByRole('link')).toHaveCount(1)
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
+    await fits(page)
     await picture(page, 'flows-phone')
   })
 })

@@ -1,13 +1,13 @@
 import { flowConfig, flowThatAsks } from './support/flow-stage'
-import { accessible, another, expect, picture, test } from './support/test'
+import { accessible, another, expect, fits, phone, picture, test } from './support/test'
 
 const ASKS = '/ask-tool deploy Deploy the site to production?\n/say carried on'
 
 test('a permission is given in place, and its gate goes from every browser', async ({ page, browser, daemon }) => {
   const session = daemon.script('Ship it', ASKS)
   const other = await another(browser, daemon)
-  await page.goto(`http://${daemon.address}/gates`)
-  await other.goto(`http://${daemon.address}/gates`)
+  await page.goto(daemon.at('/gates'))
+  await other.goto(daemon.at('/gates'))
   const gate = page.getByRole('article', { name: 'Deploy the site to production?' })
   const elsewhere = other.getByRole('article', { name: 'Deploy the site to production?' })
   await expect(gate.getByRole('link', { name: 'Ship it' })).toHaveAttribute('href', `/sessions/${session}`)
@@ -29,7 +29,7 @@ test('a permission is given in place, and its gate goes from every browser', asy
 
 test('a gate that somebody answered meanwhile says so', async ({ page, daemon }) => {
   const session = daemon.script('Ship it', ASKS)
-  await page.goto(`http://${daemon.address}/gates`)
+  await page.goto(daemon.at('/gates'))
   const gate = page.getByRole('article', { name: 'Deploy the site to production?' })
   const no = gate.getByRole('button', { name: 'Reject' })
   await expect(no).toBeEnabled()
@@ -46,12 +46,13 @@ test('a gate that somebody answered meanwhile says so', async ({ page, daemon })
   await expect(page.getByText('Somebody answered it before')).toBeVisible()
   release()
   await expect(gate).toHaveCount(0)
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
 })
 
 test('somebody who only looks sees the gate and cannot answer it', async ({ browser, daemon }) => {
   daemon.script('Ship it', ASKS)
   const page = await another(browser, daemon, true)
-  await page.goto(`http://${daemon.address}/gates`)
+  await page.goto(daemon.at('/gates'))
   const gate = page.getByRole('article', { name: 'Deploy the site to production?' })
   await expect(gate.getByRole('button', { name: 'Allow once' })).toBeDisabled()
   await expect(gate.getByRole('button', { name: 'Add words' })).toHaveCount(0)
@@ -63,7 +64,7 @@ test.describe('flows', () => {
   test('S2-05 S2-07 a flow is answered by going on with its session, with words', async ({ page, daemon }) => {
     const { flow, stage } = await flowThatAsks(daemon)
     daemon.script('Ship it', ASKS)
-    await page.goto(`http://${daemon.address}/gates`)
+    await page.goto(daemon.at('/gates'))
     const gate = page.getByRole('article', { name: 'The author needs a person: Which greeting?' })
     await expect(gate).toContainText('The page says Hello, the tests say Good day.')
     await expect(gate.getByRole('link', { name: 'Greetings 1.0' })).toHaveAttribute('href', `/flows/${flow}`)
@@ -76,10 +77,9 @@ test.describe('flows', () => {
     await expect(gate.getByText('1 session worked at it')).toBeVisible()
     await accessible(page)
     await picture(page, 'gates-dark')
-    await page.setViewportSize({ width: 390, height: 844 })
+    await phone(page)
     await picture(page, 'gates-phone')
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth)
-    expect(wide).toBeLessThanOrEqual(390)
+    await fits(page)
 
     await gate.getByRole('textbox', { name: /Words for the agent/ }).fill('the page is right')
     await expect(gate.getByRole('button', { name: 'Override' })).toBeDisabled()

@@ -1,10 +1,7 @@
 // The overview: what needs somebody, the live tree of sessions, and what can be done to one of them.
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-
 import type { Page } from '@playwright/test'
 
-import { accessible, another, expect, picture, test } from './support/test'
+import { accessible, another, expect, fits, phone, picture, test } from './support/test'
 
 const row = (page: Page, title: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name: title, exact: true }) })
 const bar = (page: Page) => page.getByRole('region', { name: 'Selected session' })
@@ -23,7 +20,7 @@ test('S0-51 S0-55 sessions come and change without a reload, and the section fol
   await expect(shown).toContainText('executing')
   await expect(shown).toContainText('demo')
   await expect(shown).toContainText('search')
-  writeFileSync(join(daemon.workspace, 'go'), '')
+  daemon.touch('go')
   await expect(shown).not.toContainText('executing')
 
   await page.getByRole('button', { name: 'Refresh' }).click()
@@ -53,7 +50,7 @@ test('S0-53 S0-54 a selected session is guided and stopped', async ({ page, daem
   await expect(box).toHaveValue('')
   await expect(shown).toContainText('1 note')
   await expect(bar(page)).toContainText('pending')
-  writeFileSync(join(daemon.workspace, 'go'), '')
+  daemon.touch('go')
   await expect(bar(page)).toContainText('delivered')
   await expect(shown).not.toContainText('1 note')
 
@@ -102,9 +99,9 @@ test('S1-27 a family is a tree that folds, and its questions are answered here',
   await expect(looking.getByRole('button', { name: 'New session' })).toHaveCount(0)
   await expect(bar(looking).getByRole('button')).toHaveCount(0)
 
-  await page.setViewportSize({ width: 390, height: 844 })
+  await phone(page)
   await expect(row(page, 'scout')).toHaveClass(/narrow/)
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
+  await fits(page)
   await accessible(page)
   await picture(page, 'overview-phone')
   await row(page, 'release the shop').scrollIntoViewIfNeeded()
@@ -143,6 +140,7 @@ test('S3-20 S3-21 filters, search and grouping are in the address', async ({ pag
   await page.getByRole('button', { name: 'telegram 1' }).click()
   await expect(row(page, 'alpha')).toHaveCount(0)
   await page.getByRole('searchbox', { name: 'Search sessions' }).fill('nothing like it')
+  await expect(page).toHaveURL(/nothing/)
   await page.getByRole('button', { name: 'Clear search and filters' }).click()
   await page.getByRole('combobox', { name: 'Memory' }).selectOption('off')
   await expect(row(page, 'beta')).toBeVisible()
@@ -172,6 +170,7 @@ test('everything goes by keys: j k / s g ? enter', async ({ page, daemon }) => {
   await expect(page.getByRole('dialog', { name: 'Keys' })).toContainText('Open the selected session')
   await page.keyboard.press('Escape')
   await page.keyboard.press('g')
+  await expect(bar(page).getByRole('textbox', { name: 'Guidance for the selected session' })).toBeFocused()
   await page.keyboard.type('mind the gap')
   await page.keyboard.press('Enter')
   await expect(row(page, below)).toContainText('1 note')
@@ -182,6 +181,7 @@ test('everything goes by keys: j k / s g ? enter', async ({ page, daemon }) => {
   await page.keyboard.press('Escape')
   await expect(dialog).toHaveCount(0)
   await page.keyboard.press('/')
+  await expect(page.getByRole('searchbox', { name: 'Search sessions' })).toBeFocused()
   await page.keyboard.type(below)
   await expect(row(page, top)).toHaveCount(0)
   await page.keyboard.press('Escape')

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Page } from '@playwright/test'
 
 import type { Daemon } from './support/daemon'
-import { accessible, another, expect, picture, test } from './support/test'
+import { accessible, another, expect, fits, phone, picture, test } from './support/test'
 
 interface Plan {
   id: string
@@ -25,7 +25,6 @@ function repository(daemon: Daemon): void {
   git(daemon.workspace, 'commit', '-qm', 'first')
 }
 
-const at = (daemon: Daemon, path: string): string => `http://${daemon.address}${path}`
 const sign = (daemon: Daemon, name: string): string => join(daemon.folder, name)
 const touch = (daemon: Daemon, name: string): void => writeFileSync(sign(daemon, name), '')
 
@@ -38,10 +37,8 @@ const box = (page: Page, name: string | RegExp): ReturnType<Page['getByRole']> =
   page.getByRole('group', { name: /^Tasks as they wait/ }).getByRole('button', { name })
 
 test('a plan is imported, its faults shown at their line, and followed live to its end', async ({ page, daemon, browser }) => {
-  // Several looks of axe, which take long on a busy machine.
-  test.slow()
   repository(daemon)
-  await page.goto(at(daemon, '/plans'))
+  await page.goto(daemon.at('/plans'))
   await expect(page.getByText('No plans yet')).toBeVisible()
   await accessible(page)
   await picture(page, 'plans-empty')
@@ -123,12 +120,12 @@ test('what a task changed is shown, merged, and a conflict said clearly', async 
     daemon,
     '# Rewrite\n\n## [ ] two: Write the second\n\n/edit notes.txt one\\nzwei\\nthree\\n\n/say Done.\n\n## [ ] other: Write it differently\n\n/edit notes.txt one\\ndeux\\nthree\\n\n/say Done.\n',
   )
-  await page.goto(at(daemon, `/plans/${plan.id}`))
+  await page.goto(daemon.at(`/plans/${plan.id}`))
   await expect(page.getByRole('img', { name: '2 tasks: 2 completed' })).toBeVisible()
   await expect(page.getByText('2 branches not merged')).toBeVisible()
   await box(page, /^two: /).click()
   await page.getByText('Changes', { exact: true }).click()
-  const diff = page.getByRole('region', { name: 'Changes of notes.txt' })
+  const diff = page.getByRole('group', { name: 'Changes of notes.txt' })
   await expect(diff).toContainText('zwei')
   await accessible(page)
   await picture(page, 'task-diff')
@@ -158,7 +155,7 @@ test('what a task changed is shown, merged, and a conflict said clearly', async 
 test('a task is failed, retried, told something; a plan and everything halted', async ({ page, daemon }) => {
   repository(daemon)
   const plan = await made(daemon, `# Mend it\n\n## [ ] fix: Mend the gate\n\n/wait-file ${sign(daemon, 'never')}\n\n## [ ] paint: Paint it\n\n- after: fix\n\n/say Green.\n`)
-  await page.goto(at(daemon, `/plans/${plan.id}`))
+  await page.goto(daemon.at(`/plans/${plan.id}`))
   const tasks = page.getByRole('group', { name: 'What can be done with this task' })
   await expect(box(page, /^fix: .*, running$/)).toBeVisible()
   await box(page, /^fix: /).click()
@@ -188,7 +185,7 @@ test('a task is failed, retried, told something; a plan and everything halted', 
   await expect(box(page, /^fix: .*, cancelled$/)).toBeVisible()
   await expect(page.getByText('paused', { exact: true })).toBeVisible()
 
-  await page.goto(at(daemon, '/plans'))
+  await page.goto(daemon.at('/plans'))
   await page.getByRole('button', { name: 'Halt everything' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Halt everything' }).click()
   await expect(page.getByText('Everything is halted')).toBeVisible()
@@ -203,27 +200,27 @@ test('plans at phone width, in dark, and with hundreds of tasks', async ({ page,
   const many = Array.from({ length: 300 }, (_, at) => `## [ ] t${at}: Piece ${at}\n\n${at >= 20 ? `- after: t${at - 20}\n\n` : ''}/say ok\n`)
   const big = await made(daemon, `# A large plan\n\n${many.join('\n')}`, false)
   const small = await made(daemon, '# A small one\n\n<script>alert(1)</script> \u202eturned\n\n## [ ] a: First\n\n/say a\n\n## [ ] b: Second\n\n- after: a\n\n/say b\n', false)
-  await page.goto(at(daemon, `/plans/${big.id}`))
+  await page.goto(daemon.at(`/plans/${big.id}`))
   await expect(page.getByRole('list', { name: 'Tasks' }).getByRole('button')).toHaveCount(300)
   await page.getByText('Graph', { exact: true }).click()
   await expect(box(page, 't299: Piece 299, pending, after t279')).toBeAttached()
   await picture(page, 'plan-large')
   await page.getByRole('button', { name: 'Dark colours' }).click()
-  await page.goto(at(daemon, `/plans/${small.id}`))
+  await page.goto(daemon.at(`/plans/${small.id}`))
   await expect(page.getByText('<script>alert(1)</script>')).toBeVisible()
   await expect(box(page, 'b: Second, pending, after a')).toBeVisible()
   await page.keyboard.press('j')
   await expect(page.getByRole('heading', { name: 'b Second' })).toBeVisible()
   await accessible(page)
   await picture(page, 'plan-dark')
-  await page.setViewportSize({ width: 390, height: 844 })
+  await phone(page)
   await page.reload()
   await expect(page.getByRole('list', { name: 'Tasks' }).getByRole('button')).toHaveCount(2)
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
+  await fits(page)
   await accessible(page)
   await picture(page, 'plan-phone')
-  await page.goto(at(daemon, '/plans'))
+  await page.goto(daemon.at('/plans'))
   await expect(page.getByRole('list', { name: 'Plans' }).getByRole('link')).toHaveCount(2)
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
+  await fits(page)
   await picture(page, 'plans-phone')
 })

@@ -6,7 +6,7 @@ test('a link signs in once and leaves no trace in the address', async ({ page, d
   const link = daemon.link()
   const other = await (await browser.newContext()).newPage()
   await other.goto(link)
-  await expect(other).toHaveURL(`http://${daemon.address}/`)
+  await expect(other).toHaveURL(daemon.at('/'))
   await expect(other.getByRole('navigation', { name: 'Pages' })).toBeVisible()
 
   const third = await (await browser.newContext()).newPage()
@@ -24,7 +24,7 @@ test('a link signs in once and leaves no trace in the address', async ({ page, d
 test('signing out ends it here and in every stream', async ({ page, daemon }) => {
   await page.getByRole('button', { name: 'Sign out' }).click()
   await expect(page.getByText('This browser is not signed in')).toBeVisible()
-  await page.goto(`http://${daemon.address}/gates`)
+  await page.goto(daemon.at('/gates'))
   await expect(page.getByText('This browser is not signed in')).toBeVisible()
 })
 
@@ -49,7 +49,7 @@ test('no request leaves the machine, and nothing inline runs', async ({ browser,
   await signIn(page, daemon)
   for (const label of ['Gates', 'Plans', 'Flows', 'Memory', 'Continuity', 'Notifications', 'Audit', 'Agents']) {
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: label }).click()
-    await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
+    await expect(page.getByRole('heading', { level: 1, name: label, exact: true })).toBeVisible()
   }
   expect([...hosts]).toEqual([daemon.address])
   const ran = await page.evaluate(() => {

@@ -1,22 +1,21 @@
 // A session as people read it: what is said and done, live, back to its beginning and over a restart of the daemon.
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-
 import type { Locator, Page } from '@playwright/test'
 
-import { accessible, expect, picture, test } from './support/test'
+import { accessible, expect, fits, phone, picture, test } from './support/test'
 
 const events = (page: Page): Locator => page.getByRole('group', { name: 'Events' })
 
 test('S3-11 a live turn: what is being written, then what was said and done', async ({ page, daemon }) => {
-  const go = join(daemon.workspace, 'go')
-  const session = daemon.script('Look around', `/think first I look at what there is\n/pace 120\n/say slowly said words one by one until all of them are there\n/pace 0\n/wait-file ${go}\n/run printf 'one\\ntwo\\n'\n/tool-fail fetch no route to host\n/plan Read | Change | Check\n/plan-done 1\n/edit notes.md # Notes\\nfirst line\n/edit notes.md # Notes\\nsecond line\n/compact 9000 2000\n/say! All **done**: see \`notes.md\`\\n\\n\`\`\`ts\\nconst a = "b" // c\\n\`\`\`\n/usage 1200 80`)
-  await page.goto(`http://${daemon.address}/sessions/${session}`)
+  const session = daemon.script('Look around', `/think first I look at what there is\n/wait-file begin\n/pace 250\n/say slowly said words one by one until all of them are there\n/pace 0\n/wait-file go\n/run printf 'one\\ntwo\\n'\n/tool-fail fetch no route to host\n/plan Read | Change | Check\n/plan-done 1\n/edit notes.md # Notes\\nfirst line\n/edit notes.md # Notes\\nsecond line\n/compact 9000 2000\n/say! All **done**: see \`notes.md\`\\n\\n\`\`\`ts\\nconst a = "b" // c\\n\`\`\`\n/usage 1200 80`)
+  await page.goto(daemon.at(`/sessions/${session}`))
   const log = events(page)
+  // It writes for a while, and somebody looks from the beginning.
+  await expect(log.getByText(/^Thought · 7 words/)).toBeVisible()
+  daemon.touch('begin')
   await expect(log.getByText('writing', { exact: true })).toBeVisible()
   await expect(log.getByText('slowly said words one by one until all of them are there')).toBeVisible()
   await expect(log.getByText('writing', { exact: true })).toBeHidden()
-  writeFileSync(go, '')
+  daemon.touch('go')
   await expect(log.getByText('Completed', { exact: true })).toBeVisible()
   await expect(log.getByText('1,200 in, 80 out')).toBeVisible()
 
@@ -48,9 +47,9 @@ test('S3-11 a live turn: what is being written, then what was said and done', as
   await expect(log.getByText('1,200 in, 80 out')).toBeInViewport()
   await picture(page, 'transcript-dark')
   await page.emulateMedia({ colorScheme: 'light' })
-  await page.setViewportSize({ width: 390, height: 844 })
+  await phone(page)
   await expect(log).toBeVisible()
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
+  await fits(page)
   await picture(page, 'transcript-phone')
   const view = page.getByRole('radiogroup', { name: 'View' })
   await view.getByText('Details', { exact: true }).click()
@@ -62,7 +61,7 @@ test('S3-11 a live turn: what is being written, then what was said and done', as
 
 test('the change of a file is shown with its lines', async ({ page, daemon }) => {
   const session = daemon.script('Change a file', '/edit notes.md # Notes\\nfirst line\n/edit notes.md # Notes\\nsecond line')
-  await page.goto(`http://${daemon.address}/sessions/${session}`)
+  await page.goto(daemon.at(`/sessions/${session}`))
   const change = events(page).getByRole('group', { name: 'Change of notes.md' }).last()
   await expect(change.locator('.old')).toHaveText(/2−first line/)
   await expect(change.locator('.new')).toHaveText(/2\+second line/)
@@ -71,10 +70,9 @@ test('the change of a file is shown with its lines', async ({ page, daemon }) =>
 
 test('a long log is read back to its beginning without jumps, and found in', async ({ page, daemon }) => {
   const steps = Array.from({ length: 900 }, (_, at) => `/tool step${at + 1} {"n":${at + 1}}`).join('\n')
-  const go = join(daemon.workspace, 'go')
-  const session = daemon.script('A long way', `${steps}\n/say half of it\n/wait-file ${go}\n/say the rest`)
+  const session = daemon.script('A long way', `${steps}\n/say half of it\n/wait-file go\n/say the rest`)
   await expect.poll(async () => (await daemon.api<{ last_seq: number }>('GET', `/sessions/${session}`)).last_seq).toBeGreaterThan(1_800)
-  await page.goto(`http://${daemon.address}/sessions/${session}`)
+  await page.goto(daemon.at(`/sessions/${session}`))
   const log = events(page)
   await expect(log.getByText('half of it')).toBeInViewport()
   await expect(log.getByRole('button', { name: /^step900\b/ })).toBeInViewport()
@@ -91,7 +89,7 @@ test('a long log is read back to its beginning without jumps, and found in', asy
         for (const text of await log.locator('.tool .name').allTextContents()) seen.add(Number(text.replace('step', '')))
         return seen.has(1)
       },
-      { intervals: [10], timeout: 45_000 },
+      { intervals: [10], timeout: 90_000 },
     )
     .toBe(true)
   expect(Array.from({ length: 900 }, (_, at) => at + 1).filter((n) => !seen.has(n))).toEqual([])
@@ -101,7 +99,7 @@ test('a long log is read back to its beginning without jumps, and found in', asy
   const first = log.getByRole('button', { name: /^step2\b/ })
   await first.scrollIntoViewIfNeeded()
   const before = await first.boundingBox()
-  writeFileSync(go, '')
+  daemon.touch('go')
   const pill = page.getByRole('button', { name: /^\d+ new$/ })
   await expect(pill).toBeVisible()
   expect((await first.boundingBox())?.y).toBe(before?.y)
@@ -111,6 +109,7 @@ test('a long log is read back to its beginning without jumps, and found in', asy
 
   // Keys: find, then from one to the next.
   await page.keyboard.press('/')
+  await expect(page.getByRole('searchbox')).toBeFocused()
   await page.keyboard.type('step450')
   await expect(log.getByRole('button', { name: /^step450\b/ })).toBeVisible()
   await expect(page.getByText(/^2 of \d+ items$/)).toBeVisible()
@@ -127,21 +126,20 @@ test('a long log is read back to its beginning without jumps, and found in', asy
   await expect(log.locator('button[aria-expanded=true]')).toBeFocused()
 
   // A link to one event.
-  await page.goto(`http://${daemon.address}/sessions/${session}?at=200`)
+  await page.goto(daemon.at(`/sessions/${session}?at=200`))
   await expect(log.locator('article.aimed')).toBeInViewport()
 })
 
 test('the daemon is killed and comes back in mid-stream: no word twice, none missing', async ({ page, daemon }) => {
-  const go = join(daemon.workspace, 'go')
   const lines = (from: number, to: number): string => Array.from({ length: to - from + 1 }, (_, at) => `/say! line ${from + at};\\n`).join('\n')
-  const session = daemon.script('Talk on', `${lines(1, 30)}\n/wait-file ${go}\n/pace 5\n${lines(31, 60)}\n/say over`)
-  await page.goto(`http://${daemon.address}/sessions/${session}`)
+  const session = daemon.script('Talk on', `${lines(1, 30)}\n/wait-file go\n/pace 5\n${lines(31, 60)}\n/say over`)
+  await page.goto(daemon.at(`/sessions/${session}`))
   const log = events(page)
   await expect(log.getByText('line 30;')).toBeVisible()
   await daemon.kill9()
   await expect(page.getByText('Reconnecting to the daemon…')).toBeVisible()
   // The agent talks on while nobody listens.
-  writeFileSync(go, '')
+  daemon.touch('go')
   await daemon.start()
   await expect(page.getByText('Reconnecting to the daemon…')).toBeHidden()
   await expect(log.getByText('Completed', { exact: true })).toBeVisible()
@@ -151,11 +149,11 @@ test('the daemon is killed and comes back in mid-stream: no word twice, none mis
 })
 
 test('a session that is not there, and one that goes away', async ({ page, daemon }) => {
-  await page.goto(`http://${daemon.address}/sessions/sess_01aaaaaaaaaaaaaaaaaaaaaaaa`)
+  await page.goto(daemon.at('/sessions/sess_01aaaaaaaaaaaaaaaaaaaaaaaa'))
   await expect(page.getByRole('heading', { name: 'There is no such session' })).toBeVisible()
   await accessible(page)
   const session = daemon.script('Soon gone', '/say here')
-  await page.goto(`http://${daemon.address}/sessions/${session}`)
+  await page.goto(daemon.at(`/sessions/${session}`))
   await expect(events(page).getByText('Completed', { exact: true })).toBeVisible()
   daemon.run('rm', session, '--yes')
   await expect(page.getByRole('heading', { name: 'This session was deleted' })).toBeVisible()

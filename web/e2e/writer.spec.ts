@@ -1,15 +1,9 @@
 // Two browsers on one session: who writes, and how it changes hands.
 import type { Page } from '@playwright/test'
 
-import type { Daemon } from './support/daemon'
-import { accessible, another, expect, picture, test } from './support/test'
+import { accessible, another, expect, openSession, picture, test } from './support/test'
 
 test.use({ config: '[writer]\ndeny_ms = 60000\n' })
-
-async function open(page: Page, daemon: Daemon, session: string): Promise<void> {
-  await page.goto(`http://${daemon.address}/sessions/${session}`)
-  await expect(page.getByText('Attached · live tail')).toBeVisible()
-}
 
 const composer = (page: Page) => page.getByRole('region', { name: 'Write to the session' })
 const message = (page: Page) => page.getByLabel('Message to the agent', { exact: true })
@@ -18,8 +12,8 @@ const press = (page: Page, name: string): Promise<void> => composer(page).getByR
 test('S3-11 S3-14 S3-19 one writes alone, another is refused, takes over, and is kept out', async ({ page, daemon, browser }) => {
   const session = daemon.script('shared', '/say! hello')
   const second = await another(browser, daemon)
-  await open(page, daemon, session)
-  await open(second, daemon, session)
+  await openSession(page, daemon, session)
+  await openSession(second, daemon, session)
   await expect(page.getByText('2 watchers: you,')).toBeVisible()
   await expect(page.getByText('Anyone may write.').first()).toBeVisible()
 
@@ -57,8 +51,8 @@ test('S3-11 S3-14 S3-19 one writes alone, another is refused, takes over, and is
 test('S3-14 a writer who is asked hands over, and lets go', async ({ page, daemon, browser }) => {
   const session = daemon.script('handed', '/say! hello')
   const second = await another(browser, daemon)
-  await open(page, daemon, session)
-  await open(second, daemon, session)
+  await openSession(page, daemon, session)
+  await openSession(second, daemon, session)
   await press(page, 'Write alone')
   await expect(composer(second)).toContainText('writes alone.')
   await press(second, 'Take over')
@@ -75,6 +69,6 @@ test('S3-14 a writer who is asked hands over, and lets go', async ({ page, daemo
   // A page that is closed does not keep it either.
   await press(page, 'Write alone')
   await expect(composer(second)).toContainText('writes alone.')
-  await page.goto(`http://${daemon.address}/`)
+  await page.goto(daemon.at('/'))
   await expect(composer(second)).toContainText('Anyone may write.')
 })

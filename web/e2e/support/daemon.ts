@@ -7,7 +7,7 @@ const PROGRAM = process.env.LANYARD_BIN ?? resolve(import.meta.dirname, '../../.
 const PAGES = process.env.LANYARD_DASHBOARD_DIR ?? resolve(import.meta.dirname, '../../dist')
 const PATIENCE_MS = 30_000
 
-export interface Made {
+interface Made {
   session: string
   seq: number
 }
@@ -26,6 +26,16 @@ export class Daemon {
 
   get home(): string {
     return join(this.folder, 'home')
+  }
+
+  /** The address of a page. */
+  at(path: string): string {
+    return `http://${this.address}${path}`
+  }
+
+  /** Makes a file in the workspace: what a `/wait-file` of a script waits for. */
+  touch(name: string): void {
+    writeFileSync(join(this.workspace, name), '')
   }
 
   /** Starts it and waits until it answers; again under the same address after `kill9`. */

@@ -8,9 +8,9 @@ const PROGRAM = process.env.LANYARD_BIN ?? resolve(import.meta.dirname, '../../.
 const PATIENCE_MS = 30_000
 
 /** What an author says that is done, and one that needs a person. */
-export const DONE = '{"status":"complete"}'
-export const HELP = '{"status":"needs_human","reason":"Which greeting?","notes":"The page says Hello, the tests say Good day."}'
-export const READY = '{"readiness":"ready","score":95,"summary":"Polite and short."}'
+const DONE = '{"status":"complete"}'
+const HELP = '{"status":"needs_human","reason":"Which greeting?","notes":"The page says Hello, the tests say Good day."}'
+const READY = '{"readiness":"ready","score":95,"summary":"Polite and short."}'
 
 /** For `test.use({ config: flowConfig() })`. Agents begin in the workspace, and find their scripts beside it. */
 export function flowConfig(settings = 'rules.phase_gate = "auto"'): string {
@@ -21,7 +21,7 @@ export function flowConfig(settings = 'rules.phase_gate = "auto"'): string {
   return `[flow]\nauthor.agent = "author"\nreviewer.agent = "reviewer"\n${settings}\n${agent('author')}${agent('reviewer')}`
 }
 
-export interface Asked {
+interface Asked {
   flow: string
   stage: FlowStage
 }

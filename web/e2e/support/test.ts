@@ -14,7 +14,7 @@ interface Given {
 }
 
 /** Errors the browser itself tells of while the daemon is away. */
-const AWAY = /ERR_CONNECTION|ERR_EMPTY_RESPONSE|WebSocket connection to/
+const AWAY = /net::ERR_(?!BLOCKED)|WebSocket connection to/
 
 export function watch(page: Page, errors: string[]): void {
   page.on('pageerror', (error) => errors.push(String(error)))
@@ -44,7 +44,7 @@ export const test = base.extend<Given>({
 export async function signIn(page: Page, daemon: Daemon, observer = false): Promise<void> {
   await page.goto(daemon.link(observer))
   await expect(page.getByRole('navigation', { name: 'Pages' })).toBeAttached()
-  await expect(page).toHaveURL(`http://${daemon.address}/`)
+  await expect(page).toHaveURL(daemon.at('/'))
 }
 
 /** Another browser, signed in by itself. */
@@ -54,11 +54,28 @@ export async function another(browser: Browser, daemon: Daemon, observer = false
   return page
 }
 
+/** The page of a session, attached. */
+export async function openSession(page: Page, daemon: Daemon, session: string): Promise<void> {
+  await page.goto(daemon.at(`/sessions/${session}`))
+  await expect(page.getByText('Attached · live tail')).toBeVisible()
+}
+
 /** No serious finding of axe on what is shown. */
 export async function accessible(page: Page): Promise<void> {
   const found = await new AxeBuilder({ page }).analyze()
   const serious = found.violations.filter((one) => one.impact === 'serious' || one.impact === 'critical')
   expect(serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(' | ')}`)).toEqual([])
+}
+
+/** Nothing sticks out to the side, once all is laid out. */
+export async function fits(page: Page): Promise<void> {
+  await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBe(0)
+}
+
+/** The page as on a phone. */
+export async function phone(page: Page): Promise<void> {
+  await page.setViewportSize({ width: 390, height: 844 })
+  await fits(page)
 }
 
 /** A picture of a page, for people to look at. */

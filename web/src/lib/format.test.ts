@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 
-import { base, bytes, count, short, span, took } from './format'
+import { base, bytes, count, dollars, short, span, took } from './format'
 
 describe('times and sizes', () => {
   it.each([
@@ -19,6 +19,10 @@ describe('times and sizes', () => {
   it('shortens large numbers', () => {
     expect([count(999), count(9_999), count(12_345), count(1_250_000)]).toEqual(['999', '9,999', '12.3k', '1.3M'])
     expect([bytes(10), bytes(2_048), bytes(3_145_728)]).toEqual(['10 B', '2.0 KiB', '3.0 MiB'])
+  })
+
+  it('says dollars as the command line does', () => {
+    expect([1, 9_780, 10_000, 421_000, 12_345_678].map(dollars)).toEqual(['$0.0001', '$0.0098', '$0.01', '$0.42', '$12.35'])
   })
 
   it('keeps the end of ids, where they differ', () => {

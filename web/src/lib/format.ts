@@ -23,6 +23,11 @@ export function count(number: number): string {
   return `${(number / 1_000_000).toFixed(1)}M`
 }
 
+/** An amount in millionths of a dollar; below a cent with four places, so that it is not nothing. */
+export function dollars(micros: number): string {
+  return micros < 10_000 ? `$${(Math.ceil(micros / 100) / 10_000).toFixed(4)}` : `$${(micros / 1_000_000).toFixed(2)}`
+}
+
 export function bytes(number: number): string {
   if (number < 1_024) return `${number} B`
   if (number < 1_048_576) return `${(number / 1_024).toFixed(1)} KiB`
@@ -38,6 +43,9 @@ export function short(id: string): string {
   const at = id.indexOf('_')
   return at < 0 ? id.slice(-8) : `${id.slice(0, at)}…${id.slice(-6)}`
 }
+
+/** A commit as git shortens it. */
+export const hash = (commit: string): string => commit.slice(0, 10)
 
 /** What a snake_case word of the API reads like. */
 export function words(name: string): string {

@@ -1,6 +1,6 @@
 // Which page is shown. Addresses are paths, so that a page can be linked to, reloaded and gone back to.
 
-export interface Route {
+interface Route {
   name: string
   params: Record<string, string>
 }

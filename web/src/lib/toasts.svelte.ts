@@ -1,7 +1,7 @@
 // Short words about what just happened.
 import { problem } from './api/client'
 
-export interface Toast {
+interface Toast {
   id: number
   tone: 'ok' | 'bad' | 'info'
   text: string

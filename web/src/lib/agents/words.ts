@@ -2,7 +2,7 @@
 import type { AgentEntry, Capabilities, DriverKind, McpCheck, McpEntry } from '../api/types'
 import { plural, words } from '../format'
 import type { Tone } from '../states'
-import { glimpse } from '../ui/glimpse'
+import { brief } from '../text/clean'
 
 /** In the order they matter. */
 export const FEATURES: readonly { key: keyof Capabilities; label: string; means: string }[] = [
@@ -29,7 +29,7 @@ export const DRIVERS: Record<DriverKind, string> = {
   command: 'one command per turn',
 }
 
-export interface Standing {
+interface Standing {
   label: string
   tone: Tone
 }
@@ -83,7 +83,7 @@ export function about(server: McpEntry): string {
 /** What a server said when it was greeted. */
 export function greeted(check: McpCheck): string {
   const parts = [plural(check.tools ?? 0, 'tool')]
-  if (check.server) parts.push(glimpse(`${check.server} ${check.version ?? ''}`, 60))
-  if (check.protocol) parts.push(`MCP ${glimpse(check.protocol, 20)}`)
+  if (check.server) parts.push(brief(`${check.server} ${check.version ?? ''}`, 60))
+  if (check.protocol) parts.push(`MCP ${brief(check.protocol, 20)}`)
   return parts.join(' · ')
 }

@@ -14,9 +14,9 @@ export class ApiError extends Error {
   }
 }
 
-export type Query = Record<string, string | number | boolean | null | undefined>
+type Query = Record<string, string | number | boolean | null | undefined>
 
-export interface Options {
+interface Options {
   query?: Query
   body?: unknown
   /** The same key again is the same request. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 
 import type { AuditEntry } from '../api/types'
-import { auditQuery, flat } from './sentence'
+import { auditQuery, sentence } from './sentence'
 
 const entry = (event: string, more: Partial<AuditEntry> = {}): AuditEntry => ({
   at: '2026-11-16T10:00:00Z',
@@ -12,6 +12,13 @@ const entry = (event: string, more: Partial<AuditEntry> = {}): AuditEntry => ({
   actor: { kind: 'operator', name: 'mara' },
   ...more,
 })
+
+/** The sentence as one text. */
+function flat(one: AuditEntry, title: string): string {
+  const { before, after, quote } = sentence(one)
+  const text = [before, title, after].filter((part) => part !== '').join(' ')
+  return quote ? `${text}: “${quote}”` : text
+}
 
 describe('an entry of the audit', () => {
   it.each<[AuditEntry, string]>([

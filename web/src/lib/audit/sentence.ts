@@ -3,7 +3,7 @@ import type { Actor, AuditEntry } from '../api/types'
 import { plural, words } from '../format'
 import { STOP_LEVELS, type Tone } from '../states'
 
-export interface Sentence {
+interface Sentence {
   before: string
   after: string
   quote?: string
@@ -93,13 +93,6 @@ function join(...parts: string[]): string {
   return parts.filter((part) => part !== '').join(' · ')
 }
 
-/** The sentence as one text, for people and programs that take no links. */
-export function flat(entry: AuditEntry, title: string): string {
-  const { before, after, quote } = sentence(entry)
-  const text = [before, title, after].filter((part) => part !== '').join(' ')
-  return quote ? `${text}: “${quote}”` : text
-}
-
 export const SPANS = [
   { value: '', label: 'Any time', ms: 0 },
   { value: '1h', label: 'Last hour', ms: 3_600_000 },
@@ -108,7 +101,7 @@ export const SPANS = [
   { value: 'between', label: 'Between…', ms: 0 },
 ] as const
 
-export interface AuditFilter {
+interface AuditFilter {
   session: string
   kind: string
   span: string

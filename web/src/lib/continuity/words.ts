@@ -70,7 +70,7 @@ export function rule(rules: ContinuityRules): string {
   )
 }
 
-export interface CountRow {
+interface CountRow {
   label: string
   of: (counts: ContinuityCounts) => number
   /** A part of the row above. */

@@ -1,11 +1,11 @@
 // A family as it is: asked as a tree, and again when somebody of it comes or goes; how each stands comes by the stream.
 import { get } from '../api/client'
-import { Ask } from '../ask.svelte'
 import type { Delegation, SessionRow, TreeNode } from '../api/types'
+import { Ask } from '../ask.svelte'
 import { directory } from '../live/directory.svelte'
 import { members } from './layout'
 
-export type Kin = Pick<SessionRow, 'id' | 'title' | 'agent' | 'state' | 'cause' | 'lifecycle' | 'pending' | 'attention' | 'level' | 'since' | 'parent' | 'archived'>
+type Kin = Pick<SessionRow, 'id' | 'title' | 'agent' | 'state' | 'cause' | 'lifecycle' | 'pending' | 'attention' | 'level' | 'since' | 'parent' | 'archived'>
 
 interface Known {
   /** The session that was asked for. */

@@ -2,7 +2,7 @@
 // parents beside the middle of their children. On a narrow screen a list, each a step further in than its parent.
 import type { TreeNode } from '../api/types'
 
-export interface Shape {
+interface Shape {
   width: number
   height: number
   /** From one column to the next, and from one row to the next. */
@@ -13,7 +13,7 @@ export interface Shape {
 export const DRAWN: Shape = { width: 194, height: 84, across: 220, down: 98 }
 export const LISTED: Shape = { width: 0, height: 84, across: 14, down: 92 }
 
-export interface Box {
+interface Box {
   /** Unique among the boxes. */
   key: string
   /** Null for the place of those who were left out. */
@@ -30,7 +30,7 @@ export interface Box {
 }
 
 /** The line down beside the children of one box. */
-export interface Spine {
+interface Spine {
   key: string
   x: number
   from: number
@@ -41,7 +41,7 @@ export interface Spine {
   start: number
 }
 
-export interface Layout {
+interface Layout {
   boxes: Box[]
   columns: { x: number; label: string }[]
   width: number
@@ -141,7 +141,7 @@ function columns(boxes: Box[], shape: Shape): { x: number; label: string }[] {
   })
 }
 
-export interface Window {
+interface Window {
   boxes: { box: Box; y: number }[]
   spines: Spine[]
 }

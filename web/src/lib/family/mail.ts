@@ -1,6 +1,6 @@
 // Mail of a family: what lies in the boxes of its sessions and of the tasks they work at, and what they sent.
-import type { Mail, MailPage, WorkerRow } from '../api/types'
 import { get } from '../api/client'
+import type { Mail, MailPage, WorkerRow } from '../api/types'
 import type { Tone } from '../states'
 
 export const MAIL_STATES: Record<Mail['state'], { label: string; tone: Tone }> = {
@@ -15,7 +15,7 @@ export const MAIL_STATES: Record<Mail['state'], { label: string; tone: Tone }> =
 const PAGES_MOST = 4
 const PAGE = 500
 
-export interface Post {
+interface Post {
   mail: Mail[]
   more: boolean
 }

@@ -26,7 +26,7 @@ export interface Turn extends Entry {
   over: boolean
 }
 
-export interface Round extends Entry {
+interface Round extends Entry {
   kind: 'checks'
   results: CheckResult[]
   /** The place of the command that is being run. */
@@ -40,7 +40,7 @@ export interface Asked extends Entry {
   withdrawn: string | null
 }
 
-export interface Note extends Entry {
+interface Note extends Entry {
   kind: 'note'
   tone: 'plain' | 'ok' | 'warn' | 'bad'
   text: string
@@ -49,7 +49,7 @@ export interface Note extends Entry {
 
 export type Part = Turn | Round | Asked | Note
 
-export interface PhaseStory {
+interface PhaseStory {
   title: string
   state: PhaseState
   parts: Part[]

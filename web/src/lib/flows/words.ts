@@ -1,6 +1,6 @@
 // What flows read and look like.
 import type { Choice, FlowState, FlowView, PhaseState, Readiness } from '../api/types'
-import { count } from '../format'
+import { count, dollars } from '../format'
 import type { Tone } from '../states'
 
 export const FLOW_STATES: Record<FlowState, { label: string; tone: Tone; means: string }> = {
@@ -48,7 +48,8 @@ export function place(flow: FlowView): string {
   return `${Math.min(flow.phase + 1, flow.phases.length)}/${flow.phases.length}`
 }
 
-export function tokens(spent?: { input_tokens?: number; output_tokens?: number } | null): string {
+export function tokens(spent?: { input_tokens?: number; output_tokens?: number; cost_micros?: number } | null): string {
   const [into, out] = [spent?.input_tokens ?? 0, spent?.output_tokens ?? 0]
-  return into + out === 0 ? '' : `${count(into)} tokens in, ${count(out)} out`
+  const cost = spent?.cost_micros ? dollars(spent.cost_micros) : ''
+  return [into + out === 0 ? '' : `${count(into)} tokens in, ${count(out)} out`, cost].filter(Boolean).join(', ')
 }

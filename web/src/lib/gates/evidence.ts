@@ -1,17 +1,13 @@
 // What an agent wants to do, read from the words of its own protocol. Each puts it differently; what is not known is
 // shown as it came, so that nobody answers without having seen all of it.
 import type { GateEntry } from '../api/types'
-
-export interface DiffLine {
-  mark: '+' | '-' | ' ' | '@'
-  text: string
-}
+import { compare, parse, type Diff } from '../diff/diff'
 
 export type Piece =
   | { kind: 'field'; label: string; text: string }
   | { kind: 'text'; label: string; text: string }
   | { kind: 'code'; label: string; text: string }
-  | { kind: 'diff'; label: string; lines: DiffLine[] }
+  | { kind: 'diff'; diff: Diff }
 
 type Bag = Record<string, unknown>
 
@@ -20,8 +16,6 @@ const NOISE = new Set([
   'toolCallId', 'title', 'status', 'sessionId', 'threadId', 'turnId', 'itemId', 'callId', 'conversationId', 'method',
   'availableDecisions', 'approvalId', 'startedAtMs', 'question', 'options', 'header', '_meta', 'parsedCmd',
 ])
-/** Lines around a change. */
-const AROUND = 3
 
 export function evidence(entry: Pick<GateEntry, 'detail' | 'title'>): Piece[] {
   if (!isBag(entry.detail)) return isNothing(entry.detail) ? [] : [{ kind: 'code', label: 'Details', text: print(entry.detail) }]
@@ -81,7 +75,7 @@ function piece(name: string, value: unknown, pieces: Piece[]): boolean {
     case 'patch':
     case 'unified_diff':
       if (typeof value !== 'string') return false
-      pieces.push({ kind: 'diff', label: 'Change', lines: unified(value) })
+      pieces.push(...unified('', value))
       return true
     case 'rawInput':
     case 'tool_input':
@@ -114,7 +108,7 @@ const FIELDS: Record<string, string> = {
 function content(part: unknown, pieces: Piece[]): void {
   if (!isBag(part)) return
   if (part.type === 'diff') {
-    pieces.push({ kind: 'diff', label: print(part.path), lines: between(print(part.oldText ?? ''), print(part.newText ?? '')) })
+    pieces.push({ kind: 'diff', diff: compare(print(part.path), print(part.oldText ?? ''), print(part.newText ?? '')) })
   } else if (isBag(part.content) && typeof part.content.text === 'string') {
     pieces.push({ kind: 'text', label: 'In its words', text: part.content.text })
   } else {
@@ -128,44 +122,17 @@ function changes(value: unknown, pieces: Piece[]): void {
   for (const change of all) {
     if (!isBag(change)) continue
     const diff = change.diff ?? change.unified_diff
-    if (typeof diff === 'string') pieces.push({ kind: 'diff', label: print(change.path), lines: unified(diff) })
-    else if (typeof change.content === 'string') pieces.push({ kind: 'diff', label: print(change.path), lines: between('', change.content) })
+    if (typeof diff === 'string') pieces.push(...unified(print(change.path), diff))
+    else if (typeof change.content === 'string') pieces.push({ kind: 'diff', diff: compare(print(change.path), '', change.content) })
     else pieces.push({ kind: 'code', label: print(change.path ?? 'Change'), text: print(change) })
   }
 }
 
-/** The lines of a unified diff; a text without marks is all new. */
-export function unified(text: string): DiffLine[] {
-  const lines = text.replace(/\n$/, '').split('\n')
-  const marked = lines.some((line) => /^[-+@]/.test(line))
-  if (!marked) return lines.map((line) => ({ mark: '+', text: line }))
-  return lines
-    .filter((line) => !/^(--- |\+\+\+ |diff --git |index )/.test(line))
-    .map((line) => {
-      const mark = line[0]
-      if (mark === '+' || mark === '-') return { mark, text: line.slice(1) }
-      if (mark === '@') return { mark, text: line }
-      return { mark: ' ', text: mark === ' ' ? line.slice(1) : line }
-    })
+/** A text without marks is all new. */
+function unified(path: string, text: string): Piece[] {
+  const found = parse(text, path)
+  return (found.length > 0 ? found : [compare(path, '', text)]).map((diff) => ({ kind: 'diff', diff }))
 }
-
-/** What lies between the lines that both begin and end with, and a few of those around it. */
-export function between(before: string, after: string): DiffLine[] {
-  const [old, now] = [split(before), split(after)]
-  let start = 0
-  while (start < old.length && start < now.length && old[start] === now[start]) start++
-  let end = 0
-  while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end)) end++
-  const same = (from: number, to: number): DiffLine[] => old.slice(Math.max(0, from), to).map((text) => ({ mark: ' ', text }))
-  return [
-    ...same(start - AROUND, start),
-    ...old.slice(start, old.length - end).map((text): DiffLine => ({ mark: '-', text })),
-    ...now.slice(start, now.length - end).map((text): DiffLine => ({ mark: '+', text })),
-    ...same(old.length - end, old.length - end + AROUND),
-  ]
-}
-
-const split = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'))
 
 /** A word of a command line, as one would type it. */
 function word(value: unknown): string {

@@ -2,12 +2,13 @@
 // changes cost one rendering.
 import { path } from '../api/client'
 import type { DirectoryFrame, SessionRow } from '../api/types'
+import { Frame } from './frame'
 import { Socket, type Link } from './socket'
 
 /** Sessions the daemon is asked for; older ones are found by searching. */
 export const LIMIT = 10_000
 
-export class Directory {
+class Directory {
   link: Link = $state('connecting')
   /** Whether all there was at the beginning has arrived. */
   ready = $state(false)
@@ -17,7 +18,7 @@ export class Directory {
   #held = new Map<string, SessionRow>()
   /** Sessions of the connection before that were not shown again yet. */
   #stale: Set<string> | null = null
-  #scheduled = false
+  readonly #frame = new Frame(() => (this.rows = new Map(this.#held)))
   #socket: Socket | null = null
 
   open(refused: (why: string) => void): void {
@@ -46,33 +47,22 @@ export class Directory {
       case 'row':
         this.#stale?.delete(frame.row.id)
         this.#held.set(frame.row.id, frame.row)
-        this.#publish()
+        this.#frame.ask()
         break
       case 'gone':
         this.#held.delete(frame.session)
-        this.#publish()
+        this.#frame.ask()
         break
       case 'ready':
         // What was there before and did not come again was deleted meanwhile.
         for (const id of this.#stale ?? []) this.#held.delete(id)
         this.#stale = null
         this.ready = true
-        this.#publish()
+        this.#frame.ask()
         break
       default:
         break
     }
-  }
-
-  #publish(): void {
-    if (this.#scheduled) return
-    this.#scheduled = true
-    // A page in the background draws nothing, and its timers still run.
-    const soon = document.visibilityState === 'visible' ? requestAnimationFrame : (run: () => void) => setTimeout(run, 250)
-    soon(() => {
-      this.#scheduled = false
-      this.rows = new Map(this.#held)
-    })
   }
 }
 

@@ -8,7 +8,7 @@ const LONGEST_MS = 5_000
 /** A stream is quiet for at most a heartbeat (15 s); after this long without anything it is given up. */
 const SILENT_MS = 40_000
 
-export interface Handlers {
+interface Handlers {
   /** Where to connect to now: path and query. Asked before each try, so that it can go on after the last event. */
   where: () => string
   frame: (frame: unknown) => void

@@ -28,7 +28,7 @@ export function filterOf(query: URLSearchParams): MemoryFilter {
   }
 }
 
-export interface Wanted {
+interface Wanted {
   route: string
   query: Record<string, string>
 }
@@ -69,7 +69,7 @@ export function forgetting(filter: MemoryFilter, ids: readonly string[]): Forget
   return Object.keys(made).length === 0 ? null : made
 }
 
-export type Lines = { entries: unknown[] } | { line: number; why: string }
+type Lines = { entries: unknown[] } | { line: number; why: string }
 
 /** Entries of a file as an export has them: a JSON object on each line. */
 export function linesOf(text: string): Lines {

@@ -91,7 +91,7 @@ export function edit(action: Action, snooze: Snooze = '30m', now = new Date()): 
   }
 }
 
-export interface NotificationFilter {
+interface NotificationFilter {
   /** `open`, `all`, or one status. */
   status: string
   kind: string

@@ -1,7 +1,7 @@
 // What somebody chose on the overview. It stays while other pages are looked at.
 import type { SessionRow } from '../api/types'
 import { short } from '../format'
-import { glimpse } from '../ui/glimpse'
+import { brief } from '../text/clean'
 import { Details } from './details.svelte'
 
 class Desk {
@@ -22,5 +22,5 @@ export const desk = new Desk()
 
 /** What people see a session under. */
 export function nameOf(row: SessionRow): string {
-  return row.title ? glimpse(row.title, 160) : short(row.id)
+  return row.title ? brief(row.title, 160) : short(row.id)
 }

@@ -25,7 +25,7 @@ export const EVERYTHING: Wanted = {
   attention: false, group: 'none',
 }
 
-export interface GroupLine {
+interface GroupLine {
   kind: 'group'
   key: string
   label: string
@@ -57,7 +57,7 @@ export interface Lines {
 }
 
 /** How much a session needs somebody; the smaller comes first. */
-export const NEED = { attention: 0, running: 1, resting: 2, over: 3 } as const
+const NEED = { attention: 0, running: 1, resting: 2, over: 3 } as const
 
 /** What ended stays in sight this long, so that its end is seen. */
 export const LINGER_MS = 120_000
@@ -129,7 +129,7 @@ export function live(row: SessionRow, now: number): boolean {
   return need !== NEED.over || since > now - LINGER_MS
 }
 
-export function groupOf(row: SessionRow, group: Grouping): string {
+function groupOf(row: SessionRow, group: Grouping): string {
   return group === 'none' ? NOTHING : (row[group] ?? NOTHING)
 }
 

@@ -3,7 +3,7 @@ import type { Lifecycle, MemoryMode, StateName } from '../api/types'
 import { STATES } from '../states'
 import { EVERYTHING, type Grouping, type View, type Wanted } from './lines'
 
-export const VIEWS: readonly View[] = ['live', 'all', 'archived']
+const VIEWS: readonly View[] = ['live', 'all', 'archived']
 export const GROUPINGS: readonly Grouping[] = ['none', 'workspace', 'plan', 'source', 'owner', 'agent']
 export const LIFECYCLES: readonly Lifecycle[] = ['running', 'idle', 'terminal']
 export const MEMORY_MODES: readonly MemoryMode[] = ['off', 'session_only', 'selective', 'full']

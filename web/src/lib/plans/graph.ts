@@ -9,14 +9,14 @@ export interface Item {
   part?: string | null
 }
 
-export interface Box {
+interface Box {
   id: string
   column: number
   x: number
   y: number
 }
 
-export interface Edge {
+interface Edge {
   from: string
   to: string
   /** Part of it rather than after it. */
@@ -25,7 +25,7 @@ export interface Edge {
   path: string
 }
 
-export interface Drawing {
+interface Drawing {
   boxes: Box[]
   edges: Edge[]
   width: number

@@ -1,9 +1,9 @@
 // What tasks and plans read and look like, and what can be asked of them. The daemon decides; this only keeps buttons away
 // that would be refused.
 import type { PlanStatus, TaskCount, TaskEnvelope, TaskState, TaskView } from '../api/types'
-import { plural, short, words } from '../format'
-import { line } from './line'
+import { hash, plural, short, words } from '../format'
 import type { Tone } from '../states'
+import { line } from '../text/clean'
 
 /** In the order in which progress is drawn: what is done first, what is not begun last. */
 export const TASK_STATES: Record<TaskState, { label: string; tone: Tone }> = {
@@ -133,8 +133,6 @@ export function tell(event: TaskEnvelope): string {
       return words((event as { type: string }).type)
   }
 }
-
-export const hash = (commit: string): string => commit.slice(0, 10)
 
 /** The line a refused text names, counted from 1. */
 export function faultLine(what: string): number | null {

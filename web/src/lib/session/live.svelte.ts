@@ -1,8 +1,9 @@
 // One session, attached: its log as it grows, what it is, who watches. Comes back by itself after the last event that
 // arrived, so nothing is missing and nothing is there twice.
 import { get, path, problem, type ApiError } from '../api/client'
-import { Ask } from '../ask.svelte'
 import type { PresentConnection, PreviewKind, SessionDetail, Writer } from '../api/types'
+import { Ask } from '../ask.svelte'
+import { Frame as Drawn } from '../live/frame'
 import { Socket, type Link } from '../live/socket'
 import type { Event, Frame } from './events'
 
@@ -12,7 +13,7 @@ const PIECE = 400
 const MOST = 30_000
 const KEPT = 20_000
 
-export interface Preview {
+interface Preview {
   kind: PreviewKind
   text: string
 }
@@ -39,7 +40,7 @@ export class SessionLive {
   readonly detail: Ask<SessionDetail>
 
   #held: Event[] = []
-  #scheduled = false
+  readonly #frame = new Drawn(() => this.#draw())
   #socket: Socket | null = null
 
   constructor(readonly id: string) {
@@ -80,7 +81,7 @@ export class SessionLive {
       if (this.#held[0]?.seq !== first) return 0
       const before = page.filter((event) => event.seq < first)
       this.#held = [...before, ...this.#held]
-      this.#publish()
+      this.#frame.ask()
       return before.length
     } finally {
       this.loading = false
@@ -93,7 +94,7 @@ export class SessionLive {
       if (this.detail.error !== null) throw this.detail.error
       const head = this.detail.value?.last_seq ?? 0
       this.#held = await this.#page(Math.max(0, head - PIECE), PIECE)
-      this.#publish()
+      this.#frame.ask()
     } catch (error) {
       this.error = problem(error)
     }
@@ -144,7 +145,7 @@ export class SessionLive {
       if (this.preview !== null && ends(frame)) this.preview = null
       if (frame.type === 'session.deleted') void this.#know()
       else if (!QUIET.has(frame.type)) this.detail.soon(150)
-      this.#publish()
+      this.#frame.ask()
       return
     }
     switch (frame.type) {
@@ -166,17 +167,11 @@ export class SessionLive {
     }
   }
 
-  #publish(): void {
-    if (this.#scheduled) return
-    this.#scheduled = true
-    const soon = document.visibilityState === 'visible' ? requestAnimationFrame : (run: () => void) => setTimeout(run, 250)
-    soon(() => {
-      this.#scheduled = false
-      if (this.following && this.#held.length > MOST) this.#held = this.#held.slice(-KEPT)
-      this.started = true
-      this.events = this.#held.slice()
-      this.older = (this.#held[0]?.seq ?? 1) > 1
-    })
+  #draw(): void {
+    if (this.following && this.#held.length > MOST) this.#held = this.#held.slice(-KEPT)
+    this.started = true
+    this.events = this.#held.slice()
+    this.older = (this.#held[0]?.seq ?? 1) > 1
   }
 }
 

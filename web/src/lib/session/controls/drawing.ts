@@ -2,7 +2,7 @@
 import type { StateChange, StateName } from '../../api/types'
 import type { Event } from '../events'
 
-export interface Segment {
+interface Segment {
   state: StateName
   from: number
   to: number
@@ -36,7 +36,7 @@ export function totals(parts: readonly Segment[]): readonly { state: StateName; 
   return [...sums].map(([state, ms]) => ({ state, ms })).sort((a, b) => b.ms - a.ms)
 }
 
-export interface Usage {
+interface Usage {
   at: number
   input: number
   output: number
@@ -62,7 +62,7 @@ export function usages(events: readonly Event[], total?: { input_tokens: number;
   return found
 }
 
-export interface Bar {
+interface Bar {
   name: string
   count: number
   failed: number
@@ -103,7 +103,7 @@ export function ceiling(highest: number): number {
   return ([1, 2, 5, 10].find((step) => step * power >= highest) ?? 10) * power
 }
 
-export interface Box {
+interface Box {
   width: number
   height: number
 }

@@ -2,16 +2,16 @@
 import type { Stop, StopReceipt, TreeNode } from '../../api/types'
 import { STOP_LEVELS } from '../../states'
 
-export interface Rung {
+interface Rung {
   level: number
   label: string
   means: string
   at: 'passed' | 'here' | 'ahead'
 }
 
-export type Outcome = 'pending' | 'confirmed' | 'withdrawn'
+type Outcome = 'pending' | 'confirmed' | 'withdrawn'
 
-export interface Ladder {
+interface Ladder {
   rungs: readonly Rung[]
   outcome: Outcome
   /** When it rises by itself. */
@@ -21,7 +21,7 @@ export interface Ladder {
   takeBack: boolean
 }
 
-export interface Deadlines {
+interface Deadlines {
   stop_graceful_ms?: number
   stop_immediate_ms?: number
 }
@@ -46,7 +46,7 @@ export function ladder(receipt: StopReceipt, stop: Stop | null | undefined, limi
   }
 }
 
-export interface Below {
+interface Below {
   all: number
   ended: number
   /** Not all of them are in the answer. */

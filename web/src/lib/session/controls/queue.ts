@@ -9,7 +9,7 @@ export function moved<T>(list: readonly T[], from: number, to: number): readonly
   return [...rest.slice(0, place), list[from] as T, ...rest.slice(place)]
 }
 
-export interface Way {
+interface Way {
   value: Delivery
   label: string
   means: string

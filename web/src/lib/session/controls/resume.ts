@@ -9,7 +9,7 @@ export const CONTINUITY: Record<Continuity, string> = {
   lost: 'The agent does not know the conversation any more.',
 }
 
-export interface Expected {
+interface Expected {
   continuity: Continuity | null
   says: string
 }

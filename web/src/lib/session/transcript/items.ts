@@ -15,7 +15,7 @@ interface Base {
   sum: number
 }
 
-export interface UserItem extends Base {
+interface UserItem extends Base {
   kind: 'user'
   text: string
   by: Actor | null
@@ -23,7 +23,7 @@ export interface UserItem extends Base {
   tags: readonly string[]
 }
 
-export interface AgentItem extends Base {
+interface AgentItem extends Base {
   kind: 'agent'
   text: string
   /** The rest of a long message. */
@@ -31,13 +31,13 @@ export interface AgentItem extends Base {
   writing?: boolean
 }
 
-export interface ThoughtItem extends Base {
+interface ThoughtItem extends Base {
   kind: 'thought'
   text: string
   writing?: boolean
 }
 
-export interface FileChange {
+interface FileChange {
   path: string
   added: number | null
   removed: number | null
@@ -67,19 +67,19 @@ export interface NoteItem extends Base {
   call: string | null
 }
 
-export interface GateItem extends Base {
+interface GateItem extends Base {
   kind: 'gate'
   entry: GateEntry
 }
 
-export interface PlanItem extends Base {
+interface PlanItem extends Base {
   kind: 'plan'
   entries: readonly PlanEntry[]
   /** A newer one of the same turn follows. */
   old: boolean
 }
 
-export interface RunItem extends Base {
+interface RunItem extends Base {
   kind: 'run'
   run: string
   agent: string
@@ -121,7 +121,7 @@ export interface Line {
   quiet?: boolean
 }
 
-export interface MarkItem extends Base {
+interface MarkItem extends Base {
   kind: 'mark'
   lines: readonly Line[]
 }

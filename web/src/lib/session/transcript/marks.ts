@@ -1,6 +1,6 @@
 // What happened besides talk and tools, each in a line of plain words.
 import type { Continuity, RunEnd } from '../../api/types'
-import { plural, short, span, words } from '../../format'
+import { plural, span, words } from '../../format'
 import { STOP_LEVELS, type Tone } from '../../states'
 import type { Event } from '../events'
 import type { Line } from './items'
@@ -149,5 +149,3 @@ function ending(how: RunEnd): string {
 }
 
 const calm = (how: RunEnd): boolean => how.kind === 'exited' && how.code === 0
-
-export const named = (id: string): string => short(id)

@@ -1,6 +1,6 @@
 // What a tool call says to a person: its point in a line, what it changed, and the rest.
-import { brief } from './clean'
-import { compare, parse, type Diff } from './diff'
+import { compare, parse, type Diff } from '../../diff/diff'
+import { brief } from '../../text/clean'
 
 type Fields = Record<string, unknown>
 

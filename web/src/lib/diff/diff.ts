@@ -85,22 +85,32 @@ function counted(rows: readonly Row[]): { added: number; removed: number } {
   return { added: rows.filter((row) => row.sign === '+').length, removed: rows.filter((row) => row.sign === '-').length }
 }
 
-/** A unified diff, of one file or several, also in the form of `*** Begin Patch`. */
+/** Of a line such as `+++ b/src/x.rs`, which may end with a date. */
+const name = (line: string): string => line.slice(4).replace(/^[ab]\//, '').split('\t', 1)[0]?.trim() ?? ''
+
+/**
+ * A unified diff of one file or several, as git writes it or in the form of `*** Begin Patch`. Nothing in it is trusted to
+ * be well formed, and nothing but the names of files and their hashes is left out: what is not understood is a note.
+ */
 export function parse(text: string, path = ''): Diff[] {
   const found: Diff[] = []
-  let now: Diff | null = null
+  /** Whether anything but words came yet; words alone are no diff. */
+  let begun = false
   let [old, fresh] = [0, 0]
   /** Lines the hunk still has, by what its head said: a `--- x` among them is no name of a file. */
   let [olds, news] = [0, 0]
   const file = (name: string): Diff => {
     const made = { path: name, rows: [], added: 0, removed: 0, missing: 0 }
     found.push(made)
+    ;[old, fresh, olds, news] = [0, 0, 0, 0]
     return made
   }
-  const take = (of: Diff, line: string): void => {
+  const rows = (): Row[] => (found.at(-1) ?? file(path)).rows
+  const note = (words: string): number => rows().push({ sign: '…', old: null, new: null, text: words })
+  const take = (line: string): void => {
     const sign = line[0] === '+' || line[0] === '-' ? line[0] : ' '
     const number = (at: number): number | null => (at > 0 ? at : null)
-    of.rows.push({ sign, old: sign === '+' ? null : number(old), new: sign === '-' ? null : number(fresh), text: line.slice(1) })
+    rows().push({ sign, old: sign === '+' ? null : number(old), new: sign === '-' ? null : number(fresh), text: line.slice(1) })
     if (sign !== '+') {
       if (old > 0) old++
       olds--
@@ -110,31 +120,33 @@ export function parse(text: string, path = ''): Diff[] {
       news--
     }
   }
-  for (const line of split(text)) {
-    if (now !== null && (olds > 0 || news > 0) && /^[-+ ]|^$/.test(line)) {
-      take(now, line)
+  const lines = split(text)
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] ?? ''
+    if ((olds > 0 || news > 0) && /^[-+ ]|^$/.test(line)) {
+      take(line)
       continue
     }
-    const named = /^(?:\+\+\+ (?:b\/)?|\*\*\* (?:Update|Add|Delete) File: )(\S.*?)\s*$/.exec(line)
-    if (named !== null) {
-      if (named[1] !== '/dev/null' || now === null) now = file(named[1] ?? path)
-      ;[old, fresh] = [0, 0]
-      continue
-    }
-    if (/^(?:diff |index |--- |new file|deleted file|similarity|rename |\*\*\* )/.test(line)) {
-      if (line.startsWith('diff ')) now = null
-      continue
-    }
-    const hunk = /^@@(?: -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))?)?/.exec(line)
-    if (hunk !== null) {
-      now ??= file(path)
+    const head = /^diff --git "?a\/.*? "?b\/(.*?)"?$|^\*\*\* (?:Update|Add|Delete) File: (.+)$/.exec(line)
+    const named = line.startsWith('--- ') && (lines[at + 1] ?? '').startsWith('+++ ')
+    const hunk = /^@@(?: -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@)?(.*)$/.exec(line)
+    begun ||= named || (head ?? hunk) !== null
+    if (head !== null) file((head[1] ?? head[2] ?? path).trim())
+    else if (named) {
+      at += 1
+      const after = name(lines[at] ?? '')
+      const is = after === '/dev/null' ? name(line) : after
+      // Git has named it above already.
+      if (found.at(-1)?.path !== is || rows().some((row) => row.sign !== '…')) file(is)
+    } else if (hunk !== null) {
+      const words = (hunk[5] ?? '').trim()
+      if (words !== '' || rows().length > 0) note(words)
       ;[old, fresh] = [Number(hunk[1] ?? 0), Number(hunk[3] ?? 0)]
       ;[olds, news] = hunk[1] === undefined ? [0, 0] : [Number(hunk[2] ?? 1), Number(hunk[4] ?? 1)]
-      if (now.rows.length > 0) now.rows.push({ sign: '…', old: null, new: null, text: '' })
-      continue
-    }
-    if (now !== null && /^[-+ ]/.test(line)) take(now, line)
+    } else if (/^(?:index |\*\*\* (?:Begin|End) Patch)/.test(line)) continue
+    else if (begun && /^[-+ ]/.test(line)) take(line)
+    else if (line.trim() !== '') note(line.replace(/^\\ /, ''))
   }
   for (const one of found) Object.assign(one, counted(one.rows))
-  return found.filter((one) => one.rows.length > 0)
+  return begun ? found.filter((one) => one.rows.length > 0) : []
 }
