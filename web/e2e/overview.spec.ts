@@ -72,7 +72,7 @@ test('S0-53 S0-54 a selected session is guided and stopped', async ({ page, daem
   await expect(bar(page).getByRole('button', { name: 'Stop' })).toBeDisabled()
 })
 
-test('S1-27 a family is a tree that folds, and its questions are answered here', async ({ page, daemon, browser }) => {
+test('S1-27 S0-52 a family is a tree that folds, and its questions are answered here', async ({ page, daemon, browser }) => {
   daemon.script('release the shop', '/spawn scout reads ; /tool read {"path": "src"} ; /wait-file go\n/spawn checker counts ; /ask Delete the old files? ; /wait-file go\n/wait-file go')
   daemon.script('update the docs', '/tool grep {"q": "docs"}\n/wait-file go')
   daemon.script('breaks off', '/say half way\n/die')
