@@ -59,6 +59,8 @@ describe('events to items', () => {
     ['an answer to a call further up', [returned('c1', 5)], ['tool tool ok -']],
     ['a call that never came back', [started, called('c1'), ['turn.finished', { turn: 't1', outcome: 'completed' }, 900]], ['user: go', 'tool run open -', 'end Completed 900 -']],
     ['a call seen on its way only', [['tool.relayed', { call: 'x', tool: 'find', channel: 'mcp', server: 's', took_ms: 7, bytes: 9, is_error: false }]], ['tool find ok 7 via mcp']],
+    ['a call told and seen on its way under another id', [called('a', 'mcp__s__find'), ['tool.relayed', { call: 'x', tool: 'find', channel: 'mcp', server: 's', took_ms: 7, bytes: 9, is_error: false }], returned('a', 99)], ['tool mcp__s__find ok 99 via mcp']],
+    ['a call seen on its way beside another', [called('a', 'refind'), ['tool.relayed', { call: 'x', tool: 'find', channel: 'mcp', server: 's', took_ms: 7, bytes: 9, is_error: false }]], ['tool refind running -', 'tool find ok 7 via mcp']],
     ['a call seen on its way and told', [['tool.relayed', { call: 'x', tool: 'find', channel: 'mcp', took_ms: 7, bytes: 9, is_error: false }], called('x', 'find'), returned('x', 99)], ['tool find ok 7 via mcp']],
     ['files belong to the tool at work', [called('c1', 'edit'), ['file.changed', { path: '/a', added: 1, removed: 0 }], returned('c1')], ['tool edit ok 0 1 files']],
     ['files of nobody are a line', [['file.changed', { path: '/a', added: 1, removed: 0 }]], ['mark /a +1 −0']],

@@ -11,6 +11,8 @@ const LONG = 6_000
 const LONGEST = 48_000
 /** Quiet lines that share one. */
 const TOGETHER = 6
+/** How far back the call is looked for that came by here. */
+const NEAR = 16
 
 type Fresh = Item extends infer I ? (I extends Item ? Omit<I, 'key' | 'seq' | 'last' | 'at' | 'sum'> : never) : never
 
@@ -161,11 +163,29 @@ export class Folder {
       }
       case 'tool.relayed': {
         const { server, channel, bytes, took_ms: ms, is_error: bad, tool } = event.data
+        const told = known === null ? this.#told(tool) : null
+        if (told !== null) {
+          this.#change(told.index, event, { ...told.item, relayed: { server: server ?? null, channel, bytes } })
+          break
+        }
         const state = known === null || known.arguments === undefined ? (bad ? 'error' : 'ok') : known.state
         put({ relayed: { server: server ?? null, channel, bytes }, ms, state, tool: known?.tool ?? tool })
         break
       }
     }
+  }
+
+  /**
+   * The call an agent told of that came by here under another id: agents and gateway number calls each for themselves.
+   * Its name may have the server's in front.
+   */
+  #told(tool: string): { index: number; item: ToolItem } | null {
+    for (let index = this.#items.length - 1; index >= Math.max(0, this.#items.length - NEAR); index--) {
+      const item = this.#items[index]
+      if (item?.kind !== 'tool' || item.relayed !== null || item.arguments === undefined) continue
+      if (item.tool === tool || (item.tool.endsWith(tool) && /[^\p{L}\p{N}]$/u.test(item.tool.slice(0, -tool.length)))) return { index, item }
+    }
+    return null
   }
 
   /** A file that changes while a tool is at work was changed by it. */
