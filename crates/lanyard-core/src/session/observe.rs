@@ -45,14 +45,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             let (call, is_error) = (cut(call, NAME_CHARS_MAX).0.to_owned(), *is_error);
             vec![TranscriptEvent::ToolReturned { call, is_error, content: shallow(content) }.into()]
         }
-        Signal::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros } => {
-            let (input_tokens, output_tokens) = (*input_tokens, *output_tokens);
-            let (context_tokens, cost_micros) = (*context_tokens, *cost_micros);
-            vec![
-                TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros }
-                    .into(),
-            ]
-        }
+        Signal::UsageReported { .. } => used(signal),
         Signal::TurnFinished { turn, outcome, reason } => match &session.turn {
             Some(held) if turn.is_none_or(|turn| turn == held.id) => {
                 turn_finished(session, held, *outcome, reason.as_deref())
@@ -96,6 +89,13 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::GateAsked { gate, run, question } => gate_asked(session, *gate, *run, question),
         Signal::GateWithdrawn { request, why } => gate_withdrawn(session, request, why),
     }
+}
+
+fn used(signal: &Signal) -> Vec<Event> {
+    let Signal::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros } = *signal else {
+        return Vec::new();
+    };
+    vec![TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros }.into()]
 }
 
 fn quiet(session: &Session, for_ms: u64, staleness: &Staleness) -> Vec<Event> {
