@@ -8,14 +8,14 @@ export class Ask<T> {
   #turn = 0
   #timer: ReturnType<typeof setTimeout> | null = null
 
-  constructor(private readonly fetch: (signal: AbortSignal) => Promise<T>) {}
+  constructor(private readonly fetch: () => Promise<T>) {}
 
   /** Asks now. Of several answers only that of the latest question counts. */
   async now(): Promise<void> {
     const turn = ++this.#turn
     this.busy = true
     try {
-      const value = await this.fetch(new AbortController().signal)
+      const value = await this.fetch()
       if (turn !== this.#turn) return
       this.value = value
       this.error = null

@@ -45,7 +45,9 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             let (call, is_error) = (cut(call, NAME_CHARS_MAX).0.to_owned(), *is_error);
             vec![TranscriptEvent::ToolReturned { call, is_error, content: shallow(content) }.into()]
         }
-        Signal::UsageReported { .. } => used(signal),
+        Signal::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros } => {
+            used(*input_tokens, *output_tokens, *context_tokens, *cost_micros)
+        }
         Signal::TurnFinished { turn, outcome, reason } => match &session.turn {
             Some(held) if turn.is_none_or(|turn| turn == held.id) => {
                 turn_finished(session, held, *outcome, reason.as_deref())
@@ -91,10 +93,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
     }
 }
 
-fn used(signal: &Signal) -> Vec<Event> {
-    let Signal::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros } = *signal else {
-        return Vec::new();
-    };
+fn used(input_tokens: u64, output_tokens: u64, context_tokens: Option<u64>, cost_micros: u64) -> Vec<Event> {
     vec![TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros }.into()]
 }
 

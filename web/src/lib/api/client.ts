@@ -2,6 +2,8 @@
 import type { Problem } from './types'
 
 const BASE = '/api/v1'
+/** No answer within this is none: the slowest requests start an agent and greet it. */
+const ANSWER_MS = 120_000
 
 export class ApiError extends Error {
   constructor(
@@ -50,7 +52,7 @@ export async function request<T>(method: string, route: string, options: Options
       method,
       headers,
       body: options.body === undefined ? undefined : JSON.stringify(options.body),
-      signal: options.signal,
+      signal: AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...(options.signal ? [options.signal] : [])]),
       credentials: 'same-origin',
     })
   } catch (error) {
