@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::kit::{DONE, HELP, READY, Stage, id};
+use super::kit::{DONE, HELP, READY, Stage, id, until};
 
 fn no(status: u16, code: &str) -> (u16, String) {
     (status, code.to_owned())
@@ -112,6 +112,18 @@ fn two_daemons_do_not_work_at_one_plan() {
     let begun = other.request("POST", "/api/v1/flows", &[], Some(&begun));
     assert_eq!(begun.status, 201, "{}", begun.text());
     refuses();
+    // Its agents would outlive it, so they are ended first.
+    let own = format!("/api/v1/flows/{}", id(&begun.json(), "id"));
+    let cancelled = other.request("POST", &format!("{own}/cancel"), &[], Some("{}"));
+    assert_eq!(cancelled.status, 200, "{}", cancelled.text());
+    let look = |path: &str| other.request("GET", path, &[], None).json();
+    until("the end of its flow", || look(&own)["settled"] == true);
+    let rows = || look("/api/v1/sessions")["sessions"].as_array().unwrap().clone();
+    for row in rows() {
+        let stop = format!("/api/v1/sessions/{}/stop", id(&row, "id"));
+        other.request("POST", &stop, &[], Some(r#"{"now":true}"#));
+    }
+    until("the end of its agents", || rows().iter().all(|row| row["lifecycle"] == "terminal"));
 }
 
 /// A repeated request is the same request; a different one under the same key is refused.
