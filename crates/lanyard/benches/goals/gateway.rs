@@ -4,6 +4,7 @@
 
 mod answer;
 mod bridges;
+mod echo;
 mod ground;
 mod guided;
 mod load;

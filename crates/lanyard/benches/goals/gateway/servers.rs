@@ -1,5 +1,6 @@
 //! What stands behind and beside the gateway, each in a process of its own: an MCP server that only echoes, over HTTP
-//! and over stdio, and a proxy that only passes on.
+//! (by the official SDK) and over stdio (as cheap as can be, so that the bridges are what is measured), and a proxy that
+//! only passes on.
 
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,6 +19,7 @@ use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::echo;
 use super::load::{PATH, PROTOCOL};
 use crate::process::end_with_parent;
 
@@ -32,7 +34,7 @@ pub(crate) fn play(role: &str, args: &[String]) -> Result<()> {
     end_with_parent();
     let port = args.first().and_then(|arg| arg.parse().ok());
     match (role, port) {
-        ("mcp-http", None) => serve(axum::Router::new().fallback(echo)),
+        ("mcp-http", None) => serve(echo::app()),
         ("mcp-raw", Some(port)) => {
             let pool = Arc::new(Pool { port, kept: Mutex::default() });
             serve(axum::Router::new().fallback(pass).with_state(pool))
@@ -101,19 +103,6 @@ fn answer(line: &[u8]) -> Option<String> {
         }
     };
     Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
-}
-
-async fn echo(request: Request) -> Response {
-    if request.method() != axum::http::Method::POST {
-        return StatusCode::METHOD_NOT_ALLOWED.into_response();
-    }
-    let Ok(body) = axum::body::to_bytes(request.into_body(), 1 << 20).await else {
-        return StatusCode::BAD_REQUEST.into_response();
-    };
-    match answer(&body) {
-        Some(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
-        None => StatusCode::ACCEPTED.into_response(),
-    }
 }
 
 /// Lines in, lines out; what has come together goes out together.
