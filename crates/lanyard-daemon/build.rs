@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::io::{Error, Result};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What `npm run build` writes, from this crate's folder.
 const DIST: &str = "../../web/dist";
@@ -17,7 +17,7 @@ fn main() -> Result<()> {
         let dist = Path::new(&variable("CARGO_MANIFEST_DIR")?).join(DIST);
         if dist.is_dir() {
             println!("cargo::rerun-if-changed={DIST}");
-            collect(&dist.canonicalize()?, "", &mut files)?;
+            collect(&dist, "", &mut files)?;
         } else {
             println!("cargo::rerun-if-env-changed={BUILT}");
         }
@@ -25,24 +25,25 @@ fn main() -> Result<()> {
     // In the order in which they are looked up.
     files.sort();
     let mut table = "pub(super) const FILES: &[(&str, &[u8])] = &[\n".to_owned();
-    for (name, path) in files {
-        let path = path.into_os_string().into_string().map_err(|path| not_text(&path))?;
-        // As Rust writes text: whatever is in a name, it stays one.
-        table.extend(["    (", &format!("{name:?}"), ", include_bytes!(", &format!("{path:?}"), ")),\n"]);
+    for name in files {
+        // As Rust writes text: whatever is in a name, it stays one. The folder is that of the checkout which is compiled:
+        // a target folder that two of them share would hold the other's.
+        let place = format!("concat!(env!(\"CARGO_MANIFEST_DIR\"), {:?})", format!("/{DIST}/{name}"));
+        table.extend(["    (", &format!("{name:?}"), ", include_bytes!(", &place, ")),\n"]);
     }
     table.push_str("];\n");
     std::fs::write(Path::new(&variable("OUT_DIR")?).join("dashboard.rs"), table)
 }
 
-/// All files below a folder, with the names they have in an address.
-fn collect(folder: &Path, before: &str, files: &mut Vec<(String, PathBuf)>) -> Result<()> {
+/// The names that all files below a folder have in an address.
+fn collect(folder: &Path, before: &str, files: &mut Vec<String>) -> Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().into_string().map_err(|name| not_text(&name))?;
         if entry.file_type()?.is_dir() {
             collect(&entry.path(), &format!("{before}{name}/"), files)?;
         } else if Path::new(&name).extension().is_none_or(|ending| ending != "map") {
-            files.push((format!("{before}{name}"), entry.path()));
+            files.push(format!("{before}{name}"));
         }
     }
     Ok(())
