@@ -1,7 +1,8 @@
 //! The thread that moves the write-ahead log into the file, so that appends need not wait for it. It knows nothing of
 //! what is in either.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
@@ -20,6 +21,8 @@ struct Signal {
     wake: Condvar,
     /// Held during a checkpoint: SQLite answers a second one with "busy" instead of letting it wait.
     running: Mutex<()>,
+    /// Pages of the log up to which the last checkpoint moved everything; 0 where there is nothing to tell.
+    moved: AtomicI32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,6 +38,7 @@ impl Checkpointer {
             wanted: Mutex::new(Wanted::Nothing),
             wake: Condvar::new(),
             running: Mutex::new(()),
+            moved: AtomicI32::new(0),
         });
         let theirs = Arc::clone(&signal);
         let thread = std::thread::Builder::new()
@@ -51,6 +55,22 @@ impl Checkpointer {
     /// Keeps the thread from checkpointing while the guard lives; waits for one that is under way.
     pub(super) fn hold(&self) -> MutexGuard<'_, ()> {
         self.signal.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`Self::hold`], where no checkpoint is under way.
+    pub(super) fn try_hold(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.signal.running.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// How far a checkpoint got that has ended since this was last asked.
+    pub(super) fn moved(&self) -> Option<i32> {
+        // Asked after every commit, and almost never is there anything.
+        let moved = self.signal.moved.load(Ordering::Acquire);
+        (moved > 0).then(|| self.signal.moved.swap(0, Ordering::AcqRel))
     }
 
     /// Stops the thread and waits until its connection is closed.
@@ -100,8 +120,11 @@ fn run(signal: &Signal, conn: &Connection, failpoint: Option<&Failpoints>) {
         // A checkpoint that failed moved nothing: the next one writes the same pages again before it syncs them, so
         // no failed fsync is taken for a good one. Meanwhile the log grows, until the writer finds it too long,
         // checkpoints itself, and stops acknowledging if that fails as well.
-        if let Err(error) = conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
-            tracing::warn!(%error, "a checkpoint failed");
+        match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
+            Ok((pages, moved)) if moved == pages => signal.moved.store(moved, Ordering::Release),
+            // A reader is in the way.
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "a checkpoint failed"),
         }
     }
 }

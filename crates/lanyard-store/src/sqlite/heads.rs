@@ -4,7 +4,8 @@
 //! would cost a page per event. So a hand goes round the table like an elevator, a stretch of about a page at a time,
 //! and a commit writes the heads that changed in the stretches that are due. When the hand has come round, everything
 //! that had changed before it set out is on disk. The log after that point is read again at the next start, so the
-//! hand is paced by the log: one lap for so many events. While only few heads have changed, all are written at once.
+//! hand is paced by the log: one lap for so many events. While only few heads have changed, all are written at once, and
+//! that not with every commit either: a lone writer would pay for a second page each time.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +15,10 @@ use crate::sqlite::rows::{Pos, Sid};
 const STRETCH: Sid = 128;
 /// Events in which the hand goes round once. No more than two laps have to be read again at the next start.
 const LAP: Pos = 32_768;
-/// Changed heads that are not worth waiting for company.
+/// Changed heads that are written all at once.
 const FEW: usize = 8;
-/// Events by which the stored position may trail the true one, so that not every commit has to write it.
+/// Events by which few heads, and the stored position, may trail the true ones, so that not every commit has to write
+/// them.
 const SLACK: Pos = 1_024;
 
 pub(super) struct Elevator {
@@ -63,7 +65,8 @@ impl Elevator {
         self.end = end;
         if self.dirty.len() <= FEW {
             self.credit = 0;
-            return self.go(end, i64::MAX, SLACK);
+            let stretches = if end - self.settled >= SLACK { i64::MAX } else { 0 };
+            return self.go(end, stretches, SLACK);
         }
         let stretches = self.credit / (STRETCH * LAP);
         self.credit -= stretches * STRETCH * LAP;
@@ -111,13 +114,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn with_little_to_do_every_commit_settles_everything() {
+    fn with_little_to_do_everything_is_settled_now_and_then() {
         let mut elevator = Elevator::new(0, 0, BTreeSet::new());
-        for end in 1..=10 {
+        let mut written = 0;
+        for end in 1..=3 * SLACK {
             elevator.touch(7);
-            assert_eq!(elevator.next(end).sids, [7]);
-            assert_eq!(elevator.settled, end);
+            let round = elevator.next(end);
+            if end % SLACK == 0 {
+                assert_eq!((round.sids, round.settled), (vec![7], Some(end)));
+                written += 1;
+            } else {
+                assert_eq!((round.sids, round.settled), (vec![], None), "after {end} events");
+            }
         }
+        assert_eq!(written, 3);
+        elevator.touch(9);
+        assert_eq!(elevator.rest(3 * SLACK + 1).sids, [9], "the end writes the rest");
     }
 
     /// Whatever the hand says is settled has been written at least as new as that.

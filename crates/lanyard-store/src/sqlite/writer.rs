@@ -112,6 +112,15 @@ impl Writer {
         Some(pages)
     }
 
+    /// Moves on what is in the write-ahead log, as far as readers let it.
+    pub(super) fn checkpoint(&mut self) -> Result<(), StoreError> {
+        match self.usable()?.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
+            Ok(_) => Ok(()),
+            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Empties the write-ahead log, so that it begins anew in the space it has. With readers in the way it may not
     /// get there; the next attempt comes when the log has grown some more.
     pub(super) fn reset_wal(&mut self) -> Result<(), StoreError> {

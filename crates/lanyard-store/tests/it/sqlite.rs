@@ -106,6 +106,28 @@ fn the_write_ahead_log_is_bounded() {
     assert_eq!(journal.events(id, 0, 300).unwrap().head, 201);
 }
 
+/// Small commits without a pause leave the thread behind by a few pages each time; the log begins anew all the same,
+/// and is written in place.
+#[test]
+fn the_write_ahead_log_is_used_again_under_one_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open(SqliteOptions { checkpoint_pages: 64, ..options(&path) }).unwrap();
+    let mut teller = Teller::default();
+    let id = teller.plain();
+    let (mut largest, commits) = (0, 4_000);
+    for _ in 0..commits {
+        teller.say(id, "one line");
+        teller.append(&journal);
+        largest = largest.max(std::fs::metadata(beside(&path, "-wal")).unwrap().len());
+    }
+    // Each of them wrote a page at least.
+    let written = commits * 4_096;
+    assert!(largest < written / 2, "{largest} bytes of {written}");
+    drop(journal);
+    teller.assert_kept(&open(&path));
+}
+
 #[test]
 fn only_the_owner_may_read_the_files() {
     let folder = tempfile::tempdir().unwrap();
