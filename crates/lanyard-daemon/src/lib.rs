@@ -4,6 +4,7 @@ pub mod agents;
 pub mod annotate;
 pub mod api;
 pub mod auth;
+mod bell;
 mod boot;
 pub mod clock;
 pub mod config;

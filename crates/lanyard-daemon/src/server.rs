@@ -13,6 +13,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use crate::api::{Front, Via};
+use crate::bell::Belled;
 use stalled::{Patient, patience};
 
 /// Connections at a time. Further ones wait to be accepted.
@@ -102,7 +103,7 @@ fn connection(
         .max_buf_size(BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(Patient::new(stream, patience)), service)
         .with_upgrades();
-    tokio::spawn(async move {
+    tokio::spawn(Belled::new(Box::pin(async move {
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {
             ended = &mut connection => ended,
@@ -115,5 +116,5 @@ fn connection(
         if let Err(error) = ended {
             tracing::debug!(%error, "connection ended early");
         }
-    });
+    })));
 }

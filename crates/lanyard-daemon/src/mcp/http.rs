@@ -119,10 +119,7 @@ impl Upstream {
         for (name, value) in &self.headers {
             headers.insert(name, value.clone());
         }
-        match tokio::time::timeout(patience, self.pool.send(request)).await {
-            Ok(sent) => sent,
-            Err(_) => Err(Trouble::Slow(patience)),
-        }
+        self.pool.send(request, patience).await
     }
 
     /// Sends a document and waits for all of the answer: its status and its bytes, or a sentence of what is wrong.

@@ -16,9 +16,10 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::{Duration, Instant};
+use tokio::time::{Duration, Instant, Sleep};
 
 use super::tls::Tls;
+use crate::bell::Ear;
 use crate::mcp::server::Trouble;
 
 /// Idle connections that are kept.
@@ -26,6 +27,8 @@ const IDLE_MAX: usize = 64;
 /// How long an idle one is kept. Servers close theirs after some time, and Node's after five seconds.
 const IDLE_FOR: Duration = Duration::from_secs(4);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+/// As good as for ever: longer than that a clock cannot count from now.
+const PATIENCE_MAX: Duration = Duration::from_hours(365 * 24);
 /// Connections tried in turn when the server has closed those that were kept.
 const TRIES_MAX: usize = 8;
 
@@ -35,7 +38,21 @@ type Outgoing = Request<Full<Bytes>>;
 struct Line {
     sender: SendRequest<Full<Bytes>>,
     /// Carries bytes in both directions while it is polled; nothing once the connection has ended.
-    carrier: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    carrier: Option<Carrier>,
+    /// Both ends of its channels are polled by the same task: what they wake of each other need not go further.
+    ear: Ear,
+    /// When the answer to the request under way comes too late. Kept between requests: to put it off costs less than to
+    /// set it anew.
+    late: Pin<Box<Sleep>>,
+}
+
+type Carrier = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Why a line gave no answer.
+enum Unanswered {
+    /// The request comes back where nothing of it went out.
+    Failed(Box<TrySendError<Outgoing>>),
+    Late,
 }
 
 impl std::fmt::Debug for Line {
@@ -44,31 +61,49 @@ impl std::fmt::Debug for Line {
     }
 }
 
-impl Line {
-    /// Carries what can be carried.
-    fn carry(&mut self, context: &mut Context<'_>) {
-        if self.carrier.as_mut().is_some_and(|carrier| carrier.as_mut().poll(context).is_ready()) {
-            self.carrier = None;
-        }
+/// Carries what can be carried.
+fn carry(carrier: &mut Option<Carrier>, context: &mut Context<'_>) {
+    if carrier.as_mut().is_some_and(|carrier| carrier.as_mut().poll(context).is_ready()) {
+        *carrier = None;
     }
+}
 
+impl Line {
     /// Waits until it takes a request; `false` when it never will.
     async fn is_ready(&mut self) -> bool {
+        let Self { sender, carrier, ear, .. } = self;
         poll_fn(|context| {
-            self.carry(context);
-            if self.carrier.is_none() {
-                return Poll::Ready(false);
-            }
-            self.sender.poll_ready(context).map(|ready| ready.is_ok())
+            ear.poll(context, |context| {
+                carry(carrier, context);
+                if carrier.is_none() {
+                    return Poll::Ready(false);
+                }
+                sender.poll_ready(context).map(|ready| ready.is_ok())
+            })
         })
         .await
     }
 
-    async fn send(&mut self, request: Outgoing) -> Result<Response<Incoming>, TrySendError<Outgoing>> {
-        let mut sent = pin!(self.sender.try_send_request(request));
+    async fn send(&mut self, request: Outgoing, until: Instant) -> Result<Response<Incoming>, Unanswered> {
+        let Self { sender, carrier, ear, late } = self;
+        late.as_mut().reset(until);
+        let mut request = Some(request);
+        let mut sent = pin!(None);
         poll_fn(|context| {
-            self.carry(context);
-            sent.as_mut().poll(context)
+            ear.poll(context, |context| {
+                // Handed over in here, where the line hears that it is woken by it.
+                if let Some(request) = request.take() {
+                    sent.set(Some(sender.try_send_request(request)));
+                }
+                carry(carrier, context);
+                let answer = sent.as_mut().as_pin_mut().map(|sent| sent.poll(context));
+                match answer {
+                    Some(Poll::Ready(answer)) => {
+                        Poll::Ready(answer.map_err(|unsent| Unanswered::Failed(Box::new(unsent))))
+                    }
+                    Some(Poll::Pending) | None => late.as_mut().poll(context).map(|()| Err(Unanswered::Late)),
+                }
+            })
         })
         .await
     }
@@ -87,33 +122,49 @@ impl Pool {
         Self { host, port, tls, idle: Mutex::default() }
     }
 
-    pub(super) async fn send(self: &Arc<Self>, mut request: Outgoing) -> Result<Response<Lent>, Trouble> {
+    /// Sends a request. The time is that until the answer begins.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        mut request: Outgoing,
+        patience: Duration,
+    ) -> Result<Response<Lent>, Trouble> {
+        let until = Instant::now() + patience.min(PATIENCE_MAX);
         for _ in 0..TRIES_MAX {
-            let mut line = self.connection().await?;
-            match line.send(request).await {
+            let mut line = match self.idle_line().await {
+                Some(line) => line,
+                // Aside: a handshake is large, and almost every request finds a connection.
+                None => Box::pin(self.new_line(until, patience)).await?,
+            };
+            match line.send(request, until).await {
                 Ok(response) => {
                     let pool = self.clone();
                     return Ok(response.map(|body| Lent { body, lender: Some((line, pool)) }));
                 }
                 // The server closed it in the meantime: nothing of the request went out.
-                Err(mut unsent) => match unsent.take_message() {
+                Err(Unanswered::Failed(mut unsent)) => match unsent.take_message() {
                     Some(again) => request = again,
                     None => return Err(Trouble::Broken(unsent.into_error().to_string())),
                 },
+                Err(Unanswered::Late) => return Err(Trouble::Slow(patience)),
             }
         }
         Err(Trouble::Broken("it closes every connection".to_owned()))
     }
 
-    async fn connection(&self) -> Result<Line, Trouble> {
+    async fn idle_line(&self) -> Option<Line> {
         while let Some(mut line) = self.take() {
             if line.is_ready().await {
-                return Ok(line);
+                return Some(line);
             }
         }
-        // Aside: a handshake is large, and almost every request finds a connection.
-        match tokio::time::timeout(CONNECT_PATIENCE, Box::pin(self.connect())).await {
+        None
+    }
+
+    async fn new_line(&self, until: Instant, patience: Duration) -> Result<Line, Trouble> {
+        let given_up = Instant::now() + CONNECT_PATIENCE;
+        match tokio::time::timeout_at(given_up.min(until), self.connect()).await {
             Ok(connected) => connected,
+            Err(_) if until < given_up => Err(Trouble::Slow(patience)),
             Err(_) => Err(Trouble::Unreachable("it does not take the connection".to_owned())),
         }
     }
@@ -168,7 +219,8 @@ where
             tracing::debug!(%error, "a connection to an MCP server ended early");
         }
     };
-    Ok(Line { sender, carrier: Some(Box::pin(carrier)) })
+    let late = Box::pin(tokio::time::sleep_until(Instant::now()));
+    Ok(Line { sender, carrier: Some(Box::pin(carrier)), ear: Ear::new(), late })
 }
 
 /// The body of an answer. Read to its end, its connection is used again; dropped before, it is closed.
@@ -233,14 +285,19 @@ impl Body for Lent {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        // Asked first, so that the connection knows that more is wanted.
-        let mut frame = Pin::new(&mut self.body).poll_frame(context);
-        if frame.is_pending()
-            && let Some((line, _)) = &mut self.lender
-        {
-            line.carry(context);
-            frame = Pin::new(&mut self.body).poll_frame(context);
-        }
+        let Self { body, lender } = &mut *self;
+        let frame = match lender {
+            None => Pin::new(body).poll_frame(context),
+            Some((line, _)) => line.ear.poll(context, |context| {
+                // Asked first, so that the connection knows that more is wanted.
+                let frame = Pin::new(&mut *body).poll_frame(context);
+                if frame.is_ready() {
+                    return frame;
+                }
+                carry(&mut line.carrier, context);
+                Pin::new(&mut *body).poll_frame(context)
+            }),
+        };
         let frame = ready!(frame);
         if frame.is_none() || self.body.is_end_stream() {
             self.ended();

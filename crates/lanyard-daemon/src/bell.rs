@@ -1,0 +1,195 @@
+//! A task that wakes itself while it runs is put back into the queue of its runtime, which then wakes another thread to
+//! take it from there. Where both ends of a channel live in one task, as in a relayed call, that is several times per
+//! call. Here such a wake is noted, and the task goes on at once.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use futures_util::task::AtomicWaker;
+
+/// How often a task may go on by itself before others have their turn.
+const ROUNDS_MAX: usize = 16;
+
+/// Nobody polls: a wake has to reach the runtime.
+const WAITING: u8 = 0;
+/// It is being polled, and nobody has woken it since.
+const POLLED: u8 = 1;
+/// Somebody has.
+const RUNG: u8 = 2;
+
+/// Hears the wakes of what is polled under it.
+#[derive(Debug)]
+pub(crate) struct Ear {
+    bell: Arc<Bell>,
+    waker: Waker,
+}
+
+#[derive(Debug)]
+struct Bell {
+    state: AtomicU8,
+    outer: AtomicWaker,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.state.swap(RUNG, Ordering::AcqRel) == WAITING {
+            self.outer.wake();
+        }
+    }
+}
+
+impl Ear {
+    pub(crate) fn new() -> Self {
+        let bell = Arc::new(Bell { state: AtomicU8::new(WAITING), outer: AtomicWaker::new() });
+        let waker = Waker::from(bell.clone());
+        Self { bell, waker }
+    }
+
+    /// Polls for as long as it is woken meanwhile, by itself or by another thread.
+    pub(crate) fn poll<T>(
+        &self,
+        context: &mut Context<'_>,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let Self { bell, waker } = self;
+        bell.outer.register(context.waker());
+        for _ in 0..ROUNDS_MAX {
+            bell.state.swap(POLLED, Ordering::AcqRel);
+            if let Poll::Ready(output) = poll(&mut Context::from_waker(waker)) {
+                return Poll::Ready(output);
+            }
+            let quiet = bell.state.compare_exchange(POLLED, WAITING, Ordering::AcqRel, Ordering::Acquire);
+            if quiet.is_ok() {
+                return Poll::Pending;
+            }
+        }
+        // What rings from now on finds it rung, and this wake on its way.
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+/// A future that hears its own wakes.
+#[derive(Debug)]
+pub(crate) struct Belled<F> {
+    future: F,
+    ear: Ear,
+}
+
+impl<F> Belled<F> {
+    pub(crate) fn new(future: F) -> Self {
+        Self { future, ear: Ear::new() }
+    }
+}
+
+impl<F: Future + Unpin> Future for Belled<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let Self { future, ear } = &mut *self;
+        ear.poll(context, |context| Pin::new(&mut *future).poll(context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// Counts how often the runtime is asked for another turn.
+    #[derive(Default)]
+    struct Outside(AtomicUsize);
+
+    impl Wake for Outside {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    impl Outside {
+        fn poll<F: Future + Unpin>(self: &Arc<Self>, future: &mut F) -> Poll<F::Output> {
+            Pin::new(future).poll(&mut Context::from_waker(&Waker::from(self.clone())))
+        }
+
+        fn heard(&self) -> usize {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    /// Wakes itself so many times, and is then done.
+    fn restless(mut times: usize) -> impl Future<Output = ()> + Unpin {
+        poll_fn(move |context| {
+            if times == 0 {
+                return Poll::Ready(());
+            }
+            times -= 1;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+    }
+
+    #[test]
+    fn what_wakes_itself_goes_on_without_the_runtime() {
+        let outside = Arc::new(Outside::default());
+        assert_eq!(outside.poll(&mut Belled::new(restless(5))), Poll::Ready(()));
+        assert_eq!(outside.heard(), 0);
+    }
+
+    #[test]
+    fn what_never_rests_leaves_others_their_turn() {
+        let outside = Arc::new(Outside::default());
+        let mut belled = Belled::new(restless(ROUNDS_MAX * 2 + 1));
+        for turn in 1..=2 {
+            assert_eq!(outside.poll(&mut belled), Poll::Pending);
+            assert_eq!(outside.heard(), turn);
+        }
+        assert_eq!(outside.poll(&mut belled), Poll::Ready(()));
+    }
+
+    #[test]
+    fn a_wake_from_elsewhere_reaches_the_runtime_once() {
+        let outside = Arc::new(Outside::default());
+        let kept = Arc::new(std::sync::Mutex::new(None));
+        let keep = kept.clone();
+        let mut belled = Belled::new(poll_fn(move |context| {
+            *keep.lock().unwrap() = Some(context.waker().clone());
+            Poll::<()>::Pending
+        }));
+        for turn in 1..=3 {
+            assert_eq!(outside.poll(&mut belled), Poll::Pending);
+            let waker = kept.lock().unwrap().clone().unwrap();
+            waker.wake_by_ref();
+            waker.wake();
+            assert_eq!(outside.heard(), turn, "a task that is on its way need not be called again");
+        }
+    }
+
+    /// No wake is lost between two threads, however they meet.
+    #[test]
+    fn nothing_is_lost_between_threads() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        let (sender, mut receiver) = tokio::sync::mpsc::channel::<u32>(1);
+        let heard = runtime.spawn(Belled::new(Box::pin(async move {
+            let mut sum = 0_u64;
+            while let Some(number) = receiver.recv().await {
+                sum += u64::from(number);
+            }
+            sum
+        })));
+        let told = runtime.spawn(async move {
+            for number in 0..20_000 {
+                sender.send(number).await.unwrap();
+            }
+        });
+        runtime.block_on(told).unwrap();
+        assert_eq!(runtime.block_on(heard).unwrap(), (0..20_000).sum::<u64>());
+    }
+}
