@@ -32,31 +32,56 @@ pub fn uuid_v7(at: Timestamp, random: u128) -> u128 {
     (millis << 80) | (0x7 << 76) | (random_a << 64) | (0b10 << 62) | random_b
 }
 
-fn encode(prefix: &str, value: u128) -> String {
-    let mut text = String::with_capacity(prefix.len() + 1 + SUFFIX_LEN);
-    text.push_str(prefix);
-    text.push('_');
-    for group in (0..SUFFIX_LEN).rev() {
-        let five = (value >> (group * 5)) & 0x1F;
-        text.push(char::from(ALPHABET[usize::try_from(five).unwrap_or(0)]));
-    }
-    text
+/// Bytes of the longest id: the longest prefix, and what follows it.
+const LEN_MAX: usize = 8 + 1 + SUFFIX_LEN;
+
+/// An id as text, without a place on the heap.
+struct Text {
+    bytes: [u8; LEN_MAX],
+    len: usize,
 }
+
+impl Text {
+    fn of(prefix: &str, mut value: u128) -> Self {
+        let mut bytes = [b'_'; LEN_MAX];
+        let start = prefix.len() + 1;
+        bytes[..prefix.len()].copy_from_slice(prefix.as_bytes());
+        for place in bytes[start..start + SUFFIX_LEN].iter_mut().rev() {
+            *place = ALPHABET[(value & 0x1F) as usize];
+            value >>= 5;
+        }
+        Self { bytes, len: start + SUFFIX_LEN }
+    }
+
+    fn as_str(&self) -> &str {
+        // Prefixes and the alphabet are ASCII.
+        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
+    }
+}
+
+/// What each byte stands for; more than 31 where it is not of the alphabet.
+const VALUES: [u8; 256] = {
+    let mut values = [u8::MAX; 256];
+    let mut five: u8 = 0;
+    while (five as usize) < ALPHABET.len() {
+        values[ALPHABET[five as usize] as usize] = five;
+        five += 1;
+    }
+    values
+};
 
 fn decode(prefix: &'static str, text: &str) -> Result<u128, IdError> {
     let suffix =
         text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('_')).ok_or(IdError::Prefix(prefix))?;
-    if suffix.len() != SUFFIX_LEN {
-        return Err(IdError::Suffix);
-    }
+    let suffix: &[u8; SUFFIX_LEN] = suffix.as_bytes().try_into().map_err(|_| IdError::Suffix)?;
     let mut value: u128 = 0;
-    for (at, byte) in suffix.bytes().enumerate() {
-        let five = ALPHABET.iter().position(|&c| c == byte).ok_or(IdError::Suffix)?;
+    for (at, byte) in suffix.iter().enumerate() {
+        let five = VALUES[usize::from(*byte)];
         // The first character carries three bits; more would not fit.
-        if at == 0 && five > 7 {
+        if five > if at == 0 { 7 } else { 31 } {
             return Err(IdError::Suffix);
         }
-        value = (value << 5) | five as u128;
+        value = (value << 5) | u128::from(five);
     }
     Ok(value)
 }
@@ -89,7 +114,7 @@ macro_rules! ids {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&encode($prefix, self.0))
+                f.write_str(Text::of($prefix, self.0).as_str())
             }
         }
 
@@ -109,7 +134,7 @@ macro_rules! ids {
 
         impl Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(&encode($prefix, self.0))
+                serializer.serialize_str(Text::of($prefix, self.0).as_str())
             }
         }
 

@@ -1,13 +1,15 @@
 //! The engine: one thread that owns the live sessions. It drains everything that is ready, appends once, publishes,
 //! and answers last. No lock guards session state, because nobody else can reach it.
 //!
-//! The engine's thread is the journal's one writer: what piled up during one commit is the next commit's batch.
+//! The engine is the journal's one writer: what piled up during one commit is the next commit's batch. Its rounds are made
+//! by its own thread, but for a request that is the only one, whose caller need not wait for another thread to wake.
 
 mod ask;
 mod behind;
 mod calls;
 mod commit;
 mod decisions;
+mod desk;
 mod draft;
 mod residents;
 mod turns;
@@ -26,7 +28,9 @@ use lanyard_store::{
     Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Memories, MemoryUpkeep, Notifications,
     Papers, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
+use tokio::runtime::RuntimeFlavor;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::block_in_place;
 
 use crate::agents::Wishes;
 use crate::clock::Clock;
@@ -37,6 +41,7 @@ use crate::intercept::Flags;
 use crate::telemetry::Telemetry;
 
 use behind::Behind;
+use desk::Desk;
 pub use turns::Sending;
 pub(crate) use worker::{error_chain, incarnation};
 
@@ -84,6 +89,9 @@ impl<T> Store for T where
 #[derive(Debug, Clone)]
 pub struct Engine {
     inbox: mpsc::Sender<Input>,
+    desk: Desk,
+    /// Whether the runtime has more than one thread: one of them may be busy for a while.
+    can_spare: bool,
     behind: Behind,
     pub stats: Arc<Stats>,
     /// Which sessions' tool calls have to ask before they go.
@@ -306,10 +314,19 @@ impl std::fmt::Debug for Parts {
 pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<()>)> {
     let (inbox, outlet) = mpsc::channel(INBOX_MAX);
     let behind = Behind::start(inbox.clone(), &parts.runtime);
-    let engine = Engine { inbox, behind, stats: Arc::default(), flags: Flags::default() };
-    let worker = worker::Worker::new(parts, engine.clone());
+    let desk = Desk::default();
+    let engine = Engine {
+        inbox,
+        desk: desk.clone(),
+        can_spare: parts.runtime.runtime_flavor() == RuntimeFlavor::MultiThread
+            && parts.runtime.metrics().num_workers() > 1,
+        behind,
+        stats: Arc::default(),
+        flags: Flags::default(),
+    };
+    desk.put(worker::Worker::new(parts, engine.clone()));
     let thread =
-        std::thread::Builder::new().name("lanyard-engine".to_owned()).spawn(move || worker.run(outlet))?;
+        std::thread::Builder::new().name("lanyard-engine".to_owned()).spawn(move || desk.run(outlet))?;
     Ok((engine, thread))
 }
 
@@ -331,6 +348,25 @@ impl Engine {
         let (answer, answered) = oneshot::channel();
         let place = place_in(&self.inbox).await?;
         place.send(Input::Ask(Box::new(Work { request, answer: Some(answer) })));
+        answered.await.map_err(|_| AskError::Closing)?
+    }
+
+    /// Asks, and makes the engine's round itself where nobody else waits for one and there are threads to spare: that
+    /// spares the caller two hops between threads. Only one thread at a time can be busy with it.
+    pub async fn ask_here(&self, request: Request, durability: Durability) -> Result<Reply, AskError> {
+        let (answer, answered) = oneshot::channel();
+        let mut work = Some(Box::new(Work { request, answer: Some(answer) }));
+        if self.can_spare && self.inbox.capacity() == self.inbox.max_capacity() && self.desk.is_free() {
+            let round = || work.and_then(|work| self.desk.round(work));
+            work = match durability {
+                Durability::Written => round(),
+                // What it would have done next is done by another thread while it waits for the disk.
+                Durability::Synced => block_in_place(round),
+            };
+        }
+        if let Some(work) = work {
+            place_in(&self.inbox).await?.send(Input::Ask(work));
+        }
         answered.await.map_err(|_| AskError::Closing)?
     }
 

@@ -44,7 +44,11 @@ impl Record {
 
 /// Which sessions have something pending. Written by the engine after each commit, read by every call.
 #[derive(Debug, Clone, Default)]
-pub struct Flags(Arc<RwLock<HashMap<SessionId, Arc<Flag>>>>);
+pub struct Flags {
+    held: Arc<RwLock<HashMap<SessionId, Arc<Flag>>>>,
+    /// Calls of all sessions that are on their way, until they are in the log.
+    present: Arc<AtomicUsize>,
+}
 
 /// What every call of a session looks at.
 #[derive(Debug)]
@@ -58,10 +62,10 @@ struct Flag {
 impl Flags {
     /// The session's flag. A new one is up: the first call asks the engine, which knows.
     fn of(&self, session: SessionId) -> Arc<Flag> {
-        if let Some(flag) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&session) {
+        if let Some(flag) = self.held.read().unwrap_or_else(PoisonError::into_inner).get(&session) {
             return flag.clone();
         }
-        let mut flags = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut flags = self.held.write().unwrap_or_else(PoisonError::into_inner);
         if flags.len() >= FLAGS_MAX {
             flags.retain(|_, flag| Arc::strong_count(flag) > 1);
         }
@@ -71,19 +75,19 @@ impl Flags {
 
     /// Says whether calls of the session have to ask. Sessions whose calls never came by have no flag and need none.
     pub(crate) fn set(&self, session: SessionId, up: bool) {
-        if let Some(flag) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&session) {
+        if let Some(flag) = self.held.read().unwrap_or_else(PoisonError::into_inner).get(&session) {
             flag.up.store(up, Ordering::Release);
         }
     }
 
     /// Whether anybody has come by for this session since the daemon started. Its calls may not be in the log yet.
     pub(crate) fn knows(&self, session: SessionId) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).contains_key(&session)
+        self.held.read().unwrap_or_else(PoisonError::into_inner).contains_key(&session)
     }
 
     /// Whether a call of the session is being carried out, whose answer can carry what is to be said.
     pub(crate) fn answer_is_due(&self, session: SessionId) -> bool {
-        let flags = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let flags = self.held.read().unwrap_or_else(PoisonError::into_inner);
         flags.get(&session).is_some_and(|flag| flag.open.load(Ordering::Acquire) > 0)
     }
 }
@@ -151,33 +155,43 @@ impl Bound {
     #[must_use]
     pub fn under_way(&self) -> UnderWay {
         self.flag.open.fetch_add(1, Ordering::AcqRel);
-        UnderWay(self.flag.clone())
+        self.engine.flags.present.fetch_add(1, Ordering::Relaxed);
+        let present = Present(self.engine.flags.present.clone());
+        UnderWay { carried_out: CarriedOut(self.flag.clone()), present }
     }
 
-    /// Before its answer goes out. A relay lets the answer pass when this fails; that nobody could write it down is
-    /// counted.
-    pub async fn ends(&self, call: Call, returned: Returned) -> Result<Lead, AskError> {
+    /// Before its answer goes out, with what is left of its way where that is known. A relay lets the answer pass when
+    /// this fails; that nobody could write it down is counted.
+    pub async fn ends(
+        &self,
+        call: Call,
+        returned: Returned,
+        present: Option<Present>,
+    ) -> Result<Lead, AskError> {
         let (session, channel, call) = (self.session, call.channel, Box::new(call));
-        let behind = self.record == Record::After && !self.flag.up.load(Ordering::Acquire);
-        let lead = if behind {
+        let pending = self.flag.up.load(Ordering::Acquire);
+        let lead = if self.record == Record::After && !pending {
             let ask = Ask::CallPassed { session, call, returned };
             self.engine.ask_later(self.request(ask, channel)).await.map(|()| Lead::default())
         } else {
             let durability = self.record.durability();
             let ask = Ask::CallEnds { session, call, returned, durability };
-            self.decided(self.request(ask, channel)).await
+            let request = self.request(ask, channel);
+            failpoint::hit("before_lead");
+            // With others on their way it is better to be written with them.
+            let alone = !pending && present.as_ref().is_some_and(Present::is_alone);
+            let reply = if alone {
+                self.engine.ask_here(request, durability).await
+            } else {
+                self.engine.ask(request).await
+            };
+            failpoint::hit("after_lead");
+            reply.map(|reply| reply.lead)
         };
         if lead.as_ref().is_err_and(|error| !matches!(error, AskError::Unknown(_) | AskError::Deleted(_))) {
             self.engine.unrecorded(1);
         }
         lead
-    }
-
-    async fn decided(&self, request: Request) -> Result<Lead, AskError> {
-        failpoint::hit("before_lead");
-        let lead = self.engine.ask(request).await?.lead;
-        failpoint::hit("after_lead");
-        Ok(lead)
     }
 
     /// The answer that carried these did not get out: they go again, marked as a repeat.
@@ -200,12 +214,45 @@ impl Bound {
     }
 }
 
+/// A call on its way.
+#[derive(Debug)]
+pub struct UnderWay {
+    carried_out: CarriedOut,
+    present: Present,
+}
+
+impl UnderWay {
+    /// Its answer is decided: what comes now waits for another. It is on its way until what is left is dropped.
+    #[must_use]
+    pub fn answered(self) -> Present {
+        let Self { carried_out, present } = self;
+        drop(carried_out);
+        present
+    }
+}
+
 /// A call that is being carried out: its answer can carry what is to be said.
 #[derive(Debug)]
-pub struct UnderWay(Arc<Flag>);
+struct CarriedOut(Arc<Flag>);
 
-impl Drop for UnderWay {
+impl Drop for CarriedOut {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A call that is not yet in the log.
+#[derive(Debug)]
+pub struct Present(Arc<AtomicUsize>);
+
+impl Present {
+    fn is_alone(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 1
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -18,29 +18,59 @@ pub struct Member {
 /// The members of an object, in their order.
 #[must_use]
 pub fn members(text: &str) -> Option<Vec<Member>> {
-    let bytes = text.as_bytes();
-    let mut at = open(bytes, b'{')?;
-    let mut members = Vec::new();
-    if bytes.get(at) == Some(&b'}') {
-        return Some(members);
+    let member = |place: Option<Place>| {
+        let Place { key, value } = place?;
+        let whole = key.start..value.end;
+        Some(Member { key: serde_json::from_str(text.get(key)?).ok()?, whole, value })
+    };
+    Walk::new(text)?.map(member).collect()
+}
+
+/// Where a key, quotes included, and its value stand.
+struct Place {
+    key: Range<usize>,
+    value: Range<usize>,
+}
+
+/// A way through the members of an object, one after the other; nothing in place of one where this is no object.
+struct Walk<'a> {
+    bytes: &'a [u8],
+    /// Where the next key stands; nothing after the last.
+    at: Option<usize>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(text: &'a str) -> Option<Self> {
+        let bytes = text.as_bytes();
+        let at = open(bytes, b'{')?;
+        Some(Self { bytes, at: (bytes.get(at) != Some(&b'}')).then_some(at) })
     }
-    loop {
-        let start = at;
-        let end = string_end(bytes, start)?;
-        let key = serde_json::from_str(text.get(start..end)?).ok()?;
-        at = skip_space(bytes, end);
-        if bytes.get(at) != Some(&b':') {
+
+    fn place(&mut self, start: usize) -> Option<Place> {
+        let bytes = self.bytes;
+        let key = start..string_end(bytes, start)?;
+        let colon = skip_space(bytes, key.end);
+        if bytes.get(colon) != Some(&b':') {
             return None;
         }
-        at = skip_space(bytes, at + 1);
-        let value = at..value_end(bytes, at)?;
-        at = skip_space(bytes, value.end);
-        members.push(Member { key, whole: start..value.end, value });
-        match bytes.get(at) {
-            Some(b',') => at = skip_space(bytes, at + 1),
-            Some(b'}') => return Some(members),
+        let value = skip_space(bytes, colon + 1);
+        let value = value..value_end(bytes, value)?;
+        let end = skip_space(bytes, value.end);
+        match bytes.get(end) {
+            Some(b',') => self.at = Some(skip_space(bytes, end + 1)),
+            Some(b'}') => {}
             _ => return None,
         }
+        Some(Place { key, value })
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Option<Place>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let start = self.at.take()?;
+        Some(self.place(start))
     }
 }
 
@@ -65,11 +95,22 @@ pub fn elements(text: &str) -> Option<Vec<Range<usize>>> {
     }
 }
 
-/// The value of one member, as it stands.
+/// The value of one member, as it stands: the first of that name.
 #[must_use]
 pub fn member<'a>(text: &'a str, key: &str) -> Option<&'a str> {
-    let found = members(text)?.into_iter().find(|member| member.key == key)?;
-    text.get(found.value)
+    for place in Walk::new(text)? {
+        let Place { key: said, value } = place?;
+        let said = text.get(said)?;
+        let plain = said.strip_prefix('"').and_then(|said| said.strip_suffix('"'));
+        let is_it = match plain.filter(|plain| !plain.contains('\\')) {
+            Some(plain) => plain == key,
+            None => serde_json::from_str::<String>(said).is_ok_and(|said| said == key),
+        };
+        if is_it {
+            return text.get(value);
+        }
+    }
+    None
 }
 
 /// The object without the members of this name; everything else keeps its bytes.
@@ -237,6 +278,9 @@ mod tests {
         assert_eq!(keys, ["a", "b", "d"]);
         assert_eq!(member(text, "b"), Some(r#"[1,"k:",{"c":null}]"#));
         assert_eq!(member(text, "d"), Some("-1.5e3"));
+        assert_eq!(member(text, "c"), None, "deeper is another object");
+        assert_eq!(member(r#"{"\u0061":1,"a":2}"#, "a"), Some("1"), "the first, however it is written");
+        assert_eq!(member(r#"{"a\"":1}"#, "a\""), Some("1"));
         let list = elements(r#"[ 1, "a" ,{"b":[]},[] ]"#).unwrap();
         assert_eq!(list.len(), 4);
         let found: Vec<&str> = strings(text).into_iter().map(|place| &text[place]).collect();

@@ -34,7 +34,7 @@ pub(super) async fn ends(
     change: Change<CallEnded>,
 ) -> Result<Json<CallLead>, Problem> {
     let bound = app.interceptor.of(target.0);
-    let lead = bound.ends(change.body.call, change.body.returned).await?;
+    let lead = bound.ends(change.body.call, change.body.returned, None).await?;
     Ok(Json(CallLead {
         blocks: lead.blocks(target.0, bound.nonce()),
         withhold: lead.withholds(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Method, Request};
+use axum::http::{Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use tower::ServiceExt;
@@ -40,11 +40,10 @@ impl Front {
     pub(crate) async fn answer(self: Arc<Self>, via: Via, mut request: Request<Incoming>) -> Response {
         if let Some(access) = self.access
             && request.method() == Method::POST
-            && let Some((named, server)) = place(request.uri().path())
+            && place(request.uri().path()).is_some()
         {
-            let (named, server) = (in_address(named).map(str::to_owned), server.to_owned());
             // Aside: every connection keeps room for the largest answer, also one that only listens.
-            return Box::pin(self.message(access, named, &server, via, request)).await;
+            return Box::pin(self.message(access, via, request)).await;
         }
         request.extensions_mut().insert(via);
         let router = self.router.clone();
@@ -54,17 +53,14 @@ impl Front {
         }
     }
 
-    async fn message(
-        &self,
-        access: Access,
-        named: Option<String>,
-        server: &str,
-        via: Via,
-        request: Request<Incoming>,
-    ) -> Response {
+    async fn message(&self, access: Access, via: Via, request: Request<Incoming>) -> Response {
         let (parts, body) = request.into_parts();
+        // Looked at once more rather than copied.
+        let Some((named, server)) = place(parts.uri.path()) else {
+            return StatusCode::NOT_FOUND.into_response();
+        };
         let asked = Asked { method: &parts.method, headers: &parts.headers, uri: &parts.uri };
-        match admit(&self.app, access, named.as_deref(), asked, via).await {
+        match admit(&self.app, access, in_address(named), asked, via).await {
             Ok((_, target)) => {
                 mcp::message(self.app.clone(), target.map(Target), server, parts.headers, body).await
             }

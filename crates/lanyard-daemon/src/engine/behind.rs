@@ -12,7 +12,7 @@ const WAITING_MAX: usize = 8_192;
 /// Requests handed over at once.
 const BATCH_MAX: usize = 1_024;
 /// How long the first waits for others.
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 enum Item {

@@ -18,6 +18,8 @@ use crate::telemetry::TurnSpan;
 /// Transcript events after which a session's record is written although nothing structural happened, so that loading
 /// it never folds more than this many.
 const UNSAVED_MAX: u32 = 256;
+/// Room for an event as it is written; most fit into it, and need not be moved while they grow.
+const ENTRY_BYTES: usize = 512;
 
 impl Worker {
     /// Makes an event true in memory and part of the round.
@@ -68,7 +70,8 @@ impl Worker {
     }
 
     fn stage_entry(&mut self, envelope: &Envelope) -> Result<(), String> {
-        let body = serde_json::to_vec(envelope).map_err(|error| error.to_string())?;
+        let mut body = Vec::with_capacity(ENTRY_BYTES);
+        serde_json::to_writer(&mut body, envelope).map_err(|error| error.to_string())?;
         let body = Bytes::from(body);
         let entry = Entry { session: envelope.session, seq: envelope.seq, at: envelope.at, body };
         self.draft.batch.entries.push(entry);

@@ -1,4 +1,4 @@
-//! The engine's loop: take what is ready, stage it, commit, go on.
+//! A round of the engine: take what is ready, stage it, commit, answer.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use lanyard_core::session::next_due;
 use lanyard_core::{Rules, SessionId, Timestamp};
-use tokio::sync::mpsc;
 
 use crate::agents::Wishes;
 use crate::clock::Clock;
@@ -84,30 +83,26 @@ impl Worker {
         }
     }
 
-    pub(super) fn run(mut self, mut inbox: mpsc::Receiver<Input>) {
-        let mut open = true;
-        while open {
-            let Some(first) = inbox.blocking_recv() else { return };
+    /// One round: what is ready, what follows from it, and everyone's answer. Answers whether to go on.
+    pub(super) fn round(&mut self, first: Input, mut next: impl FnMut() -> Option<Input>) -> bool {
+        self.draft.now = self.clock.now();
+        let mut open = self.stage(first);
+        for _ in 1..ROUND_MAX {
+            match next() {
+                Some(input) if open => open = self.stage(input),
+                Some(_) | None => break,
+            }
+        }
+        self.commit();
+        while !self.own.is_empty() {
             self.draft.now = self.clock.now();
-            open = self.stage(first);
-            for _ in 1..ROUND_MAX {
-                match inbox.try_recv() {
-                    Ok(input) if open => open = self.stage(input),
-                    Ok(_) | Err(_) => break,
-                }
+            while let Some(work) = self.own.pop_front() {
+                self.take(work);
             }
             self.commit();
-            while !self.own.is_empty() {
-                self.draft.now = self.clock.now();
-                while let Some(work) = self.own.pop_front() {
-                    self.take(work);
-                }
-                self.commit();
-            }
-            self.residents.evict();
         }
-        // Who still waits for a session to be loaded is told by the closing of its channel.
-        tracing::debug!("engine stopped");
+        self.residents.evict();
+        open
     }
 
     /// Answers whether to go on.

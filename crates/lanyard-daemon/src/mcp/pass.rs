@@ -49,7 +49,10 @@ pub(super) async fn enter(
         }
     };
     let tool = envelope.tool().unwrap_or_default();
-    let person = app.gateway.seats.person(&app.interceptor, session);
+    let person = match &work.seat {
+        Some(seat) if seat.session() == session => seat.person.clone(),
+        Some(_) | None => app.gateway.seats.person(&app.interceptor, session),
+    };
     let call = Call {
         id: short(envelope.id().trim_matches('"')),
         server: Some(server.to_owned()),
@@ -86,6 +89,10 @@ pub(super) async fn enter(
 }
 
 fn short(text: &str) -> String {
+    // So many bytes hold no more characters.
+    if text.len() <= NAME_CHARS_MAX {
+        return text.to_owned();
+    }
     text.chars().take(NAME_CHARS_MAX).collect()
 }
 

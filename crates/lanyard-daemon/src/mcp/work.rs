@@ -115,9 +115,7 @@ impl Work {
             took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             bytes: answer.len() as u64,
         };
-        // From here on its answer is decided: what comes now waits for another.
-        drop(under_way);
-        let lead = match person.bound.ends(call, returned).await {
+        let lead = match person.bound.ends(call, returned, Some(under_way.answered())).await {
             Ok(lead) => lead,
             Err(error) => {
                 said(&error, "a tool's answer goes out without being looked at");
@@ -182,12 +180,42 @@ static IS_ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"is
 static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"error\""));
 
 fn is_error(answer: &[u8]) -> bool {
-    if IS_ERROR.find(answer).is_none() && ERROR.find(answer).is_none() {
+    // A quote in a text is escaped, so each of these is a key somewhere: with none that says yes there is none that counts.
+    let mut said = IS_ERROR.find_iter(answer).map(|at| &answer[at + IS_ERROR.needle().len()..]);
+    if said.all(says_no) && ERROR.find(answer).is_none() {
         return false;
     }
     let Ok(text) = std::str::from_utf8(answer) else { return true };
     match json::member(text, "result") {
         Some(result) => json::member(result, "isError") == Some("true"),
         None => true,
+    }
+}
+
+fn says_no(after_key: &[u8]) -> bool {
+    let value = after_key.trim_ascii_start().strip_prefix(b":");
+    value.is_some_and(|value| value.trim_ascii_start().starts_with(b"false"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_an_error_where_its_result_says_so_or_there_is_none() {
+        for (answer, expected) in [
+            (r#"{"id":1,"result":{"content":[]}}"#, false),
+            (r#"{"id":1,"result":{"content":[],"isError":false}}"#, false),
+            (r#"{"id":1,"result":{"content":[],"isError" : false}}"#, false),
+            (r#"{"id":1,"result":{"content":[],"isError":true}}"#, true),
+            (r#"{"id":1,"result":{"isError": true,"content":[]}}"#, true),
+            (r#"{"id":1,"error":{"code":-1,"message":"x"}}"#, true),
+            // What lies deeper, or is only spoken of, does not count.
+            (r#"{"id":1,"result":{"structuredContent":{"isError":true},"isError":false}}"#, false),
+            (r#"{"id":1,"result":{"content":[{"text":"\"isError\":true"}]}}"#, false),
+            (r#"{"id":1,"result":{"structuredContent":{"error":"x"}}}"#, false),
+        ] {
+            assert_eq!(is_error(answer.as_bytes()), expected, "{answer}");
+        }
     }
 }

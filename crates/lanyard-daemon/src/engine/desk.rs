@@ -1,0 +1,56 @@
+//! Where the engine's rounds are made. Its own thread sits there; a caller whose request is the only one may make the round
+//! itself, which spares it two hops between threads.
+
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+use tokio::sync::mpsc;
+
+use crate::engine::worker::Worker;
+use crate::engine::{Input, Work};
+
+/// Nobody's once the engine has stopped.
+#[derive(Clone, Default)]
+pub(super) struct Desk(Arc<Mutex<Option<Worker>>>);
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").finish_non_exhaustive()
+    }
+}
+
+impl Desk {
+    pub(super) fn put(&self, worker: Worker) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(worker);
+    }
+
+    /// The engine's thread. A round that ended in a panic, whoever made it, is the last: memory may be anything.
+    pub(super) fn run(&self, mut inbox: mpsc::Receiver<Input>) {
+        while let Some(first) = inbox.blocking_recv() {
+            let Ok(mut held) = self.0.lock() else { break };
+            let open = held.as_mut().is_some_and(|worker| worker.round(first, || inbox.try_recv().ok()));
+            if !open {
+                // Who still waits for a session to be loaded is told by the closing of its channel.
+                *held = None;
+                tracing::debug!("engine stopped");
+                return;
+            }
+        }
+        tracing::error!("the engine ended in the middle of a round");
+    }
+
+    /// Whether nobody is at it right now.
+    pub(super) fn is_free(&self) -> bool {
+        self.0.try_lock().is_ok()
+    }
+
+    /// Makes a round of this one request; it comes back where the desk is taken.
+    pub(super) fn round(&self, work: Box<Work>) -> Option<Box<Work>> {
+        let mut held = match self.0.try_lock() {
+            Ok(held) => held,
+            Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => return Some(work),
+        };
+        let Some(worker) = held.as_mut() else { return Some(work) };
+        worker.round(Input::Ask(work), || None);
+        None
+    }
+}
