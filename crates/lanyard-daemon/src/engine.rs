@@ -9,8 +9,8 @@ mod behind;
 mod calls;
 mod commit;
 mod decisions;
-mod desk;
 mod draft;
+mod helm;
 mod residents;
 mod turns;
 mod worker;
@@ -30,7 +30,6 @@ use lanyard_store::{
 };
 use tokio::runtime::RuntimeFlavor;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::block_in_place;
 
 use crate::agents::Wishes;
 use crate::clock::Clock;
@@ -41,7 +40,7 @@ use crate::intercept::Flags;
 use crate::telemetry::Telemetry;
 
 use behind::Behind;
-use desk::Desk;
+use helm::Helm;
 pub use turns::Sending;
 pub(crate) use worker::{error_chain, incarnation};
 
@@ -89,7 +88,7 @@ impl<T> Store for T where
 #[derive(Debug, Clone)]
 pub struct Engine {
     inbox: mpsc::Sender<Input>,
-    desk: Desk,
+    helm: Helm,
     /// Whether the runtime has more than one thread: one of them may be busy for a while.
     can_spare: bool,
     behind: Behind,
@@ -314,19 +313,19 @@ impl std::fmt::Debug for Parts {
 pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<()>)> {
     let (inbox, outlet) = mpsc::channel(INBOX_MAX);
     let behind = Behind::start(inbox.clone(), &parts.runtime);
-    let desk = Desk::default();
+    let helm = Helm::default();
     let engine = Engine {
         inbox,
-        desk: desk.clone(),
+        helm: helm.clone(),
         can_spare: parts.runtime.runtime_flavor() == RuntimeFlavor::MultiThread
             && parts.runtime.metrics().num_workers() > 1,
         behind,
         stats: Arc::default(),
         flags: Flags::default(),
     };
-    desk.put(worker::Worker::new(parts, engine.clone()));
+    helm.put(worker::Worker::new(parts, engine.clone()));
     let thread =
-        std::thread::Builder::new().name("lanyard-engine".to_owned()).spawn(move || desk.run(outlet))?;
+        std::thread::Builder::new().name("lanyard-engine".to_owned()).spawn(move || helm.run(outlet))?;
     Ok((engine, thread))
 }
 
@@ -351,18 +350,13 @@ impl Engine {
         answered.await.map_err(|_| AskError::Closing)?
     }
 
-    /// Asks, and makes the engine's round itself where nobody else waits for one and there are threads to spare: that
-    /// spares the caller two hops between threads. Only one thread at a time can be busy with it.
-    pub async fn ask_here(&self, request: Request, durability: Durability) -> Result<Reply, AskError> {
+    /// Asks, and makes the engine's round itself where nobody else waits for one: that spares the caller two hops between
+    /// threads. At most one thread of the runtime is busy with it, and never the only one.
+    pub async fn ask_here(&self, request: Request) -> Result<Reply, AskError> {
         let (answer, answered) = oneshot::channel();
         let mut work = Some(Box::new(Work { request, answer: Some(answer) }));
-        if self.can_spare && self.inbox.capacity() == self.inbox.max_capacity() && self.desk.is_free() {
-            let round = || work.and_then(|work| self.desk.round(work));
-            work = match durability {
-                Durability::Written => round(),
-                // What it would have done next is done by another thread while it waits for the disk.
-                Durability::Synced => block_in_place(round),
-            };
+        if self.can_spare && self.inbox.capacity() == self.inbox.max_capacity() {
+            work = work.and_then(|work| self.helm.round(work));
         }
         if let Some(work) = work {
             place_in(&self.inbox).await?.send(Input::Ask(work));

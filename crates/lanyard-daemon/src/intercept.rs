@@ -180,11 +180,8 @@ impl Bound {
             failpoint::hit("before_lead");
             // With others on their way it is better to be written with them.
             let alone = !pending && present.as_ref().is_some_and(Present::is_alone);
-            let reply = if alone {
-                self.engine.ask_here(request, durability).await
-            } else {
-                self.engine.ask(request).await
-            };
+            let reply =
+                if alone { self.engine.ask_here(request).await } else { self.engine.ask(request).await };
             failpoint::hit("after_lead");
             reply.map(|reply| reply.lead)
         };

@@ -9,6 +9,7 @@ mod modern;
 mod older;
 mod once;
 mod program;
+mod recorded;
 mod server;
 mod spoken;
 mod strict;

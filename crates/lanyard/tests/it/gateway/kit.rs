@@ -75,8 +75,8 @@ impl Client {
     }
 
     fn try_open(&self, method: &str, more: &[(&str, &str)], body: Option<&str>) -> std::io::Result<Stream> {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         let bearer = format!("Bearer {}", self.token);
         let mut headers = vec![
             ("host", self.address.as_str()),
@@ -85,7 +85,7 @@ impl Client {
         ];
         headers.extend(self.link.as_deref().map(|link| ("mcp-session-id", link)));
         headers.extend_from_slice(more);
-        stream.write_all(head(method, &self.path, &headers, body).as_bytes()).unwrap();
+        stream.write_all(head(method, &self.path, &headers, body).as_bytes())?;
         if let Some(body) = body {
             // A server that has refused a body need not read it.
             let _ = stream.write_all(body.as_bytes());

@@ -1,5 +1,5 @@
-//! Where the engine's rounds are made. Its own thread sits there; a caller whose request is the only one may make the round
-//! itself, which spares it two hops between threads.
+//! Whoever has the helm makes the engine's rounds: its own thread, or a caller whose request is the only one, which is
+//! spared two hops between threads by it.
 
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
@@ -10,15 +10,15 @@ use crate::engine::{Input, Work};
 
 /// Nobody's once the engine has stopped.
 #[derive(Clone, Default)]
-pub(super) struct Desk(Arc<Mutex<Option<Worker>>>);
+pub(super) struct Helm(Arc<Mutex<Option<Worker>>>);
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for Helm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").finish_non_exhaustive()
+        f.debug_struct("Helm").finish_non_exhaustive()
     }
 }
 
-impl Desk {
+impl Helm {
     pub(super) fn put(&self, worker: Worker) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(worker);
     }
@@ -26,7 +26,10 @@ impl Desk {
     /// The engine's thread. A round that ended in a panic, whoever made it, is the last: memory may be anything.
     pub(super) fn run(&self, mut inbox: mpsc::Receiver<Input>) {
         while let Some(first) = inbox.blocking_recv() {
-            let Ok(mut held) = self.0.lock() else { break };
+            let Ok(mut held) = self.0.lock() else {
+                tracing::error!("the engine ended in the middle of a round");
+                return;
+            };
             let open = held.as_mut().is_some_and(|worker| worker.round(first, || inbox.try_recv().ok()));
             if !open {
                 // Who still waits for a session to be loaded is told by the closing of its channel.
@@ -35,15 +38,9 @@ impl Desk {
                 return;
             }
         }
-        tracing::error!("the engine ended in the middle of a round");
     }
 
-    /// Whether nobody is at it right now.
-    pub(super) fn is_free(&self) -> bool {
-        self.0.try_lock().is_ok()
-    }
-
-    /// Makes a round of this one request; it comes back where the desk is taken.
+    /// Makes a round of this one request; it comes back where another has the helm.
     pub(super) fn round(&self, work: Box<Work>) -> Option<Box<Work>> {
         let mut held = match self.0.try_lock() {
             Ok(held) => held,
