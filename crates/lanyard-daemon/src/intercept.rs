@@ -57,6 +57,8 @@ struct Flag {
     up: AtomicBool,
     /// Calls that are being carried out.
     open: AtomicUsize,
+    /// Calls of all sessions that are on their way, until they are in the log.
+    present: Arc<AtomicUsize>,
 }
 
 impl Flags {
@@ -69,7 +71,8 @@ impl Flags {
         if flags.len() >= FLAGS_MAX {
             flags.retain(|_, flag| Arc::strong_count(flag) > 1);
         }
-        let flag = || Arc::new(Flag { up: AtomicBool::new(true), open: AtomicUsize::new(0) });
+        let present = self.present.clone();
+        let flag = || Arc::new(Flag { up: AtomicBool::new(true), open: AtomicUsize::new(0), present });
         flags.entry(session).or_insert_with(flag).clone()
     }
 
@@ -155,8 +158,8 @@ impl Bound {
     #[must_use]
     pub fn under_way(&self) -> UnderWay {
         self.flag.open.fetch_add(1, Ordering::AcqRel);
-        self.engine.flags.present.fetch_add(1, Ordering::Relaxed);
-        let present = Present(self.engine.flags.present.clone());
+        // Who does not wait for the log need not know who else does.
+        let present = (self.record != Record::After).then(|| Present::new(&self.flag));
         UnderWay { carried_out: CarriedOut(self.flag.clone()), present }
     }
 
@@ -215,13 +218,13 @@ impl Bound {
 #[derive(Debug)]
 pub struct UnderWay {
     carried_out: CarriedOut,
-    present: Present,
+    present: Option<Present>,
 }
 
 impl UnderWay {
     /// Its answer is decided: what comes now waits for another. It is on its way until what is left is dropped.
     #[must_use]
-    pub fn answered(self) -> Present {
+    pub fn answered(self) -> Option<Present> {
         let Self { carried_out, present } = self;
         drop(carried_out);
         present
@@ -238,18 +241,23 @@ impl Drop for CarriedOut {
     }
 }
 
-/// A call that is not yet in the log.
+/// A call whose answer waits for the log, and is not yet in it.
 #[derive(Debug)]
-pub struct Present(Arc<AtomicUsize>);
+pub struct Present(Arc<Flag>);
 
 impl Present {
+    fn new(flag: &Arc<Flag>) -> Self {
+        flag.present.fetch_add(1, Ordering::Relaxed);
+        Self(flag.clone())
+    }
+
     fn is_alone(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 1
+        self.0.present.load(Ordering::Relaxed) == 1
     }
 }
 
 impl Drop for Present {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.present.fetch_sub(1, Ordering::Relaxed);
     }
 }

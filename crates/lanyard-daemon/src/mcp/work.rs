@@ -115,7 +115,7 @@ impl Work {
             took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             bytes: answer.len() as u64,
         };
-        let lead = match person.bound.ends(call, returned, Some(under_way.answered())).await {
+        let lead = match person.bound.ends(call, returned, under_way.answered()).await {
             Ok(lead) => lead,
             Err(error) => {
                 said(&error, "a tool's answer goes out without being looked at");

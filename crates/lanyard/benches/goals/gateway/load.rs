@@ -63,6 +63,19 @@ pub(crate) struct Seen {
     pub(crate) cpu_us: f64,
 }
 
+impl Seen {
+    /// The median of each figure.
+    pub(crate) fn median(seen: &[Self]) -> Self {
+        let of = |figure: fn(&Self) -> f64| quantile(&seen.iter().map(figure).collect::<Vec<_>>(), 0.5);
+        Self {
+            per_second: of(|seen| seen.per_second),
+            p50_us: of(|seen| seen.p50_us),
+            p99_us: of(|seen| seen.p99_us),
+            cpu_us: of(|seen| seen.cpu_us),
+        }
+    }
+}
+
 impl Target {
     /// Connects a caller for each way and has it introduce itself. `pid` is the process whose CPU counts.
     pub(crate) fn join(name: &str, address: SocketAddr, pid: u32, ways: &[Way]) -> Result<Self> {
