@@ -1,8 +1,8 @@
-//! The engine: one thread that owns the live sessions. It drains everything that is ready, appends once, publishes,
-//! and answers last. No lock guards session state, because nobody else can reach it.
+//! The engine owns the live sessions. It drains everything that is ready, appends once, publishes, and answers last. What
+//! piled up during one commit is the next commit's batch.
 //!
-//! The engine is the journal's one writer: what piled up during one commit is the next commit's batch. Its rounds are made
-//! by its own thread, but for a request that is the only one, whose caller need not wait for another thread to wake.
+//! Its rounds are made by its own thread, but for a request that is the only one, whose caller need not wait for another
+//! thread to wake. Whoever makes a round has the helm, and nobody else can reach a session's state.
 
 mod ask;
 mod behind;

@@ -69,16 +69,20 @@ fn carry(carrier: &mut Option<Carrier>, context: &mut Context<'_>) {
 }
 
 impl Line {
-    /// Waits until it takes a request; `false` when it never will.
-    async fn is_ready(&mut self) -> bool {
-        let Self { sender, carrier, ear, .. } = self;
+    /// Waits until it takes a request; `false` when it never will, or not in time.
+    async fn is_ready(&mut self, until: Instant) -> bool {
+        let Self { sender, carrier, ear, late } = self;
+        late.as_mut().reset(until);
         poll_fn(|context| {
             ear.poll(context, |context| {
                 carry(carrier, context);
                 if carrier.is_none() {
                     return Poll::Ready(false);
                 }
-                sender.poll_ready(context).map(|ready| ready.is_ok())
+                match sender.poll_ready(context) {
+                    Poll::Ready(ready) => Poll::Ready(ready.is_ok()),
+                    Poll::Pending => late.as_mut().poll(context).map(|()| false),
+                }
             })
         })
         .await
@@ -130,7 +134,7 @@ impl Pool {
     ) -> Result<Response<Lent>, Trouble> {
         let until = Instant::now() + patience.min(PATIENCE_MAX);
         for _ in 0..TRIES_MAX {
-            let mut line = match self.idle_line().await {
+            let mut line = match self.idle_line(until).await {
                 Some(line) => line,
                 // Aside: a handshake is large, and almost every request finds a connection.
                 None => Box::pin(self.new_line(until, patience)).await?,
@@ -151,9 +155,9 @@ impl Pool {
         Err(Trouble::Broken("it closes every connection".to_owned()))
     }
 
-    async fn idle_line(&self) -> Option<Line> {
+    async fn idle_line(&self, until: Instant) -> Option<Line> {
         while let Some(mut line) = self.take() {
-            if line.is_ready().await {
+            if line.is_ready(until).await {
                 return Some(line);
             }
         }
