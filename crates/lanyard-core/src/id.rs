@@ -32,8 +32,9 @@ pub fn uuid_v7(at: Timestamp, random: u128) -> u128 {
     (millis << 80) | (0x7 << 76) | (random_a << 64) | (0b10 << 62) | random_b
 }
 
-/// Bytes of the longest id: the longest prefix, and what follows it.
-const LEN_MAX: usize = 8 + 1 + SUFFIX_LEN;
+/// Bytes of the longest prefix there may be, and of the longest id.
+const PREFIX_MAX: usize = 8;
+const LEN_MAX: usize = PREFIX_MAX + 1 + SUFFIX_LEN;
 
 /// An id as text, without a place on the heap.
 struct Text {
@@ -91,6 +92,8 @@ macro_rules! ids {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(u128);
+
+        const _: () = assert!($prefix.len() <= PREFIX_MAX);
 
         impl $name {
             /// The word before the underscore.

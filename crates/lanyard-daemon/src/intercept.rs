@@ -46,7 +46,7 @@ impl Record {
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
     held: Arc<RwLock<HashMap<SessionId, Arc<Flag>>>>,
-    /// Calls of all sessions that are on their way, until they are in the log.
+    /// Calls of all sessions whose answers wait for the log, until they are in it.
     present: Arc<AtomicUsize>,
 }
 
@@ -57,7 +57,7 @@ struct Flag {
     up: AtomicBool,
     /// Calls that are being carried out.
     open: AtomicUsize,
-    /// Calls of all sessions that are on their way, until they are in the log.
+    /// Calls of all sessions whose answers wait for the log, until they are in it.
     present: Arc<AtomicUsize>,
 }
 

@@ -72,7 +72,7 @@ impl Writer {
                 conn.pragma_update(None, "synchronous", synchronous(durability))?;
                 *current = durability;
             }
-            // Prepared once: to read these two words again each time takes as long as to write an event.
+            // Prepared once: to read these words again each time is dear beside a commit of one event.
             conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
             let answer = write(conn, elevator)?;
             pass("before_commit");
