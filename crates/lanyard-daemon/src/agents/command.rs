@@ -130,7 +130,7 @@ impl CommandDriver {
         let TurnEnd::Failed(what) = end else {
             return false;
         };
-        if self.ready {
+        if self.ready || self.cancelled {
             return false;
         }
         self.end = End::Told;
@@ -187,9 +187,10 @@ impl Driver for CommandDriver {
         }
     }
 
-    /// The program has no words for it: it is ended by signals, and its end is then read as a cancel.
-    fn cancel(&mut self, _turn: TurnId, _native: Option<&str>, _out: &mut Actions) {
-        self.cancelled = true;
+    /// The program has no words for it: it is ended by signals, and its end is then read as a cancel. A subagent cannot
+    /// be ended alone.
+    fn cancel(&mut self, _turn: TurnId, native: Option<&str>, _out: &mut Actions) {
+        self.cancelled |= native.is_none();
     }
 
     fn answer(&mut self, _question: &Question, _answer: &Answer, _out: &mut Actions) {}

@@ -34,7 +34,7 @@ pub(super) async fn recover(desk: &mut Desk) -> HashSet<SessionId> {
         let looks: Vec<_> = looks.collect();
         for (known, found) in group.iter().zip(looks) {
             let found = found.await.unwrap_or_else(|_| Found::Ended(Exit::lost(0)));
-            if let Some(session) = recover_one(desk, known, found).await {
+            if let Some(session) = Box::pin(recover_one(desk, known, found)).await {
                 adopted.insert(session);
             }
         }
@@ -90,6 +90,10 @@ async fn recover_one(desk: &mut Desk, known: &Known, found: Found) -> Option<Ses
         (Found::Ended(exit), Some(ours)) => read_rest(desk, ours, known, exit).await,
         (Found::HostLost, Some(ours)) => {
             let how = RunEnd::HostLost;
+            // An agent that is run once per turn is started with its prompt.
+            if let Some(turn) = ours.about.turn {
+                desk.shared.note(ours.session.id, Signal::TurnDelivered { turn }).await;
+            }
             tell(desk, &ours, how, "the machine was started anew", Receipt::default()).await;
             forget(desk, known);
             None

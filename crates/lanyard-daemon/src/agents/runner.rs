@@ -106,6 +106,8 @@ pub(super) struct Runner {
     turn: Option<Turn>,
     /// A turn that may begin once the agent is ready.
     waiting: Option<TurnId>,
+    /// The turn an agent that is run once per turn was started for. Its run takes no other.
+    own_turn: Option<TurnId>,
     children: HashMap<String, Mirror>,
     /// The processes of the run are being ended.
     ending: bool,
@@ -285,11 +287,26 @@ impl Runner {
         if !self.ending {
             self.tried.clear();
             self.tried_since = None;
-            let once = self.settings.driver == DriverKind::Command;
-            if let Some(turn) = self.waiting.take_if(|_| !once) {
-                self.begin_turn(turn).await;
-            }
+            self.begin_waiting().await;
         }
+    }
+
+    /// Begins the turn that waits, unless it has to wait for the next run.
+    async fn begin_waiting(&mut self) {
+        if let Some(turn) = self.waiting.filter(|turn| self.may_take(*turn)) {
+            self.waiting = None;
+            self.begin_turn(turn).await;
+        }
+    }
+
+    /// Whether this run may be given a turn. The process of an agent that is run once per turn has read the prompt of
+    /// its own turn, and would pass the end of that off as the end of another.
+    fn may_take(&self, turn: TurnId) -> bool {
+        !self.runs_once() || self.own_turn == Some(turn)
+    }
+
+    fn runs_once(&self) -> bool {
+        self.settings.driver == DriverKind::Command
     }
 
     fn break_with(&mut self, code: &str, what: String) {

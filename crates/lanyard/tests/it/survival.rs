@@ -3,10 +3,12 @@
 //! is ended, and nothing of it is left.
 //!
 //! `LANYARD_SURVIVAL_ROUNDS=N` asks for N kills at moments of chance, `LANYARD_SURVIVAL_SEED=N` repeats them.
+//! `LANYARD_COMMAND_KILLS=N` does the same for agents that are run once per turn.
 
 mod anytime;
 mod away;
 mod clients;
+mod commands;
 mod conversations;
 mod inbox;
 mod kit;

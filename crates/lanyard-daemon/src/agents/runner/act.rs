@@ -264,9 +264,7 @@ impl Runner {
         self.pen.signal(self.session, Signal::RunReady(Box::new(ready)), self.here);
         self.report().await;
         failpoint::hit("after_ready");
-        if let Some(turn) = self.waiting.take() {
-            self.begin_turn(turn).await;
-        }
+        self.begin_waiting().await;
     }
 
     async fn child(&mut self, at: u64, child: Child) {

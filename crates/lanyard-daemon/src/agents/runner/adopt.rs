@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lanyard_core::SessionId;
-use lanyard_core::session::{Continuity, Run, RunPhase, Session};
+use lanyard_core::session::{ActiveTurn, Continuity, Run, RunPhase, Session};
+use lanyard_core::{SessionId, TurnId};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 
 use super::start::{About, driver, past, servers, setting};
 use super::{Mirror, Order, Runner, Stage};
 use crate::agents::driver::{Begin, Opened, Readiness};
+use crate::agents::settings::DriverKind;
 use crate::agents::shared::Shared;
 use crate::failpoint;
 use crate::runs::Link;
@@ -30,8 +31,11 @@ impl Runner {
         let workspace = PathBuf::from(session.workspace.clone()?);
         let family = shared.mirrors_of(session.id, held.id).await;
         let greeted = held.phase == RunPhase::Ready;
+        let once = settings.driver == DriverKind::Command;
+        let own_turn = if once { about.own_turn(session, held) } else { None };
+        let turn = session.turn.as_ref().map(|turn| turn.id);
         let begin = match &about.native {
-            _ if greeted => begin_adopted(session, held, &family),
+            _ if greeted => begin_adopted(session, held, &family, if once { own_turn } else { turn }),
             Some(native) => Begin::Resume { native: native.clone() },
             None => Begin::New,
         };
@@ -40,6 +44,7 @@ impl Runner {
         let mut runner = Self::new(shared, session, settings, workspace, held.id, (driver, link), orders);
         runner.has_past = session.turns > u64::from(session.turn.is_some());
         runner.ways.clone_from(&about.ways);
+        runner.own_turn = own_turn;
         if let Some(how) = about.past.filter(|_| held.turns <= 1) {
             runner.past = past(&runner.shared, session, how).await.map(|text| (how, text));
         }
@@ -61,14 +66,10 @@ impl Runner {
         failpoint::hit("before_catch_up");
         self.carry_out().await;
         if let Some(active) = &session.turn {
-            if matches!(self.stage, Stage::Ready) {
-                if let Some(text) = self.whole_prompt(session, active.seq).await {
-                    let turn = active.id;
-                    self.take_turn(turn);
-                    self.say(|driver, out| driver.prompt(turn, None, &text, out));
-                    self.carry_out().await;
-                    self.handed_over(turn, None).await;
-                }
+            // The program of an agent that is run once per turn has its prompt, whether it greeted or not.
+            let told = matches!(self.stage, Stage::Ready) || self.runs_once();
+            if told && self.may_take(active.id) {
+                self.tell_prompt(session, active).await;
             } else {
                 self.waiting = Some(active.id);
             }
@@ -82,6 +83,20 @@ impl Runner {
             }
         }
         self.carry_out().await;
+    }
+
+    /// Says the prompt of the running turn again.
+    async fn tell_prompt(&mut self, session: &Session, active: &ActiveTurn) {
+        let Some(text) = self.whole_prompt(session, active.seq).await else { return };
+        let turn = active.id;
+        self.take_turn(turn);
+        self.say(|driver, out| driver.prompt(turn, None, &text, out));
+        self.carry_out().await;
+        self.handed_over(turn, None).await;
+        if self.runs_once() {
+            // The daemon before may have ended before it did so, and the program would wait for more.
+            let _ = self.link.close_input().await;
+        }
     }
 
     /// Goes through what is left of the output that an earlier daemon read, for requests it never answered.
@@ -131,7 +146,7 @@ impl Runner {
 }
 
 /// What the log knows of a run that was greeted.
-fn begin_adopted(session: &Session, held: &Run, family: &[Session]) -> Begin {
+fn begin_adopted(session: &Session, held: &Run, family: &[Session], turn: Option<TurnId>) -> Begin {
     let how = match held.opened {
         Some(Continuity::Native) if held.turns == 0 => Opened::Resumed,
         _ => Opened::New,
@@ -144,5 +159,5 @@ fn begin_adopted(session: &Session, held: &Run, family: &[Session]) -> Begin {
     };
     let gates = session.open_gates().chain(family.iter().flat_map(Session::open_gates));
     let open = gates.filter(|gate| gate.run == held.id).map(|gate| gate.question.clone()).collect();
-    Begin::Adopted { readiness, turn: session.turn.as_ref().map(|turn| turn.id), open }
+    Begin::Adopted { readiness, turn, open }
 }

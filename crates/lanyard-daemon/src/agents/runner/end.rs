@@ -142,7 +142,8 @@ impl Runner {
     /// that cannot greet would be started for ever. Any other was admitted too late for this run.
     fn takes_turn_along(&self) -> bool {
         let given = self.turn.as_ref().is_some_and(|turn| !turn.over);
-        let greeting = !matches!(self.stage, Stage::Ready) && self.waiting.is_some();
+        // What waits for an agent that is run once per turn waits for its next run.
+        let greeting = !matches!(self.stage, Stage::Ready) && self.waiting.is_some() && !self.runs_once();
         (given || greeting) && !self.again
     }
 

@@ -60,8 +60,7 @@ impl Runner {
             return;
         }
         // An agent that is run once per turn had its turn: this one waits for the next run.
-        let once = self.settings.driver == DriverKind::Command;
-        if once || self.turn.is_some() || !matches!(self.stage, Stage::Ready) || self.ending {
+        if self.runs_once() || self.turn.is_some() || !matches!(self.stage, Stage::Ready) || self.ending {
             self.waiting = Some(turn);
             return;
         }
@@ -193,7 +192,7 @@ impl Runner {
         self.cancel_turn(grace);
         self.carry_out().await;
         failpoint::hit("after_cancel");
-        if self.settings.driver == DriverKind::Command {
+        if self.runs_once() {
             self.end_run("its turn was cancelled").await;
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lanyard_core::session::{
-    Continuity, Envelope, InterruptCause, Receipt, ResumeWay, RunEnd, Session, Signal, SnapshotReason,
+    Continuity, Envelope, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Session, Signal, SnapshotReason,
     TurnOutcome,
 };
 use lanyard_core::{RunId, SessionId, TurnId};
@@ -70,6 +70,18 @@ pub(in crate::agents) struct About {
     /// What may be tried if that fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) ways: Vec<ResumeWay>,
+    /// The turn it was started for, where an agent is run once per turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::agents) turn: Option<TurnId>,
+}
+
+impl About {
+    /// The turn a run of an agent that is run once per turn belongs to. Folders of older daemons do not name it: there
+    /// it is the active turn, unless a later one began since the agent was ready.
+    pub(in crate::agents) fn own_turn(&self, session: &Session, held: &Run) -> Option<TurnId> {
+        let active = session.turn.as_ref().filter(|_| held.turns <= 1).map(|turn| turn.id);
+        self.turn.or(active)
+    }
 }
 
 /// Why a run could not be started: a stable code and a sentence.
@@ -178,6 +190,7 @@ async fn prepare(
         native,
         past: plan.past.as_ref().map(|(how, _)| *how),
         ways: plan.ways.clone(),
+        turn: start.turn.filter(|_| settings.driver == DriverKind::Command),
     };
     let about = serde_json::to_value(about).map_err(|error| ("defect".to_owned(), error.to_string()))?;
     failpoint::hit("before_spawn");
@@ -199,6 +212,7 @@ async fn prepare(
     if let (Some(text), Some(turn)) = (prompt, start.turn) {
         // It was started with its prompt and may greet in the middle of its answer.
         runner.waiting = None;
+        runner.own_turn = Some(turn);
         runner.snapshot(session, SnapshotReason::TurnStart, &turn.to_string()).await;
         runner.take_turn(turn);
         runner.say(|driver, out| driver.prompt(turn, None, &text, out));
@@ -442,6 +456,7 @@ impl Runner {
             stage: Stage::Ready,
             turn: None,
             waiting: None,
+            own_turn: None,
             children: HashMap::new(),
             ending: false,
             end_reason: None,
