@@ -26,6 +26,45 @@ pub enum StoreError {
     /// Nothing was tried: an earlier failure has to be recovered from first.
     #[error("the journal does not write since an earlier failure: {0}")]
     Stopped(String),
+    /// A file of the open journal is not where it was. What was written since may be lost, so nothing is acknowledged.
+    #[error("{} {loss} while the journal was open ({code})", path.display(), code = loss.code())]
+    Lost { path: PathBuf, loss: Loss },
+}
+
+/// What happened to a file of the open journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    Removed,
+    Replaced,
+    Cut,
+}
+
+impl Loss {
+    /// A name for programs that does not change. Each occurs in no other message.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Removed => "journal_removed",
+            Self::Replaced => "journal_replaced",
+            Self::Cut => "journal_cut",
+        }
+    }
+
+    /// The loss a message of the journal tells of.
+    #[must_use]
+    pub fn in_message(message: &str) -> Option<Self> {
+        [Self::Removed, Self::Replaced, Self::Cut].into_iter().find(|loss| message.contains(loss.code()))
+    }
+}
+
+impl std::fmt::Display for Loss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Removed => "was removed",
+            Self::Replaced => "was replaced by another file",
+            Self::Cut => "was cut short",
+        })
+    }
 }
 
 /// The journal could not be opened. Nothing was changed.

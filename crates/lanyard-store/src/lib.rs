@@ -4,6 +4,7 @@
 //! afterwards, and only that can be seen. A `Synced` batch is on disk by then; a `Written` one may be lost to a power
 //! cut, and is for records of what nobody was promised anything about.
 
+mod backups;
 mod card;
 mod error;
 mod flows;
@@ -12,11 +13,13 @@ mod journal;
 mod memories;
 mod memory;
 mod notifications;
+mod purges;
 mod query;
 mod sqlite;
 mod tasks;
 
-pub use error::{AppendError, OpenError, StoreError};
+pub use backups::Backups;
+pub use error::{AppendError, Loss, OpenError, StoreError};
 pub use flows::{FlowBatch, FlowFilter, Flows};
 pub use journal::{
     Batch, Damage, Directory, Durability, Entry, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome,
@@ -28,6 +31,7 @@ pub use memory::MemoryJournal;
 pub use notifications::{
     DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, Notifications, Tallies,
 };
+pub use purges::{JournalSize, PurgeStage, PurgeStep, Purges, Tombstone, WipeStep};
 pub use query::{Cursor, CursorError, Filter, Listing, Row, Sort};
 pub use sqlite::{Failpoints, SqliteJournal, SqliteOptions};
 pub use tasks::{MailFilter, TaskFilter, Tasks, WorkBatch};

@@ -4,6 +4,7 @@
 mod flows;
 mod memories;
 mod notifications;
+mod purges;
 mod tasks;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -23,6 +24,7 @@ use crate::memory::flows::Conducted;
 use crate::memory::memories::Remembered;
 use crate::memory::notifications::{Board, Counts};
 use crate::memory::tasks::Work;
+use crate::purges::Tombstone;
 use crate::query::{Cursor, Filter, Listing, Rank, Row, Sort};
 
 #[derive(Debug, Default)]
@@ -53,6 +55,8 @@ struct Stored {
     session: Session,
     /// Event `seq` is at `seq - 1`.
     log: Vec<(Timestamp, Bytes)>,
+    /// What is left of it, once its purge has begun.
+    stone: Option<Tombstone>,
 }
 
 /// How the disk this journal does not have is doing.
@@ -134,7 +138,7 @@ impl Kept {
                 let session =
                     *born.get(&id).ok_or_else(|| format!("a new session {id} without its record"))?;
                 self.places.insert(id, self.sessions.len());
-                self.sessions.push(Stored { session: session.clone(), log: Vec::new() });
+                self.sessions.push(Stored { session: session.clone(), log: Vec::new(), stone: None });
             }
             let log = &mut self.sessions[self.places[&id]].log;
             if entry.seq != log.len() as u64 + 1 {
@@ -224,13 +228,13 @@ impl Journal for MemoryJournal {
 
     fn load(&self, session: SessionId) -> Result<Option<Loaded>, StoreError> {
         let kept = self.kept();
-        let Some(stored) = kept.get(session) else { return Ok(None) };
+        let Some(stored) = kept.get(session).filter(|stored| stored.stone.is_none()) else { return Ok(None) };
         Ok(Some(Loaded { session: stored.replayed()?, lineage: kept.lineage(session), damage: Vec::new() }))
     }
 
     fn events(&self, session: SessionId, after: u64, limit: usize) -> Result<EventPage, StoreError> {
         let kept = self.kept();
-        let Some(stored) = kept.get(session) else {
+        let Some(stored) = kept.get(session).filter(|stored| stored.stone.is_none()) else {
             return Ok(EventPage { events: Vec::new(), head: 0 });
         };
         let numbered = (1..).zip(&stored.log).filter(|(seq, _)| *seq > after).take(limit);
@@ -398,18 +402,18 @@ impl Families for MemoryJournal {
 impl Upkeep for MemoryJournal {
     fn check(&self) -> Result<Report, StoreError> {
         let kept = self.kept();
-        let events = kept.sessions.iter().map(Stored::head).sum();
-        let bodies = kept.sessions.iter().flat_map(|stored| &stored.log);
+        let events = kept.logs().map(Stored::head).sum();
+        let bodies = kept.logs().flat_map(|stored| &stored.log);
         let bytes = bodies.map(|(_, body)| body.len() as u64).sum();
-        Ok(Report { sessions: kept.sessions.len() as u64, events, bytes, ..Report::default() })
+        Ok(Report { sessions: kept.logs().count() as u64, events, bytes, ..Report::default() })
     }
 
     fn rebuild(&self) -> Result<u64, StoreError> {
         let mut kept = self.kept();
-        for stored in &mut kept.sessions {
+        for stored in kept.sessions.iter_mut().filter(|stored| stored.stone.is_none()) {
             stored.session = stored.replayed()?;
         }
-        let logs = kept.sessions.iter().flat_map(|stored| &stored.log);
+        let logs = kept.logs().flat_map(|stored| &stored.log);
         let log = logs.filter_map(|(_, body)| serde_json::from_slice::<Envelope>(body).ok());
         let steps: Vec<TurnStep> = log.filter_map(|envelope| TurnStep::of(&envelope)).collect();
         kept.turns.clear();
@@ -418,7 +422,7 @@ impl Upkeep for MemoryJournal {
         }
         kept.work.rebuild()?;
         kept.conducted.rebuild()?;
-        Ok(kept.sessions.len() as u64)
+        Ok(kept.logs().count() as u64)
     }
 
     fn sweep(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {

@@ -4,6 +4,7 @@
 //! One connection writes and a few read. Commits are written to the write-ahead log, and synced unless the batch can do
 //! without; a thread moves them on into the file. Readers see a batch when it has been committed and published in the catalog.
 
+mod backup;
 mod boot;
 mod cards;
 mod catalog;
@@ -25,6 +26,7 @@ mod open;
 mod papers;
 mod plan;
 mod pool;
+mod purge;
 mod read;
 mod rebuild;
 mod rows;
@@ -36,8 +38,11 @@ mod task_upkeep;
 mod tasks;
 mod texts;
 mod tokens;
+mod tombstones;
 mod turns;
 mod vectors;
+mod wal_tail;
+mod watch;
 mod writer;
 
 use std::fs::File;
@@ -49,6 +54,7 @@ use lanyard_core::{SessionId, Timestamp};
 use rusqlite::OptionalExtension;
 use rusqlite::wal::CheckpointMode;
 
+use crate::backups::Backups;
 use crate::card::search_text;
 use crate::error::{AppendError, OpenError, StoreError};
 use crate::journal::{Batch, Durability, EventPage, Journal, KeptOutcome, KeyHash, Loaded, Report, Upkeep};
@@ -59,10 +65,12 @@ use crate::sqlite::pool::Pool;
 use crate::sqlite::read::Log;
 use crate::sqlite::rows::{Head, Sid};
 use crate::sqlite::texts::Texts;
+use crate::sqlite::wal_tail::WalTail;
+use crate::sqlite::watch::Watch;
 use crate::sqlite::writer::Writer;
 
 /// Called at named points, so that tests can end the process there: `migration`, `before_commit`, `after_commit`,
-/// `checkpoint`.
+/// `checkpoint`, `purge`.
 pub type Failpoints = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// Pages at which the writer itself empties the write-ahead log, so that it stays bounded however busy it is: 64 MB.
@@ -98,6 +106,10 @@ pub struct SqliteJournal {
     /// One connection for what the engine asks while it decides: it must not wait for anyone's long read.
     prompt: Pool,
     checkpointer: Checkpointer,
+    /// Whether the files are still the ones that were opened.
+    watch: Arc<Watch>,
+    /// What the end of the write-ahead log looked like before it was read.
+    wal_tail: WalTail,
     /// Held for as long as the journal is open: two processes would give the same numbers to different events.
     _lock: File,
 }
@@ -107,9 +119,11 @@ impl SqliteJournal {
         let path = &options.path;
         let lock = open::lock(path)?;
         let wal_pages = Arc::new(AtomicI32::new(0));
+        let wal_tail = wal_tail::look(path);
         let conn = open::prepare(&options, &wal_pages)?;
         let explain = |error| open::explain(path, error);
         let Boot { catalog, elevator, end } = boot(&conn).map_err(|error| open::explain_all(path, error))?;
+        let watch = Arc::new(Watch::new(path));
         let writer = Writer {
             conn: Some(conn),
             durability: Durability::Synced,
@@ -118,6 +132,7 @@ impl SqliteJournal {
             wal_pages,
             asked_at: 0,
             failed: None,
+            watch: Arc::clone(&watch),
         };
         let readers = (0..options.readers.max(1)).map(|_| open::reader(path)).collect::<Result<_, _>>();
         let prompt = open::reader(path).map_err(explain)?;
@@ -131,6 +146,8 @@ impl SqliteJournal {
             pool: Pool::new(readers.map_err(explain)?),
             prompt: Pool::new(vec![prompt]),
             checkpointer,
+            watch,
+            wal_tail,
             options,
             _lock: lock,
         })
@@ -157,7 +174,9 @@ impl SqliteJournal {
     }
 
     fn log_of(&self, session: SessionId) -> Option<Log> {
-        self.catalog().of(session).map(|(sid, facts)| Log { id: session, sid, head: facts.head })
+        let catalog = self.catalog();
+        let known = catalog.of(session).filter(|(_, facts)| !facts.is_purged());
+        known.map(|(sid, facts)| Log { id: session, sid, head: facts.head })
     }
 
     /// Keeps the write-ahead log short. The batch that made it long is already safe: a failure here stops the next.
@@ -295,6 +314,8 @@ impl Journal for SqliteJournal {
         if writer.failed.is_none() {
             writer.failed = Some("the journal is being recovered".to_owned());
         }
+        // Another file of that name is not this journal: what was acknowledged is not in it.
+        self.watch.look()?;
         // The old connection goes first: what it holds of the file is what can no longer be trusted.
         writer.conn = None;
         writer.wal_pages.store(0, Ordering::Relaxed);
@@ -320,7 +341,13 @@ impl Journal for SqliteJournal {
     }
 
     fn failure(&self) -> Option<String> {
-        self.writer().failed.clone()
+        let mut writer = self.writer();
+        if writer.failed.is_none()
+            && let Err(error) = self.watch.look()
+        {
+            writer.fail(&error);
+        }
+        writer.failed.clone()
     }
 
     fn load(&self, session: SessionId) -> Result<Option<Loaded>, StoreError> {
@@ -371,7 +398,9 @@ impl Journal for SqliteJournal {
 
 impl Upkeep for SqliteJournal {
     fn check(&self) -> Result<Report, StoreError> {
-        self.pool.read(check::check)
+        let mut report = self.pool.read(check::check)?;
+        report.structure.extend(self.notices());
+        Ok(report)
     }
 
     fn rebuild(&self) -> Result<u64, StoreError> {

@@ -15,6 +15,7 @@ use crate::sqlite::catalog::{Catalog, Facts};
 use crate::sqlite::heads::Elevator;
 use crate::sqlite::read::{Log, card, last_pos, record, scan, undamaged};
 use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, Sum, read_head};
+use crate::sqlite::tombstones::{self, Stone};
 
 /// What the writer needs to go on.
 pub(super) struct Boot {
@@ -60,6 +61,9 @@ pub(super) fn boot(conn: &Connection) -> Result<Boot, StoreError> {
         read_head(row).map(|(sid, head)| reading.catalog.put_head(sid, head)).is_some()
     })?;
     reading.sound = cards && heads;
+    tombstones::each(conn, |Stone { sid, about, .. }| {
+        reading.catalog.put_purged(sid, about.session, about.parent);
+    })?;
     let settled = settled(conn)?;
     scan(conn, settled, Pos::MAX, |_, row| reading.tail(row))?;
     if !reading.is_sound() {
@@ -67,7 +71,8 @@ pub(super) fn boot(conn: &Connection) -> Result<Boot, StoreError> {
         scan(conn, 0, Pos::MAX, |_, row| reading.tail(row))?;
     }
     reading.complete(conn)?;
-    let end = reading.catalog.all().map(|(_, facts)| facts.head.pos).fold(last_pos(conn)?, Pos::max);
+    let known = last_pos(conn)?.max(tombstones::log_end(conn)?);
+    let end = reading.catalog.all().map(|(_, facts)| facts.head.pos).fold(known, Pos::max);
     let elevator = Elevator::new(settled, end, reading.dirty);
     Ok(Boot { catalog: reading.catalog, elevator, end })
 }
@@ -114,6 +119,10 @@ impl Reading {
             }
             Judged::Suspect(_) | Judged::Unreadable(_) => return self.sound = false,
         };
+        // What is still there of a purge that has begun belongs to nobody.
+        if self.catalog.facts(row.sid).is_some_and(Facts::is_purged) {
+            return;
+        }
         let carded = self.catalog.facts(row.sid).is_some_and(Facts::is_carded);
         if head.seq > known(row.sid).seq {
             self.catalog.put_head(row.sid, head);
@@ -129,7 +138,8 @@ impl Reading {
 
     /// Whether every session has both a head and a card.
     fn is_sound(&self) -> bool {
-        self.sound && self.catalog.all().all(|(_, facts)| facts.is_carded() && facts.head.seq > 0)
+        let whole = |facts: &Facts| facts.is_purged() || (facts.is_carded() && facts.head.seq > 0);
+        self.sound && self.catalog.all().all(|(_, facts)| whole(facts))
     }
 
     /// Makes the cards that are missing.

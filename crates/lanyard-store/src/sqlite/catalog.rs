@@ -56,6 +56,8 @@ enum Presence {
     LogOnly,
     Listed,
     Deleted,
+    /// Its rows are removed, or being removed; a tombstone is left.
+    Purged,
 }
 
 /// Texts that occur again and again, each kept once. `NONE` is the absent one.
@@ -133,7 +135,11 @@ impl Facts {
     }
 
     pub(super) fn is_deleted(&self) -> bool {
-        self.presence == Presence::Deleted
+        matches!(self.presence, Presence::Deleted | Presence::Purged)
+    }
+
+    pub(super) fn is_purged(&self) -> bool {
+        self.presence == Presence::Purged
     }
 
     pub(super) fn is_listed(&self) -> bool {
@@ -168,8 +174,9 @@ impl Catalog {
         Some((sid, self.facts(sid)?))
     }
 
+    /// How many sessions there are, those that are purged left out.
     pub(super) fn len(&self) -> usize {
-        self.facts.len()
+        self.facts.iter().filter(|facts| !facts.is_purged()).count()
     }
 
     pub(super) fn last_sid(&self) -> Sid {
@@ -212,6 +219,14 @@ impl Catalog {
         if let Some(facts) = self.slot(sid) {
             facts.id = id;
             self.sids.insert(id, sid);
+        }
+    }
+
+    /// A tombstone is all there is of it.
+    pub(super) fn put_purged(&mut self, sid: Sid, id: SessionId, parent: Option<SessionId>) {
+        self.put_id(sid, id);
+        if let Some(facts) = self.slot(sid) {
+            *facts = Facts { parent, presence: Presence::Purged, ..Facts::unknown(id) };
         }
     }
 

@@ -59,6 +59,11 @@ impl Elevator {
         self.dirty.insert(sid);
     }
 
+    /// The session has no head any more.
+    pub(super) fn forget(&mut self, sid: Sid) {
+        self.dirty.remove(&sid);
+    }
+
     /// The heads to write with a commit after which the log ends at `end`.
     pub(super) fn next(&mut self, end: Pos) -> Round {
         self.credit += (end - self.end) * (self.top + STRETCH);

@@ -14,7 +14,7 @@ use crate::sqlite::rows::is_damage;
 use crate::sqlite::{SqliteOptions, schema};
 
 /// Only the owner may read what agents were told.
-const MODE: u32 = 0o600;
+pub(super) const MODE: u32 = 0o600;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 pub(super) const PAGE_BYTES: i32 = 4_096;
 /// Page cache of the writer: hot leaves of the projections.
@@ -54,7 +54,7 @@ pub(super) fn prepare(options: &SqliteOptions, wal_pages: &Arc<AtomicI32>) -> Re
 }
 
 /// Reads the header of a file that may be anything.
-fn recognise(path: &Path, file: File) -> Result<(), OpenError> {
+pub(super) fn recognise(path: &Path, file: File) -> Result<(), OpenError> {
     let mut header = Vec::with_capacity(100);
     file.take(100).read_to_end(&mut header).map_err(|source| io(path, source))?;
     let number = |at: usize| {
@@ -111,6 +111,8 @@ fn create(options: &SqliteOptions) -> Result<(), OpenError> {
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
         conn.pragma_update(None, "page_size", PAGE_BYTES)?;
+        // Before the first table, or it has no effect: a purge gives pages back without rewriting the file.
+        conn.pragma_update(None, "auto_vacuum", "incremental")?;
         conn.pragma_update(None, "application_id", schema::APPLICATION_ID)?;
         conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
         conn.pragma_update(None, "synchronous", "full")?;
@@ -132,6 +134,8 @@ pub(super) fn writer(path: &Path, wal_pages: Option<&Arc<AtomicI32>>) -> rusqlit
     let mut conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_CACHE_KIB)?;
     conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
     conn.pragma_update(None, "synchronous", "full")?;
+    // What is deleted or replaced is overwritten, so that a purged session leaves nothing in free space.
+    conn.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
     conn.pragma_update(None, "fullfsync", true)?;
     conn.pragma_update(None, "checkpoint_fullfsync", true)?;
     // Setting this installs SQLite's own hook, so it comes before ours.
@@ -161,7 +165,7 @@ fn connect(path: &Path, access: OpenFlags, cache_kib: i32) -> rusqlite::Result<C
 }
 
 /// The file of that name with a suffix, as SQLite names its own companions.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
@@ -178,7 +182,10 @@ fn io(path: &Path, source: std::io::Error) -> OpenError {
 pub(super) fn explain_all(path: &Path, error: StoreError) -> OpenError {
     match error {
         StoreError::Sqlite(error) => explain(path, error),
-        other @ (StoreError::Io { .. } | StoreError::Damaged(_) | StoreError::Stopped(_)) => other.into(),
+        other @ (StoreError::Io { .. }
+        | StoreError::Damaged(_)
+        | StoreError::Stopped(_)
+        | StoreError::Lost { .. }) => other.into(),
     }
 }
 

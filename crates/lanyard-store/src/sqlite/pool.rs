@@ -22,10 +22,25 @@ impl Pool {
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        self.lend(|conn| Self::within(conn, read))
+    }
+
+    /// Lends a connection that is in no transaction.
+    pub(super) fn lend<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let lease = self.lease();
         let Some(conn) = &lease.conn else {
             return Err(StoreError::Stopped("the journal is closed".to_owned()));
         };
+        work(conn)
+    }
+
+    fn within<T>(
+        conn: &Connection,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let transaction = conn.unchecked_transaction()?;
         let answer = read(&transaction);
         // Nothing was written, so ending it either way is the same; an error here is the read's error at most.

@@ -16,12 +16,15 @@ use crate::sqlite::read::{FETCH, Fetched, MARK_EVERY, fetch, last_pos, record, s
 use crate::sqlite::rows::{Head, Judged, Pos, RUNG, Sid};
 use crate::sqlite::schema::reset_projections;
 use crate::sqlite::writer::{write_heads, write_mark, write_session};
-use crate::sqlite::{flow_upkeep, memory_upkeep, task_upkeep, turns};
+use crate::sqlite::{flow_upkeep, memory_upkeep, task_upkeep, tombstones, turns};
 
 /// To be run in a transaction.
 pub(super) fn rebuild(conn: &Connection) -> Result<(), StoreError> {
     let mut logs: BTreeMap<Sid, Positions> = BTreeMap::new();
+    let purged = tombstones::sids(conn)?;
     scan(conn, 0, Pos::MAX, |_, row| match row {
+        // What a purge has still to remove is nobody's any more.
+        Judged::Intact(row) | Judged::Suspect(row) if purged.contains_key(&row.sid) => {}
         Judged::Intact(row) => logs.entry(row.sid).or_default().put(row.seq, row.pos),
         Judged::Suspect(row) => {
             // Most of a row is its body: its number is believed when it is just the one that is due.
@@ -47,7 +50,7 @@ pub(super) fn rebuild(conn: &Connection) -> Result<(), StoreError> {
     for (&sid, log) in &logs {
         log.project(conn, sid, records.remove(&sid))?;
     }
-    turns::fill(conn)?;
+    turns::fill(conn, |sid| purged.contains_key(&sid))?;
     task_upkeep::fill(conn, tasks)?;
     flow_upkeep::fill(conn, flows)?;
     memory_upkeep::fill(conn)?;

@@ -1,21 +1,21 @@
 //! The shape of the file and the steps that lead to it. Steps only go forward, each in its own transaction.
 //!
 //! The log is in order of arrival and has no index: a locator per session would dirty a page per event. Everything
-//! but the logs, the outcomes, the tokens, the papers, the mail, the counts, the notifications and the memory is a
-//! projection that `rebuild` can make again.
+//! but the logs, the outcomes, the tokens, the papers, the mail, the counts, the notifications, the memory and the
+//! tombstones is a projection that `rebuild` can make again.
 
 use rusqlite::Connection;
 
 use crate::card::search_text;
 use crate::error::StoreError;
 use crate::sqlite::rows::{Sid, read_record};
-use crate::sqlite::{Failpoints, memory_upkeep, turns};
+use crate::sqlite::{Failpoints, memory_upkeep, tombstones, turns};
 
 /// "LNYD": marks the file as a Lanyard journal.
 pub(super) const APPLICATION_ID: u32 = 0x4C4E_5944;
 
 /// The schema this program writes. The steps are `STEPS[0]` to reach 1, and so on.
-pub(super) const KNOWN: u32 = 8;
+pub(super) const KNOWN: u32 = 9;
 
 type Step = fn(&Connection) -> Result<(), StoreError>;
 
@@ -28,6 +28,7 @@ const STEPS: [Step; KNOWN as usize] = [
     flows,
     notifications_and_counts,
     memory,
+    tombstones_of_purges,
 ];
 
 /// What `rebuild` throws away and makes again.
@@ -338,7 +339,7 @@ fn papers(conn: &Connection) -> Result<(), StoreError> {
 /// The turns of sessions that are there already are read from their logs.
 fn turn_rows(conn: &Connection) -> Result<(), StoreError> {
     conn.execute_batch(TURNS)?;
-    turns::fill(conn)
+    turns::fill(conn, |_| false)
 }
 
 fn tasks_and_mail(conn: &Connection) -> Result<(), StoreError> {
@@ -360,6 +361,10 @@ fn memory(conn: &Connection) -> Result<(), StoreError> {
     conn.execute_batch(MEMORY)?;
     conn.execute_batch(MEMORY_WORDS)?;
     memory_upkeep::take_over_papers(conn)
+}
+
+fn tombstones_of_purges(conn: &Connection) -> Result<(), StoreError> {
+    Ok(conn.execute_batch(tombstones::TABLE)?)
 }
 
 /// Makes the projections again, empty.

@@ -119,11 +119,12 @@ fn step(row: &EventRow) -> Option<TurnStep> {
     TurnStep::of(&serde_json::from_str::<Envelope>(text).ok()?)
 }
 
-/// Makes all rows from the log, into an empty table.
-pub(super) fn fill(conn: &Connection) -> Result<(), StoreError> {
+/// Makes all rows from the log, into an empty table; none of sessions that are purged.
+pub(super) fn fill(conn: &Connection, is_purged: impl Fn(Sid) -> bool) -> Result<(), StoreError> {
     let mut failed = None;
     scan(conn, 0, Pos::MAX, |_, row| {
         if let (Judged::Intact(row), None) = (row, &failed)
+            && !is_purged(row.sid)
             && let Some(step) = step(&row)
         {
             failed = put(conn, row.sid, &step).err();

@@ -21,13 +21,16 @@ use crate::sqlite::catalog::Catalog;
 use crate::sqlite::heads::Elevator;
 use crate::sqlite::plan::{Change, Place, Plan};
 use crate::sqlite::read::MARK_EVERY;
-use crate::sqlite::rows::{Head, Pos, Sid, Sum, encode_record, event_sum, head_sum, record_sum, signed};
+use crate::sqlite::rows::{
+    Head, Pos, Sid, Sum, encode_record, event_sum, head_sum, is_damage, record_sum, signed,
+};
+use crate::sqlite::watch::Watch;
 use crate::sqlite::{tallies, turns};
 
 /// How long a write waits for somebody else's, such as a person's with a database tool.
 pub(super) const BUSY_PATIENCE: Duration = Duration::from_secs(5);
 /// How long the writer waits for readers when it has to reset the write-ahead log itself.
-const RESET_PATIENCE: Duration = Duration::from_millis(250);
+pub(super) const RESET_PATIENCE: Duration = Duration::from_millis(250);
 
 pub(super) struct Writer {
     /// None between a failed attempt to recover and the next one.
@@ -43,6 +46,8 @@ pub(super) struct Writer {
     pub(super) asked_at: i32,
     /// Why nothing may be written.
     pub(super) failed: Option<String>,
+    /// Whether the files are still the ones that were opened.
+    pub(super) watch: Arc<Watch>,
 }
 
 impl Writer {
@@ -57,6 +62,38 @@ impl Writer {
 
     /// Runs `write` in one transaction and commits it. Any error stops the writer.
     pub(super) fn commit<T>(
+        &mut self,
+        durability: Durability,
+        pass: impl Fn(&'static str),
+        write: impl FnOnce(&Connection, &mut Elevator) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let done = self.transact(durability, pass, write);
+        if let Err(error) = &done
+            && self.failed.is_none()
+        {
+            self.fail(error);
+        }
+        done
+    }
+
+    /// As [`Self::commit`], for what nobody waits for: a damaged page in its way stops nobody else.
+    pub(super) fn maintain<T>(
+        &mut self,
+        pass: impl Fn(&'static str),
+        write: impl FnOnce(&Connection, &mut Elevator) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let done = self.transact(Durability::Synced, pass, write);
+        match &done {
+            Ok(_) => {}
+            Err(StoreError::Sqlite(error)) if is_damage(error) => {}
+            Err(error) if self.failed.is_none() => self.fail(error),
+            Err(_) => {}
+        }
+        done
+    }
+
+    /// One transaction, taken back when it fails.
+    fn transact<T>(
         &mut self,
         durability: Durability,
         pass: impl Fn(&'static str),
@@ -77,24 +114,22 @@ impl Writer {
             let answer = write(conn, elevator)?;
             pass("before_commit");
             conn.prepare_cached("COMMIT")?.execute([])?;
+            // What went into a file that nobody will find again is not kept.
+            self.watch.look()?;
             Ok(answer)
         };
-        match attempt() {
-            Ok(answer) => {
-                pass("after_commit");
-                Ok(answer)
-            }
-            Err(error) => {
-                // Nothing is written before the journal is opened anew; its readers need not wait that long.
-                if !conn.is_autocommit()
-                    && let Err(error) = conn.execute_batch("ROLLBACK")
-                {
+        let done = attempt();
+        match &done {
+            Ok(_) => pass("after_commit"),
+            // Nothing is written before the journal is opened anew; its readers need not wait that long.
+            Err(_) if !conn.is_autocommit() => {
+                if let Err(error) = conn.execute_batch("ROLLBACK") {
                     tracing::warn!(%error, "a transaction that failed could not be taken back");
                 }
-                self.fail(&error);
-                Err(error)
             }
+            Err(_) => {}
         }
+        done
     }
 
     pub(super) fn fail(&mut self, error: &StoreError) {

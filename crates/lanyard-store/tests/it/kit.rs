@@ -10,8 +10,8 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
-    Batch, Directory, Entry, Families, Filter, Flows, Journal, KeptOutcome, Memories, MemoryUpkeep,
-    Notifications, Papers, Row, SqliteJournal, SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep,
+    Backups, Batch, Directory, Entry, Families, Filter, Flows, Journal, KeptOutcome, Memories, MemoryUpkeep,
+    Notifications, Papers, Purges, Row, SqliteJournal, SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
 
 /// All a journal can be asked.
@@ -29,6 +29,8 @@ pub(crate) trait Store:
     + MemoryUpkeep
     + Tallies
     + Notifications
+    + Purges
+    + Backups
 {
 }
 
@@ -46,6 +48,8 @@ impl<T> Store for T where
         + MemoryUpkeep
         + Tallies
         + Notifications
+        + Purges
+        + Backups
 {
 }
 

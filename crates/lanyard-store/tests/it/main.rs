@@ -17,6 +17,8 @@ mod memories_on_disk;
 mod notifications;
 mod papers;
 mod properties;
+mod purges;
 mod sqlite;
+mod storage;
 mod tasks;
 mod tasks_on_disk;

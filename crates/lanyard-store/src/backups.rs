@@ -1,0 +1,15 @@
+//! The contract for copies of a journal.
+
+use std::path::Path;
+
+use crate::error::StoreError;
+use crate::journal::Report;
+
+pub trait Backups: Send + Sync {
+    /// Writes all of one moment into a new file that only its owner can read, and checks it by reading it. Writers go on
+    /// meanwhile. The file must not exist. On an error there is no file.
+    fn back_up(&self, to: &Path) -> Result<Report, StoreError>;
+
+    /// What was found wrong when the journal was opened and did not keep it from opening.
+    fn notices(&self) -> Vec<String>;
+}

@@ -1,0 +1,139 @@
+//! The contract for deleting sessions for good: what is removed, in which steps, and what is left of them.
+
+use lanyard_core::session::{ChangeEvent, Envelope, Event};
+use lanyard_core::{Actor, SessionId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::journal::StoredEvent;
+
+/// Events at the end of a log among which the deletion is looked for. Little is written after it.
+pub(crate) const LAST_WORDS: u64 = 64;
+
+/// Removing the logs of deleted sessions. All calls block; each is short, so that the engine's commits go on between two.
+pub trait Purges: Send + Sync {
+    /// Deleted sessions whose log, or part of it, is still there. At most `limit`.
+    fn unpurged(&self, limit: usize) -> Result<Vec<SessionId>, StoreError>;
+
+    /// Removes up to about `limit` events of a deleted session, the newest first, and everything made from them. The
+    /// first call leaves the tombstone; from then on the session cannot be read. Safe to repeat after a crash.
+    fn purge(&self, session: SessionId, limit: usize) -> Result<PurgeStep, StoreError>;
+
+    /// Overwrites what purged logs left in free space and in the write-ahead log, and gives the space back. One bounded
+    /// step; repeat it until it answers [`WipeStep::Done`].
+    fn wipe(&self) -> Result<WipeStep, StoreError>;
+
+    /// What is left of a session whose purge has begun.
+    fn tombstone(&self, session: SessionId) -> Result<Option<Tombstone>, StoreError>;
+
+    /// How many tombstones there are, and how many of them are not [`PurgeStage::Wiped`] yet.
+    fn tombstones(&self) -> Result<(u64, u64), StoreError>;
+
+    /// What the journal takes on disk.
+    fn size(&self) -> Result<JournalSize, StoreError>;
+
+    /// Rewrites the whole file without free space. Writers wait for it.
+    fn compact(&self) -> Result<JournalSize, StoreError>;
+}
+
+/// What came of one step of a purge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PurgeStep {
+    /// There is no such session.
+    Unknown,
+    /// The session is not deleted; nothing was removed.
+    NotDeleted,
+    /// Events that are still there.
+    Going { left: u64 },
+    /// No row of the session is left but its tombstone.
+    Done,
+}
+
+/// What came of one step of wiping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WipeStep {
+    /// More steps are needed.
+    Going,
+    /// A reader holds on to older pages; try again later.
+    Busy,
+    /// Nothing of a purged log is left in the journal's files.
+    Done,
+}
+
+/// How far a purge has come.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum PurgeStage {
+    /// Rows are being removed.
+    Purging,
+    /// No row is left; free space and the write-ahead log may still hold old bytes.
+    Purged,
+    /// Free space and the write-ahead log were overwritten as well.
+    Wiped,
+}
+
+/// What is left of a deleted session: which, who deleted it, when and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Tombstone {
+    pub session: SessionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
+    pub deleted_at: Timestamp,
+    pub deleted_by: Actor,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How many events its log had.
+    pub events: u64,
+    pub stage: PurgeStage,
+}
+
+/// What the journal takes on disk, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct JournalSize {
+    /// The database file.
+    pub bytes: u64,
+    /// The write-ahead log beside it.
+    pub wal_bytes: u64,
+    /// Bytes of the database file that hold nothing.
+    pub free_bytes: u64,
+}
+
+impl JournalSize {
+    /// Both files together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.bytes.saturating_add(self.wal_bytes)
+    }
+}
+
+impl Tombstone {
+    /// From the end of the session's log. One whose deletion cannot be read any more is the system's.
+    pub(crate) fn of(
+        session: SessionId,
+        parent: Option<SessionId>,
+        head: (u64, Timestamp),
+        last: &[StoredEvent],
+    ) -> Self {
+        let mut stone = Self {
+            session,
+            parent,
+            deleted_at: head.1,
+            deleted_by: Actor::system("journal"),
+            reason: None,
+            events: head.0,
+            stage: PurgeStage::Purging,
+        };
+        let bodies = last.iter().rev().filter_map(|event| event.body.as_ref().ok());
+        for envelope in bodies.filter_map(|body| serde_json::from_slice::<Envelope>(body).ok()) {
+            if let Event::Change(ChangeEvent::Deleted { reason }) = envelope.event {
+                stone.deleted_at = envelope.at;
+                stone.deleted_by = envelope.actor;
+                stone.reason = reason;
+                break;
+            }
+        }
+        stone
+    }
+}
