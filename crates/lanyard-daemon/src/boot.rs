@@ -178,6 +178,7 @@ fn watching(
     clock: &Arc<Clock>,
     config: &Config,
 ) -> Result<(Arc<Continuity>, Notifications), BootError> {
+    crate::environment::keep_private(config.notifications.secret_variables());
     let continuity = Continuity::open(config.continuity, &**store)?;
     let notifications = Notifications::open(store.clone(), clock.clone(), &config.notifications)?;
     if let Err(error) = notifications.recall_alerts(&continuity) {
@@ -236,6 +237,7 @@ async fn until_told(
     let _ = agents.await;
     app.engine.stop().await;
     let _ = engine_ended.await;
+    crate::snapshot::live::end_all();
     Upkeep::last_flush(&app.notifications, &app.continuity).await;
     tracing::info!("ended");
     if let Some(telemetry) = &app.telemetry {

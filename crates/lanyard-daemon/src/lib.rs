@@ -11,6 +11,7 @@ pub mod config;
 pub mod continuity;
 pub mod dashboard;
 pub mod engine;
+mod environment;
 pub mod failpoint;
 mod families;
 mod features;
@@ -31,6 +32,7 @@ mod tail;
 pub mod telemetry;
 mod timers;
 mod wire;
+mod workspace_files;
 mod worktree;
 
 pub use api::document as openapi;

@@ -142,7 +142,7 @@ pub(super) fn sleeps(path: &str, code: &str, comments: &str) -> Vec<Finding> {
 
 /// The index of the line where a file's own test module begins; its length if it has none.
 /// By convention that module is the last thing in the file.
-fn inline_tests(code: &str) -> usize {
+pub(super) fn inline_tests(code: &str) -> usize {
     let lines: Vec<&str> = code.lines().map(str::trim).collect();
     let begins =
         |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{');

@@ -12,6 +12,8 @@ use lanyard_core::TurnId;
 use lanyard_core::session::{AgentInfo, Capabilities, GateOption, PlanEntry, Question, TurnOutcome};
 use serde_json::Value;
 
+use crate::agents::settings::ClientFiles;
+
 /// An agent's own protocol.
 pub(crate) trait Driver: Send + Sync {
     /// The first words. Called once, before anything else.
@@ -283,6 +285,8 @@ pub(crate) struct Setting {
     pub(crate) mode: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) mcp: Vec<McpServer>,
+    /// The file access that an ACP agent is offered.
+    pub(crate) client_files: ClientFiles,
 }
 
 #[derive(Debug, Clone)]

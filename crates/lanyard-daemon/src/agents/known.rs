@@ -1,9 +1,10 @@
 //! Agents Lanyard knows how to run, and where programs are: for `lanyard agents` and for the first config.
 
+use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::agents::settings::{AgentSettings, DriverKind, OutputForm, PerTurn};
+use crate::agents::settings::{AgentSettings, ClientFiles, DriverKind, OutputForm, PerTurn};
 
 /// An agent that may be installed, and how Lanyard would run it.
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +13,8 @@ pub struct Known {
     driver: DriverKind,
     command: &'static [&'static str],
     per_turn: Option<(&'static [&'static str], &'static [&'static str], OutputForm)>,
+    /// The file access it works with, where that is not all of it.
+    client_files: Option<ClientFiles>,
 }
 
 // A list of configs ends at the next flag, so they must not stand before the prompt.
@@ -37,14 +40,18 @@ pub const KNOWN: [Known; 6] = [
         ..Known::new("claude", DriverKind::Command, &["claude"])
     },
     Known::new("codex", DriverKind::Codex, &["codex", "app-server"]),
-    Known::new("gemini", DriverKind::Acp, &["gemini", "--acp"]),
+    // Gemini CLI 0.61 takes the answer "no such file" of a client for a failure, and so creates no file.
+    Known {
+        client_files: Some(ClientFiles::Write),
+        ..Known::new("gemini", DriverKind::Acp, &["gemini", "--acp"])
+    },
     Known::new("claude-agent-acp", DriverKind::Acp, &["claude-agent-acp"]),
     Known::new("codex-acp", DriverKind::Acp, &["codex-acp"]),
 ];
 
 impl Known {
     const fn new(name: &'static str, driver: DriverKind, command: &'static [&'static str]) -> Self {
-        Self { name, driver, command, per_turn: None }
+        Self { name, driver, command, per_turn: None, client_files: None }
     }
 
     #[must_use]
@@ -56,8 +63,17 @@ impl Known {
             prompt_on_stdin: false,
             output,
         });
-        AgentSettings { per_turn, ..AgentSettings::of(self.driver, words(self.command)) }
+        let client_files = self.client_files;
+        AgentSettings { client_files, per_turn, ..AgentSettings::of(self.driver, words(self.command)) }
     }
+}
+
+/// The file access an ACP agent is offered: as set, else what its program is known to work with, else all of it.
+pub(super) fn client_files(settings: &AgentSettings) -> ClientFiles {
+    let program = settings.command.first().map(Path::new).and_then(Path::file_name);
+    let is_it = |known: &&Known| known.command.first().map(OsStr::new) == program;
+    let known = || KNOWN.iter().find(is_it).and_then(|known| known.client_files);
+    settings.client_files.or_else(known).unwrap_or_default()
 }
 
 /// Those whose program is on the PATH of this process, and where.
@@ -105,6 +121,17 @@ mod tests {
         assert_eq!(find("sh", "bin:"), None, "relative folders of the PATH are not looked into");
         assert_eq!(find("passwd", "/etc"), None, "a file that is no program");
         assert_eq!(find("", "/bin"), None);
+    }
+
+    /// FND-R6.
+    #[test]
+    fn fnd_r6_gemini_is_offered_no_reading_unless_the_config_says_so() {
+        let acp = |program: &str| AgentSettings::of(DriverKind::Acp, vec![program.to_owned()]);
+        assert_eq!(client_files(&acp("gemini")), ClientFiles::Write);
+        assert_eq!(client_files(&acp("/opt/bin/gemini")), ClientFiles::Write);
+        assert_eq!(client_files(&acp("codex-acp")), ClientFiles::ReadWrite);
+        let set = AgentSettings { client_files: Some(ClientFiles::None), ..acp("gemini") };
+        assert_eq!(client_files(&set), ClientFiles::None);
     }
 
     #[test]

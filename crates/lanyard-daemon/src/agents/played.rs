@@ -8,6 +8,7 @@ use lanyard_core::TurnId;
 use lanyard_core::session::Question;
 
 use super::driver::{Action, Answer, Begin, Driver, Readiness, Seen, Setting};
+use super::settings::ClientFiles;
 
 /// Lines of random nonsense a driver is shown in one test.
 const NONSENSE_LINES: usize = 20_000;
@@ -20,6 +21,7 @@ pub(super) fn setting(begin: Begin) -> Setting {
         mode: None,
         model: None,
         mcp: Vec::new(),
+        client_files: ClientFiles::default(),
     }
 }
 

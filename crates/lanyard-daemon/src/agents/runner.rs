@@ -76,6 +76,20 @@ pub(super) enum Order {
     },
 }
 
+impl Order {
+    /// Whether it ends a turn or the run, so that nothing the turn needs is worth waiting for.
+    fn ends(&self) -> bool {
+        match self {
+            Self::Cancel { .. } | Self::Stop { .. } | Self::End { .. } => true,
+            Self::Turn { .. }
+            | Self::Answer { .. }
+            | Self::Steer { .. }
+            | Self::Compact { .. }
+            | Self::Revive { .. } => false,
+        }
+    }
+}
+
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the run")]
 pub(super) struct Runner {
     shared: Arc<Shared>,
@@ -92,6 +106,8 @@ pub(super) struct Runner {
     /// The place in the output that what is being carried out came from.
     here: u64,
     orders: mpsc::Receiver<Order>,
+    /// Orders that came while something else was waited for.
+    held_back: VecDeque<Order>,
     /// What the driver wants, each with the place in the output it came from.
     actions: VecDeque<(u64, Action)>,
     pen: Pen,
@@ -210,6 +226,11 @@ impl Runner {
                 self.rest().await;
                 continue;
             }
+            if let Some(order) = self.held_back.pop_front() {
+                self.obey(order).await;
+                self.begin_waiting().await;
+                continue;
+            }
             let wake = self.next_wake();
             tokio::select! {
                 biased;
@@ -233,6 +254,34 @@ impl Runner {
             }
         }
         self.finish().await
+    }
+
+    /// Waits for something that takes a while, such as a file system, but for nothing once the turn or the run is to
+    /// end: no stop waits for a file. Orders that come meanwhile are carried out afterwards.
+    async fn unless_ended<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = std::pin::pin!(work);
+        while !self.held_back.iter().any(Order::ends) {
+            let room = self.held_back.len() < ORDERS_MAX && !self.orders.is_closed();
+            tokio::select! {
+                biased;
+                done = &mut work => return Some(done),
+                Some(order) = self.orders.recv(), if room => self.held_back.push_back(order),
+            }
+        }
+        None
+    }
+
+    /// A turn that was held up by an order begins, unless the order was its end.
+    async fn begin_waiting(&mut self) {
+        let free = self.turn.is_none() && !self.ending && !self.stopping && self.held_back.is_empty();
+        let once = self.settings.driver == DriverKind::Command;
+        if free
+            && !once
+            && matches!(self.stage, Stage::Ready)
+            && let Some(turn) = self.waiting.take()
+        {
+            self.begin_turn(turn).await;
+        }
     }
 
     /// Shows the driver every whole line.

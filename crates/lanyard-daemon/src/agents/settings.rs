@@ -60,6 +60,9 @@ pub struct AgentSettings {
     /// MCP servers offered to this agent, beside those of `[mcp]`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp: BTreeMap<String, McpSettings>,
+    /// For `acp` agents: the file access that the client offers. By default all of it, or what is known to work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_files: Option<ClientFiles>,
     /// For `command` agents: how a turn is run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_turn: Option<PerTurn>,
@@ -78,8 +81,12 @@ pub enum McpSettings {
 pub struct McpStdio {
     /// The program and its arguments.
     pub command: Vec<String>,
+    /// Variables set for it, over those of the daemon that are passed on. Lanyard's own and its secrets never are.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Start with nothing but `env` and a few harmless variables (HOME, PATH, LANG, TERM, USER).
+    #[serde(default)]
+    pub clear_env: bool,
     /// One process for all sessions; otherwise each client has its own.
     #[serde(default)]
     pub share: bool,
@@ -131,6 +138,29 @@ impl DriverKind {
             Self::Opencode => "opencode",
             Self::Codex => "codex",
             Self::Command => "command",
+        }
+    }
+}
+
+/// The file access that an `acp` agent is offered by its client. An agent without it uses the file system itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientFiles {
+    /// `fs/read_text_file` and `fs/write_text_file`.
+    #[default]
+    ReadWrite,
+    /// `fs/write_text_file` only.
+    Write,
+    None,
+}
+
+impl ClientFiles {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadWrite => "read_write",
+            Self::Write => "write",
+            Self::None => "none",
         }
     }
 }
@@ -260,6 +290,7 @@ impl AgentSettings {
             auto_resume: false,
             auto_resume_prompt: auto_resume_prompt(),
             mcp: BTreeMap::new(),
+            client_files: None,
             per_turn: None,
         }
     }

@@ -243,6 +243,7 @@ impl From<SnapshotError> for Problem {
             | SnapshotError::TooLong { .. }
             | SnapshotError::TooLarge { .. }
             | SnapshotError::Locked { .. }
+            | SnapshotError::Special { .. }
             | SnapshotError::Exists { .. }
             | SnapshotError::Git { .. }
             | SnapshotError::Io { .. } => StatusCode::CONFLICT,

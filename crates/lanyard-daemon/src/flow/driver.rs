@@ -16,7 +16,7 @@ use crate::engine::error_chain;
 use crate::failpoint;
 use crate::flow::check::Running;
 use crate::flow::hooks::Hooks;
-use crate::flow::place::PlanLock;
+use crate::flow::plan_lock::PlanLock;
 use crate::flow::tell::Told;
 use crate::flow::{FlowError, Flows, Order, Tools, look, place};
 

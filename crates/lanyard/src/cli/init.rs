@@ -88,6 +88,9 @@ fn entry(known: &Known) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "per_turn = {{ first = {first}, next = {next}, output = {output} }}");
     }
+    if let Some(files) = settings.client_files {
+        let _ = writeln!(text, "client_files = \"{}\"", files.as_str());
+    }
     text.push_str("# turn_timeout_ms = 0\n# abort_on_timeout = false\n");
     text
 }

@@ -33,6 +33,8 @@ Examples:
 /// 5 s in all.
 const CLAIM: Duration = Duration::from_millis(20);
 const CLAIMS_MAX: u32 = 250;
+/// How long threads have that still work when the daemon has ended. What matters was waited for before.
+const THREADS_WAIT: Duration = Duration::from_secs(1);
 
 /// Run the daemon and print its address
 #[derive(Debug, clap::Args)]
@@ -100,18 +102,20 @@ impl Up {
         config.memory.policy().map_err(|what| Failure::usage(what, "see `lanyard up --help`"))?;
         let (out, in_background) = (context.out, self.in_background);
         let telemetry = log_to_stderr(out);
-        tokio::runtime::Builder::new_multi_thread()
+        let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
-            .map_err(|error| Failure::local("runtime", format!("cannot start: {error}"), ""))?
-            .block_on(serve_when_free(|| Options {
-                home: context.home.dir.clone(),
-                config: config.clone(),
-                listen: self.listen,
-                telemetry: telemetry.clone(),
-                on_ready: Box::new(move |running, app| announce(out, in_background, running, app)),
-            }))
-            .map_err(|error| not_booted(&error))
+            .map_err(|error| Failure::local("runtime", format!("cannot start: {error}"), ""))?;
+        let ended = runtime.block_on(serve_when_free(|| Options {
+            home: context.home.dir.clone(),
+            config: config.clone(),
+            listen: self.listen,
+            telemetry: telemetry.clone(),
+            on_ready: Box::new(move |running, app| announce(out, in_background, running, app)),
+        }));
+        // A thread that waits for a file system that hangs would otherwise keep the process for ever.
+        runtime.shutdown_timeout(THREADS_WAIT);
+        ended.map_err(|error| not_booted(&error))
     }
 }
 

@@ -8,6 +8,7 @@ mod breaks;
 mod cancel;
 mod cases;
 mod family;
+mod files;
 mod flow;
 mod gateway;
 mod hub;
@@ -84,6 +85,12 @@ chapters!(codex_exec, super::Case::codex_exec);
 chapters!(claude, super::Case::claude);
 chapters!(claude_acp, super::Case::claude_acp);
 chapters!(gemini, super::Case::gemini);
+
+/// FND-R6: Gemini CLI creates no file when reading is offered to it.
+#[test]
+fn fnd_r6_gemini_creates_a_file() {
+    files::creates_one(&Case::gemini());
+}
 
 #[test]
 fn opencode_hears_of_the_tasks_it_spawned() {

@@ -9,6 +9,7 @@ use lanyard_core::session::{GateOption, OptionKind};
 
 use super::*;
 use crate::agents::driver::{McpServer, TextKind};
+use crate::agents::settings::ClientFiles;
 
 fn setting(begin: Begin) -> Setting {
     Setting {
@@ -18,6 +19,7 @@ fn setting(begin: Begin) -> Setting {
         mode: None,
         model: None,
         mcp: Vec::new(),
+        client_files: ClientFiles::default(),
     }
 }
 

@@ -110,18 +110,18 @@ impl Runner {
         }
     }
 
-    /// Does what the agent asks of its client, unless an earlier daemon began to.
+    /// Begins what the agent asks of its client, unless an earlier daemon did. The answer comes by itself.
     async fn call(&mut self, request: String, call: Call) {
         let first = self.link.send(&format!("call:{request}"), b"").await;
-        let result = match first {
+        let begun = match first {
             Ok(Sent::Repeated) if call.changes() => {
                 let message = "the daemon ended while it did this; it may be done or not".to_owned();
-                Some(Err(CallError { message, missing: false }))
+                Err(CallError { message, missing: false })
             }
-            Ok(Sent::First | Sent::Repeated) | Err(_) => self.calls.run(&request, call).await,
+            Ok(Sent::First | Sent::Repeated) | Err(_) => self.calls.begin(&request, call),
         };
-        if let Some(result) = result {
-            self.say(|driver, out| driver.called(&request, result, out));
+        if let Err(error) = begun {
+            self.say(|driver, out| driver.called(&request, Err(error), out));
         }
     }
 
@@ -209,11 +209,13 @@ impl Runner {
     }
 
     /// Answers a question where the rules do; otherwise a person will.
-    pub(super) async fn judge_gate(&self, session: SessionId, gate: GateId, question: &Question) {
-        let word = match judge(&self.settings.permissions, &self.workspace, question) {
-            Judgement::Allow => "allow",
-            Judgement::Deny => "deny",
-            Judgement::Ask => return,
+    pub(super) async fn judge_gate(&mut self, session: SessionId, gate: GateId, question: &Question) {
+        let (permissions, workspace) = (self.settings.permissions.clone(), self.workspace.clone());
+        let judging = async move { judge(&permissions, &workspace, question).await };
+        let word = match self.unless_ended(judging).await {
+            Some(Judgement::Allow) => "allow",
+            Some(Judgement::Deny) => "deny",
+            Some(Judgement::Ask) | None => return,
         };
         if question.choose(word).is_some() {
             let command = Command::AnswerGate { gate, option: word.to_owned(), message: None };

@@ -118,7 +118,8 @@ impl Runner {
 
     /// What was decided about a session, and may not have been carried out.
     async fn repeat_orders(&mut self, session: &Session) {
-        for gate in session.open_gates().filter(|gate| gate.run == self.run) {
+        let run = self.run;
+        for gate in session.open_gates().filter(|gate| gate.run == run) {
             self.judge_gate(session.id, gate.id, &gate.question).await;
         }
         self.pass_answers(session, None);

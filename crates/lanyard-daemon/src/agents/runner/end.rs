@@ -108,6 +108,7 @@ impl Runner {
         if let (Some(next), false) = (next, self.again) {
             orders.push(super::Order::Turn { session: self.session, turn: next.id });
         }
+        orders.extend(self.held_back.drain(..));
         while let Ok(order) = self.orders.try_recv() {
             orders.push(order);
         }

@@ -72,6 +72,11 @@ impl Runner {
         let Some(session) = self.shared.session(self.session).await else { return };
         let Some(active) = session.turn.as_ref().filter(|active| active.id == turn) else { return };
         self.snapshot(&session, SnapshotReason::TurnStart, &turn.to_string()).await;
+        if self.held_back.iter().any(Order::ends) {
+            // It may be this turn that is to end: the agent is not given it before that is known.
+            self.waiting = Some(turn);
+            return;
+        }
         let Some(text) = self.whole_prompt(&session, active.seq).await else {
             let reason = Some("its prompt cannot be read from the log".to_owned());
             return self
@@ -200,7 +205,8 @@ impl Runner {
     async fn stop_ordered(&mut self, session: SessionId, level: StopLevel, scope: StopScope) {
         failpoint::hit("before_stop");
         // Whose calls come by is told in the answer to the next one, and has until the deadline to do what it is told.
-        if level == StopLevel::Graceful && self.is_told(session).await {
+        let can_be_told = session != self.session || self.turn.is_some();
+        if level == StopLevel::Graceful && can_be_told && self.is_told(session).await {
             // Once its turn is over nothing is left to wait for.
             self.stopping |= session == self.session && scope != StopScope::Turn;
             return;
@@ -311,9 +317,23 @@ impl Runner {
         let message = format!("Lanyard: {owner}, {named}");
         let taking =
             tokio::task::spawn_blocking(move || snapshot::take(&workspace, &owner, &named, &message));
-        let Ok(taken) = tokio::time::timeout(SNAPSHOT_WAIT, taking).await else {
-            let why = format!("it takes longer than {} s; nobody waits for it", SNAPSHOT_WAIT.as_secs());
-            let signal = Signal::SnapshotSkipped { code: "snapshot_slow".to_owned(), why };
+        let taking = tokio::time::timeout(SNAPSHOT_WAIT, taking);
+        // The run is over at a stop's snapshot: no order can end it any more.
+        let taken = match reason {
+            SnapshotReason::Stop => Some(taking.await),
+            SnapshotReason::TurnStart | SnapshotReason::Asked | SnapshotReason::Rollback => {
+                self.unless_ended(taking).await
+            }
+        };
+        let Some(Ok(taken)) = taken else {
+            let (code, why) = match taken {
+                Some(_) => {
+                    let seconds = SNAPSHOT_WAIT.as_secs();
+                    ("snapshot_slow", format!("it takes longer than {seconds} s; nobody waits for it"))
+                }
+                None => ("snapshot_cut", "an order to end came while it was taken".to_owned()),
+            };
+            let signal = Signal::SnapshotSkipped { code: code.to_owned(), why };
             return self.shared.note(self.session, signal).await;
         };
         let signal = match taken {

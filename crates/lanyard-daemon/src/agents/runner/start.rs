@@ -17,10 +17,11 @@ use tokio::time::{Duration, Instant};
 use super::end::ways_after;
 use super::{Left, Order, Runner, Stage};
 use crate::agents::acp::Acp;
-use crate::agents::calls::Calls;
+use crate::agents::calls::{Calls, Stand};
 use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver, Places};
 use crate::agents::driver::{Begin, Driver, McpServer, Setting};
+use crate::agents::known;
 use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
 use crate::agents::settings::{AgentSettings, DriverKind};
@@ -29,9 +30,8 @@ use crate::agents::words;
 use crate::engine::Store;
 use crate::failpoint;
 use crate::runs::{Limits, Link, Spec};
+use crate::{environment, workspace_files};
 
-/// What a cleared environment keeps.
-const KEPT_VARIABLES: [&str; 6] = ["HOME", "PATH", "LANG", "LC_ALL", "TERM", "USER"];
 /// Events read at a time when the past is put into words.
 const PAST_PAGE: usize = 1_000;
 /// Events of the past that are put into words at most.
@@ -159,7 +159,7 @@ async fn prepare(
     settings: &AgentSettings,
     run: RunId,
 ) -> Result<Runner, Failure> {
-    let workspace = workspace_of(session)?;
+    let workspace = workspace_of(session).await?;
     let shared = start.shared.clone();
     let ways = start.ways.clone().unwrap_or_else(|| settings.resume.clone());
     let plan = plan(&shared, session, settings, ways).await?;
@@ -252,7 +252,7 @@ async fn once_prompt(
 }
 
 /// The folder the agent works in: the session's workspace, which must be there.
-fn workspace_of(session: &Session) -> Result<PathBuf, Failure> {
+async fn workspace_of(session: &Session) -> Result<PathBuf, Failure> {
     let Some(text) = &session.workspace else {
         return Err(("workspace_missing".to_owned(), "the session names no workspace".to_owned()));
     };
@@ -261,7 +261,7 @@ fn workspace_of(session: &Session) -> Result<PathBuf, Failure> {
         let what = format!("the workspace `{text}` is no absolute path");
         return Err(("workspace_missing".to_owned(), what));
     }
-    if !path.is_dir() {
+    if !workspace_files::is_folder(&path).await {
         let what = format!("the workspace {text} is no folder, or has vanished");
         return Err(("workspace_missing".to_owned(), what));
     }
@@ -368,6 +368,7 @@ pub(in crate::agents) fn setting(
         mode: settings.mode.clone(),
         model: settings.model.clone(),
         mcp,
+        client_files: known::client_files(settings),
     }
 }
 
@@ -406,7 +407,7 @@ pub(in crate::agents) fn spec(
     let mut env: BTreeMap<String, String> = BTreeMap::new();
     if settings.clear_env {
         let kept =
-            KEPT_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+            environment::KEPT.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
         env.extend(kept);
     }
     env.extend(settings.env.clone());
@@ -419,6 +420,20 @@ pub(in crate::agents) fn spec(
         grace_ms: settings.kill_grace_ms,
         limits: Limits::default(),
     })
+}
+
+/// What the agent asks of its client is done with the agent's own environment: a command of it is nobody else.
+fn stand(
+    shared: &Shared,
+    settings: &AgentSettings,
+    workspace: &Path,
+    session: SessionId,
+    run: RunId,
+) -> Stand {
+    let spec = spec(settings, workspace, session, None).map(|spec| spec.env);
+    let mut env = spec.unwrap_or_default();
+    env.extend(shared.addresses.environment(session));
+    Stand { workspace: workspace.to_owned(), run, env, clear_env: settings.clear_env }
 }
 
 /// Adds the subcommand a driver needs, unless the config has it.
@@ -441,6 +456,7 @@ impl Runner {
         let held = session.run.as_ref().filter(|held| held.id == run);
         let from = held.map_or(0, |held| held.cursor).max(link.consumed_to());
         let now = Instant::now();
+        let stand = stand(&shared, &settings, &workspace, session.id, run);
         Self {
             session: session.id,
             output: link.output(from),
@@ -465,7 +481,8 @@ impl Runner {
             stopping: false,
             let_go: false,
             at_rest: false,
-            calls: Calls::new(workspace.clone(), run),
+            calls: Calls::new(stand),
+            held_back: VecDeque::new(),
             past: None,
             own_turns: HashSet::new(),
             ways: Vec::new(),
