@@ -7,15 +7,18 @@ mod files;
 mod terminals;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use lanyard_core::RunId;
+use lanyard_core::{RunId, SessionId};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Duration;
 
 use crate::agents::driver::{Call, CallError};
+use crate::agents::runner::spec;
+use crate::agents::settings::AgentSettings;
+use crate::agents::shared::Shared;
 use terminals::Terminals;
 
 /// Calls of one run without an answer.
@@ -34,6 +37,22 @@ pub(super) struct Stand {
     /// Variables for commands, over those of the daemon that may be passed on.
     pub(super) env: BTreeMap<String, String>,
     pub(super) clear_env: bool,
+}
+
+impl Stand {
+    /// With the environment of the agent itself: a command of it is nobody else.
+    pub(super) fn of(
+        shared: &Shared,
+        settings: &AgentSettings,
+        workspace: &Path,
+        session: SessionId,
+        run: RunId,
+    ) -> Self {
+        let spec = spec(settings, workspace, session, None).map(|spec| spec.env);
+        let mut env = spec.unwrap_or_default();
+        env.extend(shared.addresses.environment(session));
+        Self { workspace: workspace.to_owned(), run, env, clear_env: settings.clear_env }
+    }
 }
 
 /// The client's side of one run. Dropping it ends the commands.
@@ -149,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    fn calls(workspace: &std::path::Path) -> Calls {
+    fn calls(workspace: &Path) -> Calls {
         let run = RunId::from_u128(1);
         Calls::new(Stand { workspace: workspace.to_owned(), run, env: BTreeMap::new(), clear_env: false })
     }

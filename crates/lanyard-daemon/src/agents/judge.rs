@@ -79,6 +79,9 @@ mod tests {
     use lanyard_core::session::GateKind;
     use serde_json::json;
 
+    /// Puts something in the place of the rules.
+    type Make<'a> = &'a dyn Fn(&Path);
+
     fn question(title: &str) -> Question {
         Question {
             kind: GateKind::Permission,
@@ -146,7 +149,7 @@ mod tests {
         let bytes = |path: &Path| std::fs::write(path, [0xff, 0xfe]).unwrap();
         let link =
             |target: &'static str| move |path: &Path| std::os::unix::fs::symlink(target, path).unwrap();
-        let odd: [(&str, &dyn Fn(&Path)); 7] = [
+        let odd: [(&str, Make<'_>); 7] = [
             ("a FIFO", &fifo),
             ("a huge file", &huge),
             ("bytes", &bytes),

@@ -228,7 +228,7 @@ impl Runner {
             }
             if let Some(order) = self.held_back.pop_front() {
                 self.obey(order).await;
-                self.begin_waiting().await;
+                self.begin_held_up().await;
                 continue;
             }
             let wake = self.next_wake();
@@ -239,6 +239,10 @@ impl Runner {
                         self.obey(order).await;
                     }
                 }
+                // Before the output: an agent that writes without end still gets its answers.
+                (request, result) = self.calls.done() => {
+                    self.say(|driver, out| driver.called(&request, result, out));
+                }
                 piece = self.output.next() => match piece {
                     Ok(Some(piece)) => self.read(&piece),
                     Ok(None) => break,
@@ -247,9 +251,6 @@ impl Runner {
                         break;
                     }
                 },
-                (request, result) = self.calls.done() => {
-                    self.say(|driver, out| driver.called(&request, result, out));
-                }
                 () = tokio::time::sleep_until(wake) => self.on_time().await,
             }
         }
@@ -272,15 +273,10 @@ impl Runner {
     }
 
     /// A turn that was held up by an order begins, unless the order was its end.
-    async fn begin_waiting(&mut self) {
+    async fn begin_held_up(&mut self) {
         let free = self.turn.is_none() && !self.ending && !self.stopping && self.held_back.is_empty();
-        let once = self.settings.driver == DriverKind::Command;
-        if free
-            && !once
-            && matches!(self.stage, Stage::Ready)
-            && let Some(turn) = self.waiting.take()
-        {
-            self.begin_turn(turn).await;
+        if free && matches!(self.stage, Stage::Ready) {
+            self.begin_waiting().await;
         }
     }
 

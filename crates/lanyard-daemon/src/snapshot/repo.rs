@@ -217,17 +217,14 @@ fn check_special(workspace: &Path) -> Result<(), SnapshotError> {
         Ok(data) if !data.is_file() && !data.is_dir() => Err(SnapshotError::Special { path }),
         Ok(_) | Err(_) => Ok(()),
     };
-    for folder in workspace.ancestors() {
-        for name in OF_WORKTREE {
-            check(folder.join(name))?;
-        }
-        let git = folder.join(".git");
-        if fs::symlink_metadata(&git).is_ok() {
-            check(git.clone())?;
-            return OF_GIT.iter().try_for_each(|name| check(git.join(name)));
-        }
+    let is_top = |folder: &&Path| fs::symlink_metadata(folder.join(".git")).is_ok();
+    let Some(top) = workspace.ancestors().find(is_top) else { return Ok(()) };
+    for folder in workspace.ancestors().take_while(|folder| folder.starts_with(top)) {
+        OF_WORKTREE.iter().try_for_each(|name| check(folder.join(name)))?;
     }
-    Ok(())
+    let git = top.join(".git");
+    check(git.clone())?;
+    OF_GIT.iter().try_for_each(|name| check(git.join(name)))
 }
 
 pub(crate) fn file_error(what: &str, error: FileError) -> SnapshotError {

@@ -422,20 +422,6 @@ pub(in crate::agents) fn spec(
     })
 }
 
-/// What the agent asks of its client is done with the agent's own environment: a command of it is nobody else.
-fn stand(
-    shared: &Shared,
-    settings: &AgentSettings,
-    workspace: &Path,
-    session: SessionId,
-    run: RunId,
-) -> Stand {
-    let spec = spec(settings, workspace, session, None).map(|spec| spec.env);
-    let mut env = spec.unwrap_or_default();
-    env.extend(shared.addresses.environment(session));
-    Stand { workspace: workspace.to_owned(), run, env, clear_env: settings.clear_env }
-}
-
 /// Adds the subcommand a driver needs, unless the config has it.
 fn add_missing(argv: &mut Vec<String>, word: &str) {
     if !argv.iter().any(|held| held == word) {
@@ -456,7 +442,7 @@ impl Runner {
         let held = session.run.as_ref().filter(|held| held.id == run);
         let from = held.map_or(0, |held| held.cursor).max(link.consumed_to());
         let now = Instant::now();
-        let stand = stand(&shared, &settings, &workspace, session.id, run);
+        let stand = Stand::of(&shared, &settings, &workspace, session.id, run);
         Self {
             session: session.id,
             output: link.output(from),

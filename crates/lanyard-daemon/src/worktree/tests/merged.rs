@@ -160,7 +160,7 @@ fn fnd_k13_git_a_merge_driver_does_not_run_and_texts_are_merged() {
     }
     // No `git` of the test itself may spring it.
     let off = ["-c", "filter.f.clean=", "-c", "filter.f.smudge="];
-    let git = |folder: &Path, args: &[&str]| git_in(folder, &[&off, args].concat()).unwrap();
+    let git = |folder: &Path, args: &[&str]| git_in(folder, &[&off[..], args].concat()).unwrap();
     let tree = lab.create();
     let path = Path::new(&tree.path);
     write(path, "a", "1\n2\nmine\n");

@@ -68,8 +68,8 @@ fn fnd_k1_an_agent_that_reads_a_fifo_is_stopped_and_the_daemon_ends() {
     stage.await_file("there");
     let stopped = stage.daemon.lanyard(&["stop", "--now", &talk.id]);
     assert!(stopped.status.success(), "{}", text(&stopped.stderr));
-    assert_eq!(talk.until("session.ended")["data"]["how"], "stopped");
     talk.run_over();
+    assert_eq!(talk.until("session.ended")["data"]["how"], "stopped");
 
     let mut other = stage.talk();
     other.turn("/terminal touch here; cat pipe");
@@ -94,7 +94,8 @@ fn fnd_k1_rules_that_are_fifos_in_two_workspaces_hold_up_nobody() {
     answers(&stage.daemon);
     // Nothing allowed what the rules could not be read for.
     for id in &ids {
-        assert_eq!(stage.get(&format!("/sessions/{id}"))["gates"].as_array().map(Vec::len), Some(1), "{id}");
+        let log = stage.daemon.log_after(id, 0);
+        assert!(log.iter().all(|event| event["type"] != "gate.answered"), "{log:#?}");
     }
     let mut free = stage.talk();
     assert_eq!(free.answer_to("/ask May I?"), "permission: allow_once");
@@ -181,7 +182,7 @@ fn fnd_k13_git_a_hostile_repository_runs_nothing_in_the_daemon() {
     run(&["checkpoint", &talk.id]);
     trap.is_untouched("a checkpoint");
     let first = talk.all("context.snapshot")[0]["data"]["name"].as_str().unwrap().to_owned();
-    run(&["rollback", &talk.id, &first]);
+    run(&["rollback", &talk.id, &first, "--yes"]);
     trap.is_untouched("a rollback");
     assert_eq!(std::fs::read_to_string(stage.file("kept.f")).unwrap(), "one\n");
     talk.stop();
@@ -227,7 +228,7 @@ fn waiting_in(folder: &Path) -> Vec<String> {
 /// FND-K12.
 #[test]
 fn fnd_k12_an_agents_words_do_not_steer_the_terminal() {
-    let said = "printf 'one\\n\\033]0;title\\007two\\n\\033[2J\\033[31mthree\\n' >&2; sleep 0.1; exit 3";
+    let said = "printf 'one\\n\\033]0;title\\007two\\n\\033[2J\\033[31mthree\\n' >&2; read line; exit 3";
     let stage = Stage::program(&["sh", "-c", said], "");
     let checked = stage.daemon.lanyard(&["agents", "check", "a"]);
     assert_eq!(checked.status.code(), Some(1));
@@ -260,7 +261,7 @@ fn fnd_k13_mcp_env_has_nothing_of_the_daemons_own() {
     let folder = tempfile::tempdir().unwrap();
     let server = |name: &str, more: &str| {
         let file = folder.path().join(name);
-        let script = format!("env > '{}.new'; mv '{0}.new' '{0}'; exec cat", file.display());
+        let script = format!("env > '{}.new'; mv '{0}.new' '{0}'", file.display());
         format!("[mcp.{name}]\ncommand = {}\n{more}\n", json!(["sh", "-c", script]))
     };
     let config = server("usual", "")
@@ -268,18 +269,18 @@ fn fnd_k13_mcp_env_has_nothing_of_the_daemons_own() {
         + "[notifications.webhooks.w]\nurl = \"http://127.0.0.1:9/\"\nsecret_env = \"MY_HOOK\"\n";
     let mut setup = Setup::default().config(&config);
     for name in ["LANYARD_DATA_DIR", "LANYARD_TOKEN", "MY_HOOK", "OTEL_EXPORTER_OTLP_HEADERS", "HARMLESS"] {
-        setup = setup.env(name, "of-the-daemon");
+        setup = setup.env(name, "of=the-daemon");
     }
     let daemon = Daemon::start(setup);
     let told = |name: &str| {
         let file = folder.path().join(name);
-        // It is started, and does not speak MCP: that is all that is wanted of it.
+        // It is started and ends at once: its environment is all that is wanted of it.
         let _ = daemon.caller().try_request("POST", &format!("/api/v1/mcp/{name}/check"), &[], Some("{}"));
         until("a server to start", || file.exists());
         std::fs::read_to_string(file).unwrap()
     };
     let usual = told("usual");
-    assert!(usual.contains("HARMLESS=of-the-daemon"), "{usual}");
+    assert!(usual.contains("HARMLESS=of=the-daemon"), "{usual}");
     let bare = told("bare");
     assert!(bare.contains("OWN=1") && bare.contains("PATH="), "{bare}");
     assert!(!bare.contains("HARMLESS"), "{bare}");
