@@ -138,7 +138,6 @@ fn git_in(folder: impl AsRef<Path>, args: &[&str]) -> Result<String, String> {
 fn every_refusal_has_a_code_of_its_own_and_says_what_to_do() {
     let errors = [
         WorktreeError::GitMissing,
-        WorktreeError::Special { path: PathBuf::from("p") },
         WorktreeError::Interrupted,
         WorktreeError::TooLong { what: "git add".to_owned(), seconds: 3 },
         WorktreeError::Locked { stderr: "index.lock".to_owned() },
