@@ -2,6 +2,7 @@
 //! is apart from it.
 
 pub(crate) mod browser;
+mod left;
 pub(crate) mod real;
 mod tally;
 
@@ -198,7 +199,8 @@ fn need(subcommand: &str, component: &str) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests and counts them where that can be done without spoiling the output.
+/// Runs the tests and counts them where that can be done without spoiling the output. They fail when a process of
+/// theirs is left.
 fn run_tests(kills: Option<u32>) -> (Option<Tally>, Result<()>) {
     let (runner, mut command) = if process::works(&mut process::cargo(["nextest", "--version"])) {
         (Runner::Nextest, process::cargo(["nextest", "run", "--workspace"]))
@@ -208,7 +210,9 @@ fn run_tests(kills: Option<u32>) -> (Option<Tally>, Result<()>) {
     if let Some(kills) = kills {
         command.env("LANYARD_KILLS", kills.to_string());
     }
-    run_counted(&mut command, runner)
+    left::mark(&mut command);
+    let (tally, result) = run_counted(&mut command, runner);
+    (tally, result.and_then(|()| left::check()))
 }
 
 /// Runs a command and counts the tests in what it prints.

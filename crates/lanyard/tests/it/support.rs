@@ -14,6 +14,9 @@ use serde_json::Value;
 /// How long a daemon may take to start, and a request to be answered. Generous: the machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// In the environment of every daemon, and of what it starts: the folder of the test. `cargo xtask test` looks for it.
+const MARK: &str = "LY_TEST_FOLDER";
+
 /// How a daemon is started.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Setup {
@@ -88,6 +91,7 @@ impl Daemon {
             .arg(self.config())
             .env_remove("LANYARD_FAILPOINT")
             .env("LANYARD_LOG", "info")
+            .env(MARK, self.folder.path())
             .envs(&self.setup.env)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -213,6 +217,27 @@ impl Daemon {
             .unwrap_or_else(|error| panic!("{method} {path}: {error}\n{}", self.stderr()))
     }
 
+    /// Everything that daemons in this folder have started and that lives, by number and command line.
+    fn processes(&self) -> Vec<(rustix::process::Pid, String)> {
+        let mut marks = vec![format!("{MARK}={}", self.folder.path().display())];
+        // An agent may be started without the daemon's environment; its run always stands in it.
+        let runs = std::fs::read_dir(self.home().join("runs")).into_iter().flatten().flatten();
+        marks.extend(runs.map(|run| format!("LANYARD_RUN={}", run.file_name().display())));
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
+            let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) else { continue };
+            // Of a zombie, and of a process of somebody else, nothing can be read.
+            let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+            let marked = |held: &[u8]| marks.iter().any(|mark| mark.as_bytes() == held);
+            if environ.split(|byte| *byte == 0).any(marked) {
+                let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                found.push((pid, String::from_utf8_lossy(&line).replace('\0', " ")));
+            }
+        }
+        found
+    }
+
     /// A session's events after a position, to the end of its log.
     pub(crate) fn log_after(&self, session: &str, after: u64) -> Vec<Value> {
         let mut log = Vec::new();
@@ -232,12 +257,25 @@ impl Daemon {
     }
 }
 
+/// Agents outlive a daemon that is killed. A test leaves none behind.
 impl Drop for Daemon {
     fn drop(&mut self) {
         self.kill_9();
         if std::thread::panicking() {
             eprintln!("the daemon said:\n{}", self.stderr());
         }
+        let since = Instant::now();
+        let mut left = self.processes();
+        while !left.is_empty() && since.elapsed() < PATIENCE {
+            for (pid, _) in &left {
+                let _ = rustix::process::kill_process(*pid, rustix::process::Signal::KILL);
+            }
+            // sleep: between two looks at processes that end.
+            std::thread::sleep(Duration::from_millis(2));
+            left = self.processes();
+        }
+        let lost = !left.is_empty() && !std::thread::panicking();
+        assert!(!lost, "processes are left behind: {left:?}");
     }
 }
 
