@@ -10,6 +10,7 @@ use lanyard_core::Outcome;
 use lanyard_core::session::Command;
 
 use crate::agents::roster::{Checked, Listed};
+use crate::agents::settings::DriverKind;
 use crate::api::App;
 use crate::api::context::{Change, Target, load, query};
 use crate::api::problem::Problem;
@@ -66,6 +67,16 @@ pub(super) async fn resume(
             "agent_not_configured",
             title,
             "hand it to an agent of `lanyard agents` with `lanyard migrate --agent`",
+        ));
+    }
+    let once = app.agents.settings(agent).is_some_and(|settings| settings.driver == DriverKind::Command);
+    // Such an agent has no process between turns; one that is still there has had its turn.
+    if once && session.turn.is_none() && !session.state.is_ended() && !session.archived {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            "agent_per_turn",
+            format!("the agent `{agent}` is started anew for each turn; there is no process to bring back"),
+            "send a prompt with `lanyard send`; the turn says how the conversation goes on",
         ));
     }
     let command = Command::Resume { ways: change.body.ways.clone() };
