@@ -10,6 +10,7 @@
 //! | `out` | the agent's stdout; an offset in the file is an offset in the stream | shim |
 //! | `err`, `err.old` | the newest of the agent's stderr | shim |
 //! | `sock` | where the shim listens | shim |
+//! | `turn.json` | the turn the agent was given last, and when | daemon |
 //! | `exit.json` | how it ended; there only when nothing of the tree lives | shim, or the daemon that swept |
 
 mod folder;
@@ -21,7 +22,7 @@ mod wire;
 
 pub use folder::Known;
 pub use link::{Adopted, Link, LinkError, Output, Runs, Sent, StartError};
-pub use process::{EndedBy, EndedProcess, Identity};
+pub use process::{EndedBy, EndedProcess, EndedWork, Identity, Whose, Work};
 pub use record::{Exit, How, Limits, Spec};
 pub use wire::INPUT_MAX;
 

@@ -311,6 +311,7 @@ mod illegal_events {
             session.archived
             session.deleted
             session.memory_set
+            end.blocked
             guidance.delivered
             guidance.settled
             command.refused
@@ -977,7 +978,7 @@ mod the_wire {
             {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"],"delivery":"interrupt","queued":true,"by":{"kind":"operator","name":"ann"},"memory":{"mode":"session_only"}}}
             {"type":"turn.cancel_requested","data":{"turn":"turn#1","reason":"r","forced":true}}
             {"type":"turn.finished","data":{"turn":"turn#1","outcome":"refused","reason":"not allowed to"}}
-            {"type":"turn.interrupted","data":{"turn":"turn#1","cause":"host_lost","reason":"r","uncertain":true}}
+            {"type":"turn.interrupted","data":{"turn":"turn#1","cause":"host_lost","reason":"r","uncertain":true,"receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}],"left":[{"pid":4713,"name":"make"}],"kept":[{"pid":4714,"name":"gopls"}]}}}
             {"type":"context.anchors_set","data":{"anchors":["a"]}}
             {"type":"context.compacted","data":{"size_before":9,"size_after":1,"anchors_survived":[],"anchors_lost":[],"nth":1,"checkpoint":1}}
             {"type":"context.checkpoint","data":{"position":1,"reason":"risky_tool"}}
@@ -1006,6 +1007,7 @@ mod the_wire {
             {"type":"stop.applied","data":{"level":2,"channel":"mcp","call":"7","tool":"echo","refused":true}}
             {"type":"stop.complied","data":{"how":"hand_off"}}
             {"type":"stop.settled","data":{}}
+            {"type":"end.blocked","data":{"why":"w"}}
             {"type":"agent.handed_off","data":{"from":"a","to":"b","reason":"r"}}
             {"type":"guidance.returned","data":{"notes":["note#1"]}}
             {"type":"notice.sent","data":{"to":"sess#2","note":"note#1"}}
@@ -1019,7 +1021,7 @@ mod the_wire {
             {"type":"run.started","data":{"run":"run#1","number":1,"agent":"executor","driver":"acp","mirrored":true}}
             {"type":"run.ready","data":{"run":"run#1","native":"thread-7","info":{"name":"scripted","version":"1.2.3","protocol":"acp 1"},"capabilities":{"load":true,"resume":false,"fork":false,"list":false,"close":false,"cancel":true,"steer":false,"compact":false,"children":false,"permissions":true,"images":false,"mcp_stdio":false,"mcp_http":false,"mcp_sse":false},"continuity":"native","history":12}}
             {"type":"run.adopted","data":{"run":"run#1"}}
-            {"type":"run.ended","data":{"run":"run#1","how":{"kind":"signalled","signal":9},"reason":"the session was terminated","receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}]}}}
+            {"type":"run.ended","data":{"run":"run#1","how":{"kind":"signalled","signal":9},"reason":"the session was terminated","receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}],"left":[{"pid":4713,"name":"make"}],"kept":[{"pid":4714,"name":"gopls"}]}}}
             {"type":"run.wanted","data":{"ways":["native","replay","preamble"]}}
             {"type":"gate.opened","data":{"gate":"gate#1","run":"run#1","kind":"permission","title":"Run the tests","call":"c1","detail":{"command":"cargo test"},"options":[{"id":"yes","name":"Allow","kind":"allow_once"},{"id":"yes-all","name":"Always","kind":"allow_always"},{"id":"no","name":"Reject","kind":"reject_once"}],"request":"7"}}
             {"type":"gate.answered","data":{"gate":"gate#1","option":"no","message":"not on main"}}
@@ -1321,7 +1323,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 70;
+const EVENTS: usize = 71;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1385,6 +1387,7 @@ fn number(event: &Event) -> usize {
             ControlEvent::NoticeSent { .. } => 52,
             ControlEvent::Introduced { .. } => 53,
             ControlEvent::HandedOff { .. } => 55,
+            ControlEvent::EndBlocked { .. } => 70,
         },
         Event::Writer(event) => match event {
             WriterEvent::Granted { .. } => 65,
@@ -1516,7 +1519,7 @@ fn work_samples() -> Vec<Event> {
         by: Some(ann()),
         memory: Some(MemoryPolicy::default()),
     };
-    let cause = InterruptCause::HostLost;
+    let (cause, reason) = (InterruptCause::HostLost, Some("r".into()));
     vec![
         started.into(),
         TurnEvent::CancelRequested { turn: turn_id(1), reason: Some("r".into()), forced: true }.into(),
@@ -1526,7 +1529,8 @@ fn work_samples() -> Vec<Event> {
             reason: Some("not allowed to".into()),
         }
         .into(),
-        TurnEvent::Interrupted { turn: turn_id(1), cause, reason: Some("r".into()), uncertain: true }.into(),
+        TurnEvent::Interrupted { turn: turn_id(1), cause, reason, uncertain: true, receipt: receipt() }
+            .into(),
         ContextEvent::AnchorsSet { anchors: vec!["a".into()] }.into(),
         compacted(9, 1),
         ContextEvent::Checkpoint { position: 1, reason: CheckpointReason::RiskyTool }.into(),
@@ -1593,6 +1597,7 @@ fn control_samples() -> Vec<Event> {
         .into(),
         ControlEvent::StopComplied { how: Compliance::HandOff }.into(),
         ControlEvent::StopSettled {}.into(),
+        ControlEvent::EndBlocked { why: "w".into() }.into(),
         ControlEvent::HandedOff { from: "a".into(), to: "b".into(), reason: "r".into() }.into(),
         ControlEvent::GuidanceReturned { notes: vec![note_id(1)] }.into(),
         ControlEvent::NoticeSent { to: Some(session_id(2)), note: Some(note_id(1)) }.into(),

@@ -16,7 +16,7 @@ use crate::session::calls::Channel;
 use crate::session::gate::GateEvent;
 use crate::session::inbox::Delivery;
 use crate::session::record::{Policy, is_default};
-use crate::session::run::RunEvent;
+use crate::session::run::{Receipt, RunEvent};
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, StateName};
 use crate::session::writer::WriterEvent;
@@ -164,6 +164,9 @@ pub enum TurnEvent {
         /// The agent had the prompt and was lost: what it did nobody knows.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         uncertain: bool,
+        /// The processes of the turn: those that were ended, and those that may still live.
+        #[serde(default, skip_serializing_if = "is_default")]
+        receipt: Receipt,
     },
 }
 

@@ -757,7 +757,8 @@ fn signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         4 => (option::of((0..4_u128).prop_map(turn_id)), outcome, reason.clone())
             .prop_map(|(turn, outcome, reason)| Signal::TurnFinished { turn, outcome, reason }),
         2 => (prop::sample::select(&InterruptCause::ALL[..]), reason.clone())
-            .prop_map(|(cause, reason)| Signal::TurnLost { cause, reason }),
+            .prop_map(|(cause, reason)| Signal::TurnLost { cause, reason, receipt: crate::session::run::Receipt::default() }),
+        1 => text.clone().prop_map(|why| Signal::EndBlocked { why }),
         3 => (any::<u64>(), any::<u64>(), vec(text.clone(), 0..4)).prop_map(
             |(size_before, size_after, anchors_survived)| {
                 Signal::ContextCompacted { size_before, size_after, anchors_survived }

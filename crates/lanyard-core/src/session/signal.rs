@@ -61,6 +61,12 @@ pub enum Signal {
         cause: InterruptCause,
         #[serde(default)]
         reason: Option<String>,
+        #[serde(default, skip_serializing_if = "is_default")]
+        receipt: Receipt,
+    },
+    /// An end was ordered that the agent cannot carry out alone.
+    EndBlocked {
+        why: String,
     },
     ContextCompacted {
         size_before: u64,
@@ -186,6 +192,7 @@ impl Signal {
             Self::TurnDelivered { .. } => "turn_delivered",
             Self::TurnFinished { .. } => "turn_finished",
             Self::TurnLost { .. } => "turn_lost",
+            Self::EndBlocked { .. } => "end_blocked",
             Self::ContextCompacted { .. } => "context_compacted",
             Self::IssueSeen { .. } => "issue_seen",
             Self::ErrorSeen { .. } => "error_seen",
@@ -226,6 +233,7 @@ impl Signal {
                 | Self::RunReady(_)
                 | Self::RunAdopted { .. }
                 | Self::RunEnded { .. }
+                | Self::EndBlocked { .. }
                 | Self::GateAsked { .. }
                 | Self::GateWithdrawn { .. }
                 | Self::SnapshotTaken { .. }

@@ -259,6 +259,7 @@ fn run_tables() -> Vec<(&'static str, Columns)> {
                 ("run_ended", run_ended(1, InterruptCause::Crash)),
                 ("run_ended, another follows", run_ended(1, None)),
                 ("run_ended, other", run_ended(9, InterruptCause::Crash)),
+                ("end_blocked", Signal::EndBlocked { why: "it cannot".into() }.into()),
             ],
         ),
         (
@@ -396,7 +397,7 @@ fn the_table_leaves_no_input_and_no_state_out() {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
     assert_eq!(numbers(command_number), (0..22).collect());
-    assert_eq!(numbers(signal_number), (0..30).collect());
+    assert_eq!(numbers(signal_number), (0..31).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());
@@ -463,6 +464,7 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::Due { .. } => 27,
         Signal::HandedOff { .. } => 28,
         Signal::TurnDelivered { .. } => 29,
+        Signal::EndBlocked { .. } => 30,
     })
 }
 

@@ -505,7 +505,14 @@ pub(super) fn finished(turn: u128) -> Event {
 }
 
 pub(super) fn interrupted(turn: u128, cause: InterruptCause) -> Event {
-    TurnEvent::Interrupted { turn: turn_id(turn), cause, reason: None, uncertain: false }.into()
+    TurnEvent::Interrupted {
+        turn: turn_id(turn),
+        cause,
+        reason: None,
+        uncertain: false,
+        receipt: crate::session::run::Receipt::default(),
+    }
+    .into()
 }
 
 pub(super) fn cancel_asked(turn: u128) -> Event {
@@ -679,7 +686,7 @@ pub(super) fn turn_finished_as(turn: u128, outcome: TurnOutcome) -> Input {
 }
 
 pub(super) fn turn_lost(cause: InterruptCause) -> Input {
-    Signal::TurnLost { cause, reason: None }.into()
+    Signal::TurnLost { cause, reason: None, receipt: crate::session::run::Receipt::default() }.into()
 }
 
 pub(super) fn context_compacted(size_before: u64, size_after: u64, survived: &[&str]) -> Input {

@@ -227,7 +227,14 @@ impl Acp {
                 let parent = text("parentSessionId").and_then(|parent| self.other(&parent));
                 let (title, agent) = (text("title"), text("agent"));
                 let prompt = text("prompt").unwrap_or_default();
-                out.push(Action::Child(Box::new(Child { native, parent, title, agent, prompt })));
+                out.push(Action::Child(Box::new(Child {
+                    native,
+                    also: Vec::new(),
+                    parent,
+                    title,
+                    agent,
+                    prompt,
+                })));
             }
             "_lanyard/child_ended" => {
                 let Some(native) = params["sessionId"].as_str() else { return };

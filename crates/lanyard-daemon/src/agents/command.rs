@@ -72,9 +72,14 @@ impl CommandDriver {
             Begin::Adopted { readiness, turn, .. } => (*turn, readiness.how),
         };
         let adopted = matches!(setting.begin, Begin::Adopted { .. });
+        let main = match &setting.begin {
+            Begin::New => None,
+            Begin::Resume { native } => Some(native.clone()),
+            Begin::Adopted { readiness, .. } => Some(readiness.native.clone()),
+        };
         let form = match per_turn.output {
             OutputForm::Text => Form::Text,
-            OutputForm::ClaudeJson => Form::Claude(Claude::new(&per_turn)),
+            OutputForm::ClaudeJson => Form::Claude(Claude::new(&per_turn, main)),
             OutputForm::CodexJson => Form::Codex(CodexJson::new(how == Opened::New, !adopted)),
         };
         Self { begin: setting.begin, per_turn, form, turn, ready: adopted, cancelled: false, end: End::Ahead }
@@ -191,6 +196,14 @@ impl Driver for CommandDriver {
     /// be ended alone.
     fn cancel(&mut self, _turn: TurnId, native: Option<&str>, _out: &mut Actions) {
         self.cancelled |= native.is_none();
+    }
+
+    fn hook_of_subagents(&self) -> Option<&'static str> {
+        match &self.form {
+            Form::Text => None,
+            Form::Claude(_) => Some("claude"),
+            Form::Codex(_) => Some("codex"),
+        }
     }
 
     fn answer(&mut self, _question: &Question, _answer: &Answer, _out: &mut Actions) {}

@@ -34,6 +34,11 @@ pub(crate) trait Driver: Send + Sync {
     /// Asks the agent to end the turn. It answers with [`Action::Finished`], late or never.
     fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions);
 
+    /// The harness whose hook alone reaches a subagent, where [`Driver::cancel`] can do nothing for one.
+    fn hook_of_subagents(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Answers a question the agent asked with [`Action::Asked`].
     fn answer(&mut self, question: &Question, answer: &Answer, out: &mut Actions);
 
@@ -190,6 +195,8 @@ pub(crate) fn micros(dollars: f64) -> u64 {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Child {
     pub(crate) native: String,
+    /// Further names it goes by. A hook may have made its session known under one of them.
+    pub(crate) also: Vec<String>,
     /// The conversation it was spawned from; the main one when left out.
     pub(crate) parent: Option<String>,
     pub(crate) title: Option<String>,

@@ -179,7 +179,7 @@ fn forget(desk: &Desk, known: &Known) {
 }
 
 async fn tell_end(desk: &Desk, ours: &Ours, exit: &Exit, why: &str) {
-    let receipt = Receipt { tried: Vec::new(), processes: exit.ended.iter().map(process_of).collect() };
+    let receipt = Receipt { processes: exit.ended.iter().map(process_of).collect(), ..Receipt::default() };
     tell(desk, ours, how_of(exit.how), why, receipt).await;
 }
 

@@ -4,6 +4,7 @@
 mod act;
 mod adopt;
 mod budget;
+mod clear;
 mod end;
 mod order;
 mod start;
@@ -17,6 +18,7 @@ use bytes::Bytes;
 use lanyard_core::session::{Attempt, Continuity, ResumeWay, StopLevel, StopScope};
 use lanyard_core::{GateId, NoteId, RunId, SessionId, TurnId};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::agents::calls::Calls;
@@ -26,6 +28,7 @@ use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::agents::shared::Shared;
 use crate::runs::{Link, Output};
 
+use clear::Cleared;
 pub(super) use end::{how_of, process_of};
 pub(super) use start::{About, Start, driver, setting, spec, start};
 
@@ -104,6 +107,8 @@ pub(super) struct Runner {
     consumed: u64,
     stage: Stage,
     turn: Option<Turn>,
+    /// When the newest turn began, in clock ticks since boot; nothing where a daemon that did not write it down began it.
+    began: Option<u64>,
     /// A turn that may begin once the agent is ready.
     waiting: Option<TurnId>,
     /// The turn an agent that is run once per turn was started for. Its run takes no other.
@@ -122,6 +127,8 @@ pub(super) struct Runner {
     /// A turn has just ended.
     at_rest: bool,
     calls: Calls,
+    /// Processes of turns that were cancelled, being ended. The log learns of the end of such a turn after that.
+    clearing: JoinSet<Cleared>,
     /// Words the agent must be given with the first prompt, since it lost the conversation.
     past: Option<(Continuity, String)>,
     /// Turns of subagents, which the agent began by itself.
@@ -175,6 +182,8 @@ struct Turn {
     cancel: Option<Cancel>,
     /// The log has its end already; only the agent has still to come to rest.
     over: bool,
+    /// The agent came to rest, and what its commands left is being ended.
+    clearing: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -193,6 +202,8 @@ struct Mirror {
     /// What came before this was reported by an earlier daemon.
     cursor: u64,
     done: bool,
+    /// Its end was ordered.
+    cancelled: bool,
 }
 
 impl Runner {
@@ -228,6 +239,9 @@ impl Runner {
                 },
                 (request, result) = self.calls.done() => {
                     self.say(|driver, out| driver.called(&request, result, out));
+                }
+                Some(cleared) = self.clearing.join_next(), if !self.clearing.is_empty() => {
+                    self.cleared(cleared).await;
                 }
                 () = tokio::time::sleep_until(wake) => self.on_time().await,
             }

@@ -115,7 +115,7 @@ impl Shared {
             }
         };
         let (how, reason) = (RunEnd::Lost, Some("nobody looked after it".to_owned()));
-        let receipt = Receipt { tried: Vec::new(), processes };
+        let receipt = Receipt { processes, ..Receipt::default() };
         self.note(session, Signal::RunEnded { run, how, cause, reason, receipt }).await;
         let _ = self.runs.forget(&name);
     }

@@ -9,8 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::folder::{Folder, Known, ShimFile};
-use super::process::{EndedProcess, boot_id, end_and_wait};
+use super::folder::{Folder, Known, ShimFile, TurnFile};
+use super::process::{EndedProcess, EndedWork, Work, boot_id, end_and_wait, end_work, now_ticks};
 use super::record::{Exit, How};
 
 pub use connection::{Link, LinkError, Sent};
@@ -108,6 +108,30 @@ impl Runs {
         })
         .await
         .map_err(io::Error::other)?
+    }
+
+    /// Remembers for a later daemon which turn the agent is given now. Answers when it began.
+    pub fn begin_turn(&self, run: &str, turn: &str) -> io::Result<u64> {
+        let since = now_ticks();
+        self.existing(run)?.write_turn(&TurnFile { turn: turn.to_owned(), since })?;
+        Ok(since)
+    }
+
+    /// When the agent was given this turn; nothing when nobody wrote that down.
+    #[must_use]
+    pub fn turn_began(&self, run: &str, turn: &str) -> Option<u64> {
+        let held = self.existing(run).ok()?.turn().ok()??;
+        (held.turn == turn).then_some(held.since)
+    }
+
+    /// Ends the processes of one turn and leaves the agent alone. Returns when none of them lives, or when they do not
+    /// end.
+    pub async fn end_work(&self, run: &str, work: Work, grace: Duration) -> io::Result<EndedWork> {
+        let folder = self.existing(run)?;
+        let ShimFile { shim, agent } = folder.shim()?.unwrap_or(ShimFile { shim: None, agent: None });
+        let name = run.to_owned();
+        let ending = move || end_work(&name, shim.as_ref(), agent.as_ref(), &work, grace);
+        tokio::task::spawn_blocking(ending).await.map_err(io::Error::other)?
     }
 
     /// A run that is over, as if one were still connected to it: its last words can be read.

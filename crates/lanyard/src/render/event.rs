@@ -3,8 +3,9 @@
 use lanyard_core::ActorKind;
 use lanyard_core::session::{
     ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, Ending, Envelope, Event,
-    GateEvent, Hands, InboxEvent, Opening, Pen, PlanStatus, ReleaseReason, Role, RunEnd, RunEvent, Settled,
-    SnapshotReason, StallKind, StopLevel, StopScope, TranscriptEvent, TurnEvent, TurnOutcome, WriterEvent,
+    GateEvent, Hands, InboxEvent, Opening, Pen, PlanStatus, Receipt, ReleaseReason, Role, RunEnd, RunEvent,
+    Settled, SnapshotReason, StallKind, StopLevel, StopScope, TranscriptEvent, TurnEvent, TurnOutcome,
+    WriterEvent,
 };
 use lanyard_core::text::dollars;
 use serde::Deserialize;
@@ -147,9 +148,10 @@ fn turn(event: &TurnEvent) -> String {
             };
             because(outcome, reason.as_ref())
         }
-        TurnEvent::Interrupted { cause, reason, uncertain, .. } => {
+        TurnEvent::Interrupted { cause, reason, uncertain, receipt, .. } => {
             let what = if *uncertain { "; what it did nobody knows" } else { "" };
-            because(&format!("{}{what}", cause.as_str()), reason.as_ref())
+            let told = because(&format!("{}{what}", cause.as_str()), reason.as_ref());
+            words([told, ended(receipt), left(receipt)])
         }
     }
 }
@@ -235,6 +237,7 @@ fn control(event: &ControlEvent) -> String {
             Compliance::Acknowledge => "the agent heard".to_owned(),
         },
         ControlEvent::StopSettled {} => "the turn is over".to_owned(),
+        ControlEvent::EndBlocked { why } => one_line(why),
         ControlEvent::NoticeSent { to, .. } => {
             to.map_or("no ancestor lives".to_owned(), |to| format!("{to} is told"))
         }
@@ -289,14 +292,25 @@ fn run(event: &RunEvent) -> String {
             };
             let tried: Vec<_> = receipt.tried.iter().map(|one| one_line(&one.channel)).collect();
             let tried = if tried.is_empty() { String::new() } else { format!("tried {}", tried.join(", ")) };
-            let ended = match receipt.processes.len() {
-                0 => String::new(),
-                1 => "1 process ended".to_owned(),
-                n => format!("{n} processes ended"),
-            };
-            words([because(&how, reason.as_ref()), tried, ended])
+            words([because(&how, reason.as_ref()), tried, ended(receipt)])
         }
         RunEvent::Wanted { .. } => String::new(),
+    }
+}
+
+fn ended(receipt: &Receipt) -> String {
+    match receipt.processes.len() {
+        0 => String::new(),
+        1 => "1 process ended".to_owned(),
+        n => format!("{n} processes ended"),
+    }
+}
+
+fn left(receipt: &Receipt) -> String {
+    match receipt.left.len() {
+        0 => String::new(),
+        1 => "1 process may still run".to_owned(),
+        n => format!("{n} processes may still run"),
     }
 }
 

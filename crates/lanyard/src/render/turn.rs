@@ -234,6 +234,7 @@ fn control(event: &ControlEvent) -> Option<String> {
         ControlEvent::StopApplied { level, channel, .. } => {
             Some(format!("the agent was told to stop through {}, {}", channel.as_str(), stop_level(*level)))
         }
+        ControlEvent::EndBlocked { why } => Some(one_line(why)),
         ControlEvent::StopComplied { .. } => Some("the agent does what the stop asks for".to_owned()),
         ControlEvent::GuidanceDelivered { channel, .. } => {
             Some(format!("guidance delivered through {}", one_line(channel)))

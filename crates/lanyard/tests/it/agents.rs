@@ -4,6 +4,7 @@
 mod bad;
 mod calls;
 mod cancel;
+mod clear;
 mod gates;
 mod inbox;
 mod kit;

@@ -30,6 +30,7 @@ mod scripted;
 mod shim;
 mod starting;
 mod stream;
+mod subagents;
 mod support;
 mod surface;
 mod survival;

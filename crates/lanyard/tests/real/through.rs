@@ -38,6 +38,12 @@ macro_rules! chapters {
                 super::cancel::shows(&$case());
             }
 
+            /// FND-R3.
+            #[test]
+            fn fnd_r3_its_commands_end_with_its_turn() {
+                super::cancel::commands(&$case());
+            }
+
             #[test]
             fn goes_on_when_the_daemon_is_killed_in_mid_turn() {
                 super::breaks::daemon(&$case());

@@ -95,6 +95,8 @@ pub(in crate::session) fn receipt() -> Receipt {
     Receipt {
         tried: vec![tried("agent", 0), tried("term", 5_000), tried("kill", 7_000)],
         processes: vec![process(4_711, "agent", Some("KILL")), process(4_712, "sleep", None)],
+        left: vec![process(4_713, "make", None)],
+        kept: vec![process(4_714, "gopls", None)],
     }
 }
 

@@ -173,7 +173,7 @@ fn a_subagent_is_a_conversation_of_its_own() {
             send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
             called call_00040_0 spawnAgent {"prompt":"child do it @@cxchild@@","threads":[]}
             returned call_00040_0 {"id-4":{"status":"pendingInit"}}
-            Child { native: "id-4", parent: None, title: None, agent: None, prompt: "child do it @@cxchild@@" }
+            Child { native: "id-4", also: [], parent: None, title: None, agent: None, prompt: "child do it @@cxchild@@" }
             Usage { input: 9468, output: 10, context: Some(9478), cost: 0 }
             called call_00041_0 wait {"prompt":null,"threads":["id-4"]}
             (id-4) called call_00042_0 shell {"command":"/bin/bash -lc 'echo child'","cwd":"/w"}

@@ -78,10 +78,12 @@ fn claude_works_with_tools_files_and_a_subagent() {
             returned toolu_call_00018_0 "File created successfully at: /w/cl.txt (file state is current in your context — no need to Read it back)"
             FileChanged { path: "/w/cl.txt", added: Some(2), removed: Some(0) }
             called toolu_call_00019_0 Agent {"description":"sub","prompt":"child go @@clchild@@","subagent_type":"general-purpose"}
-            Child { native: "toolu_call_00019_0", parent: None, title: Some("sub"), agent: Some("general-purpose"), prompt: "child go @@clchild@@" }
+            Child { native: "toolu_call_00019_0", also: ["id-1/ac3378aafd2afc871"], parent: None, title: Some("sub"), agent: Some("general-purpose"), prompt: "child go @@clchild@@" }
+            (toolu_call_00019_0) Usage { input: 11295, output: 1, context: Some(11296), cost: 0 }
             (toolu_call_00019_0) called toolu_call_00020_0 Bash {"command":"exit 3","description":"x"}
             (toolu_call_00019_0) returned toolu_call_00020_0 ERROR "Exit code 3"
             (toolu_call_00019_0) Message "CL-CHILD-OK"
+            (toolu_call_00019_0) Usage { input: 11758, output: 12, context: Some(11770), cost: 0 }
             (toolu_call_00019_0) finished -: Done(Completed)
             returned toolu_call_00019_0 [{"type":"text","text":"CL-CHILD-OK"},{"type":"text","text":"agentId: ac3378aafd2afc871 (use SendMessage with to: 'ac3378aafd2afc871', summary: '<5-10 word recap>' to continue this agent)\n<usage>subagent_tokens: 11770\ntool_uses: 1\nduration_ms: 160</usage>"}]
             Message "cl done."
@@ -179,7 +181,7 @@ fn codex_starts_a_subagent() {
             Error { text: "Model metadata for `fake` not found. Defaulting to fallback metadata; this can degrade performance and cause issues." }
             called item_1 spawn_agent {"prompt":"child do it @@cxchild@@","threads":[]}
             returned item_1 {"id-2":{"status":"pending_init"}}
-            Child { native: "id-2", parent: None, title: None, agent: None, prompt: "child do it @@cxchild@@" }
+            Child { native: "id-2", also: [], parent: None, title: None, agent: None, prompt: "child do it @@cxchild@@" }
             called item_2 wait {"prompt":null,"threads":["id-2"]}
             returned item_2 {"id-2":{"status":"completed","message":"CX-CHILD-OK"}}
             (id-2) Message "CX-CHILD-OK"

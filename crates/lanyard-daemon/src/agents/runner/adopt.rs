@@ -56,7 +56,7 @@ impl Runner {
             runner.stage = Stage::Greeting { until: Instant::now() + patience };
         }
         for child in &family {
-            runner.take_child(child);
+            runner.take_child(child, session.native.as_deref().unwrap_or_default());
         }
         Some(runner)
     }
@@ -90,6 +90,7 @@ impl Runner {
         let Some(text) = self.whole_prompt(session, active.seq).await else { return };
         let turn = active.id;
         self.take_turn(turn);
+        self.began = self.shared.runs.turn_began(&self.run.to_string(), &turn.to_string());
         self.say(|driver, out| driver.prompt(turn, None, &text, out));
         self.carry_out().await;
         self.handed_over(turn, None).await;
@@ -133,14 +134,18 @@ impl Runner {
     }
 
     /// A session that shows one of this run's subagents.
-    fn take_child(&mut self, child: &Session) {
-        let (Some(run), Some(native)) = (&child.run, child.aliases.first()) else { return };
+    fn take_child(&mut self, child: &Session, native: &str) {
+        // The names a hook goes by are no names of the driver's.
+        let of_hook = format!("{native}/");
+        let named = child.aliases.iter().find(|alias| !alias.starts_with(&of_hook));
+        let (Some(run), Some(native)) = (&child.run, named) else { return };
         let turn = child.turn.as_ref().map(|turn| turn.id);
         self.shared.mirror(child.id, self.session);
         self.told.insert(child.id, run.cursor);
         self.own_turns.extend(turn);
         self.told.insert(child.id, run.cursor);
-        let mirror = Mirror { session: child.id, turn, cursor: run.cursor, done: turn.is_none() };
+        let (done, cancelled) = (turn.is_none(), false);
+        let mirror = Mirror { session: child.id, turn, cursor: run.cursor, done, cancelled };
         self.children.insert(native.clone(), mirror);
     }
 }

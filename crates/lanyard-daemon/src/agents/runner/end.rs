@@ -66,6 +66,10 @@ impl Runner {
     /// The output has ended: what is left is read, and the log learns how the run ended.
     pub(super) async fn finish(mut self) -> Left {
         let exit = self.link.exited().await;
+        // Nothing of the run lives, so these come to their end too.
+        while let Some(cleared) = self.clearing.join_next().await {
+            self.cleared(cleared).await;
+        }
         let code = match exit.how {
             How::Exited(code) => Some(code),
             How::Signalled(_) | How::Lost => None,
@@ -180,7 +184,7 @@ impl Runner {
             let after_ms = after.saturating_add(self.settings.kill_grace_ms);
             tried.push(Attempt { channel: "kill".to_owned(), after_ms });
         }
-        let receipt = Receipt { tried, processes };
+        let receipt = Receipt { tried, processes, ..Receipt::default() };
         let cause = self.takes_turn_along().then_some(InterruptCause::Crash);
         Signal::RunEnded { run: self.run, how, cause, reason: Some(self.reason_of(exit)), receipt }
     }

@@ -1,7 +1,7 @@
 //! What a runner is told to do: turns, cancels, stops, answers, words.
 
 use lanyard_core::session::{
-    Continuity, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind, Session, Signal,
+    Continuity, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind, Receipt, Session, Signal,
     SnapshotReason, StopLevel, StopScope,
 };
 use lanyard_core::{GateId, NoteId, SessionId, TurnId};
@@ -74,12 +74,11 @@ impl Runner {
         self.snapshot(&session, SnapshotReason::TurnStart, &turn.to_string()).await;
         let Some(text) = self.whole_prompt(&session, active.seq).await else {
             let reason = Some("its prompt cannot be read from the log".to_owned());
-            return self
-                .shared
-                .note(self.session, Signal::TurnLost { cause: InterruptCause::Crash, reason })
-                .await;
+            let (cause, receipt) = (InterruptCause::Crash, Receipt::default());
+            return self.shared.note(self.session, Signal::TurnLost { cause, reason, receipt }).await;
         };
         self.take_turn(turn);
+        self.mark_turn(turn);
         failpoint::hit("before_prompt");
         self.say(|driver, out| driver.prompt(turn, None, &text, out));
         // Boxed, since carrying out may lead back here.
@@ -105,6 +104,7 @@ impl Runner {
     pub(super) fn take_turn(&mut self, turn: TurnId) {
         let now = Instant::now();
         let after = |ms: u64| (ms > 0).then(|| now + Duration::from_millis(ms));
+        self.began = None;
         self.turn = Some(Turn {
             id: turn,
             deadline: after(self.settings.turn_timeout_ms),
@@ -115,6 +115,7 @@ impl Runner {
             tokens: 0,
             cancel: None,
             over: false,
+            clearing: false,
         });
     }
 
@@ -155,8 +156,8 @@ impl Runner {
     async fn cancel_ordered(&mut self, session: SessionId, turn: TurnId, forced: bool) {
         failpoint::hit("before_cancel");
         if session != self.session {
-            if let Some((native, _)) = self.child_of(session).await {
-                self.say(|driver, out| driver.cancel(turn, Some(&native), out));
+            if let Some((native, held)) = self.child_of(session).await {
+                self.end_child(&native, &held, turn).await;
             }
             return;
         }
@@ -207,8 +208,8 @@ impl Runner {
         }
         if session != self.session {
             let Some((native, held)) = self.child_of(session).await else { return };
-            if let Some(turn) = held.turn {
-                return self.say(|driver, out| driver.cancel(turn.id, Some(&native), out));
+            if let Some(turn) = held.turn.as_ref().map(|turn| turn.id) {
+                return self.end_child(&native, &held, turn).await;
             }
             let channel = "nothing was running".to_owned();
             return self.shared.note(session, Signal::WorkEnded { channel }).await;

@@ -12,6 +12,7 @@ use lanyard_core::{RunId, SessionId, TurnId};
 use lanyard_store::StoreError;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant};
 
 use super::end::ways_after;
@@ -455,6 +456,7 @@ impl Runner {
             consumed: from,
             stage: Stage::Ready,
             turn: None,
+            began: None,
             waiting: None,
             own_turn: None,
             children: HashMap::new(),
@@ -466,6 +468,7 @@ impl Runner {
             let_go: false,
             at_rest: false,
             calls: Calls::new(workspace.clone(), run),
+            clearing: JoinSet::new(),
             past: None,
             own_turns: HashSet::new(),
             ways: Vec::new(),

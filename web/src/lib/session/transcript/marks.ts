@@ -103,6 +103,8 @@ export function mark(event: Event): Line | null {
       return line('stop', `The agent complies: ${words(event.data.how)}`, 'ok')
     case 'stop.settled':
       return line('stop', 'Stop carried out', 'ok')
+    case 'end.blocked':
+      return line('stop', event.data.why, 'warn')
     case 'stop.withdrawn':
       return line('stop', `Stop withdrawn by ${by}${because(event.data.reason)}`, 'plain')
     case 'agent.introduced':
