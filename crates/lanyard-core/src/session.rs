@@ -20,6 +20,9 @@ mod inbox;
 mod intercept;
 mod observe;
 mod observe_run;
+mod origin;
+#[cfg(test)]
+mod origin_tests;
 mod record;
 mod refusal;
 mod run;
@@ -65,6 +68,7 @@ pub use guidance::{Checked, Note, NoteDelivery, NoteKind, NoteStatus, check};
 pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn};
 pub use intercept::{call_begins, call_ends, call_passed, next_due};
 pub use observe::observe;
+pub use origin::{Origin, check_origin};
 pub(crate) use record::is_default;
 pub use record::{
     ActiveTurn, Checkpoint, Compaction, EXTERNAL, Handoff, LastToolCall, Policy, Session, StateChange, Usage,

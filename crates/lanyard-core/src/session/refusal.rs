@@ -90,6 +90,10 @@ pub enum Refusal {
     TurnUncertain { turn: TurnId },
     #[error("turn {turn} is {}, and is not run again", status.as_str())]
     TurnNotRepeatable { turn: TurnId, status: TurnStatus },
+    #[error("an agent cannot report `{signal}` about its own session")]
+    SignalForbidden { signal: &'static str },
+    #[error("tool calls of the session are under way, so its turn has not ended")]
+    CallsOpen,
     #[error("{0}")]
     Memory(#[from] memory::Refusal),
 }
@@ -139,6 +143,8 @@ impl Refusal {
             Self::ClientTurnConflict { .. } => "client_turn_conflict",
             Self::TurnUncertain { .. } => "turn_uncertain",
             Self::TurnNotRepeatable { .. } => "turn_not_repeatable",
+            Self::SignalForbidden { .. } => "signal_forbidden",
+            Self::CallsOpen => "calls_open",
             Self::Memory(refusal) => refusal.code(),
         }
     }
@@ -207,6 +213,10 @@ impl Refusal {
                 "what failed, was cancelled or lost can be run again; for anything else use a new client_turn_id"
                     .into()
             }
+            Self::SignalForbidden { .. } => {
+                "report what you did yourself; Lanyard or your operator sees the rest".into()
+            }
+            Self::CallsOpen => "report the end of the turn when all of its calls have returned".into(),
             Self::Memory(refusal) => refusal.advice(),
             Self::ForkAhead { .. } => "fork at a position that exists, or leave the position out".into(),
         }
@@ -239,6 +249,8 @@ impl Refusal {
             | Self::PolicyWider { .. }
             | Self::Cycle { .. }
             | Self::HasChildren { .. }
+            | Self::SignalForbidden { .. }
+            | Self::CallsOpen
             | Self::ParentEnded { .. } => true,
             Self::NoSuchGuidance { .. }
             | Self::GuidanceFull { .. }

@@ -210,26 +210,4 @@ impl Signal {
             Self::Quiet { .. } => "quiet",
         }
     }
-
-    /// Signals only Lanyard itself may send: a client that could send them could stop a session's clock, or speak for a
-    /// process it does not own.
-    #[must_use]
-    pub const fn is_internal(&self) -> bool {
-        matches!(
-            self,
-            Self::DaemonRestarted
-                | Self::Quiet { .. }
-                | Self::Due { .. }
-                | Self::NoticeSent { .. }
-                | Self::AnswerLost { .. }
-                | Self::RunStarted { .. }
-                | Self::RunReady(_)
-                | Self::RunAdopted { .. }
-                | Self::RunEnded { .. }
-                | Self::GateAsked { .. }
-                | Self::GateWithdrawn { .. }
-                | Self::SnapshotTaken { .. }
-                | Self::SnapshotSkipped { .. }
-        )
-    }
 }

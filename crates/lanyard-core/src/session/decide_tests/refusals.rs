@@ -200,6 +200,8 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::ClientTurnConflict { turn: turn_id(1) },
         Refusal::TurnUncertain { turn: turn_id(1) },
         Refusal::TurnNotRepeatable { turn: turn_id(1), status: crate::session::TurnStatus::Completed },
+        Refusal::SignalForbidden { signal: "turn_finished" },
+        Refusal::CallsOpen,
         Refusal::Memory(crate::memory::Refusal::BadTag { tag: "a,b".into() }),
         Refusal::Memory(crate::memory::Refusal::Wider { of: "the session's" }),
     ];
@@ -246,6 +248,8 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::ClientTurnConflict { .. }
             | Refusal::TurnUncertain { .. }
             | Refusal::TurnNotRepeatable { .. }
+            | Refusal::SignalForbidden { .. }
+            | Refusal::CallsOpen
             | Refusal::Memory(_) => {}
         }
     }
