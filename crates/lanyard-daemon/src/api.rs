@@ -22,12 +22,14 @@ mod openapi;
 mod pages;
 mod plans;
 mod problem;
+mod right;
 mod routes;
 mod sessions;
 mod sign_in;
 mod snapshots;
 mod stops;
 mod streams;
+mod subagents;
 mod system;
 mod tasks;
 mod turns;
@@ -65,7 +67,7 @@ pub use front::Front;
 pub use openapi::document;
 pub use routes::{Route, router, table};
 
-pub(crate) use context::{Target, marked_as_json};
+pub(crate) use context::{Target, marked_as_json, too_slow};
 pub(crate) use problem::Problem;
 
 /// What handlers work with.

@@ -33,6 +33,7 @@ use crate::memory::{Keeper, Memory};
 use crate::notice;
 use crate::notifications::{Notifications, Upkeep};
 use crate::presence::Presence;
+use crate::redaction::redactor;
 use crate::runs::Runs;
 use crate::server::serve;
 use crate::telemetry::Telemetry;
@@ -88,6 +89,8 @@ pub enum BootError {
     System { what: &'static str, source: std::io::Error },
     #[error("the config under [memory] cannot be used: {0}")]
     Memory(String),
+    #[error("the config under [redaction] cannot be used: {0}")]
+    Redaction(String),
 }
 
 /// Runs a daemon until it is told to end: by SIGTERM, SIGINT or the API.
@@ -102,7 +105,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (tcp, socket) = listen(&home, options.listen.unwrap_or(options.config.daemon.listen)).await?;
     let address = tcp.local_addr().map_err(system("the address"))?;
 
-    let (hub, rules) = (Arc::new(Hub::default()), options.config.rules());
+    let (hub, rules) = (hub(&options.config)?, options.config.rules());
     let (memory, policy) = remembering(&options.config)?;
     let (program, presence) = (agents::program(), Presence::new(clock.clone()));
     let settings = options.config.agents(&program);
@@ -111,7 +114,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let parts = parts(&store, &hub, &clock, presence.seen(), &options, &wishes, (&continuity, policy));
     let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
     let runs = Runs::new(home.runs(), program);
-    let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
+    let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?, engine.live.clone()));
     let gateway = Gateway::open(&options.config, &home.dir).await;
     let beside = (Addresses::new(address, tokens.clone(), &options.config), notifications.clone());
     let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), beside);
@@ -164,6 +167,13 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     (options.on_ready)(&running, &app);
     let ended = until_told(&app, at_work, ends, agents, (thread, tasks)).await;
     ended.map(|()| drop(std::fs::remove_file(home.socket())))
+}
+
+/// Where readers are fed, and secrets taken out of what they get.
+fn hub(config: &Config) -> Result<Arc<Hub>, BootError> {
+    let hub = Hub::default();
+    hub.redact_with(redactor(config).map_err(BootError::Redaction)?);
+    Ok(Arc::new(hub))
 }
 
 /// Memory, and what sessions may remember that name nothing else.

@@ -16,6 +16,7 @@ use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
 use crate::intercept::Record;
 use crate::notifications::NotificationSettings;
 use crate::outward::Address;
+use crate::redaction::RedactionConfig;
 
 pub use crate::features::{Features, Switch};
 use crate::memory::MemoryConfig;
@@ -46,6 +47,8 @@ pub struct Config {
     pub notifications: NotificationSettings,
     pub features: Features,
     pub memory: MemoryConfig,
+    /// What is taken out of logs.
+    pub redaction: RedactionConfig,
     /// The agents Lanyard runs, by name.
     pub agents: BTreeMap<String, AgentSettings>,
     /// MCP servers offered to every agent, by name.

@@ -32,6 +32,7 @@ use tokio::runtime::RuntimeFlavor;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::agents::Wishes;
+use crate::auth::LiveRuns;
 use crate::clock::Clock;
 use crate::config::Features;
 use crate::continuity::Continuity;
@@ -95,6 +96,8 @@ pub struct Engine {
     pub stats: Arc<Stats>,
     /// Which sessions' tool calls have to ask before they go.
     pub flags: Flags,
+    /// Which runs are alive.
+    pub live: LiveRuns,
 }
 
 /// What the engine counts, for `status`.
@@ -105,6 +108,8 @@ pub struct Stats {
     pub residents: AtomicU64,
     /// Tool calls that passed and could not be written down: a lost record is itself visible (S0-B20).
     pub unrecorded: AtomicU64,
+    /// Secrets that were taken out of events.
+    pub redacted: AtomicU64,
     /// Why nothing is acknowledged at the moment.
     pub storage_error: Mutex<Option<String>>,
 }
@@ -150,6 +155,11 @@ pub enum Ask {
     Tell {
         session: SessionId,
         signals: Vec<Signal>,
+    },
+    /// What somebody outside says was seen. Taken only from those who can know it.
+    Report {
+        session: SessionId,
+        signal: Box<Signal>,
     },
     /// A tool call comes by; [`Reply::passage`] is whether it is carried out.
     CallBegins {
@@ -322,6 +332,7 @@ pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<(
         behind,
         stats: Arc::default(),
         flags: Flags::default(),
+        live: LiveRuns::default(),
     };
     helm.put(worker::Worker::new(parts, engine.clone()));
     let thread =

@@ -24,6 +24,7 @@ mod notice;
 mod notifications;
 mod outward;
 pub mod presence;
+pub mod redaction;
 pub mod runs;
 mod server;
 pub mod snapshot;

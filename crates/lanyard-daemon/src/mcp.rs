@@ -29,7 +29,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use lanyard_core::SessionId;
+use lanyard_core::{RunId, SessionId};
 use tokio::sync::watch;
 use tokio::time::Duration;
 
@@ -262,10 +262,11 @@ impl Addresses {
         Self { address, tokens, own: Arc::new(own.collect()) }
     }
 
-    /// By what an agent's own hooks and wrapped servers find back to its session.
-    pub(crate) fn environment(&self, session: SessionId) -> [(String, String); 2] {
+    /// By what the processes of a run find back to its session: its hooks, wrapped servers, and `lanyard` in its shell.
+    pub(crate) fn environment(&self, session: SessionId, run: RunId) -> [(String, String); 2] {
         let url = format!("http://{}", self.address);
-        [("LANYARD_URL".to_owned(), url), ("LANYARD_TOKEN".to_owned(), self.tokens.of_session(session))]
+        let token = self.tokens.of_session(session, run);
+        [("LANYARD_URL".to_owned(), url), ("LANYARD_TOKEN".to_owned(), token)]
     }
 
     /// Where the gateway has a session's servers.
@@ -292,11 +293,11 @@ impl Addresses {
     /// What an agent is told of a session's servers: addresses of the gateway, and never the servers themselves.
     pub(crate) fn offered<'a>(
         &self,
-        session: SessionId,
+        (session, run): (SessionId, RunId),
         agent: &str,
         names: impl Iterator<Item = &'a String>,
     ) -> Vec<McpServer> {
-        let bearer = format!("Bearer {}", self.tokens.of_session(session));
+        let bearer = format!("Bearer {}", self.tokens.of_session(session, run));
         let offer = |name: &str| {
             let own = key(name, Some(agent));
             let key = if self.own.contains(&own) { own } else { name.to_owned() };

@@ -72,6 +72,7 @@ mod turns;
 mod unstop;
 mod up;
 mod watch;
+mod within;
 mod words;
 mod workers;
 mod writer;
@@ -84,6 +85,7 @@ use lanyard_daemon::home::Home;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::out::{Form, Out};
+use crate::relay::inside;
 
 /// Start, watch, steer, stop, resume and hand over agents that keep running
 #[derive(Debug, Parser)]
@@ -252,9 +254,16 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
     if let Command::Advanced(Advanced::ScriptedMcp(server)) = command {
         return server.run();
     }
-    let context = cli.global.context();
-    // These stand in an agent's way: without a home they do what they can without a daemon.
-    let home = context.as_ref().ok().map(|context| context.home.clone());
+    if let Command::Advanced(Advanced::OpencodeBridge(bridge)) = command {
+        return block_on(bridge.run());
+    }
+    let session = inside();
+    let context = match &session {
+        Some(session) => cli.global.within(session),
+        None => cli.global.context(),
+    };
+    // These stand in an agent's way: without a home, as inside of a session, they do what they can.
+    let home = context.as_ref().ok().filter(|_| session.is_none()).map(|context| context.home.clone());
     let command = match command {
         Command::Inside(command) => match command.without_daemon() {
             Ok(unhindered) => return block_on(unhindered.run(home)),
@@ -267,6 +276,9 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         | Command::Daemon(_)
         | Command::Advanced(_) => command,
     };
+    if let Some(session) = session.filter(|_| !command.is_for_sessions()) {
+        return Err(within::operator_only(&session));
+    }
     let context = context?;
     match command {
         Command::Look(command) => block_on(command.run(&context)),
@@ -468,6 +480,7 @@ impl Global {
             out,
             key: self.key,
             may_start: !no_start,
+            given: None,
         })
     }
 }

@@ -26,7 +26,7 @@ use serde_json::value::RawValue;
 use self::envelope::{Envelope, Params, hint};
 use self::minder::{Bound, Minder, Origin, Owner, Setting};
 use crate::failure::Failure;
-use crate::relay::{Given, call_id};
+use crate::relay::{Given, call_id, inside};
 
 /// Requests under way that are kept in mind. Further ones pass without being asked about.
 const PENDING_MAX: usize = 4_096;
@@ -48,10 +48,17 @@ pub(crate) struct Options {
 /// Runs the command until it ends, and gives its exit code.
 pub(crate) async fn run(options: Options) -> Result<u8, Failure> {
     let named = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let given = Given::from_environment();
+    if let (Some(own), Some(other)) = (inside(), &options.session)
+        && own != *other
+    {
+        let title = format!("`lanyard` runs inside session {own} and relays no calls for {other}");
+        return Err(Failure::local("operator_only", title, "leave --session out"));
+    }
     let setting = Setting {
         home: options.home,
-        given: if options.session.is_some() { None } else { Given::from_environment() },
-        session: options.session,
+        session: if given.is_some() { None } else { options.session },
+        given,
         server: options.name.unwrap_or_else(|| name_of(&options.command)),
         workspace: minder::workspace(),
         alias: ALIAS_VARIABLES.iter().find_map(named),
@@ -170,6 +177,7 @@ impl Wrap {
             Owner::Foreign => {
                 return Onward::Client(whole(id, &annotate::failure(FOREIGN, params.meta.is_modern())));
             }
+            Owner::Denied => return self.denied(id, params),
             Owner::Session(bound) => bound,
         };
         let call = Call {
@@ -187,6 +195,7 @@ impl Wrap {
                 return Onward::Client(whole(id, &annotate::refusal(&text, is_error, reader)));
             }
             Ok(_) => {}
+            Err(error) if error.is_denied() => return self.denied(id, params),
             Err(error) => {
                 self.minder.failed(&bound, &error).await;
                 return Onward::AsItIs;
@@ -203,6 +212,12 @@ impl Wrap {
             Some(line) => Onward::Server(line),
             None => Onward::AsItIs,
         }
+    }
+
+    /// The daemon is there and says no: what it cannot supervise does not pass.
+    fn denied(&self, id: &RawValue, params: &Params<'_>) -> Onward {
+        self.minder.say(DENIED);
+        Onward::Client(whole(id, &annotate::failure(DENIED, params.meta.is_modern())))
     }
 
     async fn heard_server(&self, line: &[u8]) -> Outgoing {
@@ -283,6 +298,9 @@ impl Wrap {
 
 const FOREIGN: &str = "This call was not carried out: its argument `_session_id` names a session that does not \
                        belong to this connection. Leave the argument out.";
+
+const DENIED: &str = "This call was not carried out: the daemon refused the token in LANYARD_TOKEN for the session in \
+                      LANYARD_SESSION. Start the agent again, or ask your operator.";
 
 /// An answer with this result. Assembled as text, so that the id stays as it was written.
 fn whole(id: &RawValue, result: &str) -> String {

@@ -3,6 +3,7 @@
 mod files;
 mod terminals;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use lanyard_core::RunId;
@@ -10,6 +11,14 @@ use serde_json::Value;
 
 use crate::agents::driver::{Call, CallError};
 use terminals::Terminals;
+
+/// The environment of the agent's own processes, which the commands it has run get too.
+#[derive(Debug)]
+pub(super) struct Surroundings {
+    /// Whether nothing else is inherited.
+    pub(super) clear: bool,
+    pub(super) env: BTreeMap<String, String>,
+}
 
 /// The client's side of one run.
 #[derive(Debug)]
@@ -19,8 +28,8 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn new(workspace: PathBuf, run: RunId) -> Self {
-        Self { terminals: Terminals::new(workspace.clone(), run), workspace }
+    pub(super) fn new(workspace: PathBuf, run: RunId, surroundings: Surroundings) -> Self {
+        Self { terminals: Terminals::new(workspace.clone(), run, surroundings), workspace }
     }
 
     /// Does what is asked. Nothing when the answer comes later, from [`Calls::done`].

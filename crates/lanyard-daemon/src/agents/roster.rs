@@ -137,7 +137,9 @@ pub(super) fn place(settings: &AgentSettings) -> Option<PathBuf> {
 
 /// The first line of what a program says to `--version`.
 pub(super) async fn version(program: impl AsRef<Path>) -> Option<String> {
-    let mut child = tokio::process::Command::new(program.as_ref())
+    let mut command = tokio::process::Command::new(program.as_ref());
+    crate::runs::withhold(command.as_std_mut());
+    let mut child = command
         .arg("--version")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

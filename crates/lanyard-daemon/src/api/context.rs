@@ -13,6 +13,7 @@ use crate::api::App;
 use crate::api::problem::Problem;
 use crate::auth::Caller;
 use crate::engine::{Key, Store};
+use crate::server::patience;
 
 /// Largest request body. A prompt may have 1 MiB; JSON escapes can double it.
 pub(super) const BODY_BYTES_MAX: usize = 2 << 20;
@@ -94,8 +95,19 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Said<T> {
     }
 }
 
+/// A body that comes byte by byte holds a connection and its memory: it has the time a stalled socket has.
+pub(crate) fn too_slow() -> Problem {
+    Problem::new(
+        StatusCode::REQUEST_TIMEOUT,
+        "body_too_slow",
+        format!("the body was not there within {} ms", patience().as_millis()),
+        "send the body at once",
+    )
+}
+
 async fn read_body(body: axum::body::Body) -> Result<bytes::Bytes, Problem> {
-    axum::body::to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
+    let read = tokio::time::timeout(patience(), axum::body::to_bytes(body, BODY_BYTES_MAX));
+    read.await.map_err(|_| too_slow())?.map_err(|_| {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body_too_large",

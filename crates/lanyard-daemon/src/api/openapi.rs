@@ -107,9 +107,11 @@ fn parameters(route: &Route) -> Vec<Value> {
 
 const fn access(access: Access) -> &'static str {
     match access {
-        Access::Look => "operator, observer, the session's agent",
+        Access::Look => "operator, observer, the session's agent or its host",
         Access::LookAll => "operator, observer",
-        Access::Own => "operator, the session's agent",
+        Access::Own | Access::Message => "operator, the session's agent",
+        Access::Call => "operator, the session's agent or its host",
+        Access::Known => "every token",
         Access::Operate => "operator",
         Access::Anyone => "anyone",
     }

@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use lanyard_core::session::Refusal;
 use lanyard_store::{CursorError, StoreError};
 
 use crate::api::types;
@@ -98,7 +99,9 @@ impl From<AskError> for Problem {
         let title = error.to_string();
         let (status, code, advice) = match &error {
             AskError::Refused(refusal) => {
-                let status = if refusal.is_bad_request() {
+                let status = if matches!(refusal, Refusal::SignalForbidden { .. }) {
+                    StatusCode::FORBIDDEN
+                } else if refusal.is_bad_request() {
                     StatusCode::UNPROCESSABLE_ENTITY
                 } else {
                     StatusCode::CONFLICT
@@ -265,6 +268,12 @@ impl From<Denied> for Problem {
                 "token_unknown",
                 "the token is not known here",
                 "read it again from the data folder's `token` file, or make one with `lanyard token new`",
+            ),
+            Denied::RunEnded => (
+                StatusCode::UNAUTHORIZED,
+                "run_ended",
+                "the run this token was made for has ended",
+                "an agent's token ends with its run; the next run of the session gets its own",
             ),
             Denied::Role => (
                 StatusCode::FORBIDDEN,

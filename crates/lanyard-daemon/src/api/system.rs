@@ -134,6 +134,15 @@ pub(super) async fn keep_token(
     Ok((stored, token))
 }
 
+/// The token of a session whose agent Lanyard does not run: listed, revocable, and the same one when asked for again.
+pub(super) async fn host_token(app: &Arc<App>, session: SessionId) -> Result<String, Problem> {
+    let actor = Actor { kind: ActorKind::Agent, name: session.to_string() };
+    let known = on_disk(app, |store| store.tokens()).await?;
+    let made = known.iter().find(|known| known.session == Some(session) && known.actor == actor);
+    let bits = made.map_or_else(|| app.clock.random(), |made| made.id.as_u128());
+    Ok(keep_token(app, bits, actor, Some(session)).await?.1)
+}
+
 pub(super) async fn revoke_token(
     State(app): Shared,
     Path(id): Path<String>,

@@ -13,6 +13,7 @@ mod notifications;
 mod plans;
 mod sign_in;
 mod snapshots;
+mod subagents;
 mod turns;
 mod writer;
 
@@ -59,6 +60,7 @@ pub use sign_in::{Me, MyLimits, NewSignInLink, SignIn, SignInLink, SignInRole, S
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,
 };
+pub use subagents::{FamilyMember, McpNames, NewSubagent, Relation, Subagent};
 pub use turns::{
     CancelReceipt, CancelRequested, InboxEdit, InboxOrder, InboxPromotion, InboxView, LogRange, NewTurn,
     TurnList, TurnReceipt,

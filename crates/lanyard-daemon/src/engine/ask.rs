@@ -26,6 +26,7 @@ impl Worker {
             Ask::Do { session, .. }
             | Ask::Send { session, .. }
             | Ask::Tell { session, .. }
+            | Ask::Report { session, .. }
             | Ask::CallBegins { session, .. }
             | Ask::CallEnds { session, .. }
             | Ask::CallPassed { session, .. }
@@ -44,6 +45,7 @@ impl Worker {
             Ask::Do { session, command } => self.command(request, *session, command)?,
             Ask::Send { session, sending } => return self.send(request, *session, sending),
             Ask::Tell { session, signals } => self.signals(request, *session, signals)?,
+            Ask::Report { session, signal } => self.report(request, *session, signal)?,
             Ask::CallBegins { session, call } => return self.call_begins(request, *session, call),
             Ask::CallEnds { session, call, returned, .. } => {
                 return self.call_ends(request, *session, call, *returned);
@@ -263,6 +265,16 @@ impl Worker {
             written += self.write_all(id, events, request);
         }
         self.outcome(id, written)
+    }
+
+    /// A signal from outside: believed as far as its origin can know it, else refused, and that is written down.
+    fn report(&mut self, request: &Request, id: SessionId, signal: &Signal) -> Result<Outcome, AskError> {
+        let (held, calls_open) = (self.resident(id)?, self.engine.flags.answer_is_due(id));
+        let origin = session::Origin::of(request.actor.kind, held);
+        if let Err(refusal) = session::check_origin(origin, held, signal, calls_open) {
+            return Err(self.refused(request, Some(id), signal.name(), refusal));
+        }
+        self.signals(request, id, std::slice::from_ref(signal))
     }
 
     /// Looks whether the session has been quiet long enough for its state to change. The answer's `seq` is after how

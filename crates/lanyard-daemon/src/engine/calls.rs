@@ -70,6 +70,10 @@ impl Worker {
         for id in sessions {
             let Some(resident) = self.residents.get(id) else { continue };
             self.engine.flags.set(id, resident.session.wants_attention());
+            self.engine.live.set(id, resident.session.live_run().map(|run| run.id));
+            if resident.session.deleted {
+                self.engine.live.deleted(id);
+            }
             self.deadlines.set(id, next_due(&resident.session, &self.rules));
         }
     }

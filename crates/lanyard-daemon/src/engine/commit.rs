@@ -1,5 +1,7 @@
 //! The end of a round: append, publish, act, answer. In this order, always.
 
+use std::sync::atomic::Ordering;
+
 use bytes::Bytes;
 use lanyard_core::continuity::counted;
 use lanyard_core::session::{
@@ -13,6 +15,7 @@ use crate::engine::worker::{Worker, error_chain};
 use crate::engine::{Ask, AskError, Request, Work};
 use crate::failpoint;
 use crate::hub::Of;
+use crate::redaction::redact;
 use crate::telemetry::TurnSpan;
 
 /// Transcript events after which a session's record is written although nothing structural happened, so that loading
@@ -32,7 +35,7 @@ impl Worker {
         if !is_record(&request.ask, &event) {
             self.draft.batch.durability = Durability::Synced;
         }
-        let envelope = Envelope {
+        let mut envelope = Envelope {
             seq,
             session,
             at: self.draft.now,
@@ -40,7 +43,13 @@ impl Worker {
             cause: request.cause.clone(),
             event,
         };
-        if let Err(defect) = self.apply(&envelope).and_then(|()| self.stage_entry(&envelope)) {
+        // Written out first: what is kept in memory holds no secret that the log does not hold.
+        let staged = self.encoded(&mut envelope).and_then(|body| {
+            self.apply(&envelope)?;
+            self.stage_entry(&envelope, body);
+            Ok(())
+        });
+        if let Err(defect) = staged {
             tracing::error!(%session, seq, defect, "an event did not apply; the round is dropped");
             self.draft.poison = Some(defect);
             return;
@@ -69,14 +78,24 @@ impl Worker {
         Ok(())
     }
 
-    fn stage_entry(&mut self, envelope: &Envelope) -> Result<(), String> {
-        let mut body = Vec::with_capacity(ENTRY_BYTES);
-        serde_json::to_writer(&mut body, envelope).map_err(|error| error.to_string())?;
-        let body = Bytes::from(body);
+    /// The event as it is written, without its secrets.
+    fn encoded(&self, envelope: &mut Envelope) -> Result<Bytes, String> {
+        let body = encode(envelope)?;
+        let Some(redactor) = self.hub.redactor().filter(|redactor| redactor.suspects(&body)) else {
+            return Ok(body.into());
+        };
+        let count = redact(redactor, envelope)?;
+        if count == 0 {
+            return Ok(body.into());
+        }
+        self.engine.stats.redacted.fetch_add(count, Ordering::Relaxed);
+        encode(envelope).map(Bytes::from)
+    }
+
+    fn stage_entry(&mut self, envelope: &Envelope, body: Bytes) {
         let entry = Entry { session: envelope.session, seq: envelope.seq, at: envelope.at, body };
         self.draft.batch.entries.push(entry);
         self.draft.batch.turns.extend(TurnStep::of(envelope));
-        Ok(())
     }
 
     /// The ancestors of a child of `parent`.
@@ -228,6 +247,12 @@ impl Worker {
             self.own.push_back(Work { request, answer: None });
         }
     }
+}
+
+fn encode(envelope: &Envelope) -> Result<Vec<u8>, String> {
+    let mut body = Vec::with_capacity(ENTRY_BYTES);
+    serde_json::to_writer(&mut body, envelope).map_err(|error| error.to_string())?;
+    Ok(body)
 }
 
 /// A line about a tool call that passed: nobody is told that it is kept, and nothing follows from it.

@@ -168,7 +168,7 @@ impl Git {
     fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new(&self.program);
         for (name, _) in std::env::vars_os() {
-            if name.as_bytes().starts_with(b"GIT_") {
+            if [b"GIT_".as_slice(), b"LANYARD_"].iter().any(|own| name.as_bytes().starts_with(own)) {
                 command.env_remove(name);
             }
         }

@@ -74,6 +74,11 @@ impl LinkError {
         matches!(self, Self::Gone | Self::Silent)
     }
 
+    /// The daemon does not let this token do it.
+    pub(crate) fn is_denied(&self) -> bool {
+        matches!(self, Self::Refused { status: 401 | 403, .. })
+    }
+
     pub(crate) fn is_code(&self, wanted: &str) -> bool {
         matches!(self, Self::Refused { code, .. } if code == wanted)
     }
@@ -83,11 +88,6 @@ impl Link {
     /// The daemon of a data folder, as its operator.
     pub(crate) fn local(socket: PathBuf, token: PathBuf) -> Self {
         Self { place: Place::Socket(socket), token: Token::File(token), idle: Mutex::default() }
-    }
-
-    /// The daemon of a data folder, as somebody else.
-    pub(crate) fn local_as(socket: PathBuf, token: &str) -> Self {
-        Self { place: Place::Socket(socket), token: Token::Known(token.to_owned()), idle: Mutex::default() }
     }
 
     /// The daemon at an address such as `http://127.0.0.1:4400`; nothing for another kind of address.

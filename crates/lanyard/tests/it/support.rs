@@ -62,6 +62,11 @@ impl Daemon {
         Self { folder, setup, child: Mutex::new(None) }
     }
 
+    /// A variable that is known only once there is a folder.
+    pub(crate) fn add_env(&mut self, name: &str, value: impl Into<OsString>) {
+        self.setup = std::mem::take(&mut self.setup).env(name, value);
+    }
+
     pub(crate) fn start(setup: Setup) -> Self {
         let mut daemon = Self::prepare(setup);
         daemon.must_start();
@@ -86,6 +91,7 @@ impl Daemon {
             .arg(self.home())
             .arg("--config")
             .arg(self.config())
+            .env_remove("LANYARD_SESSION")
             .env_remove("LANYARD_FAILPOINT")
             .env("LANYARD_LOG", "info")
             .envs(&self.setup.env)
@@ -190,6 +196,7 @@ impl Daemon {
             .env("LANYARD_CONFIG", self.config())
             .env("LANYARD_NO_START", "1")
             .env("COLUMNS", "140")
+            .env_remove("LANYARD_SESSION")
             .env_remove("LANYARD_FAILPOINT")
             .stdin(Stdio::null())
             .output()

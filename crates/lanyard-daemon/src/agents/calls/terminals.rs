@@ -12,8 +12,9 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, watch};
 
-use super::failed;
+use super::{Surroundings, failed};
 use crate::agents::driver::CallError;
+use crate::runs::{MARKER, withhold};
 
 /// Commands one run may have at a time.
 const TERMINALS_MAX: usize = 32;
@@ -26,6 +27,7 @@ const DONE_MAX: usize = 64;
 pub(super) struct Terminals {
     workspace: PathBuf,
     run: RunId,
+    surroundings: Surroundings,
     made: u64,
     open: HashMap<String, Terminal>,
     done: (mpsc::Sender<Done>, mpsc::Receiver<Done>),
@@ -50,8 +52,9 @@ struct Output {
 }
 
 impl Terminals {
-    pub(super) fn new(workspace: PathBuf, run: RunId) -> Self {
-        Self { workspace, run, made: 0, open: HashMap::new(), done: mpsc::channel(DONE_MAX), waited_for: 0 }
+    pub(super) fn new(workspace: PathBuf, run: RunId, surroundings: Surroundings) -> Self {
+        let done = mpsc::channel(DONE_MAX);
+        Self { workspace, run, surroundings, made: 0, open: HashMap::new(), done, waited_for: 0 }
     }
 
     pub(super) fn create(
@@ -76,9 +79,17 @@ impl Terminals {
             program.args(args);
             program
         };
+        withhold(process.as_std_mut());
+        if self.surroundings.clear {
+            process.env_clear();
+        }
+        // An agent may not give its commands another session than its own.
+        let own = self.surroundings.env.iter().filter(|(name, _)| name.starts_with("LANYARD_"));
         process
+            .envs(&self.surroundings.env)
             .envs(env)
-            .env("LANYARD_RUN", self.run.to_string())
+            .envs(own)
+            .env(MARKER, self.run.to_string())
             .current_dir(cwd)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

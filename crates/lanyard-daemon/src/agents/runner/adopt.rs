@@ -39,7 +39,7 @@ impl Runner {
             Some(native) => Begin::Resume { native: native.clone() },
             None => Begin::New,
         };
-        let mcp = servers(&shared, session, &settings);
+        let mcp = servers(&shared, session, held.id, &settings);
         let driver = driver(&settings, setting(&settings, &workspace, begin, mcp));
         let mut runner = Self::new(shared, session, settings, workspace, held.id, (driver, link), orders);
         runner.has_past = session.turns > u64::from(session.turn.is_some());

@@ -17,7 +17,7 @@ use tokio::time::{Duration, Instant};
 use super::end::ways_after;
 use super::{Left, Order, Runner, Stage};
 use crate::agents::acp::Acp;
-use crate::agents::calls::Calls;
+use crate::agents::calls::{Calls, Surroundings};
 use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver, Places};
 use crate::agents::driver::{Begin, Driver, McpServer, Setting};
@@ -28,7 +28,7 @@ use crate::agents::shared::Shared;
 use crate::agents::words;
 use crate::engine::Store;
 use crate::failpoint;
-use crate::runs::{Limits, Link, Spec};
+use crate::runs::{Limits, Link, SESSION, Spec};
 
 /// What a cleared environment keeps.
 const KEPT_VARIABLES: [&str; 6] = ["HOME", "PATH", "LANG", "LC_ALL", "TERM", "USER"];
@@ -174,7 +174,7 @@ async fn prepare(
         (DriverKind::Acp | DriverKind::Codex | DriverKind::Opencode, _) => None,
     };
     let native = native_of(&plan.begin);
-    let mcp = servers(&shared, session, settings);
+    let mcp = servers(&shared, session, run, settings);
     let (config, base) = (shared.addresses.config(&mcp), shared.addresses.base(start.session));
     let places = prompt.as_deref().map(|prompt| Places {
         prompt,
@@ -183,7 +183,7 @@ async fn prepare(
         mcp: &base,
     });
     let mut spec = spec(settings, &workspace, start.session, places)?;
-    spec.env.extend(shared.addresses.environment(start.session));
+    spec.env.extend(shared.addresses.environment(start.session, run));
     let about = About {
         session: start.session,
         agent: session.hands.agent.clone(),
@@ -349,10 +349,11 @@ fn said(store: &dyn Store, id: SessionId, seq: u64, end: u64) -> Result<Vec<Enve
 pub(in crate::agents) fn servers(
     shared: &Shared,
     session: &Session,
+    run: RunId,
     settings: &AgentSettings,
 ) -> Vec<McpServer> {
     let agent = session.hands.agent.as_deref().unwrap_or_default();
-    shared.addresses.offered(session.id, agent, settings.mcp.keys())
+    shared.addresses.offered((session.id, run), agent, settings.mcp.keys())
 }
 
 pub(in crate::agents) fn setting(
@@ -403,6 +404,18 @@ pub(in crate::agents) fn spec(
     if let Some(places) = places {
         argv.extend(command::arguments(&settings.per_turn(), places));
     }
+    Ok(Spec {
+        argv,
+        env: environment(settings, session),
+        clear_env: settings.clear_env,
+        cwd: workspace.to_owned(),
+        grace_ms: settings.kill_grace_ms,
+        limits: Limits::default(),
+    })
+}
+
+/// What every process of a session's agent finds in its environment, beside what is inherited where that is not cleared.
+fn environment(settings: &AgentSettings, session: SessionId) -> BTreeMap<String, String> {
     let mut env: BTreeMap<String, String> = BTreeMap::new();
     if settings.clear_env {
         let kept =
@@ -410,15 +423,8 @@ pub(in crate::agents) fn spec(
         env.extend(kept);
     }
     env.extend(settings.env.clone());
-    env.insert("LANYARD_SESSION".to_owned(), session.to_string());
-    Ok(Spec {
-        argv,
-        env,
-        clear_env: settings.clear_env,
-        cwd: workspace.to_owned(),
-        grace_ms: settings.kill_grace_ms,
-        limits: Limits::default(),
-    })
+    env.insert(SESSION.to_owned(), session.to_string());
+    env
 }
 
 /// Adds the subcommand a driver needs, unless the config has it.
@@ -441,6 +447,9 @@ impl Runner {
         let held = session.run.as_ref().filter(|held| held.id == run);
         let from = held.map_or(0, |held| held.cursor).max(link.consumed_to());
         let now = Instant::now();
+        let mut env = environment(&settings, session.id);
+        env.extend(shared.addresses.environment(session.id, run));
+        let surroundings = Surroundings { clear: settings.clear_env, env };
         Self {
             session: session.id,
             output: link.output(from),
@@ -465,7 +474,7 @@ impl Runner {
             stopping: false,
             let_go: false,
             at_rest: false,
-            calls: Calls::new(workspace.clone(), run),
+            calls: Calls::new(workspace.clone(), run, surroundings),
             past: None,
             own_turns: HashSet::new(),
             ways: Vec::new(),

@@ -81,6 +81,7 @@ impl Process {
             return Err(Trouble::NotStarted("its command is empty".to_owned()));
         };
         let mut command = Command::new(program);
+        crate::runs::withhold(command.as_std_mut());
         command
             .args(arguments)
             .envs(&settings.env)

@@ -11,11 +11,11 @@ use tokio::process::{Child, Command};
 
 use super::Runs;
 use super::connection::{self, Link};
-use crate::runs::MARKER;
 use crate::runs::folder::{Folder, RunFile, is_disk_full};
 use crate::runs::process::boot_id;
 use crate::runs::record::Spec;
 use crate::runs::wire::{Birth, Failed, LINE_MAX};
+use crate::runs::{MARKER, withhold};
 
 /// How long a shim may take to start the agent. Programs on slow disks take a while.
 const START_MAX: Duration = Duration::from_secs(30);
@@ -135,7 +135,9 @@ impl Runs {
     }
 
     fn spawn(&self, run: &str, folder: &Folder) -> io::Result<Child> {
-        Command::new(&self.program)
+        let mut command = Command::new(&self.program);
+        withhold(command.as_std_mut());
+        command
             .arg("shim")
             .arg(std::path::absolute(&folder.path)?)
             .env(MARKER, run)
