@@ -20,6 +20,7 @@ mod flows;
 mod gateway;
 mod help;
 mod hooks;
+mod hostile;
 mod memory;
 mod notifications;
 mod operate;
