@@ -151,6 +151,8 @@ fn the_codes_of_refusals() {
         client_turn_conflict                        client_turn_id stands for turn turn#1, which had other content
         turn_uncertain                              turn turn#1 was handed to the agent and lost: it may have been carried out, or part of it
         turn_not_repeatable                         turn turn#1 is completed, and is not run again
+        signal_forbidden       recorded             an agent cannot report `turn_finished` about its own session
+        calls_open             recorded             tool calls of the session are under way, so its turn has not ended
         memory_tag_bad                  bad request `a,b` cannot be a tag
         memory_policy_wider                         the memory policy would allow more than the session's does"#]]
     .assert_eq(&short_ids(&lines.join("\n")));
