@@ -12,6 +12,7 @@ mod front;
 mod gates;
 mod guard;
 mod ids;
+mod journal;
 mod mailbox;
 mod mcp;
 mod memory;
@@ -58,6 +59,7 @@ use crate::mcp::Gateway;
 use crate::memory::Memory;
 use crate::notifications::Notifications;
 use crate::presence::Presence;
+use crate::storage::StorageRules;
 use crate::telemetry::Telemetry;
 
 pub use attach::OwnRouter;
@@ -100,6 +102,8 @@ pub struct App {
     pub continuity: Arc<Continuity>,
     pub notifications: Notifications,
     pub features: Features,
+    /// How much is kept, and for how long.
+    pub storage: StorageRules,
     /// Where spans go, if anybody collects them.
     pub telemetry: Option<Arc<Telemetry>>,
     pub tokens: Arc<Tokens>,

@@ -35,6 +35,7 @@ use crate::notifications::{Notifications, Upkeep};
 use crate::presence::Presence;
 use crate::runs::Runs;
 use crate::server::serve;
+use crate::storage::Purger;
 use crate::telemetry::Telemetry;
 use crate::timers::Timers;
 
@@ -74,6 +75,8 @@ pub enum BootError {
     Home(#[from] HomeError),
     #[error("cannot open the journal at {path}")]
     Journal { path: PathBuf, source: OpenError },
+    #[error("the journal {} is missing, although a daemon has used this folder before ({found})", path.display())]
+    JournalMissing { path: PathBuf, found: &'static str },
     #[error("cannot read the journal")]
     Store(#[from] StoreError),
     #[error("cannot listen on {address}")]
@@ -99,8 +102,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let clock = Arc::new(Clock::from_env().map_err(system("random bits"))?);
     let store = open(&home, &clock)?;
     let operator = home.operator_token(&auth::fresh().map_err(system("random bits"))?)?;
-    let (tcp, socket) = listen(&home, options.listen.unwrap_or(options.config.daemon.listen)).await?;
-    let address = tcp.local_addr().map_err(system("the address"))?;
+    let (tcp, socket, address) = listen(&home, &options).await?;
 
     let (hub, rules) = (Arc::new(Hub::default()), options.config.rules());
     let (memory, policy) = remembering(&options.config)?;
@@ -148,6 +150,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         continuity,
         notifications,
         features: options.config.features,
+        storage: options.config.storage_rules(),
         telemetry: options.telemetry,
         tokens,
         dashboard: Dashboard::from_env(),
@@ -265,6 +268,8 @@ struct AtWork {
     /// Notifications: upkeep, the watch over sessions, a line to each receiver, and the way to a collector.
     notifying: Vec<JoinHandle<()>>,
     keeping: JoinHandle<()>,
+    /// Purges what is deleted.
+    purging: JoinHandle<()>,
 }
 
 impl AtWork {
@@ -286,6 +291,7 @@ impl AtWork {
             }),
             notifying: notifying(app),
             keeping: tokio::spawn(Keeper::new(app.clone()).run()),
+            purging: tokio::spawn(Purger::new(app.clone()).run()),
         }
     }
 
@@ -306,6 +312,9 @@ impl AtWork {
             let _ = task.await;
         }
         self.keeping.abort();
+        // Between two steps: the next daemon goes on with it.
+        self.purging.abort();
+        let _ = self.purging.await;
         app.gateway.close().await;
     }
 }
@@ -320,8 +329,23 @@ fn notifying(app: &Arc<App>) -> Vec<JoinHandle<()>> {
     tasks
 }
 
+/// What shows that a journal was here before.
+fn used_before(home: &Home) -> Option<&'static str> {
+    if home.token().exists() {
+        return Some("its token is there");
+    }
+    let runs = std::fs::read_dir(home.runs()).is_ok_and(|mut runs| runs.next().is_some());
+    runs.then_some("folders of runs are there")
+}
+
 fn open(home: &Home, clock: &Clock) -> Result<Arc<dyn Store>, BootError> {
     let path = home.journal();
+    // To begin anew would be to lose every session without a word.
+    if !path.exists()
+        && let Some(found) = used_before(home)
+    {
+        return Err(BootError::JournalMissing { path, found });
+    }
     let mut options = SqliteOptions::at(path.clone());
     options.failpoint = Some(Arc::new(crate::failpoint::hit));
     // The crash suite wants checkpoints often enough to die in one.
@@ -336,8 +360,13 @@ fn open(home: &Home, clock: &Clock) -> Result<Arc<dyn Store>, BootError> {
     Ok(store)
 }
 
-async fn listen(home: &Home, address: SocketAddr) -> Result<(TcpListener, UnixListener), BootError> {
+async fn listen(
+    home: &Home,
+    options: &Options,
+) -> Result<(TcpListener, UnixListener, SocketAddr), BootError> {
+    let address = options.listen.unwrap_or(options.config.daemon.listen);
     let tcp = TcpListener::bind(address).await.map_err(|source| BootError::Listen { address, source })?;
+    let bound = tcp.local_addr().map_err(|source| BootError::System { what: "the address", source })?;
     let path = home.socket();
     if path.as_os_str().len() > SOCKET_PATH_MAX {
         return Err(BootError::SocketPath { path });
@@ -348,7 +377,7 @@ async fn listen(home: &Home, address: SocketAddr) -> Result<(TcpListener, UnixLi
         UnixListener::bind(&path).map_err(|source| BootError::Socket { path: path.clone(), source })?;
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(&path, private).map_err(|source| BootError::Socket { path, source })?;
-    Ok((tcp, socket))
+    Ok((tcp, socket, bound))
 }
 
 /// The names by which this daemon may be addressed.

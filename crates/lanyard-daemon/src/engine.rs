@@ -25,8 +25,8 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
 use lanyard_store::{
-    Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Memories, MemoryUpkeep, Notifications,
-    Papers, Tallies, Tasks, Tokens, Turns, Upkeep,
+    Backups, Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Memories, MemoryUpkeep,
+    Notifications, Papers, Purges, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
 use tokio::runtime::RuntimeFlavor;
 use tokio::sync::{mpsc, oneshot};
@@ -64,6 +64,8 @@ pub trait Store:
     + MemoryUpkeep
     + Tallies
     + Notifications
+    + Purges
+    + Backups
 {
 }
 
@@ -81,6 +83,8 @@ impl<T> Store for T where
         + MemoryUpkeep
         + Tallies
         + Notifications
+        + Purges
+        + Backups
 {
 }
 

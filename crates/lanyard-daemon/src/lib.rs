@@ -27,6 +27,7 @@ pub mod presence;
 pub mod runs;
 mod server;
 pub mod snapshot;
+mod storage;
 mod tail;
 pub mod telemetry;
 mod timers;
@@ -35,3 +36,4 @@ mod worktree;
 
 pub use api::document as openapi;
 pub use boot::{BootError, OnReady, Options, run};
+pub use storage::{BackupRefusal, back_up_alone as back_up};

@@ -35,7 +35,7 @@ use tokio::time::Duration;
 
 use crate::agents::driver::McpServer;
 use crate::api::App;
-use crate::api::types::{McpEntry, McpKind, McpState};
+use crate::api::types::{GcCount, McpEntry, McpKind, McpState};
 use crate::auth::Tokens;
 use crate::config::Config;
 use crate::engine::Store;
@@ -157,6 +157,22 @@ impl Gateway {
         }
     }
 
+    /// Forgets how a session's clients introduced themselves.
+    pub(crate) async fn forget_session(&self, session: SessionId) {
+        self.book.forget_session(session).await;
+    }
+
+    /// The same for all sessions that are over, which an earlier daemon did not get to.
+    pub(crate) async fn forget_ended(&self, store: &Arc<dyn Store>) {
+        let (book, store) = (self.book.clone(), store.clone());
+        let _ = tokio::task::spawn_blocking(move || sweep_book(&book, &*store, false)).await;
+    }
+
+    /// Removes, or only counts, introductions to sessions that are over.
+    pub(crate) fn sweep_book(&self, store: &dyn Store, dry_run: bool) -> GcCount {
+        sweep_book(&self.book, store, dry_run)
+    }
+
     fn programs(&self) -> impl Iterator<Item = (&Arc<Server>, &stdio::Upstream)> {
         self.servers.values().filter_map(|server| match &server.upstream {
             Upstream::Stdio(program) => Some((server, program)),
@@ -202,6 +218,23 @@ impl Gateway {
         let server = self.server(key)?;
         Some(check::check(app, &server).await)
     }
+}
+
+fn sweep_book(book: &Book, store: &dyn Store, dry_run: bool) -> GcCount {
+    let mut found = GcCount::default();
+    for session in book.sessions() {
+        let over = match store.load(session) {
+            Ok(Some(loaded)) => loaded.session.deleted || loaded.session.state.is_ended(),
+            Ok(None) => true,
+            Err(_) => false,
+        };
+        let (count, bytes) = book.size(session);
+        if over && (dry_run || book.remove(session)) {
+            found.count += count;
+            found.bytes += bytes;
+        }
+    }
+    found
 }
 
 /// The daemon is ending.

@@ -32,7 +32,7 @@ use std::path::PathBuf;
 
 pub use diff::{Diff, DiffFile, DiffStatus, DiffTo, diff};
 pub use restore::{Restored, restore};
-pub use take::{list, remove_all, take};
+pub use take::{list, remove_all, sessions, take};
 
 /// A checkpoint that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]

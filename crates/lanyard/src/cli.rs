@@ -9,6 +9,7 @@ mod archive;
 mod ask;
 mod attach;
 mod audit;
+mod backup;
 mod bulk;
 mod cancel;
 mod checkpoint;
@@ -26,6 +27,7 @@ mod follow;
 mod fork;
 mod gate;
 mod gates;
+mod gc;
 mod guidance;
 mod guide;
 mod halt;
@@ -51,6 +53,7 @@ mod plan;
 mod prompt;
 mod replay;
 mod reset;
+mod restore;
 mod resume;
 mod rm;
 mod rollback;
@@ -214,6 +217,9 @@ enum Daemon {
     Status(status::Status),
     Metrics(metrics::Metrics),
     Doctor(doctor::Doctor),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
+    Gc(gc::Gc),
     Agents(agents::Agents),
     Init(init::Init),
     Instructions(instructions::Instructions),
@@ -405,6 +411,9 @@ impl Daemon {
             Self::Status(status) => block_on(status.run(context)),
             Self::Metrics(metrics) => block_on(metrics.run(context)),
             Self::Doctor(doctor) => block_on(doctor.run(context)),
+            Self::Backup(backup) => block_on(backup.run(context)),
+            Self::Restore(restore) => restore.run(context),
+            Self::Gc(gc) => block_on(gc.run(context)),
             Self::Agents(agents) => block_on(agents.run(context)),
             Self::Init(init) => init.run(context),
             Self::Instructions(instructions) => instructions.run(context),

@@ -34,10 +34,12 @@ pub enum NotificationKind {
     /// A flow waits for a person.
     FlowWaiting,
     FlowFailed,
+    /// The journal is larger than its limit.
+    JournalLarge,
 }
 
 impl NotificationKind {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ContinuityAlert,
         Self::ContinuityRecovered,
         Self::GateWaiting,
@@ -47,6 +49,7 @@ impl NotificationKind {
         Self::BudgetWarning,
         Self::FlowWaiting,
         Self::FlowFailed,
+        Self::JournalLarge,
     ];
 
     #[must_use]
@@ -61,6 +64,7 @@ impl NotificationKind {
             Self::BudgetWarning => "budget_warning",
             Self::FlowWaiting => "flow_waiting",
             Self::FlowFailed => "flow_failed",
+            Self::JournalLarge => "journal_large",
         }
     }
 }

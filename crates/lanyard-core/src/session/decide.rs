@@ -39,6 +39,7 @@ pub fn decide(
     exists(session)?;
     match command {
         Command::StartTurn { turn, client_turn_id, prompt } => {
+            log_has_room(session, &rules.limits)?;
             start_turn(session, *turn, client_turn_id.as_deref(), prompt, (Delivery::Reject, None), now)
         }
         Command::CancelTurn { reason } => cancel_turn(session, reason.as_deref()),
@@ -101,6 +102,12 @@ pub(super) fn start_turn(
     let opening = resting_opening(session, now);
     let memory = turn_memory(session, memory)?;
     Ok(vec![begin(session, turn, (client_turn_id, prompt), opening, (delivery, None), memory)])
+}
+
+/// A session whose log is full takes no more work: what it has is kept, and it can be read, forked, ended and deleted.
+pub(super) fn log_has_room(session: &Session, limits: &Limits) -> Result<(), Refusal> {
+    let full = limits.log_events > 0 && session.seq >= limits.log_events;
+    if full { Err(Refusal::LogFull { max: limits.log_events }) } else { Ok(()) }
 }
 
 /// How a turn opens the conversation of a session at rest.

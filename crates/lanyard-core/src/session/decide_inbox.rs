@@ -4,7 +4,8 @@
 use crate::id::{NoteId, TurnId};
 use crate::policy::{Limits, Rules};
 use crate::session::decide::{
-    alive, begin, body, exists, optional_name, resting_opening, start_turn, turn_memory, unhindered,
+    alive, begin, body, exists, log_has_room, optional_name, resting_opening, start_turn, turn_memory,
+    unhindered,
 };
 use crate::session::event::{ControlEvent, Event, InboxEvent, Opening, Settled, TurnEvent};
 use crate::session::guidance::{NoteKind, NoteStatus};
@@ -65,6 +66,7 @@ fn send(
     if runs || session.waiting(*turn).is_some() {
         return Ok(Vec::new());
     }
+    log_has_room(session, limits)?;
     // Who queues means behind what waits already, also when that is held back.
     let joins = *delivery == Delivery::Queue && session.inbox_paused.is_some();
     let waits = *delivery != Delivery::Reject && (session.turn.is_some() || joins);

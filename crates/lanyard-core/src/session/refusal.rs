@@ -78,6 +78,8 @@ pub enum Refusal {
     NobodyAsked,
     #[error("the inbox holds at most {max} {unit}")]
     InboxFull { max: usize, unit: &'static str },
+    #[error("the session's log has reached its limit of {max} events")]
+    LogFull { max: u64 },
     #[error("no message {turn} waits in the inbox")]
     InboxTurnUnknown { turn: TurnId },
     #[error("the order does not name each of the {waiting} messages that wait once")]
@@ -133,6 +135,7 @@ impl Refusal {
             Self::TakeoverDenied { .. } => "takeover_denied",
             Self::NobodyAsked => "takeover_not_asked",
             Self::InboxFull { .. } => "inbox_full",
+            Self::LogFull { .. } => "log_full",
             Self::InboxTurnUnknown { .. } => "inbox_turn_unknown",
             Self::InboxOrderWrong { .. } => "inbox_order_wrong",
             Self::DeliveryWaits => "delivery_waits",
@@ -193,6 +196,7 @@ impl Refusal {
             Self::TakeoverDenied { .. } => "talk to them, or ask again a little later".into(),
             Self::NobodyAsked => "there is nothing to decide".into(),
             Self::InboxFull { .. } => "withdraw some with `lanyard inbox`, or wait".into(),
+            Self::LogFull { .. } => "go on in a new session with `lanyard fork`, or raise limits.log_events".into(),
             Self::InboxTurnUnknown { .. } => {
                 "it may have started or been withdrawn; look at `lanyard inbox` and `lanyard turns`".into()
             }
@@ -258,6 +262,7 @@ impl Refusal {
             | Self::TakeoverDenied { .. }
             | Self::NobodyAsked
             | Self::InboxFull { .. }
+            | Self::LogFull { .. }
             | Self::InboxTurnUnknown { .. }
             | Self::InboxOrderWrong { .. }
             | Self::DeliveryWaits

@@ -65,6 +65,11 @@ pub enum Checked {
 }
 
 impl Roster {
+    /// The folders of all runs.
+    pub(crate) fn runs(&self) -> Runs {
+        self.runs.clone()
+    }
+
     /// What tries of an earlier daemon left behind in `folder` is removed.
     #[must_use]
     pub fn new(

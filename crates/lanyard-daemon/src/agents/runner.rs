@@ -136,6 +136,8 @@ pub(super) struct Runner {
     odd: u32,
     idle_since: Instant,
     broken: Option<(String, String)>,
+    /// The turn wrote more than it may: what follows is counted and dropped.
+    flood: Option<u64>,
 }
 
 /// What is left to do after a run.
@@ -172,6 +174,8 @@ struct Turn {
     warned: bool,
     tool_calls: u64,
     tokens: u64,
+    /// Where in the output it began.
+    from: u64,
     cancel: Option<Cancel>,
     /// The log has its end already; only the agent has still to come to rest.
     over: bool,
@@ -206,6 +210,7 @@ impl Runner {
             if self.pen.is_pressing() {
                 self.report().await;
             }
+            self.stem_flood().await;
             if std::mem::take(&mut self.at_rest) {
                 self.rest().await;
                 continue;
@@ -237,6 +242,11 @@ impl Runner {
 
     /// Shows the driver every whole line.
     fn read(&mut self, piece: &Bytes) {
+        if let Some(dropped) = &mut self.flood {
+            *dropped += piece.len() as u64;
+            self.position += std::mem::take(&mut self.unread).len() as u64 + piece.len() as u64;
+            return;
+        }
         // No line ends in what was unread before: a long line is searched once, not again with each piece.
         let searched = self.unread.len();
         self.unread.extend_from_slice(piece);
@@ -264,6 +274,7 @@ impl Runner {
             self.unread.clear();
             self.break_with("line_too_long", format!("it wrote a line of more than {LINE_BYTES_MAX} bytes"));
         }
+        self.measure_output();
     }
 
     /// Lets the driver say something that does not follow from a line.

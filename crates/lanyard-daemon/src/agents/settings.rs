@@ -162,13 +162,24 @@ pub enum Judgement {
 }
 
 /// What one turn may use; 0 is without limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
     pub time_ms: u64,
     pub tool_calls: u64,
     /// Input and output together, where the agent reports them.
     pub tokens: u64,
+    /// Bytes the agent writes to its output, all of which become part of the log.
+    pub output_bytes: u64,
+}
+
+/// Bytes of output of one turn: far more than any turn needs, and far less than fills a disk.
+const OUTPUT_BYTES: u64 = 64 << 20;
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { time_ms: 0, tool_calls: 0, tokens: 0, output_bytes: OUTPUT_BYTES }
+    }
 }
 
 /// A command that is run once per turn. In its arguments `{prompt}` and `{native}` stand for the words and the

@@ -225,9 +225,16 @@ pub(super) async fn on_disk<T: Send + 'static>(
 
 /// A session as its log adds up to.
 pub(super) async fn load(app: &Arc<App>, id: SessionId) -> Result<Loaded, Problem> {
-    let loaded = on_disk(app, move |store| store.load(id)).await?.ok_or_else(|| Problem::not_found(id))?;
-    if loaded.session.deleted {
-        return Err(Problem::deleted(id));
+    let (loaded, purged) = on_disk(app, move |store| {
+        let loaded = store.load(id)?;
+        let purged = loaded.is_none() && store.tombstone(id)?.is_some();
+        Ok((loaded, purged))
+    })
+    .await?;
+    match loaded {
+        Some(loaded) if loaded.session.deleted => Err(Problem::deleted(id)),
+        Some(loaded) => Ok(loaded),
+        None if purged => Err(Problem::deleted(id)),
+        None => Err(Problem::not_found(id)),
     }
-    Ok(loaded)
 }

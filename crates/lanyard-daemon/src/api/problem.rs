@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use lanyard_store::{CursorError, StoreError};
+use lanyard_store::{CursorError, Loss, StoreError};
 
 use crate::api::types;
 use crate::auth::Denied;
@@ -10,6 +10,15 @@ use crate::engine::AskError;
 use crate::families::FamilyError;
 use crate::memory::MemoryError;
 use crate::snapshot::SnapshotError;
+
+/// The code and the advice when writing failed.
+const UNAVAILABLE: (&str, &str) = (
+    "storage_unavailable",
+    "check the disk with `lanyard doctor`; repeat with the same Idempotency-Key when it is mended",
+);
+/// What to do when a file of the open journal is lost.
+const LOST: &str = "put the file back, or save what the daemon still has with `lanyard backup FILE`, then `lanyard down` \
+                    and `lanyard restore FILE`";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
@@ -110,7 +119,8 @@ impl From<AskError> for Problem {
             AskError::Damaged { .. } => (
                 StatusCode::CONFLICT,
                 "session_damaged",
-                "what can be read can still be read; fork it at a position before the damage to go on".to_owned(),
+                "what can be read can still be read; fork it at a position before the damage to go on"
+                    .to_owned(),
             ),
             AskError::AliasTaken(_) => (
                 StatusCode::CONFLICT,
@@ -127,12 +137,10 @@ impl From<AskError> for Problem {
                 "idempotency_conflict",
                 "use a new Idempotency-Key for a new request".to_owned(),
             ),
-            AskError::Unavailable(_) => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "storage_unavailable",
-                "check the disk with `lanyard doctor`; repeat with the same Idempotency-Key when it is mended"
-                    .to_owned(),
-            ),
+            AskError::Unavailable(why) => {
+                let (code, advice) = Loss::in_message(why).map_or(UNAVAILABLE, |loss| (loss.code(), LOST));
+                (StatusCode::SERVICE_UNAVAILABLE, code, advice.to_owned())
+            }
             AskError::Overloaded => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "overloaded",

@@ -13,6 +13,7 @@ use lanyard_store::StoredToken;
 use crate::api::App;
 use crate::api::context::{Change, on_disk};
 use crate::api::guard::resolve;
+use crate::api::journal;
 use crate::api::problem::Problem;
 use crate::api::types::{
     CheckReport, DaemonStatus, NewToken, Reason, Rebuilt, StateCount, StorageState, TokenInfo, TokenList,
@@ -25,7 +26,12 @@ type Shared = State<Arc<App>>;
 const TOKENS_MAX: usize = 10_000;
 
 pub(super) async fn status(State(app): Shared) -> Result<Json<DaemonStatus>, Problem> {
-    let states = on_disk(&app, |store| store.states()).await?;
+    let shared = app.clone();
+    let (states, journal) = on_disk(&app, move |store| {
+        // A journal whose size cannot be told still has a state.
+        Ok((store.states()?, journal::status(&shared, store).unwrap_or_default()))
+    })
+    .await?;
     let storage_error = app.engine.stats.storage_error();
     Ok(Json(DaemonStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -36,6 +42,7 @@ pub(super) async fn status(State(app): Shared) -> Result<Json<DaemonStatus>, Pro
         now: app.clock.now(),
         storage: if storage_error.is_some() { StorageState::Unavailable } else { StorageState::Ok },
         storage_error,
+        journal,
         sessions_in_memory: app.engine.stats.residents.load(Ordering::Relaxed),
         readers: app.hub.readers() as u64,
         commits: app.engine.stats.commits.load(Ordering::Relaxed),

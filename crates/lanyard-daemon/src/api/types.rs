@@ -13,6 +13,7 @@ mod notifications;
 mod plans;
 mod sign_in;
 mod snapshots;
+mod storage;
 mod turns;
 mod writer;
 
@@ -59,6 +60,7 @@ pub use sign_in::{Me, MyLimits, NewSignInLink, SignIn, SignInLink, SignInRole, S
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,
 };
+pub use storage::{BackupReceipt, GcCount, GcReport, JournalStatus, NewBackup, NewGc, PurgeView};
 pub use turns::{
     CancelReceipt, CancelRequested, InboxEdit, InboxOrder, InboxPromotion, InboxView, LogRange, NewTurn,
     TurnList, TurnReceipt,
@@ -217,6 +219,9 @@ pub struct DaemonStatus {
     /// What went wrong with storage last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_error: Option<String>,
+    /// What the journal takes on disk.
+    #[serde(default)]
+    pub journal: JournalStatus,
     /// Sessions held in memory now; all others live in the journal.
     pub sessions_in_memory: u64,
     /// Connections reading a live stream now.

@@ -100,6 +100,9 @@ impl Worker {
         if self.residents.contains(id) {
             return Err(AskError::Defect(format!("session {id} is there already")));
         }
+        if self.store.tombstone(id).map_err(|error| unavailable(&error))?.is_some() {
+            return Err(AskError::Deleted(id));
+        }
         let under = parent.and_then(|parent| self.residents.get(parent));
         let under = under.map(|resident| (&resident.session, &resident.lineage));
         let mut new = new.clone();

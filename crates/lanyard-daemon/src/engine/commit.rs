@@ -125,6 +125,7 @@ impl Worker {
                 self.hub.touch(Of::Ends, changed().filter(has_ended));
                 self.attend(changed().chain(draft.flagged.drain()));
                 self.follow_up(std::mem::take(&mut draft.effects));
+                self.let_go_of_deleted(&draft);
             }
         } else {
             self.attend(draft.flagged.drain());
@@ -176,6 +177,16 @@ impl Worker {
             if *structural || resident.unsaved >= UNSAVED_MAX {
                 resident.unsaved = 0;
                 draft.batch.sessions.push(resident.session.clone());
+            }
+        }
+    }
+
+    /// A deleted session takes no more events: its log may be purged at any time, and nothing may follow it then.
+    fn let_go_of_deleted(&mut self, draft: &Draft) {
+        for id in draft.touched.keys() {
+            if self.residents.get(*id).is_some_and(|held| held.session.deleted) {
+                self.residents.forget(*id);
+                self.deadlines.set(*id, None);
             }
         }
     }

@@ -182,7 +182,10 @@ impl Worker {
         let works = self.waiting.remove(&session).unwrap_or_default();
         let error = match result {
             Err(error) => Some(AskError::Unavailable(error)),
-            Ok(None) => Some(AskError::Unknown(session)),
+            Ok(None) => Some(match self.store.tombstone(session) {
+                Ok(Some(_)) => AskError::Deleted(session),
+                Ok(None) | Err(_) => AskError::Unknown(session),
+            }),
             Ok(Some(loaded)) => match loaded.damage.first().cloned() {
                 Some(damage) => Some(AskError::Damaged { session, damage }),
                 None if loaded.session.deleted => Some(AskError::Deleted(session)),

@@ -134,6 +134,29 @@ impl Runs {
         Ok(self.existing(run)?.stderr_tail())
     }
 
+    /// Whether a run has ended for certain: it left word, or its shim is dead, or the machine was started anew since.
+    #[must_use]
+    pub fn is_over(&self, run: &str) -> bool {
+        let Ok(folder) = self.existing(run) else { return true };
+        if matches!(folder.exit(), Ok(Some(_))) {
+            return true;
+        }
+        match folder.shim().ok().flatten().and_then(|file| file.shim) {
+            Some(shim) => !shim.is_alive(),
+            None => was_another_boot(&folder).unwrap_or(false),
+        }
+    }
+
+    /// What the folder of a run takes on disk.
+    #[must_use]
+    pub fn bytes(&self, run: &str) -> u64 {
+        let entries = self.existing(run).and_then(|folder| std::fs::read_dir(folder.path));
+        let Ok(entries) = entries else { return 0 };
+        let sizes = entries.flatten().filter_map(|entry| entry.metadata().ok());
+        // Blocks, not lengths: what was consumed of a spool is a hole.
+        sizes.map(|meta| std::os::unix::fs::MetadataExt::blocks(&meta) * 512).sum()
+    }
+
     /// Removes the folder of a run that is over. Without it nobody could find the run again, so one that lives keeps it.
     pub fn forget(&self, run: &str) -> io::Result<()> {
         let folder = self.existing(run)?;

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 #![allow(clippy::cast_possible_truncation, reason = "the numbers of tests are small")]
 
+mod backups;
 mod conductor;
 mod contract;
 mod damage;
@@ -19,6 +20,5 @@ mod papers;
 mod properties;
 mod purges;
 mod sqlite;
-mod storage;
 mod tasks;
 mod tasks_on_disk;

@@ -29,6 +29,7 @@ mod scenario;
 mod scripted;
 mod shim;
 mod starting;
+mod storage;
 mod stream;
 mod support;
 mod surface;

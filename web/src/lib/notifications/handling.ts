@@ -10,6 +10,7 @@ export const KINDS: Record<NotificationKind, string> = {
   budget_warning: 'Budget nearly spent',
   flow_waiting: 'Flow waits',
   flow_failed: 'Flow failed',
+  journal_large: 'Journal large',
   continuity_alert: 'Continuity alert',
   continuity_recovered: 'Continuity recovered',
 }

@@ -145,6 +145,7 @@ fn the_codes_of_refusals() {
         takeover_denied                             connection conn_00000000000000000000000001 has just denied to hand over
         takeover_not_asked                          nobody has asked to take over
         inbox_full                                  the inbox holds at most 32 messages
+        log_full                                    the session's log has reached its limit of 1000000 events
         inbox_turn_unknown                          no message turn#1 waits in the inbox
         inbox_order_wrong                           the order does not name each of the 2 messages that wait once
         delivery_waits                  bad request a message that waits cannot have the delivery `reject`
@@ -194,6 +195,7 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::TakeoverDenied { by: pen(1).connection },
         Refusal::NobodyAsked,
         Refusal::InboxFull { max: 32, unit: "messages" },
+        Refusal::LogFull { max: 1_000_000 },
         Refusal::InboxTurnUnknown { turn: turn_id(1) },
         Refusal::InboxOrderWrong { waiting: 2 },
         Refusal::DeliveryWaits,
@@ -240,6 +242,7 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::TakeoverDenied { .. }
             | Refusal::NobodyAsked
             | Refusal::InboxFull { .. }
+            | Refusal::LogFull { .. }
             | Refusal::InboxTurnUnknown { .. }
             | Refusal::InboxOrderWrong { .. }
             | Refusal::DeliveryWaits

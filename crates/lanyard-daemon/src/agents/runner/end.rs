@@ -195,7 +195,7 @@ impl Runner {
             return format!("spool_failed: its output could not be kept: {error}");
         }
         if let Some(reason) = &self.end_reason {
-            return reason.clone();
+            return format!("{reason}{}", self.dropped());
         }
         match exit.how {
             How::Exited(code) => format!("the agent exited with {code}{}", self.last_words()),

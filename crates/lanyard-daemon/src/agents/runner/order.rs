@@ -113,6 +113,7 @@ impl Runner {
             warned: false,
             tool_calls: 0,
             tokens: 0,
+            from: self.position + self.unread.len() as u64,
             cancel: None,
             over: false,
         });

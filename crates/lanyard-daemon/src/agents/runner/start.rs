@@ -475,6 +475,7 @@ impl Runner {
             odd: 0,
             idle_since: now,
             broken: None,
+            flood: None,
             shared,
             settings,
             workspace,

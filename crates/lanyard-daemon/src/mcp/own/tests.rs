@@ -119,6 +119,7 @@ impl Room {
             gateway: Gateway::new(&Config::default(), folder.path()),
             continuity,
             notifications,
+            storage: crate::storage::StorageRules::default(),
             features: crate::config::Features::default(),
             telemetry: None,
             started_at: clock.now(),
