@@ -72,12 +72,9 @@ impl Room {
         )]);
         let (desk, wishes) = agents(settings.clone());
         let continuity = crate::continuity::Continuity::open(Config::default().continuity, &*store).unwrap();
-        let notifications = crate::notifications::Notifications::open(
-            store.clone(),
-            clock.clone(),
-            &Config::default().notifications,
-        )
-        .unwrap();
+        let told = Config::default().notifications;
+        let notifications = crate::notifications::Notifications::open(store.clone(), clock.clone(), &told);
+        let notifications = notifications.unwrap();
         let parts = Parts {
             seen: Arc::new(|_, _| None),
             wishes: wishes.clone(),
