@@ -7,10 +7,12 @@ mod apply_inbox;
 mod apply_run;
 mod attention;
 mod calls;
+mod carrier;
 mod command;
 mod decide;
 mod decide_inbox;
 pub mod directive;
+mod driven;
 mod effect;
 mod event;
 mod family;
@@ -50,9 +52,13 @@ mod testing;
 
 pub use apply::{ApplyError, replay};
 pub use attention::{Attention, Pending};
-pub use calls::{Call, Channel, Compliance, Directive, Lead, Passage, Returned, Told};
+pub use calls::{
+    Call, CallerProof, Channel, Compliance, Directive, Lead, Passage, Returned, Told, spawns_subagents,
+};
+pub use carrier::{Carrier, PlannedDelivery, SeenCalls, plan_delivery};
 pub use command::Command;
 pub use decide::decide;
+pub use driven::DrivenBy;
 pub use effect::{Effect, react};
 pub use event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Fork, Hands,

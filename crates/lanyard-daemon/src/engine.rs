@@ -12,6 +12,7 @@ mod decisions;
 mod draft;
 mod helm;
 mod residents;
+mod sharing;
 mod turns;
 mod worker;
 
@@ -218,6 +219,8 @@ pub struct Reply {
     pub repeated: bool,
     /// Whether a tool call is carried out.
     pub passage: Option<Passage>,
+    /// A subagent may have made it.
+    pub uncertain: bool,
     /// What goes in front of its answer.
     pub lead: Lead,
     /// What became of a message that was not sent before.
@@ -226,7 +229,7 @@ pub struct Reply {
 
 impl From<Outcome> for Reply {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, repeated: false, passage: None, lead: Lead::default(), sent: None }
+        Self { outcome, repeated: false, passage: None, uncertain: false, lead: Lead::default(), sent: None }
     }
 }
 

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use lanyard_core::NoteId;
-use lanyard_core::session::{Call, Channel, Returned, StopLevel};
+use lanyard_core::session::{Call, CallerProof, Channel, Returned, StopLevel};
 use lanyard_daemon::annotate::{self, Reader, Taste, Words, json};
 use lanyard_daemon::home::Home;
 use serde_json::value::RawValue;
@@ -172,12 +172,13 @@ impl Wrap {
             }
             Owner::Session(bound) => bound,
         };
-        let call = Call {
+        let mut call = Call {
             id: call_id(params.meta.call().unwrap_or(id.get())),
             server: Some(self.server.clone()),
             tool: tool.to_owned(),
             channel: Channel::Mcp,
             compliance: None,
+            proof: if origin.names_caller() { CallerProof::Named } else { CallerProof::Address },
         };
         match bound.desk.begins(&bound.session, &call).await {
             Ok(answer) if !answer.go => {
@@ -186,6 +187,7 @@ impl Wrap {
                 let text = answer.text.unwrap_or_default();
                 return Onward::Client(whole(id, &annotate::refusal(&text, is_error, reader)));
             }
+            Ok(answer) if answer.uncertain => call.proof = CallerProof::Uncertain,
             Ok(_) => {}
             Err(error) => {
                 self.minder.failed(&bound, &error).await;

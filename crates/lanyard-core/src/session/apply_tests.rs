@@ -241,7 +241,7 @@ mod illegal_events {
     fn a_run_that_does_not_follow_from_the_one_before() {
         let numbered = |run, number| {
             let (agent, driver) = ("executor".into(), "acp".into());
-            RunEvent::Started { run: run_id(run), number, agent, driver, mirrored: false }
+            RunEvent::Started { run: run_id(run), number, agent, driver, mirrored: false, steers: false }
         };
         fits_not(&given([]), numbered(1, 2));
         fits_not(&given([run_began(1)]), numbered(2, 2));
@@ -1341,6 +1341,7 @@ fn number(event: &Event) -> usize {
             ChangeEvent::WentStale { .. } => 11,
             ChangeEvent::Ended { .. } => 12,
             ChangeEvent::MemorySet { .. } => 69,
+            ChangeEvent::Driven { .. } => 70,
         },
         Event::Turn(event) => match event {
             TurnEvent::Started { .. } => 13,
@@ -1433,6 +1434,8 @@ fn change_samples() -> Vec<Event> {
         agent: Some("executor".into()),
         owner: "ann".into(),
         source: "api".into(),
+        driven_by: Some(crate::session::DrivenBy::Lanyard),
+        native: Some("n".into()),
         workspace: Some("/a".into()),
         plan: Some("p".into()),
         phase: Some("custom".into()),
@@ -1452,6 +1455,7 @@ fn change_samples() -> Vec<Event> {
         ChangeEvent::ChildUnlinked { child: session_id(4) }.into(),
         ChangeEvent::Migrated { from: hands("a"), to: hands("b"), reason: "r".into() }.into(),
         ChangeEvent::AliasAdded { alias: "y".into() }.into(),
+        ChangeEvent::Driven { by: crate::session::DrivenBy::Host }.into(),
         archived(),
         ChangeEvent::Unarchived {}.into(),
         ChangeEvent::Reset { reason: Some("r".into()) }.into(),
@@ -1566,6 +1570,7 @@ fn work_samples() -> Vec<Event> {
             is_error: false,
             took_ms: 12,
             bytes: 340,
+            uncertain: true,
         }
         .into(),
     ]
@@ -1627,7 +1632,7 @@ fn run_samples() -> Vec<Event> {
     let ready = RunReady { continuity: Some(Continuity::Native), history: Some(12), ..greeting(1) };
     let (how, reason) = (RunEnd::Signalled { signal: 9 }, Some("the session was terminated".into()));
     vec![
-        RunEvent::Started { run: run_id(1), number: 1, agent, driver, mirrored: true }.into(),
+        RunEvent::Started { run: run_id(1), number: 1, agent, driver, mirrored: true, steers: false }.into(),
         RunEvent::Ready(Box::new(ready)).into(),
         RunEvent::Adopted { run: run_id(1) }.into(),
         RunEvent::Ended { run: run_id(1), how, reason, receipt: receipt() }.into(),

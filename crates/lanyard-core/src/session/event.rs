@@ -13,6 +13,7 @@ use crate::actor::{Actor, Cause};
 use crate::id::{SessionId, TaskId, TurnId, WorkerId};
 use crate::memory::MemoryPolicy;
 use crate::session::calls::Channel;
+use crate::session::driven::DrivenBy;
 use crate::session::gate::GateEvent;
 use crate::session::inbox::Delivery;
 use crate::session::record::{Policy, is_default};
@@ -78,6 +79,9 @@ pub enum ChangeEvent {
     ChildUnlinked { child: SessionId },
     #[serde(rename = "session.migrated")]
     Migrated { from: Hands, to: Hands, reason: String },
+    /// Somebody else runs the agent from now on (Lanyard took the conversation over from the agent's own host).
+    #[serde(rename = "session.driven")]
+    Driven { by: DrivenBy },
     #[serde(rename = "session.alias_added")]
     AliasAdded { alias: String },
     /// What the session may remember from now on (S3-33).
@@ -253,6 +257,9 @@ pub enum TranscriptEvent {
         is_error: bool,
         took_ms: u64,
         bytes: u64,
+        /// A subagent that shares the session's address may have made the call.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        uncertain: bool,
     },
     /// The agent's plan as it now is, whole.
     #[serde(rename = "plan.updated")]
@@ -289,6 +296,12 @@ pub struct Created {
     pub agent: Option<String>,
     pub owner: String,
     pub source: String,
+    /// Who runs its agent; logs from before this was written do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driven_by: Option<DrivenBy>,
+    /// The agent's own id of a conversation the session goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -126,6 +126,8 @@ pub struct Message {
     pub delivery: Delivery,
     /// What may be remembered in its turn; all that the session may, where nothing is said.
     pub memory: Option<MemoryAsk>,
+    /// Lanyard takes the conversation over from the agent's own host, where it has one.
+    pub take_over: bool,
 }
 
 /// Something that is asked of the inbox, by whoever holds the pen.

@@ -83,8 +83,8 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             let path = cut(path, NAME_CHARS_MAX).0.to_owned();
             vec![TranscriptEvent::FileChanged { path, added: *added, removed: *removed }.into()]
         }
-        Signal::RunStarted { run, agent, driver, mirrored } => {
-            run_started(session, *run, agent, driver, *mirrored)
+        Signal::RunStarted { run, agent, driver, mirrored, steers } => {
+            run_started(session, *run, agent, driver, (*mirrored, *steers))
         }
         Signal::RunReady(ready) => run_ready(session, ready),
         Signal::RunAdopted { run } => run_adopted(session, *run),

@@ -3,6 +3,7 @@
 
 use crate::id::{GateId, RunId};
 use crate::session::decide::void_gates;
+use crate::session::driven::DrivenBy;
 use crate::session::event::{ContextEvent, Event, PlanEntry, TranscriptEvent};
 use crate::session::gate::{Gate, GateEvent, GateKind, OPEN_MAX, Question};
 use crate::session::observe::{interrupted, stop_done, unexpected, work_ended};
@@ -37,19 +38,18 @@ pub(super) fn run_started(
     run: RunId,
     agent: &str,
     driver: &str,
-    mirrored: bool,
+    (mirrored, steers): (bool, bool),
 ) -> Vec<Event> {
     match &session.run {
         Some(held) if held.id == run => Vec::new(),
         Some(held) if held.is_live() => {
-            let signal =
-                Signal::RunStarted { run, agent: agent.to_owned(), driver: driver.to_owned(), mirrored };
-            unexpected(session, &signal)
+            let (agent, driver) = (agent.to_owned(), driver.to_owned());
+            unexpected(session, &Signal::RunStarted { run, agent, driver, mirrored, steers })
         }
         held => {
             let number = held.as_ref().map_or(0, |held| held.number) + 1;
             let (agent, driver) = (short(agent), short(driver));
-            vec![RunEvent::Started { run, number, agent, driver, mirrored }.into()]
+            vec![RunEvent::Started { run, number, agent, driver, mirrored, steers }.into()]
         }
     }
 }
@@ -125,7 +125,7 @@ pub(super) fn daemon_restarted(session: &Session) -> Vec<Event> {
             run_ended(session, run.id, &RunEnd::Lost, cause, Some(WHY), &Receipt::default())
         }
         // Whose calls come by is somebody else's process, which does not end with the daemon.
-        None if session.hears && session.turn.is_none() => Vec::new(),
+        None if (session.hears || session.driver() == DrivenBy::Host) && session.turn.is_none() => Vec::new(),
         None => work_ended(session, WHY),
     }
 }

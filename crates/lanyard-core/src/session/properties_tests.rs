@@ -796,7 +796,7 @@ fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         .prop_map(|(text, status)| PlanEntry { text, status });
     let seen = prop_oneof![
         5 => (run(), text.clone(), text.clone(), prop::bool::weighted(0.2)).prop_map(
-            |(run, agent, driver, mirrored)| Signal::RunStarted { run, agent, driver, mirrored }
+            |(run, agent, driver, mirrored)| Signal::RunStarted { run, agent, driver, mirrored, steers: mirrored }
         ),
         4 => ready,
         1 => run().prop_map(|run| Signal::RunAdopted { run }),
@@ -919,8 +919,9 @@ fn inbox_change() -> impl Strategy<Value = InboxChange> {
     let promotion = prop::sample::select(vec![Promotion::Front, Promotion::Steer, Promotion::Interrupt]);
     prop_oneof![
         6 => (turn(), note(), delivery(), "[a-c]{0,3}").prop_map(|(turn, note, delivery, prompt)| {
-            let client_turn_id = None;
-            InboxChange::Send(Box::new(Message { turn, note, client_turn_id, prompt, delivery, memory: None }))
+            let (client_turn_id, memory, take_over) = (None, None, false);
+            let message = Message { turn, note, client_turn_id, prompt, delivery, memory, take_over };
+            InboxChange::Send(Box::new(message))
         }),
         1 => (turn(), note(), proptest::option::of(delivery()), proptest::option::of("[a-c]{0,3}"))
             .prop_map(|(turn, note, delivery, prompt)| InboxChange::Edit { turn, prompt, delivery, note }),

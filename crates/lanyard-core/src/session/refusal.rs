@@ -18,6 +18,11 @@ pub enum Refusal {
     Deleted,
     #[error("a stop is pending")]
     Stopping,
+    #[error("the session's agent runs under its own host; Lanyard runs none of its turns")]
+    HostRun {
+        /// The agent's own id of the conversation is known.
+        native: bool,
+    },
     #[error("the session is archived")]
     Archived,
     #[error("the session is not archived")]
@@ -103,6 +108,7 @@ impl Refusal {
             Self::Ended { .. } => "session_ended",
             Self::Deleted => "session_deleted",
             Self::Stopping => "session_stopping",
+            Self::HostRun { .. } => "session_host_run",
             Self::Archived => "session_archived",
             Self::NotArchived => "session_not_archived",
             Self::NoTurn => "no_active_turn",
@@ -155,6 +161,14 @@ impl Refusal {
             Self::Deleted => "create a new session".into(),
             Self::Stopping => {
                 "withdraw the stop with `lanyard unstop`, or wait until it is confirmed".into()
+            }
+            Self::HostRun { native: true } => {
+                "send words to the running agent with `lanyard guide`; to have Lanyard resume the conversation in a run of its own, use `lanyard send --resume`"
+                    .into()
+            }
+            Self::HostRun { native: false } => {
+                "send words to the running agent with `lanyard guide`; the agent's own id of the conversation is not known, so Lanyard cannot resume it"
+                    .into()
             }
             Self::Archived => "bring it back with `lanyard archive --undo`".into(),
             Self::NotArchived => "there is nothing to undo".into(),
@@ -229,6 +243,7 @@ impl Refusal {
             | Self::Ended { .. }
             | Self::Deleted
             | Self::Stopping
+            | Self::HostRun { .. }
             | Self::Archived
             | Self::NotArchived
             | Self::NoTurn

@@ -196,6 +196,9 @@ pub enum RunEvent {
         driver: String,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         mirrored: bool,
+        /// A subagent that takes words into its running turn; other runs say so when they are ready.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        steers: bool,
     },
     #[serde(rename = "run.ready")]
     Ready(Box<RunReady>),

@@ -124,6 +124,9 @@ pub enum Signal {
         driver: String,
         #[serde(default)]
         mirrored: bool,
+        /// A subagent that takes words into its running turn.
+        #[serde(default)]
+        steers: bool,
     },
     RunReady(Box<RunReady>),
     RunAdopted {

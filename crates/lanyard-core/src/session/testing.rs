@@ -14,7 +14,9 @@ use crate::actor::{Actor, ActorKind, Cause};
 use crate::id::{ConnectionId, GateId, NoteId, RunId, SessionId, TurnId, WorkerId};
 use crate::memory::MemoryAsk;
 use crate::policy::{MemoryMode, Rules};
-use crate::session::calls::{Call, Channel, Compliance, Directive, Lead, Passage, Returned, Told};
+use crate::session::calls::{
+    Call, CallerProof, Channel, Compliance, Directive, Lead, Passage, Returned, Told,
+};
 use crate::session::event::{
     ChangeEvent, ContextEvent, ControlEvent, Ending, Envelope, Event, Opening, Role, TurnEvent, TurnOutcome,
 };
@@ -316,8 +318,8 @@ fn note_line(told: &Told) -> String {
 
 /// A call of a tool that a stop does not ask for.
 pub(super) fn call(n: u32) -> Call {
-    let tool = "echo".to_owned();
-    Call { id: format!("call {n}"), server: Some("ev".into()), tool, channel: Channel::Mcp, compliance: None }
+    let (id, tool, proof) = (format!("call {n}"), "echo".to_owned(), CallerProof::Address);
+    Call { id, server: Some("ev".into()), tool, channel: Channel::Mcp, compliance: None, proof }
 }
 
 pub(super) fn notify(note: u128) -> Input {
@@ -554,6 +556,7 @@ pub(super) fn send(turn: u128, delivery: Delivery) -> Input {
         prompt: format!("go {turn}"),
         delivery,
         memory: None,
+        take_over: false,
     };
     inbox(InboxChange::Send(Box::new(message)))
 }

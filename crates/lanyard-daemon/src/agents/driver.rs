@@ -37,8 +37,9 @@ pub(crate) trait Driver: Send + Sync {
     /// Answers a question the agent asked with [`Action::Asked`].
     fn answer(&mut self, question: &Question, answer: &Answer, out: &mut Actions);
 
-    /// Puts words into the running turn. False when the agent cannot take them.
-    fn steer(&mut self, _key: &str, _text: &str, _out: &mut Actions) -> bool {
+    /// Puts words into the running turn. False when the agent cannot take them. `native` names a subagent's
+    /// conversation; the main one when left out.
+    fn steer(&mut self, _key: &str, _native: Option<&str>, _text: &str, _out: &mut Actions) -> bool {
         false
     }
 

@@ -196,7 +196,7 @@ pub(super) fn survives_nonsense(make: Make, begin: &Begin, traces: &[&str]) {
             0 => driver.prompt(turn(1), None, "go", &mut out),
             1 => driver.prompt(turn(2), Some("id-2"), "go", &mut out),
             2 => driver.cancel(turn(1), None, &mut out),
-            3 => drop(driver.steer("k", "words", &mut out)),
+            3 => drop(driver.steer("k", None, "words", &mut out)),
             4 => drop(driver.compact("k", &mut out)),
             5 => driver.exited(Some(1), &mut out),
             _ => {}

@@ -40,7 +40,11 @@ pub(super) async fn recover(desk: &mut Desk) -> HashSet<SessionId> {
         }
     }
     // The subagents of those that live go on with them.
-    adopted.extend(desk.shared.mirrored());
+    let mirrored = desk.shared.mirrored();
+    for session in &mirrored {
+        desk.shared.look_at(*session).await;
+    }
+    adopted.extend(mirrored);
     adopted
 }
 

@@ -58,6 +58,7 @@ pub(super) enum Order {
         gate: GateId,
     },
     Steer {
+        session: SessionId,
         note: NoteId,
     },
     /// Have the agent compact its context; answers whether it can.

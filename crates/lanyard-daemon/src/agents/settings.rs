@@ -133,6 +133,14 @@ impl DriverKind {
             Self::Command => "command",
         }
     }
+
+    /// Whether words can be put into the running turn of a subagent.
+    pub(crate) const fn steers_subagents(self) -> bool {
+        match self {
+            Self::Opencode | Self::Codex => true,
+            Self::Acp | Self::Command => false,
+        }
+    }
 }
 
 /// How an agent's questions are judged before a person is asked.

@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use lanyard_core::Outcome;
 use lanyard_core::session::Command;
+use lanyard_core::{Outcome, Session};
 
 use crate::agents::roster::{Checked, Listed};
 use crate::api::App;
@@ -54,8 +54,14 @@ pub(super) async fn resume(
 ) -> Result<Response, Problem> {
     not_rolling_back(&app, target.0)?;
     let session = load(&app, target.0).await?.session;
+    can_be_run(&app, &session)?;
+    let command = Command::Resume { ways: change.body.ways.clone() };
+    command_on(&app, target, change, command, StatusCode::ACCEPTED).await
+}
+
+/// Refuses a session whose agent the config does not have: Lanyard could not start one.
+pub(super) fn can_be_run(app: &App, session: &Session) -> Result<(), Problem> {
     let agent = session.hands.agent.as_deref().unwrap_or_default();
-    // Somebody else runs it, or nobody: there is nothing Lanyard could have there.
     if app.agents.settings(agent).is_none() {
         let title = match &session.hands.agent {
             Some(agent) => format!("the session's agent `{agent}` is not in the config"),
@@ -68,8 +74,7 @@ pub(super) async fn resume(
             "hand it to an agent of `lanyard agents` with `lanyard migrate --agent`",
         ));
     }
-    let command = Command::Resume { ways: change.body.ways.clone() };
-    command_on(&app, target, change, command, StatusCode::ACCEPTED).await
+    Ok(())
 }
 
 /// The agent's own event says when it is done, and with what sizes.
@@ -92,6 +97,7 @@ pub(super) async fn compact(
                 state,
                 turn: None,
                 note: None,
+                delivery: None,
                 stop_level,
                 warnings: Vec::new(),
             };

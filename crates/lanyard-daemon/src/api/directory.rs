@@ -154,6 +154,7 @@ fn row(loaded: &Loaded) -> Row {
         agent: session.hands.agent.clone(),
         owner: session.hands.owner.clone(),
         source: session.source.clone(),
+        driven_by: Some(session.driver()),
         workspace: session.workspace.clone(),
         plan: session.plan.clone(),
         parent: session.parent,

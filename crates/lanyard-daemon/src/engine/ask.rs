@@ -3,8 +3,8 @@
 use lanyard_core::continuity::Counter;
 use lanyard_core::memory::MemoryAsk;
 use lanyard_core::session::{
-    self, Command, Event, InboxCommand, Lineage, Refusal, Signal, WriterCommand, create, decide, fork, link,
-    may_write, observe,
+    self, ChangeEvent, Command, DrivenBy, Event, InboxCommand, Lineage, Refusal, Session, Signal,
+    WriterCommand, create, decide, fork, link, may_write, observe, plan_delivery,
 };
 use lanyard_core::{Cause, Outcome, SessionId};
 use lanyard_store::{Durability, KeptOutcome};
@@ -49,7 +49,9 @@ impl Worker {
                 return self.call_ends(request, *session, call, *returned);
             }
             Ask::CallPassed { session, call, returned } => {
-                let events = session::call_passed(self.resident(*session)?, call, returned);
+                self.resident(*session)?;
+                let call = self.attributed(*session, call);
+                let events = session::call_passed(self.resident(*session)?, &call, returned);
                 let written = self.write_all(*session, events, request);
                 self.outcome(*session, written)?
             }
@@ -107,6 +109,9 @@ impl Worker {
             let ask = MemoryAsk { mode: new.memory_mode, ..MemoryAsk::default() };
             new.memory = Some(new.memory.unwrap_or(ask).or(new.memory_mode, &self.memory));
         }
+        if new.source.as_deref() != Some(session::EXTERNAL) && !new.observed && new.driven_by.is_none() {
+            new.driven_by = Some(self.runs_here(new.agent.as_deref()));
+        }
         let created = match create(&new, &request.actor.name, under, &self.rules.limits) {
             Ok(created) => created,
             Err(refusal) => return Err(self.refused(request, parent, "create", refusal)),
@@ -139,7 +144,10 @@ impl Worker {
         at: Option<u64>,
         title: Option<&String>,
     ) -> Result<Outcome, AskError> {
-        let created = fork(self.resident(source)?, at, title.cloned()).map_err(AskError::Refused)?;
+        let mut created = fork(self.resident(source)?, at, title.cloned()).map_err(AskError::Refused)?;
+        if let session::ChangeEvent::Created(created) = &mut created {
+            created.driven_by = Some(self.runs_here(created.agent.as_deref()));
+        }
         self.write(id, created.into(), request);
         self.outcome(id, 1)
     }
@@ -187,7 +195,9 @@ impl Worker {
             self.claim_alias(alias, workspace.as_ref(), plan.as_ref())?;
         }
         let warnings = guidance_warnings(&events);
-        let written = self.write_all(id, events, request);
+        let driven = self.driven_after(self.resident(id)?, &events);
+        let mut written = self.write_all(id, events, request);
+        written += self.write_all(id, driven.into_iter().collect(), request);
         let mut outcome = self.outcome(id, written)?;
         match &command {
             Command::StartTurn { turn, .. } => outcome.turn = Some(*turn),
@@ -196,6 +206,7 @@ impl Worker {
             }
             Command::Guide { note, .. } => {
                 outcome.note = Some(*note);
+                outcome.delivery = Some(plan_delivery(self.resident(id)?, self.is_shared(id)));
                 outcome.warnings = warnings;
             }
             Command::Notify { note, .. } => outcome.note = Some(*note),
@@ -258,9 +269,13 @@ impl Worker {
             self.draft.flagged.insert(id);
         }
         let mut written = 0;
+        let spawning = !self.resident(id)?.open_spawns.is_empty();
         for signal in signals {
             let events = observe(self.resident(id)?, signal, &self.rules);
             written += self.write_all(id, events, request);
+        }
+        if spawning == self.resident(id)?.open_spawns.is_empty() {
+            self.draft.flagged.insert(id);
         }
         self.outcome(id, written)
     }
@@ -268,6 +283,7 @@ impl Worker {
     /// Looks whether the session has been quiet long enough for its state to change. The answer's `seq` is after how
     /// many milliseconds it is worth looking again.
     fn nudge(&mut self, request: &Request, id: SessionId) -> Result<Reply, AskError> {
+        self.draft.flagged.insert(id);
         let session = self.resident(id)?;
         let quiet_ms = self.clock.elapsed_ms(session.last_activity_at);
         let events = observe(session, &Signal::Quiet { for_ms: quiet_ms }, &self.rules);
@@ -281,6 +297,35 @@ impl Worker {
         let mut outcome = self.outcome(id, written)?;
         outcome.seq = next;
         Ok(outcome.into())
+    }
+
+    /// Who runs a session of this agent that is made for Lanyard to run.
+    fn runs_here(&self, agent: Option<&str>) -> DrivenBy {
+        let known = agent.is_some_and(|agent| self.wishes.can_run(agent));
+        if known { DrivenBy::Lanyard } else { DrivenBy::Nobody }
+    }
+
+    /// Another agent may be one that Lanyard runs, or none.
+    fn driven_after(&self, session: &Session, events: &[Event]) -> Option<Event> {
+        let other = events.iter().find_map(|event| match event {
+            Event::Change(ChangeEvent::Migrated { from, to, .. }) if from.agent != to.agent => Some(to),
+            Event::Change(_)
+            | Event::Turn(_)
+            | Event::Inbox(_)
+            | Event::Context(_)
+            | Event::Control(_)
+            | Event::Transcript(_)
+            | Event::Run(_)
+            | Event::Gate(_)
+            | Event::Writer(_) => None,
+        })?;
+        let by = match (session.driver(), self.runs_here(other.agent.as_deref())) {
+            (_, DrivenBy::Lanyard) => DrivenBy::Lanyard,
+            (DrivenBy::Lanyard, other) => other,
+            // Its own host goes on with another name for its agent.
+            (held, _) => held,
+        };
+        (by != session.driver()).then(|| ChangeEvent::Driven { by }.into())
     }
 
     pub(super) fn write_all(&mut self, id: SessionId, events: Vec<Event>, request: &Request) -> u32 {
@@ -354,6 +399,7 @@ impl Worker {
             state: session.state.name(),
             turn: None,
             note: None,
+            delivery: None,
             stop_level: session.stop.as_ref().map(|stop| stop.level.into()),
             warnings: Vec::new(),
         })

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use lanyard_core::continuity::counted;
 use lanyard_core::session::{
-    ChangeEvent, Effect, Envelope, Event, Lineage, Signal, StopLevel, TranscriptEvent, TurnStep, react,
+    ChangeEvent, DrivenBy, Effect, Envelope, Event, Lineage, Signal, StopLevel, TranscriptEvent, TurnStep,
+    react,
 };
 use lanyard_core::{Actor, Cause, Session, SessionId};
 use lanyard_store::{AppendError, Durability, Entry};
@@ -203,10 +204,11 @@ impl Worker {
                 self.tell_parent(session);
                 continue;
             }
-            let driven = self.residents.get(session).is_some_and(|held| self.wishes.drives(&held.session));
-            // An agent whose calls come by can be told there, and has its time for it.
-            let hears = self.residents.get(session).is_some_and(|held| held.session.hears)
-                || self.engine.flags.knows(session);
+            let Some(held) = self.residents.get(session) else { continue };
+            let by = held.session.driver();
+            let driven = by.is_run_here();
+            // An agent of another host, and one whose calls come by, can be told there, and has its time for it.
+            let hears = by == DrivenBy::Host || held.session.hears || self.engine.flags.knows(session);
             let channel = match effect {
                 _ if driven && self.wishes.put(session, &effect) => continue,
                 _ if driven => "too much waits for the agents",

@@ -194,6 +194,7 @@ async fn prompt(
         prompt: text,
         delivery,
         memory: None,
+        take_over: false,
     };
     let send = Command::Inbox(InboxChange::Send(Box::new(message)).into());
     let key = Key::once(&format!("task prompt\0{}\0{}\0{}", task.id, task.run, task.seq));

@@ -145,6 +145,7 @@ impl Driver {
             prompt: prompt::text(&self.flow, invocation),
             delivery,
             memory: None,
+            take_over: false,
         };
         let send = Command::Inbox(InboxChange::Send(Box::new(message)).into());
         let key = key(&["turn", &invocation.turn.to_string()]);

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::body::Body as HttpBody;
 use lanyard_core::SessionId;
+use lanyard_core::session::Compliance;
 
 use crate::annotate::{self, Taste, json};
 use crate::api::App;
@@ -359,6 +360,10 @@ async fn bare(
     })
 }
 
+/// A subagent must not end its parent's session.
+const CALLER_UNCERTAIN: &str = "caller_uncertain: a subagent may be using this connection, so it is not certain whose \
+    call this is, and it was not carried out. Call again with `_session_id` set to your own session's id.";
+
 /// The built-in server keeps no connections: it is asked, and answers.
 async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Response {
     if envelope.kind() != Kind::Request {
@@ -382,6 +387,12 @@ async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Respo
             Entry::Answered(result) => {
                 return rpc::json_response(Body::from(rpc::result_text(envelope.id(), &result)));
             }
+        }
+        let uncertain = work.passing.as_ref().is_some_and(|passing| passing.call.is_uncertain());
+        if uncertain && matches!(compliance, Some(Compliance::Complete | Compliance::HandOff)) {
+            let result = annotate::failure(CALLER_UNCERTAIN, work.modern);
+            let answer = work.finish(rpc::result_text(envelope.id(), &result).into()).await;
+            return rpc::json_response(answer.into_body());
         }
     }
     let session = work.passing.as_ref().map(|passing| passing.person.bound.session()).or(visit.session);

@@ -81,6 +81,7 @@ async fn ask(happened: &Happened, home: Option<&Home>) -> Option<Said> {
         tool: happened.tool.clone(),
         channel: Channel::Hook,
         compliance: None,
+        proof: happened.proof(),
     };
     if happened.moment != Moment::AfterTool {
         let answer = at.desk.begins(&at.session, &call).await.ok()?;
@@ -109,6 +110,7 @@ async fn find(
         workspace: happened.workspace.clone(),
         alias: Some(happened.native.clone()),
         parent: None,
+        resumable: true,
     };
     let Some(given) = given else {
         let Some(desk) = local() else { return Ok(None) };
@@ -141,8 +143,8 @@ async fn below(
 ) -> Result<String, LinkError> {
     let Some(sub) = &happened.sub else { return Ok(parent.to_owned()) };
     let agent = sub.role.clone().unwrap_or(newcomer.agent);
-    let (alias, parent) = (Some(sub.alias.clone()), Some(parent.to_owned()));
-    desk.enlist(&Newcomer { agent, alias, parent, ..newcomer }).await
+    let (alias, parent, resumable) = (Some(sub.alias.clone()), Some(parent.to_owned()), false);
+    desk.enlist(&Newcomer { agent, alias, parent, resumable, ..newcomer }).await
 }
 
 /// Whether the call is asked about where its MCP server is reached, so that it must not count twice. A server knows

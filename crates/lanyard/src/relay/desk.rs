@@ -27,6 +27,8 @@ pub(crate) struct Newcomer {
     pub(crate) alias: Option<String>,
     /// The session it works for.
     pub(crate) parent: Option<String>,
+    /// The alias is the agent's own id of a conversation that it could resume.
+    pub(crate) resumable: bool,
 }
 
 /// What of a session matters here.
@@ -134,6 +136,7 @@ impl Desk {
             workspace: newcomer.workspace.clone(),
             parent: newcomer.parent.clone(),
             aliases: newcomer.alias.clone().into_iter().collect(),
+            native: newcomer.alias.clone().filter(|_| newcomer.resumable),
             ..NewSession::default()
         };
         match self.link.post::<Outcome>(&Route::to(&["sessions"]), &new).await {

@@ -6,7 +6,7 @@ use lanyard_core::Timestamp;
 use lanyard_core::session::{NoteStatus, Run, RunPhase, SessionView};
 use lanyard_core::text::dollars;
 
-use crate::render::event::stop_level;
+use crate::render::event::{driven_by, stop_level};
 use crate::render::memory::brief;
 use crate::render::session::state;
 use crate::render::text::{count, one_line, pad, quoted};
@@ -65,6 +65,7 @@ pub(crate) fn card(view: &SessionView, now: Timestamp) -> String {
     card.line("worker", view.worker.map(|worker| worker.to_string()).unwrap_or_default());
     card.text("owner", Some(&view.owner));
     card.text("source", Some(&view.source));
+    card.line("run by", driven_by(view.driven_by).to_owned());
     card.text("workspace", view.workspace.as_ref());
     card.text("plan", view.plan.as_ref());
     card.text("phase", view.phase.as_ref());

@@ -2,9 +2,10 @@
 
 use lanyard_core::ActorKind;
 use lanyard_core::session::{
-    ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, Ending, Envelope, Event,
-    GateEvent, Hands, InboxEvent, Opening, Pen, PlanStatus, ReleaseReason, Role, RunEnd, RunEvent, Settled,
-    SnapshotReason, StallKind, StopLevel, StopScope, TranscriptEvent, TurnEvent, TurnOutcome, WriterEvent,
+    ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, DrivenBy, Ending,
+    Envelope, Event, GateEvent, Hands, InboxEvent, Opening, Pen, PlanStatus, ReleaseReason, Role, RunEnd,
+    RunEvent, Settled, SnapshotReason, StallKind, StopLevel, StopScope, TranscriptEvent, TurnEvent,
+    TurnOutcome, WriterEvent,
 };
 use lanyard_core::text::dollars;
 use serde::Deserialize;
@@ -75,6 +76,7 @@ fn change(event: &ChangeEvent) -> String {
         ChangeEvent::ChildUnlinked { child } => child.to_string(),
         ChangeEvent::Migrated { from, to, reason } => because(&handed(from, to), Some(reason)),
         ChangeEvent::AliasAdded { alias } => quoted(alias),
+        ChangeEvent::Driven { by } => format!("by {}", driven_by(*by)),
         ChangeEvent::MemorySet { policy } => brief(policy),
         ChangeEvent::Archived {} | ChangeEvent::Unarchived {} => String::new(),
         ChangeEvent::Reset { reason } | ChangeEvent::Deleted { reason } => because("", reason.as_ref()),
@@ -215,6 +217,16 @@ fn context(event: &ContextEvent) -> String {
             };
             format!("the same {kind} {repeats} times, {}", one_line(hash))
         }
+    }
+}
+
+/// Who runs a session's agent, for people.
+pub(crate) fn driven_by(by: DrivenBy) -> &'static str {
+    match by {
+        DrivenBy::Lanyard => "Lanyard",
+        DrivenBy::Parent => "its parent's run",
+        DrivenBy::Host => "its own host",
+        DrivenBy::Nobody => "nobody",
     }
 }
 

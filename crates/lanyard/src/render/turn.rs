@@ -259,6 +259,7 @@ fn change(event: &ChangeEvent) -> Option<String> {
         ChangeEvent::Created(_)
         | ChangeEvent::Linked { .. }
         | ChangeEvent::ChildUnlinked { .. }
+        | ChangeEvent::Driven { .. }
         | ChangeEvent::AliasAdded { .. }
         | ChangeEvent::MemorySet { .. }
         | ChangeEvent::Archived {}

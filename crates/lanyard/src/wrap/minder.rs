@@ -87,6 +87,13 @@ pub(super) struct Origin {
     pub(super) hint: Option<String>,
 }
 
+impl Origin {
+    /// Whether the call itself says who makes it.
+    pub(super) fn names_caller(&self) -> bool {
+        self.thread.is_some() || self.hint.is_some()
+    }
+}
+
 impl Minder {
     pub(super) fn new(setting: Setting) -> Arc<Self> {
         Arc::new(Self {
@@ -183,9 +190,10 @@ impl Minder {
         }
         let agent = self.client.get().cloned().unwrap_or_else(|| NAMELESS.to_owned());
         let workspace = self.setting.workspace.clone();
-        let mut newcomer = Newcomer { agent, workspace, alias: None, parent: None };
+        let mut newcomer = Newcomer { agent, workspace, alias: None, parent: None, resumable: true };
         newcomer.alias = if thread.is_empty() { self.setting.alias.clone() } else { Some(thread.to_owned()) };
         if let Some(root) = origin.root.as_deref().filter(|root| !thread.is_empty() && *root != thread) {
+            newcomer.resumable = false;
             let above = Newcomer { alias: Some(root.to_owned()), ..newcomer.clone() };
             newcomer.parent = Some(desk.enlist(&above).await?);
         }

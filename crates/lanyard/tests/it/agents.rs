@@ -5,6 +5,7 @@ mod bad;
 mod calls;
 mod cancel;
 mod gates;
+mod host_run;
 mod inbox;
 mod kit;
 mod limits;

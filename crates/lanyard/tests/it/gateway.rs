@@ -11,6 +11,7 @@ mod once;
 mod program;
 mod recorded;
 mod server;
+mod sharing;
 mod spoken;
 mod strict;
 mod tls;

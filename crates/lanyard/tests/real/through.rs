@@ -69,6 +69,11 @@ macro_rules! chapters {
             }
 
             #[test]
+            fn fnd_r2_keeps_its_words_from_a_subagent_on_the_same_connection() {
+                super::gateway::shared(&$case());
+            }
+
+            #[test]
             fn is_stopped_in_its_results_by_the_gateway() {
                 super::gateway::stop(&$case());
             }

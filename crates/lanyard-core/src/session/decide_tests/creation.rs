@@ -64,6 +64,8 @@ fn everything_that_is_asked_for_is_kept() {
         depth_limit: Some(2),
         task: Some((crate::TaskId::from_u128(5), crate::WorkerId::from_u128(6))),
         observed: false,
+        driven_by: None,
+        native: Some("native-1".into()),
     };
     check_made(
         make(&new),

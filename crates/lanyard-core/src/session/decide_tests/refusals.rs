@@ -164,6 +164,7 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::Ended { state: StateName::Failed },
         Refusal::Deleted,
         Refusal::Stopping,
+        Refusal::HostRun { native: true },
         Refusal::Archived,
         Refusal::NotArchived,
         Refusal::NoTurn,
@@ -210,6 +211,7 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::Ended { .. }
             | Refusal::Deleted
             | Refusal::Stopping
+            | Refusal::HostRun { .. }
             | Refusal::Archived
             | Refusal::NotArchived
             | Refusal::NoTurn

@@ -329,12 +329,12 @@ fn words_are_put_into_the_turn_and_the_context_is_compacted_between_turns() {
     let called = lines.iter().position(|line| line.contains("commandExecution")).unwrap() + 1;
     let over = lines.iter().position(|line| line.contains("turn/completed")).unwrap() + 1;
     let mut play = Play::new(make, Begin::New, 1, &[]);
-    assert!(!play.wish(|driver, out| driver.steer("early", "x", out)));
+    assert!(!play.wish(|driver, out| driver.steer("early", None, "x", out)));
     play.lines(&lines[..called]);
-    assert!(play.wish(|driver, out| driver.steer("n", "be quick", out)));
+    assert!(play.wish(|driver, out| driver.steer("n", None, "be quick", out)));
     assert!(!play.wish(|driver, out| driver.compact("early", out)), "it would end the turn");
     play.lines(&lines[called..over]);
-    assert!(!play.wish(|driver, out| driver.steer("late", "x", out)));
+    assert!(!play.wish(|driver, out| driver.steer("late", None, "x", out)));
     assert!(play.wish(|driver, out| driver.compact("k", out)));
     play.wish(|driver, out| driver.prompt(turn(2), None, "next", out));
     play.lines(&lines[over..]);
@@ -447,4 +447,17 @@ fn odd_lines_harm_nothing() {
 fn nonsense_never_panics() {
     survives_nonsense(make, &Begin::New, &[FULL, PERM, CANCEL, STEER, SPAWN, ERR]);
     survives_nonsense(make, &Begin::Resume { native: "id-1".to_owned() }, &[RESUME]);
+}
+
+/// FND-R8: words for a subagent go into its own thread's running turn, and nowhere when none runs there.
+#[test]
+fn fnd_r8_a_subagent_is_steered_in_its_own_thread() {
+    let mut play = at_work();
+    assert!(!play.wish(|driver, out| driver.steer("early", Some("sub"), "x", out)));
+    play.lines(&[
+        r#"{"method":"turn/started","params":{"threadId":"sub","turn":{"id":"t9","items":[],"status":"inProgress"}}}"#,
+    ]);
+    play.actions.clear();
+    assert!(play.wish(|driver, out| driver.steer("n", Some("sub"), "look left", out)));
+    expect![[r#""#]].assert_eq(&play.show());
 }

@@ -306,6 +306,7 @@ impl Runner {
             agent: child.agent.clone().unwrap_or_default(),
             driver: self.settings.driver.as_str().to_owned(),
             mirrored: true,
+            steers: self.settings.driver.steers_subagents(),
         };
         self.shared.note(session, started).await;
         self.child_begins(at, session, child).await;

@@ -37,7 +37,7 @@ impl Runner {
                 self.stop_ordered(session, level, scope).await;
             }
             Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
-            Order::Steer { note } => self.steer_ordered(note).await,
+            Order::Steer { session, note } => self.steer_ordered(session, note).await,
             Order::End { answered } => {
                 if answered {
                     tokio::time::sleep(ANSWER_GRACE).await;
@@ -283,25 +283,33 @@ impl Runner {
         }
     }
 
-    /// Puts words into the running turn, where the agent can take them; otherwise they wait for the next channel.
-    async fn steer_ordered(&mut self, note: NoteId) {
-        if self.turn.as_ref().is_none_or(|turn| turn.cancel.is_some()) {
-            return;
-        }
+    /// Puts words into the running turn of the agent or of a subagent, where it can take them; otherwise they wait for
+    /// the next channel.
+    async fn steer_ordered(&mut self, session: SessionId, note: NoteId) {
+        let native = if session == self.session {
+            if self.turn.as_ref().is_none_or(|turn| turn.cancel.is_some()) {
+                return;
+            }
+            None
+        } else {
+            let child = self.children.iter().find(|(_, mirror)| mirror.session == session && !mirror.done);
+            let Some((native, _)) = child else { return };
+            Some(native.clone())
+        };
         // The answer to a call that is under way reaches the model at the same moment, and shows when it was heard.
-        if self.shared.engine.flags.answer_is_due(self.session) {
+        if self.shared.engine.flags.answer_is_due(session) {
             return;
         }
-        let Some(session) = self.shared.session(self.session).await else { return };
-        let words =
-            session.guidance.iter().find(|held| held.id == note && held.status == NoteStatus::Pending);
+        let Some(held) = self.shared.session(session).await else { return };
+        let words = held.guidance.iter().find(|held| held.id == note && held.status == NoteStatus::Pending);
         let Some(words) = words.cloned() else { return };
         let mut taken = false;
-        self.say(|driver, out| taken = driver.steer(&format!("steer:{note}"), &words.text, out));
+        let key = format!("steer:{note}");
+        self.say(|driver, out| taken = driver.steer(&key, native.as_deref(), &words.text, out));
         if taken {
             self.carry_out().await;
             let (notes, channel) = (vec![note], "steer".to_owned());
-            self.shared.note(self.session, Signal::GuidanceDelivered { notes, channel }).await;
+            self.shared.note(session, Signal::GuidanceDelivered { notes, channel }).await;
         }
     }
 

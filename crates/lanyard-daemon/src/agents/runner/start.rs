@@ -105,7 +105,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     failpoint::hit("before_run");
     let run = start.shared.mint_run();
     let driver = settings.driver.as_str().to_owned();
-    let started = Signal::RunStarted { run, agent: agent.clone(), driver, mirrored: false };
+    let started = Signal::RunStarted { run, agent: agent.clone(), driver, mirrored: false, steers: false };
     start.shared.note(start.session, started).await;
     // Read again: somebody may have stopped it, and a run the log does not know must not begin.
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
@@ -207,7 +207,9 @@ async fn prepare(
     runner.waiting = start.turn;
     runner.past = plan.past;
     runner.ways = plan.ways;
-    runner.has_past = session.turns > u64::from(session.turn.is_some());
+    // A conversation the agent had before its first run here should be known to it too.
+    let brought = session.native.is_some() && session.run.as_ref().is_some_and(|held| held.number == 1);
+    runner.has_past = brought || session.turns > u64::from(session.turn.is_some());
     runner.say(|driver, out| driver.begin(out));
     if let (Some(text), Some(turn)) = (prompt, start.turn) {
         // It was started with its prompt and may greet in the middle of its answer.

@@ -2,7 +2,8 @@
 
 use lanyard_core::Timestamp;
 use lanyard_core::session::{
-    ChangeEvent, ControlEvent, Ending, Envelope, Event, RunEnd, RunEvent, Session, Stop, StopScope, TurnEvent,
+    ChangeEvent, ControlEvent, DrivenBy, Ending, Envelope, Event, RunEnd, RunEvent, Session, Stop, StopLevel,
+    StopScope, TurnEvent,
 };
 use lanyard_store::StoreError;
 
@@ -36,6 +37,7 @@ pub(super) fn of(store: &dyn Store, session: &Session) -> Result<Option<StopRece
         log.iter().any(|event| matches!(event.event, Event::Control(ControlEvent::StopWithdrawn { .. })));
     let turn_over = held.scope == StopScope::Turn
         && log.iter().any(|event| matches!(event.event, Event::Control(ControlEvent::StopSettled {})));
+    let unconfirmed = unconfirmed(session, &log).filter(|_| !turn_over && !withdrawn);
     Ok(Some(StopReceipt {
         session: session.id,
         state: session.state.name(),
@@ -46,9 +48,37 @@ pub(super) fn of(store: &dyn Store, session: &Session) -> Result<Option<StopRece
         requested_at: held.requested_at,
         complying: held.complying,
         steps,
-        confirmed: (session.state.is_ended() && session.live_run().is_none()) || turn_over,
+        confirmed: (session.state.is_ended() && session.live_run().is_none() && unconfirmed.is_none())
+            || turn_over,
+        unconfirmed,
         withdrawn,
     }))
+}
+
+/// What may still live of a session that has ended: an agent of another host is known to have stopped only when it was
+/// told the last level, did what was asked, or ended by itself.
+fn unconfirmed(session: &Session, log: &[Envelope]) -> Option<String> {
+    let host = session.driver() == DrivenBy::Host && session.state.is_ended();
+    let knows = |envelope: &Envelope| match &envelope.event {
+        Event::Control(ControlEvent::StopApplied { level, refused, .. }) => {
+            *refused && *level == StopLevel::Terminated
+        }
+        Event::Control(ControlEvent::StopComplied { .. }) => true,
+        Event::Change(ChangeEvent::Ended { how, .. }) => *how != Ending::Stopped,
+        Event::Control(_)
+        | Event::Change(_)
+        | Event::Turn(_)
+        | Event::Inbox(_)
+        | Event::Context(_)
+        | Event::Transcript(_)
+        | Event::Run(_)
+        | Event::Gate(_)
+        | Event::Writer(_) => false,
+    };
+    (host && !log.iter().any(knows)).then(|| {
+        "the agent runs under its own host and has not been told yet; its next tool call is refused"
+            .to_owned()
+    })
 }
 
 /// The log from the newest `stop.requested` on.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::cases::{Asks, Case};
-use super::kit::Kit;
+use super::cases::{Asks, Case, Family};
+use super::kit::{AFTER, Kit};
 use crate::agents::{self, Rights};
 use crate::mcp::forward::Forward;
 use crate::mcp::kit::everything_command;
@@ -136,6 +136,37 @@ fn leads(kit: &Kit<'_>, session: &str, script: &str, own: &str) {
     };
     assert!(marker < words && words < own, "{result}");
     assert!(!asked.says(Role::User, WORDS), "said twice: {}", kit.told(session));
+}
+
+/// FND-R2: words for the parent while its subagent makes the calls. No request of the subagent's model holds them; the
+/// parent's own model reads them, in this turn or with the next prompt.
+pub(super) fn shared(case: &Case) {
+    let behind = Behind::of(case);
+    let kit = Kit::with(case, Rights::All, |home| behind.offer(home));
+    let (Family::Sessions(steps) | Family::Hidden(steps)) = &case.family;
+    let mut steps = steps.clone();
+    steps.extend([echo("parent"), Step::text("Work done.")]);
+    kit.model.script("parent", steps);
+    kit.model.script("child", [echo("one"), echo("two"), case.child.clone()]);
+    let session = kit.session();
+    behind.hold();
+    let turn = kit.begin(&session, "parent");
+    seen(&kit, &session, &behind, 1);
+    kit.post(&format!("/sessions/{session}/guidance"), &json!({ "text": WORDS }));
+    behind.release();
+    kit.completed(&session, &turn);
+    assert!(kit.turn(&session, "after").ends_with(AFTER));
+    let reads = |script: &str| {
+        let all = kit.model.log();
+        all.iter().filter(|one| one.script == script).any(|one| {
+            one.asked.says(Role::User, WORDS)
+                || one.asked.tool_results().iter().any(|text| text.contains(WORDS))
+        })
+    };
+    kit.answered("child", 2);
+    assert!(!reads("child"), "the subagent's model read the parent's words\n{}", kit.told(&session));
+    assert!(reads("parent") || reads("after"), "the parent's model never read them\n{}", kit.told(&session));
+    kit.ok("words past a subagent");
 }
 
 /// A stop, to an agent whose model goes on calling: it is told, refused, and ended.

@@ -34,6 +34,7 @@ impl Room {
             prompt: "Fix the flaky test".to_owned(),
             delivery: Delivery::Reject,
             memory,
+            take_over: false,
         };
         self.command(session, Command::Inbox(InboxChange::Send(Box::new(message)).into())).await;
     }
