@@ -77,8 +77,8 @@ pub fn spawns_subagents(tool: &str) -> bool {
 
 /// Whether a call of this tool with these arguments sets a subagent to work.
 pub(super) fn is_spawn(tool: &str, arguments: &serde_json::Value) -> bool {
-    let names = |key: &&str| arguments.get(**key).is_some_and(serde_json::Value::is_string);
-    spawns_subagents(tool) || SPAWNING_ARGUMENTS.iter().any(|key| names(&key))
+    let named = |key: &str| arguments.get(key).is_some_and(serde_json::Value::is_string);
+    spawns_subagents(tool) || SPAWNING_ARGUMENTS.into_iter().any(named)
 }
 
 /// Where the call came by.

@@ -162,14 +162,7 @@ impl Refusal {
             Self::Stopping => {
                 "withdraw the stop with `lanyard unstop`, or wait until it is confirmed".into()
             }
-            Self::HostRun { native: true } => {
-                "send words to the running agent with `lanyard guide`; to have Lanyard resume the conversation in a run of its own, use `lanyard send --resume`"
-                    .into()
-            }
-            Self::HostRun { native: false } => {
-                "send words to the running agent with `lanyard guide`; the agent's own id of the conversation is not known, so Lanyard cannot resume it"
-                    .into()
-            }
+            Self::HostRun { native } => host_run_advice(*native).into(),
             Self::Archived => "bring it back with `lanyard archive --undo`".into(),
             Self::NotArchived => "there is nothing to undo".into(),
             Self::NoTurn => "look at its state with `lanyard show`".into(),
@@ -300,6 +293,14 @@ impl Refusal {
                 | Self::NoSuchOption { .. }
                 | Self::DeliveryWaits
         )
+    }
+}
+
+const fn host_run_advice(native: bool) -> &'static str {
+    if native {
+        "send words to the running agent with `lanyard guide`; to have Lanyard resume the conversation in a run of its own, use `lanyard send --resume`"
+    } else {
+        "send words to the running agent with `lanyard guide`; the agent's own id of the conversation is not known, so Lanyard cannot resume it"
     }
 }
 

@@ -67,6 +67,7 @@ impl Worker {
         let (events, lead) = call_ends(session, &call, &returned, &self.incarnation, now, &self.rules);
         self.draft.flagged.insert(id);
         let written = self.write_all(id, events, request);
+        self.call_returned(id, &call);
         if call.is_uncertain() {
             self.steer_pending(id);
         }

@@ -90,16 +90,21 @@ impl Worker {
         if call.proof != CallerProof::Named {
             return;
         }
-        if call.channel == Channel::Hook && spawns_subagents(&call.tool) {
-            self.sharing.returned(id);
-            self.draft.flagged.insert(id);
-        }
         let Some(held) = self.residents.get(id) else { return };
         let Some(parent) = held.session.parent else { return };
         if held.session.driver() == DrivenBy::Host && is_alive(&held.session) {
             let until = Some(self.draft.now.plus_millis(QUIET_MS));
             self.sharing.begin(id, vec![parent], until);
             self.engine.flags.set(parent, true);
+        }
+    }
+
+    /// A call came back. Where a hook says that it set subagents to work, they are done.
+    pub(super) fn call_returned(&mut self, id: SessionId, call: &Call) {
+        let named = call.proof == CallerProof::Named && call.channel == Channel::Hook;
+        if named && spawns_subagents(&call.tool) {
+            self.sharing.returned(id);
+            self.draft.flagged.insert(id);
         }
     }
 
@@ -121,7 +126,9 @@ impl Worker {
                 None => true,
             };
             let above: Vec<SessionId> = held.lineage.ancestors.iter().take_while(same).copied().collect();
-            above.iter().for_each(|parent| self.engine.flags.set(*parent, true));
+            for parent in &above {
+                self.engine.flags.set(*parent, true);
+            }
             self.sharing.begin(id, above, None);
             return;
         }

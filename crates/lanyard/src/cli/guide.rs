@@ -59,16 +59,14 @@ impl Guide {
         context.out.receipt(&outcome, id.as_deref(), &carried(&outcome))?;
         let (Some(note), true) = (outcome.note, self.wait) else { return Ok(()) };
         let wait = Duration::from_secs(self.timeout);
-        match tokio::time::timeout(wait, settled(context, &self.target, note)).await {
-            Ok(settled) => settled,
-            Err(_) => {
-                context.out.note(&format!(
-                    "not acknowledged after {} s; `lanyard guidance` tells what became of it",
-                    self.timeout
-                ));
-                Err(Failure::Ended(STILL_PENDING))
-            }
+        if let Ok(settled) = tokio::time::timeout(wait, settled(context, &self.target, note)).await {
+            return settled;
         }
+        context.out.note(&format!(
+            "not acknowledged after {} s; `lanyard guidance` tells what became of it",
+            self.timeout
+        ));
+        Err(Failure::Ended(STILL_PENDING))
     }
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn card(view: &SessionView, now: Timestamp) -> String {
     card.line("worker", view.worker.map(|worker| worker.to_string()).unwrap_or_default());
     card.text("owner", Some(&view.owner));
     card.text("source", Some(&view.source));
-    card.line("run by", driven_by(view.driven_by).to_owned());
+    card.line("run by", driven_by(view.driven_by));
     card.text("workspace", view.workspace.as_ref());
     card.text("plan", view.plan.as_ref());
     card.text("phase", view.phase.as_ref());

@@ -122,7 +122,7 @@ fn guidance_is_listed_with_what_became_of_it() {
     let session = executing(&daemon);
     let guide = |words: &str| {
         let output = daemon.lanyard(&["guide", &session, words]);
-        assert!(text(&output.stderr).contains("next tool call"), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("agent's next"), "{}", text(&output.stderr));
         text(&output.stdout).trim().to_owned()
     };
     let first = guide("mind the gap");

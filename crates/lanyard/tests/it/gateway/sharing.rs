@@ -1,7 +1,5 @@
 //! An agent's MCP connection that its subagents use too: what is meant for the agent is not read by a subagent.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use super::kit::{Client, Stage, until};
