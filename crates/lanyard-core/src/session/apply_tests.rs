@@ -743,6 +743,7 @@ mod the_view {
               "worker": null,
               "owner": "ann",
               "source": "api",
+              "driven_by": "lanyard",
               "workspace": null,
               "plan": "plan-1",
               "phase": "custom",
@@ -1233,6 +1234,7 @@ mod the_wire {
                 "owner": "ann"
               },
               "source": "api",
+              "driven_by": "nobody",
               "policy": {
                 "depth_limit": 3,
                 "leaf": false,
@@ -1321,7 +1323,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 70;
+const EVENTS: usize = 71;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {

@@ -76,26 +76,63 @@ fn fnd_r1_older_records_are_read_by_what_they_hold() {
 #[test]
 fn fnd_r11_a_turn_for_an_agent_of_another_host_is_refused() {
     for turn in [start_turn(1), send(1, Delivery::Queue), send(1, Delivery::Reject)] {
-        check(
-            gateway_only(),
-            turn,
-            expect![[r#"
-                refused session_host_run: the session's agent runs under its own host; Lanyard runs none of its turns; send words to the running agent with `lanyard guide`; the agent's own id of the conversation is not known, so Lanyard cannot resume it
-                beginning
-            "#]],
-        );
+        let told = gateway_only().told(&turn);
+        assert!(told.starts_with("refused session_host_run: "), "{told}");
+        assert!(told.ends_with("command=start_turn state=beginning\nbeginning\n"), "{told}");
     }
     assert!(gateway_only().after(send(1, Delivery::Queue)).session.inbox.is_empty());
-    check(gateway_only(), taking_over(1), expect![[r#""#]]);
-    check(gateway_only(), resume(), expect![[r#""#]]);
+    check(
+        gateway_only(),
+        taking_over(1),
+        expect![[r#"
+        refused session_host_run: the session's agent runs under its own host; Lanyard runs none of its turns; send words to the running agent with `lanyard guide`; the agent's own id of the conversation is not known, so Lanyard cannot resume it
+        command.refused code=session_host_run command=start_turn state=beginning
+        beginning
+    "#]],
+    );
+    check(
+        gateway_only(),
+        resume(),
+        expect![[r#"
+        refused session_host_run: the session's agent runs under its own host; Lanyard runs none of its turns; send words to the running agent with `lanyard guide`; the agent's own id of the conversation is not known, so Lanyard cannot resume it
+        command.refused code=session_host_run command=resume state=beginning
+        beginning
+    "#]],
+    );
 }
 
 /// FND-R1: asked for, Lanyard resumes the conversation by the agent's own id, and the log says so.
 #[test]
 fn fnd_r1_a_conversation_is_taken_over_only_when_that_is_asked_for() {
-    check(hooked(), send(1, Delivery::Reject), expect![[r#""#]]);
-    check(hooked(), taking_over(1), expect![[r#""#]]);
-    check(hooked(), resume(), expect![[r#""#]]);
+    check(
+        hooked(),
+        send(1, Delivery::Reject),
+        expect![[r#"
+        refused session_host_run: the session's agent runs under its own host; Lanyard runs none of its turns; send words to the running agent with `lanyard guide`; to have Lanyard resume the conversation in a run of its own, use `lanyard send --resume`
+        command.refused code=session_host_run command=start_turn state=beginning
+        beginning
+    "#]],
+    );
+    check(
+        hooked(),
+        taking_over(1),
+        expect![[r#"
+        session.driven by=lanyard
+        turn.started memory={mode=session_only} opening={kind=new} prompt="go on" turn=turn#1
+        do RunTurn { turn: turn#1 }
+        beginning -> executing
+    "#]],
+    );
+    check(
+        hooked(),
+        resume(),
+        expect![[r#"
+        session.driven by=lanyard
+        run.wanted
+        do Revive { ways: [] }
+        beginning
+    "#]],
+    );
     let taken = hooked().after(taking_over(1)).session;
     assert_eq!((taken.driver(), taken.native.as_deref()), (DrivenBy::Lanyard, Some("native-1")));
 }

@@ -115,6 +115,7 @@ fn the_codes_of_refusals() {
         session_ended          recorded             the session has ended as failed
         session_deleted        recorded             the session was deleted
         session_stopping       recorded             a stop is pending
+        session_host_run       recorded             the session's agent runs under its own host; Lanyard runs none of its turns
         session_archived       recorded             the session is archived
         session_not_archived   recorded             the session is not archived
         no_active_turn         recorded             no turn is running

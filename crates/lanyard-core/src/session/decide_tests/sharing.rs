@@ -31,7 +31,15 @@ fn fnd_r2_an_uncertain_call_carries_nothing_and_acknowledges_nothing() {
     assert_eq!(given.session.guidance.len(), 2, "a subagent's call acknowledges nothing");
     given = given.after(begins(4));
     assert!(given.session.guidance.is_empty());
-    check(external().after(guide(1, "look there")), Input::Ends(anyones(1)), expect![[r#""#]]);
+    check(
+        external().after(guide(1, "look there")),
+        Input::Ends(anyones(1)),
+        expect![[r#"
+        tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo uncertain=true
+        answered as it is
+        beginning
+    "#]],
+    );
 }
 
 /// FND-R2: a stop of the session alone is not told to its subagent, and does not rise by the subagent's calls.
@@ -44,9 +52,23 @@ fn fnd_r2_a_stop_of_the_session_alone_does_not_reach_its_subagent() {
     let held = given.session.stop.as_ref().unwrap();
     assert_eq!((u8::from(held.level), held.told), (1, 0));
     let now = |scope| Input::from(Command::Stop { reason: None, scope, now: true });
-    check(external().after(now(StopScope::Session)), Input::Begins(anyones(1)), expect![[r#""#]]);
+    check(
+        external().after(now(StopScope::Session)),
+        Input::Begins(anyones(1)),
+        expect![[r#"
+        goes
+        beginning, stop 2
+    "#]],
+    );
     // One of the whole family reaches whoever calls, and counts nothing.
-    check(external().after(now(StopScope::Subtree)), Input::Begins(anyones(1)), expect![[r#""#]]);
+    check(
+        external().after(now(StopScope::Subtree)),
+        Input::Begins(anyones(1)),
+        expect![[r#"
+        not carried out: level 2 of the subtree
+        beginning, stop 2
+    "#]],
+    );
 }
 
 /// FND-R2: a subagent's call says nothing about which calls of the session come by.
