@@ -69,12 +69,14 @@ impl Step {
         match self {
             Step::Fmt => "cargo fmt --all --check",
             Step::Clippy => "cargo clippy --workspace --all-targets -- -D warnings (and of --test real)",
-            Step::Tests => "cargo nextest run --workspace (cargo test without nextest)",
+            Step::Tests => "cargo nextest run --workspace --retries 0 (cargo test without nextest)",
             Step::Doc => "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps",
             Step::Tidy => "cargo xtask tidy",
             Step::Audit => "cargo xtask audit",
             Step::Web => "npm run check, build and size in web/",
-            Step::Browser => "npx playwright test in web/, with Chromium and the program the tests use",
+            Step::Browser => {
+                "npx playwright test --retries=0 in web/, with Chromium and the program the tests use"
+            }
         }
     }
 }
@@ -201,7 +203,7 @@ fn need(subcommand: &str, component: &str) -> Result<()> {
 /// Runs the tests and counts them where that can be done without spoiling the output.
 fn run_tests(kills: Option<u32>) -> (Option<Tally>, Result<()>) {
     let (runner, mut command) = if process::works(&mut process::cargo(["nextest", "--version"])) {
-        (Runner::Nextest, process::cargo(["nextest", "run", "--workspace"]))
+        (Runner::Nextest, process::cargo(["nextest", "run", "--workspace", "--retries", "0"]))
     } else {
         (Runner::Harness, process::cargo(["test", "--workspace"]))
     };

@@ -88,6 +88,7 @@ fn check_file(path: &str, text: &str, paths: &BTreeSet<String>) -> Vec<Finding> 
             findings.extend(checks::module_doc(path, text));
             findings.extend(checks::ignored_tests(path, &split.code));
             findings.extend(checks::sleeps(path, &split.code, &split.comments));
+            findings.extend(checks::forgotten_seeds(path, &split.code));
             findings.extend(checks::unnumbered_todos(path, &split.comments));
         }
         "md" => {
@@ -97,6 +98,7 @@ fn check_file(path: &str, text: &str, paths: &BTreeSet<String>) -> Vec<Finding> 
         }
         _ => {
             findings.extend(checks::sleeps(path, text, text));
+            findings.extend(checks::retries(path, text));
             findings.extend(checks::unnumbered_todos(path, &checks::comments(path, text)));
         }
     }
