@@ -24,7 +24,7 @@ type Answer = Result<Response, Problem>;
 type Shared = State<Arc<App>>;
 
 const PAGE_DEFAULT: usize = 50;
-const PAGE_MAX: usize = 500;
+pub(super) const PAGE_MAX: usize = 500;
 
 pub(super) async fn send(
     State(app): Shared,
@@ -55,10 +55,12 @@ pub(super) async fn send(
         delivery: delivery.unwrap_or_default(),
         memory,
     };
-    let sending = Sending { message, writer_epoch: writer_epoch.or(epoch), client, again };
+    let epoch = writer_epoch.or(epoch);
+    let sending = Sending { message, writer_epoch: epoch, client, again };
     let ask = Ask::Send { session: target.0, sending: Box::new(sending) };
     let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };
     let reply = app.engine.ask(request).await?;
+    super::writer::wrote(&app, target.0, epoch).await?;
     let outcome = reply.outcome;
     if let Some(result) = reply.sent {
         let receipt = fresh(outcome, result, client_turn_id);

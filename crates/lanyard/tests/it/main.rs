@@ -33,6 +33,7 @@ mod stream;
 mod support;
 mod surface;
 mod survival;
+mod time;
 mod tui;
 mod turns;
 mod wrap;
