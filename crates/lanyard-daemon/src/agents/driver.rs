@@ -283,6 +283,8 @@ pub(crate) struct Setting {
     pub(crate) mode: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) mcp: Vec<McpServer>,
+    /// Git's folders outside the workspace that a commit in it writes, for agents with a sandbox of their own.
+    pub(crate) git_folders: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone)]

@@ -20,6 +20,7 @@ pub(super) fn setting(begin: Begin) -> Setting {
         mode: None,
         model: None,
         mcp: Vec::new(),
+        git_folders: Vec::new(),
     }
 }
 

@@ -448,3 +448,16 @@ fn nonsense_never_panics() {
     survives_nonsense(make, &Begin::New, &[FULL, PERM, CANCEL, STEER, SPAWN, ERR]);
     survives_nonsense(make, &Begin::Resume { native: "id-1".to_owned() }, &[RESUME]);
 }
+
+/// FND-R13. In a worktree of Lanyard's, Codex's sandbox is told where a commit is written.
+#[test]
+fn fnd_r13_codex_may_write_where_a_commit_goes() {
+    let mut setting = setting(Begin::New);
+    setting.git_folders = vec!["/r/.git/worktrees/flow_1".into(), "/r/.git/objects".into()];
+    let mut out = Vec::new();
+    let mut codex = Codex::new(setting);
+    codex.begin(&mut out);
+    codex.line(GREETING[0].as_bytes(), &mut out);
+    let roots = r#""config":{"sandbox_workspace_write.writable_roots":["/r/.git/worktrees/flow_1","/r/.git/objects"]}"#;
+    assert!(shown(&out).contains(roots), "{}", shown(&out));
+}

@@ -18,6 +18,7 @@ fn setting(begin: Begin) -> Setting {
         mode: None,
         model: None,
         mcp: Vec::new(),
+        git_folders: Vec::new(),
     }
 }
 

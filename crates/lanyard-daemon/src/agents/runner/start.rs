@@ -199,7 +199,9 @@ async fn prepare(
     let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
     let (_, closed) = mpsc::channel(1);
     let orders = std::mem::replace(&mut start.orders, closed);
-    let driver = driver(settings, setting(settings, &workspace, plan.begin, mcp));
+    let git_folders = git_folders(settings, &workspace).await;
+    let setting = Setting { git_folders, ..setting(settings, &workspace, plan.begin, mcp) };
+    let driver = driver(settings, setting);
     let greeting =
         Stage::Greeting { until: Instant::now() + Duration::from_millis(settings.handshake_timeout_ms) };
     let mut runner = Runner::new(shared, session, settings.clone(), workspace, run, (driver, link), orders);
@@ -368,7 +370,18 @@ pub(in crate::agents) fn setting(
         mode: settings.mode.clone(),
         model: settings.model.clone(),
         mcp,
+        git_folders: Vec::new(),
     }
+}
+
+/// Where a commit in one of Lanyard's worktrees is written, for the agent whose sandbox has to be told.
+async fn git_folders(settings: &AgentSettings, workspace: &Path) -> Vec<PathBuf> {
+    if settings.driver != DriverKind::Codex {
+        return Vec::new();
+    }
+    let folder = workspace.to_owned();
+    let found = tokio::task::spawn_blocking(move || crate::worktree::commit_folders(&folder)).await;
+    found.unwrap_or_default()
 }
 
 pub(in crate::agents) fn driver(settings: &AgentSettings, setting: Setting) -> Box<dyn Driver> {
