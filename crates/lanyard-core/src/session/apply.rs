@@ -288,6 +288,7 @@ impl Session {
                 self.snapshot_skipped = Some(code.clone());
                 return true;
             }
+            ContextEvent::RolledBack { .. } => return true,
             ContextEvent::IssueSeen { hash, score } => self.stall.saw_issue(hash, *score),
             ContextEvent::ErrorSeen { hash, .. } => self.stall.saw_error(hash),
             ContextEvent::Stalled { .. } => self.stall.stalls += 1,

@@ -316,7 +316,8 @@ mod illegal_events {
             command.refused
             signal.unexpected
             context.snapshot
-            context.snapshot_skipped"#]]
+            context.snapshot_skipped
+            context.rolled_back"#]]
         .assert_eq(&fitting.join("\n"));
     }
 
@@ -1026,6 +1027,7 @@ mod the_wire {
             {"type":"gate.withdrawn","data":{"gate":"gate#1","why":"the turn ended"}}
             {"type":"context.snapshot","data":{"name":"stop-41","commit":"9fceb02d0ae598e95dc970b74767f19372d61af8","reason":"stop","files_changed":2}}
             {"type":"context.snapshot_skipped","data":{"code":"no_git","why":"the workspace is no git repository"}}
+            {"type":"context.rolled_back","data":{"from":"rollback-42","to":"turn-12","changed":2,"added":1,"removed":0}}
             {"type":"writer.granted","data":{"pen":{"connection":"conn_00000000000000000000000001","client":"cli","actor":{"kind":"operator","name":"ann"}},"epoch":1}}
             {"type":"writer.asked","data":{"pen":{"connection":"conn_00000000000000000000000002","client":"cli","actor":{"kind":"operator","name":"ann"}},"until":"2026-11-15T08:00:10.000Z"}}
             {"type":"writer.denied","data":{"connection":"conn_00000000000000000000000002"}}
@@ -1321,7 +1323,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 70;
+const EVENTS: usize = 71;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1368,6 +1370,7 @@ fn number(event: &Event) -> usize {
             ContextEvent::Stalled { .. } => 22,
             ContextEvent::Snapshot { .. } => 36,
             ContextEvent::SnapshotSkipped { .. } => 37,
+            ContextEvent::RolledBack { .. } => 70,
         },
         Event::Control(event) => match event {
             ControlEvent::StopRequested { .. } => 23,
@@ -1646,6 +1649,14 @@ fn gate_samples() -> Vec<Event> {
         ContextEvent::SnapshotSkipped {
             code: "no_git".into(),
             why: "the workspace is no git repository".into(),
+        }
+        .into(),
+        ContextEvent::RolledBack {
+            from: "rollback-42".into(),
+            to: "turn-12".into(),
+            changed: 2,
+            added: 1,
+            removed: 0,
         }
         .into(),
     ]

@@ -203,6 +203,16 @@ pub enum ContextEvent {
     /// No snapshot could be made, and why; said once per reason.
     #[serde(rename = "context.snapshot_skipped")]
     SnapshotSkipped { code: String, why: String },
+    /// The workspace was taken back to a snapshot. Its files as they were before are in the snapshot `from`.
+    #[serde(rename = "context.rolled_back")]
+    RolledBack {
+        from: String,
+        to: String,
+        /// Files that were changed, brought back and taken away.
+        changed: u32,
+        added: u32,
+        removed: u32,
+    },
     #[serde(rename = "context.issue_seen")]
     IssueSeen {
         hash: String,

@@ -34,7 +34,9 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::RunEnded { run, how, cause, reason, receipt } => {
             run_ended(session, *run, how, *cause, reason.as_deref(), receipt)
         }
-        Signal::SnapshotTaken { .. } | Signal::SnapshotSkipped { .. } => snapshot(session, signal),
+        Signal::SnapshotTaken { .. } | Signal::SnapshotSkipped { .. } | Signal::RolledBack { .. } => {
+            snapshot(session, signal)
+        }
         _ if session.state.is_ended() || session.deleted => unexpected(session, signal),
         Signal::Said { role, text } => {
             vec![TranscriptEvent::Message { role: *role, text: text.clone() }.into()]

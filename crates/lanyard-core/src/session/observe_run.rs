@@ -187,6 +187,12 @@ pub(super) fn snapshot(session: &Session, signal: &Signal) -> Vec<Event> {
         let (name, commit, reason) = (short(name), short(commit), *reason);
         return vec![ContextEvent::Snapshot { name, commit, reason, files_changed: *files_changed }.into()];
     }
+    if let Signal::RolledBack { from, to, changed, added, removed } = signal {
+        let (changed, added, removed) = (*changed, *added, *removed);
+        return vec![
+            ContextEvent::RolledBack { from: short(from), to: short(to), changed, added, removed }.into(),
+        ];
+    }
     let said = |code: &str| session.snapshot_skipped.as_deref() == Some(short(code).as_str());
     if let Signal::SnapshotSkipped { code, why } = signal
         && !said(code)

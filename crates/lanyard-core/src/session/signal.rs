@@ -162,6 +162,14 @@ pub enum Signal {
         code: String,
         why: String,
     },
+    /// The workspace was taken back to the snapshot `to`; `from` has it as it was before.
+    RolledBack {
+        from: String,
+        to: String,
+        changed: u32,
+        added: u32,
+        removed: u32,
+    },
     /// Nothing of the agent's work runs any more: this confirms a cancel or a stop.
     WorkEnded {
         channel: String,
@@ -205,6 +213,7 @@ impl Signal {
             Self::GateWithdrawn { .. } => "gate_withdrawn",
             Self::SnapshotTaken { .. } => "snapshot_taken",
             Self::SnapshotSkipped { .. } => "snapshot_skipped",
+            Self::RolledBack { .. } => "rolled_back",
             Self::WorkEnded { .. } => "work_ended",
             Self::DaemonRestarted => "daemon_restarted",
             Self::Quiet { .. } => "quiet",
@@ -230,6 +239,7 @@ impl Signal {
                 | Self::GateWithdrawn { .. }
                 | Self::SnapshotTaken { .. }
                 | Self::SnapshotSkipped { .. }
+                | Self::RolledBack { .. }
         )
     }
 }

@@ -204,6 +204,12 @@ fn context(event: &ContextEvent) -> String {
             format!("{}, {reason}, {files} changed", one_line(name))
         }
         ContextEvent::SnapshotSkipped { why, .. } => one_line(why),
+        ContextEvent::RolledBack { from, to, changed, added, removed } => {
+            let (from, to) = (one_line(from), one_line(to));
+            format!(
+                "to {to}, {changed} changed, {added} added, {removed} removed; {from} has what was there before"
+            )
+        }
         ContextEvent::IssueSeen { hash, score } => {
             words([one_line(hash), score.map(|score| format!("score {score}")).unwrap_or_default()])
         }

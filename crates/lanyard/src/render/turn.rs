@@ -215,6 +215,7 @@ fn context(event: &ContextEvent) -> Option<String> {
             Some(format!("context compacted: {size_before} → {size_after}"))
         }
         ContextEvent::SnapshotSkipped { why, .. } => Some(format!("no checkpoint: {}", one_line(why))),
+        ContextEvent::RolledBack { to, .. } => Some(format!("workspace rolled back to {}", one_line(to))),
         ContextEvent::ErrorSeen { text: Some(text), .. } => Some(format!("error: {}", one_line(text))),
         ContextEvent::Stalled { repeats, .. } => Some(format!("stalled: the same {repeats} times")),
         ContextEvent::AnchorsSet { .. }

@@ -176,6 +176,11 @@ pub(in crate::session) fn snapshot_taken(name: &str) -> Input {
     Signal::SnapshotTaken { name, commit, reason, files_changed: 2 }.into()
 }
 
+pub(in crate::session) fn rolled_back() -> Input {
+    let (from, to) = ("rollback-42".into(), "turn-12".into());
+    Signal::RolledBack { from, to, changed: 2, added: 1, removed: 0 }.into()
+}
+
 pub(in crate::session) fn snapshot_skipped(code: &str) -> Input {
     Signal::SnapshotSkipped { code: code.into(), why: "the workspace cannot be kept".into() }.into()
 }

@@ -82,6 +82,8 @@ export function mark(event: Event): Line | null {
       return quiet('archive', `Snapshot ${event.data.name}, ${plural(event.data.files_changed, 'file')} changed`)
     case 'context.snapshot_skipped':
       return quiet('archive', `No snapshot: ${words(event.data.code)}`)
+    case 'context.rolled_back':
+      return line('archive', `Workspace rolled back to ${event.data.to} by ${by}; ${event.data.from} has what was there before`, 'warn')
     case 'context.issue_seen':
     case 'context.error_seen':
     case 'turn.delivered':
