@@ -20,6 +20,7 @@ mod notifications;
 mod observed;
 mod openapi;
 mod pages;
+mod parameters;
 mod plans;
 mod problem;
 mod routes;

@@ -34,7 +34,7 @@ use asks::Desk;
 use query::{Attach, Begin};
 use stream::Attached;
 
-pub(super) use query::no_token;
+pub(super) use query::{LAST_MAX, no_token};
 pub(super) use socket::{Upgrade, serve, upgrade};
 
 /// The subprotocol a WebSocket client may name; a browser gives its token beside it.

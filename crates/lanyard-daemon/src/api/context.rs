@@ -17,7 +17,7 @@ use crate::engine::{Key, Store};
 /// Largest request body. A prompt may have 1 MiB; JSON escapes can double it.
 pub(super) const BODY_BYTES_MAX: usize = 2 << 20;
 /// Longest Idempotency-Key.
-const KEY_CHARS_MAX: usize = 200;
+pub(super) const KEY_CHARS_MAX: usize = 200;
 
 /// The session in the path, found by the guard.
 #[derive(Debug, Clone, Copy)]

@@ -22,10 +22,10 @@ use crate::hub::{Reader, Want};
 use crate::wire;
 
 /// Sessions of one page.
-const PAGE_MAX: usize = 1_000;
+pub(super) const PAGE_MAX: usize = 1_000;
 const PAGE_DEFAULT: usize = 100;
 /// Events of one page.
-const EVENTS_MAX: usize = 1_000;
+pub(super) const EVENTS_MAX: usize = 1_000;
 /// Bytes of events after which a page is full, and how many are read before looking.
 const EVENTS_BYTES_MAX: usize = 4 << 20;
 const EVENTS_STEP: usize = 64;

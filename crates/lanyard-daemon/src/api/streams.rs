@@ -30,7 +30,7 @@ use crate::server::Place;
 
 /// Sessions shown at the beginning.
 const LIMIT_DEFAULT: usize = 1_000;
-const LIMIT_MAX: usize = 10_000;
+pub(super) const LIMIT_MAX: usize = 10_000;
 /// Rows read and sent at a time.
 const ROWS_STEP: usize = 200;
 /// How often changes are sent.

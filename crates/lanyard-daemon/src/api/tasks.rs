@@ -28,7 +28,7 @@ type Shared = State<Arc<App>>;
 
 /// Tasks of one page.
 const PAGE_DEFAULT: usize = 100;
-const PAGE_MAX: usize = 500;
+pub(super) const PAGE_MAX: usize = 500;
 
 impl<T> Change<T> {
     pub(super) fn by(&self) -> By {
