@@ -16,6 +16,7 @@ mod event;
 mod family;
 mod gate;
 mod guidance;
+mod halt;
 mod inbox;
 mod intercept;
 mod observe;
@@ -62,6 +63,7 @@ pub use event::{
 pub use family::{Lineage, LinkEvents, NewSession, create, fork, inherited, link};
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
 pub use guidance::{Checked, Note, NoteDelivery, NoteKind, NoteStatus, check};
+pub use halt::{held, starts_work};
 pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn};
 pub use intercept::{call_begins, call_ends, call_passed, next_due};
 pub use observe::observe;

@@ -109,7 +109,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (desk, wishes) = agents::agents(settings.clone());
     let (continuity, notifications) = watching(&store, &clock, &options.config)?;
     let parts = parts(&store, &hub, &clock, presence.seen(), &options, &wishes, (&continuity, policy));
-    let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
+    let (engine, thread) = start_engine(parts)?;
     let runs = Runs::new(home.runs(), program);
     let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
     let gateway = Gateway::open(&options.config, &home.dir).await;
@@ -164,6 +164,15 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     (options.on_ready)(&running, &app);
     let ended = until_told(&app, at_work, ends, agents, (thread, tasks)).await;
     ended.map(|()| drop(std::fs::remove_file(home.socket())))
+}
+
+/// An engine that knows whether all work is halted before anything is asked of it.
+fn start_engine(parts: Parts) -> Result<(Engine, std::thread::JoinHandle<()>), BootError> {
+    let halted = families::halt::how(&*parts.store)?;
+    let system = |source| BootError::System { what: "a thread", source };
+    let (engine, thread) = engine::start(parts).map_err(system)?;
+    engine.halting.set(halted);
+    Ok((engine, thread))
 }
 
 /// Memory, and what sessions may remember that name nothing else.

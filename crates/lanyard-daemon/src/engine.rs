@@ -35,6 +35,7 @@ use crate::agents::Wishes;
 use crate::clock::Clock;
 use crate::config::Features;
 use crate::continuity::Continuity;
+use crate::families::halt::Halting;
 use crate::hub::Hub;
 use crate::intercept::Flags;
 use crate::telemetry::Telemetry;
@@ -95,6 +96,8 @@ pub struct Engine {
     pub stats: Arc<Stats>,
     /// Which sessions' tool calls have to ask before they go.
     pub flags: Flags,
+    /// Whether all work is halted: then no turn begins and no agent is started.
+    pub(crate) halting: Arc<Halting>,
 }
 
 /// What the engine counts, for `status`.
@@ -322,6 +325,7 @@ pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<(
         behind,
         stats: Arc::default(),
         flags: Flags::default(),
+        halting: Arc::default(),
     };
     helm.put(worker::Worker::new(parts, engine.clone()));
     let thread =

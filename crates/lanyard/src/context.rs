@@ -90,6 +90,9 @@ impl Context {
 /// The daemon's clock. Times in tables are told relative to the clock that wrote them: this machine's may differ, and a
 /// scripted one always does.
 pub(crate) async fn daemon_now(client: &mut Client<'_>) -> Result<Timestamp, Failure> {
-    let status: DaemonStatus = client.get(&Route::to(&["status"])).await?;
-    Ok(status.now)
+    Ok(daemon_status(client).await?.now)
+}
+
+pub(crate) async fn daemon_status(client: &mut Client<'_>) -> Result<DaemonStatus, Failure> {
+    client.get(&Route::to(&["status"])).await
 }

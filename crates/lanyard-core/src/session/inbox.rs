@@ -83,6 +83,8 @@ pub enum PauseReason {
     Failed,
     /// Somebody asked for it.
     Asked,
+    /// All work is halted. The inbox goes on when the halt is lifted.
+    Halted,
 }
 
 impl PauseReason {
@@ -92,6 +94,7 @@ impl PauseReason {
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
             Self::Asked => "asked",
+            Self::Halted => "halted",
         }
     }
 }

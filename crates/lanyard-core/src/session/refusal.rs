@@ -90,6 +90,8 @@ pub enum Refusal {
     TurnUncertain { turn: TurnId },
     #[error("turn {turn} is {}, and is not run again", status.as_str())]
     TurnNotRepeatable { turn: TurnId, status: TurnStatus },
+    #[error("an operator halted all work")]
+    Halted,
     #[error("{0}")]
     Memory(#[from] memory::Refusal),
 }
@@ -139,6 +141,7 @@ impl Refusal {
             Self::ClientTurnConflict { .. } => "client_turn_conflict",
             Self::TurnUncertain { .. } => "turn_uncertain",
             Self::TurnNotRepeatable { .. } => "turn_not_repeatable",
+            Self::Halted => "halted",
             Self::Memory(refusal) => refusal.code(),
         }
     }
@@ -207,6 +210,9 @@ impl Refusal {
                 "what failed, was cancelled or lost can be run again; for anything else use a new client_turn_id"
                     .into()
             }
+            Self::Halted => {
+                "see why with `lanyard halt --status`; an operator lifts the halt with `lanyard halt --lift`".into()
+            }
             Self::Memory(refusal) => refusal.advice(),
             Self::ForkAhead { .. } => "fork at a position that exists, or leave the position out".into(),
         }
@@ -264,6 +270,7 @@ impl Refusal {
             | Self::ClientTurnConflict { .. }
             | Self::TurnUncertain { .. }
             | Self::TurnNotRepeatable { .. }
+            | Self::Halted
             | Self::Memory(_)
             | Self::ForkAhead { .. } => false,
         }

@@ -42,6 +42,7 @@ pub(super) async fn status(State(app): Shared) -> Result<Json<DaemonStatus>, Pro
         events: app.engine.stats.events.load(Ordering::Relaxed),
         calls_unrecorded: app.engine.stats.unrecorded.load(Ordering::Relaxed),
         states: states.into_iter().map(|(state, sessions)| StateCount { state, sessions }).collect(),
+        halt: app.engine.halting.how().into(),
     }))
 }
 

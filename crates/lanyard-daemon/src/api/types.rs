@@ -37,9 +37,9 @@ pub use control::{
 };
 pub use families::{
     AdoptTask, Caller, CancelTask, Child, CompleteTask, Delegation, Deploy, DeployedTasks, DiffCommit,
-    DiffFile, DiscardedTask, Halt, HaltReceipt, HaltState, HeldTask, IdChain, IdKind, IdPlan, IdSession,
-    MailPage, MergeTask, MergedTask, NewMail, NewTask, ReportKind, Resumed, ResumedHow, RetryTask, RunReport,
-    RunToken, SendAgain, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, WorkerList, WorkerRow,
+    DiffFile, DiscardedTask, Halt, HaltLifted, HaltReceipt, HaltState, HeldTask, IdChain, IdKind, IdPlan,
+    IdSession, MailPage, MergeTask, MergedTask, NewMail, NewTask, ReportKind, Resumed, ResumedHow, RetryTask,
+    RunReport, RunToken, SendAgain, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, WorkerList, WorkerRow,
 };
 pub use flows::{
     FlowAnswer, FlowEventPage, FlowGateEntry, FlowList, FlowReason, FlowReport, FlowView, NewFlowBody,
@@ -229,6 +229,9 @@ pub struct DaemonStatus {
     pub calls_unrecorded: u64,
     /// Sessions by state.
     pub states: Vec<StateCount>,
+    /// Whether all work is halted, since when, by whom and why.
+    #[serde(default)]
+    pub halt: HaltState,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -100,6 +100,11 @@ impl Worker {
         if self.residents.contains(id) {
             return Err(AskError::Defect(format!("session {id} is there already")));
         }
+        // What others started is there in any case, and better watched than not.
+        let started_elsewhere = new.observed || new.source.as_deref() == Some(session::EXTERNAL);
+        if self.engine.halting.is_on() && !started_elsewhere {
+            return Err(self.refused(request, parent, "create", Refusal::Halted));
+        }
         let under = parent.and_then(|parent| self.residents.get(parent));
         let under = under.map(|resident| (&resident.session, &resident.lineage));
         let mut new = new.clone();
@@ -139,6 +144,9 @@ impl Worker {
         at: Option<u64>,
         title: Option<&String>,
     ) -> Result<Outcome, AskError> {
+        if self.engine.halting.is_on() {
+            return Err(AskError::Refused(Refusal::Halted));
+        }
         let created = fork(self.resident(source)?, at, title.cloned()).map_err(AskError::Refused)?;
         self.write(id, created.into(), request);
         self.outcome(id, 1)
@@ -182,6 +190,10 @@ impl Worker {
             Ok(events) => events,
             Err(refusal) => return Err(self.refused(request, Some(id), command.name(), refusal)),
         };
+        if self.is_halted(id, &events)? {
+            return Err(self.refused(request, Some(id), command.name(), Refusal::Halted));
+        }
+        let session = self.resident(id)?;
         if let (Command::AddAlias { alias }, false) = (&command, events.is_empty()) {
             let (workspace, plan) = (session.workspace.clone(), session.plan.clone());
             self.claim_alias(alias, workspace.as_ref(), plan.as_ref())?;
@@ -219,6 +231,14 @@ impl Worker {
             | Command::Delete { .. } => {}
         }
         Ok(outcome)
+    }
+
+    /// Whether these events would start work while all work is halted. A turn of a subagent has begun already.
+    pub(super) fn is_halted(&self, id: SessionId, events: &[Event]) -> Result<bool, AskError> {
+        if !self.engine.halting.is_on() || !session::starts_work(events) {
+            return Ok(false);
+        }
+        Ok(!self.resident(id)?.live_run().is_some_and(|run| run.mirrored))
     }
 
     /// What is part of the conversation is the writer's alone, while there is one.
@@ -259,7 +279,10 @@ impl Worker {
         }
         let mut written = 0;
         for signal in signals {
-            let events = observe(self.resident(id)?, signal, &self.rules);
+            let mut events = observe(self.resident(id)?, signal, &self.rules);
+            if self.engine.halting.is_on() {
+                events = session::held(self.resident(id)?, events);
+            }
             written += self.write_all(id, events, request);
         }
         self.outcome(id, written)

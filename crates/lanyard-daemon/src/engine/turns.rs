@@ -99,6 +99,9 @@ impl Worker {
             Ok(events) => events,
             Err(refusal) => return Err(self.refused(request, Some(id), command.name(), refusal)),
         };
+        if self.engine.halting.is_on() {
+            return Err(self.refused(request, Some(id), command.name(), Refusal::Halted));
+        }
         let sent = sent(&events);
         let written = self.write_all(id, events, request);
         let mut outcome = self.outcome(id, written)?;

@@ -321,7 +321,7 @@ pub(super) async fn ask_engine(tools: &Tools, ask: Ask, key: Option<Key>) -> Res
 }
 
 /// Nothing when it was cut off.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }
 

@@ -6,6 +6,7 @@ use lanyard_core::flow::plan::{self, PlanText};
 use lanyard_core::flow::{
     Asking, Flow, FlowEnvelope, FlowKind, FlowRefusal, FlowSettings, NewFlow, Phase, PhaseState, create,
 };
+use lanyard_core::session::Refusal;
 use lanyard_core::text::content_hash;
 use lanyard_core::{Actor, FlowId};
 use lanyard_store::{FlowBatch, FlowFilter};
@@ -41,6 +42,9 @@ impl Flows {
         let plan = absolute("plan", &asked.plan)?;
         if let Some(flow) = self.repeated(&plan, asked.request.as_ref()).await? {
             return Ok(flow);
+        }
+        if self.0.tools.engine.halting.is_on() {
+            return Err(AskError::Refused(Refusal::Halted).into());
         }
         let settings = self.settings(&asked)?;
         let read = tokio::task::spawn_blocking(move || prepare(asked, &plan, settings));

@@ -2,6 +2,7 @@
 
 use lanyard_daemon::api::types::{DaemonStatus, StorageState};
 
+use super::halt::warning;
 use crate::client::Route;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -72,6 +73,9 @@ fn card(status: &DaemonStatus) -> String {
         ("readers", status.readers.to_string()),
         ("written", format!("{} events in {} commits since the start", status.events, status.commits)),
     ];
+    if let Some(halted) = warning(&status.halt) {
+        lines.push(("halt", halted));
+    }
     if status.calls_unrecorded > 0 {
         let lost = format!("{} tool calls passed while storage was unavailable", status.calls_unrecorded);
         lines.push(("not written", lost));

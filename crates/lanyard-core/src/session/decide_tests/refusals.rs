@@ -151,6 +151,7 @@ fn the_codes_of_refusals() {
         client_turn_conflict                        client_turn_id stands for turn turn#1, which had other content
         turn_uncertain                              turn turn#1 was handed to the agent and lost: it may have been carried out, or part of it
         turn_not_repeatable                         turn turn#1 is completed, and is not run again
+        halted                                      an operator halted all work
         memory_tag_bad                  bad request `a,b` cannot be a tag
         memory_policy_wider                         the memory policy would allow more than the session's does"#]]
     .assert_eq(&short_ids(&lines.join("\n")));
@@ -200,6 +201,7 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::ClientTurnConflict { turn: turn_id(1) },
         Refusal::TurnUncertain { turn: turn_id(1) },
         Refusal::TurnNotRepeatable { turn: turn_id(1), status: crate::session::TurnStatus::Completed },
+        Refusal::Halted,
         Refusal::Memory(crate::memory::Refusal::BadTag { tag: "a,b".into() }),
         Refusal::Memory(crate::memory::Refusal::Wider { of: "the session's" }),
     ];
@@ -246,6 +248,7 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::ClientTurnConflict { .. }
             | Refusal::TurnUncertain { .. }
             | Refusal::TurnNotRepeatable { .. }
+            | Refusal::Halted
             | Refusal::Memory(_) => {}
         }
     }
