@@ -130,7 +130,7 @@ impl Agents {
         let (settings, mirrors) = (self.settings, Mutex::new(HashMap::new()));
         let shared = Shared { engine, store, hub, clock, runs, settings, mirrors, addresses, notifications };
         let mut desk = Desk::new(Arc::new(shared), self.wishes);
-        let adopted = recover::recover(&mut desk).await;
+        let adopted = Box::pin(recover::recover(&mut desk)).await;
         (adopted, tokio::spawn(desk.run()))
     }
 }

@@ -113,7 +113,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let runs = Runs::new(home.runs(), program);
     let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
     let gateway = Gateway::open(&options.config, &home.dir).await;
-    let beside = (Addresses::new(address, tokens.clone(), &options.config), notifications.clone());
+    let beside = (Addresses::new(address, &home, tokens.clone(), &options.config), notifications.clone());
     let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), beside);
     let (adopted, agents) = Box::pin(open).await;
     let (default, checks) = (options.config.default_agent(), home.dir.join("checks"));

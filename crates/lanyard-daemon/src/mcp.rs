@@ -26,7 +26,7 @@ mod work;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lanyard_core::SessionId;
@@ -39,6 +39,7 @@ use crate::api::types::{McpEntry, McpKind, McpState};
 use crate::auth::Tokens;
 use crate::config::Config;
 use crate::engine::Store;
+use crate::home::Home;
 use crate::runs::process::end_and_wait;
 use book::Book;
 use seat::Seats;
@@ -241,6 +242,8 @@ fn entry(server: &Server) -> McpEntry {
 #[derive(Clone)]
 pub struct Addresses {
     pub address: SocketAddr,
+    /// The daemon's socket, where relays forward to.
+    pub socket: PathBuf,
     pub tokens: Arc<Tokens>,
     /// Servers that are an agent's own, by their keys.
     pub own: Arc<HashSet<String>>,
@@ -254,12 +257,17 @@ impl std::fmt::Debug for Addresses {
 
 impl Addresses {
     #[must_use]
-    pub fn new(address: SocketAddr, tokens: Arc<Tokens>, config: &Config) -> Self {
+    pub fn new(address: SocketAddr, home: &Home, tokens: Arc<Tokens>, config: &Config) -> Self {
         let own = config
             .agents
             .iter()
             .flat_map(|(agent, settings)| settings.mcp.keys().map(move |name| key(name, Some(agent))));
-        Self { address, tokens, own: Arc::new(own.collect()) }
+        Self { address, socket: home.socket(), tokens, own: Arc::new(own.collect()) }
+    }
+
+    /// The same for a run behind a relay: its addresses are the relay's. A run of an older daemon has none.
+    pub(crate) fn through(&self, relay: Option<SocketAddr>) -> Self {
+        Self { address: relay.unwrap_or(self.address), ..self.clone() }
     }
 
     /// By what an agent's own hooks and wrapped servers find back to its session.

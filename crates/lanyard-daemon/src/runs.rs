@@ -10,12 +10,14 @@
 //! | `out` | the agent's stdout; an offset in the file is an offset in the stream | shim |
 //! | `err`, `err.old` | the newest of the agent's stderr | shim |
 //! | `sock` | where the shim listens | shim |
+//! | `contacts.json` | which MCP servers the agent has reached through the relay | shim |
 //! | `exit.json` | how it ended; there only when nothing of the tree lives | shim, or the daemon that swept |
 
 mod folder;
 pub mod link;
 pub mod process;
 mod record;
+pub mod relay;
 pub mod shim;
 mod wire;
 

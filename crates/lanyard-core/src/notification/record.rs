@@ -25,6 +25,8 @@ pub enum NotificationKind {
     GateWaiting,
     /// A session works, waits for no tool, and was not heard of for long.
     SuspectedOrphan,
+    /// An agent works without MCP servers that it was offered.
+    ToolsMissing,
     /// Words of a person expired before they could be delivered.
     GuidanceUndelivered,
     /// A turn was ended because it used what it may use.
@@ -37,11 +39,12 @@ pub enum NotificationKind {
 }
 
 impl NotificationKind {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ContinuityAlert,
         Self::ContinuityRecovered,
         Self::GateWaiting,
         Self::SuspectedOrphan,
+        Self::ToolsMissing,
         Self::GuidanceUndelivered,
         Self::BudgetSpent,
         Self::BudgetWarning,
@@ -56,6 +59,7 @@ impl NotificationKind {
             Self::ContinuityRecovered => "continuity_recovered",
             Self::GateWaiting => "gate_waiting",
             Self::SuspectedOrphan => "suspected_orphan",
+            Self::ToolsMissing => "tools_missing",
             Self::GuidanceUndelivered => "guidance_undelivered",
             Self::BudgetSpent => "budget_spent",
             Self::BudgetWarning => "budget_warning",

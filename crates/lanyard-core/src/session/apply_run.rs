@@ -27,6 +27,7 @@ impl Session {
                     opened: None,
                     info: None,
                     capabilities: Capabilities::default(),
+                    missing_tools: Vec::new(),
                 });
                 alive && follows && counts
             }
@@ -46,6 +47,13 @@ impl Session {
             RunEvent::Adopted { run } => match &mut self.run {
                 Some(held) if held.id == *run && held.is_live() => {
                     held.continuity = Some(Continuity::Exact);
+                    true
+                }
+                Some(_) | None => false,
+            },
+            RunEvent::ToolsMissing { run, servers } => match &mut self.run {
+                Some(held) if held.id == *run && held.is_live() => {
+                    held.missing_tools.clone_from(servers);
                     true
                 }
                 Some(_) | None => false,

@@ -28,8 +28,8 @@ use crate::session::testing::{
     in_state, interrupted, interrupted_by, issue_seen, migrate_to_agent, mirrored_run_started, note_id,
     noted, output, planned, question, quiet, receipt, reset, run_adopted, run_began, run_ended, run_id,
     run_over, run_ready, run_started, said, session_id, set_anchors, short_ids, snapshot_skipped,
-    snapshot_taken, start_turn, started, stop, stop_at, tool_called, tool_returned, turn_finished, turn_id,
-    turn_lost, usage, work_ended,
+    snapshot_taken, start_turn, started, stop, stop_at, tool_called, tool_returned, tools_missing,
+    turn_finished, turn_id, turn_lost, usage, work_ended,
 };
 use crate::session::{
     ApplyError, Continuity, GateEvent, Lifecycle, Lineage, NewSession, NoteStatus, Policy, ResumeWay, RunEnd,
@@ -1021,6 +1021,7 @@ mod the_wire {
             {"type":"run.adopted","data":{"run":"run#1"}}
             {"type":"run.ended","data":{"run":"run#1","how":{"kind":"signalled","signal":9},"reason":"the session was terminated","receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}]}}}
             {"type":"run.wanted","data":{"ways":["native","replay","preamble"]}}
+            {"type":"run.tools_missing","data":{"run":"run#1","servers":["lanyard"]}}
             {"type":"gate.opened","data":{"gate":"gate#1","run":"run#1","kind":"permission","title":"Run the tests","call":"c1","detail":{"command":"cargo test"},"options":[{"id":"yes","name":"Allow","kind":"allow_once"},{"id":"yes-all","name":"Always","kind":"allow_always"},{"id":"no","name":"Reject","kind":"reject_once"}],"request":"7"}}
             {"type":"gate.answered","data":{"gate":"gate#1","option":"no","message":"not on main"}}
             {"type":"gate.withdrawn","data":{"gate":"gate#1","why":"the turn ended"}}
@@ -1274,6 +1275,7 @@ mod the_wire {
             run_started(1),
             run_ready(1),
             run_adopted(1),
+            tools_missing(1, &["lanyard"]),
             run_ended(1, None),
             gate_asked(1, 1),
             gate_withdrawn("1"),
@@ -1302,7 +1304,7 @@ mod the_wire {
                 .all(|input| matches!(input, Input::Signal(signal) if signal.is_internal() == internal))
         };
         assert!(are(&internal, true) && are(&open, false));
-        assert_eq!(internal.len() + open.len(), 24, "each signal there is");
+        assert_eq!(internal.len() + open.len(), 25, "each signal there is");
     }
 }
 
@@ -1321,7 +1323,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 70;
+const EVENTS: usize = 71;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1408,6 +1410,7 @@ fn number(event: &Event) -> usize {
             RunEvent::Adopted { .. } => 42,
             RunEvent::Ended { .. } => 43,
             RunEvent::Wanted { .. } => 44,
+            RunEvent::ToolsMissing { .. } => 70,
         },
         Event::Gate(event) => match event {
             GateEvent::Opened { .. } => 45,
@@ -1632,6 +1635,7 @@ fn run_samples() -> Vec<Event> {
         RunEvent::Adopted { run: run_id(1) }.into(),
         RunEvent::Ended { run: run_id(1), how, reason, receipt: receipt() }.into(),
         RunEvent::Wanted { ways: vec![ResumeWay::Native, ResumeWay::Replay, ResumeWay::Preamble] }.into(),
+        RunEvent::ToolsMissing { run: run_id(1), servers: vec!["lanyard".into()] }.into(),
     ]
 }
 

@@ -12,7 +12,7 @@ use crate::session::guidance::{Note, NoteKind, NoteStatus};
 use crate::session::intercept::{answer_lost, due, in_answer};
 use crate::session::observe_run::{
     daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready, run_started,
-    snapshot,
+    snapshot, tools_missing,
 };
 use crate::session::record::{ActiveTurn, REFUSED_IN_ROW_MAX, Session};
 use crate::session::signal::Signal;
@@ -88,6 +88,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         }
         Signal::RunReady(ready) => run_ready(session, ready),
         Signal::RunAdopted { run } => run_adopted(session, *run),
+        Signal::ToolsMissing { run, servers } => tools_missing(session, *run, servers),
         Signal::GateAsked { gate, run, question } => gate_asked(session, *gate, *run, question),
         Signal::GateWithdrawn { request, why } => gate_withdrawn(session, request, why),
     }

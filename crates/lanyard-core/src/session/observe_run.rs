@@ -15,6 +15,8 @@ use crate::text::{NAME_CHARS_MAX, cut, shallow};
 
 /// Lines of a plan that are kept.
 const PLAN_MAX: usize = 256;
+/// MCP servers that a run is told to miss at most.
+const MISSING_MAX: usize = 32;
 /// Options a question may have.
 const OPTIONS_MAX: usize = 32;
 /// Longest name of an option, and longest id of one that can be chosen.
@@ -80,6 +82,16 @@ pub(super) fn run_adopted(session: &Session, run: RunId) -> Vec<Event> {
     match current(session, run) {
         Some(_) => vec![RunEvent::Adopted { run }.into()],
         None => unexpected(session, &Signal::RunAdopted { run }),
+    }
+}
+
+/// Told once for each change of the list.
+pub(super) fn tools_missing(session: &Session, run: RunId, servers: &[String]) -> Vec<Event> {
+    let servers: Vec<String> = servers.iter().take(MISSING_MAX).map(|server| short(server)).collect();
+    match current(session, run) {
+        Some(held) if held.missing_tools == servers => Vec::new(),
+        Some(_) => vec![RunEvent::ToolsMissing { run, servers }.into()],
+        None => unexpected(session, &Signal::ToolsMissing { run, servers }),
     }
 }
 

@@ -800,6 +800,7 @@ fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         ),
         4 => ready,
         1 => run().prop_map(|run| Signal::RunAdopted { run }),
+        1 => (run(), vec(text.clone(), 0..3)).prop_map(|(run, servers)| Signal::ToolsMissing { run, servers }),
         3 => (run(), how, cause, reason).prop_map(|(run, how, cause, reason)| {
             Signal::RunEnded { run, how, cause, reason, receipt: receipt() }
         }),

@@ -30,6 +30,9 @@ pub struct Run {
     pub info: Option<AgentInfo>,
     #[serde(default)]
     pub capabilities: Capabilities,
+    /// MCP servers that were offered to the agent and that it has not reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_tools: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -202,6 +205,13 @@ pub enum RunEvent {
     /// A daemon that came back found it alive and goes on with it.
     #[serde(rename = "run.adopted")]
     Adopted { run: RunId },
+    /// The agent works without some of the MCP servers it was offered; with none listed, it has reached them since.
+    #[serde(rename = "run.tools_missing")]
+    ToolsMissing {
+        run: RunId,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        servers: Vec<String>,
+    },
     #[serde(rename = "run.ended")]
     Ended {
         run: RunId,

@@ -129,6 +129,12 @@ pub enum Signal {
     RunAdopted {
         run: RunId,
     },
+    /// The agent has not reached these MCP servers, although they were offered to it.
+    ToolsMissing {
+        run: RunId,
+        #[serde(default)]
+        servers: Vec<String>,
+    },
     /// Nothing of the run lives any more. `cause` is why a turn that was running is interrupted, unless somebody had
     /// asked for its end; without one the turn waits for the next run.
     RunEnded {
@@ -200,6 +206,7 @@ impl Signal {
             Self::RunStarted { .. } => "run_started",
             Self::RunReady(_) => "run_ready",
             Self::RunAdopted { .. } => "run_adopted",
+            Self::ToolsMissing { .. } => "tools_missing",
             Self::RunEnded { .. } => "run_ended",
             Self::GateAsked { .. } => "gate_asked",
             Self::GateWithdrawn { .. } => "gate_withdrawn",
@@ -225,6 +232,7 @@ impl Signal {
                 | Self::RunStarted { .. }
                 | Self::RunReady(_)
                 | Self::RunAdopted { .. }
+                | Self::ToolsMissing { .. }
                 | Self::RunEnded { .. }
                 | Self::GateAsked { .. }
                 | Self::GateWithdrawn { .. }

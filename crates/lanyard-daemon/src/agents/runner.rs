@@ -8,6 +8,7 @@ mod end;
 mod order;
 mod start;
 mod time;
+mod tools;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -134,6 +135,8 @@ pub(super) struct Runner {
     /// Messages played back before the agent was ready.
     replayed: u64,
     odd: u32,
+    /// The MCP servers that the agent was told of, by their names in addresses.
+    offered: Vec<String>,
     idle_since: Instant,
     broken: Option<(String, String)>,
 }
@@ -207,6 +210,7 @@ impl Runner {
                 self.report().await;
             }
             if std::mem::take(&mut self.at_rest) {
+                self.tell_missing_tools().await;
                 self.rest().await;
                 continue;
             }

@@ -5,6 +5,7 @@ mod output;
 mod start;
 mod talk;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use super::folder::{Folder, Known, ShimFile};
 use super::process::{EndedProcess, boot_id, end_and_wait};
 use super::record::{Exit, How};
+use super::relay::read_contacts;
 
 pub use connection::{Link, LinkError, Sent};
 pub use output::Output;
@@ -127,6 +129,12 @@ impl Runs {
         let folder = self.existing(run)?;
         let consumed = folder.exit().ok().flatten().map_or(0, |exit| exit.consumed);
         Ok(Output::of_ended(folder, from, consumed))
+    }
+
+    /// The MCP servers that a run's agent has tried to reach, and whether it did.
+    #[must_use]
+    pub fn contacts(&self, run: &str) -> BTreeMap<String, bool> {
+        self.existing(run).map(|folder| read_contacts(&folder.path)).unwrap_or_default()
     }
 
     /// The end of what a run said on stderr.

@@ -11,6 +11,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use lanyard_daemon::api::types::Problem;
+use lanyard_daemon::runs::relay::DAEMON_AWAY;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::{TcpStream, UnixStream};
@@ -120,6 +121,10 @@ impl Link {
         let (status, body) = answer.unwrap_or(Err(LinkError::Silent))?;
         if !status.is_success() {
             let code = serde_json::from_slice::<Problem>(&body).map_or(String::new(), |problem| problem.code);
+            // The relay of the agent's run answers; a daemon does not.
+            if code == DAEMON_AWAY {
+                return Err(LinkError::Gone);
+            }
             return Err(LinkError::Refused { status: status.as_u16(), code });
         }
         // An answer without a body reads as nothing.

@@ -154,6 +154,9 @@ fn run_line(run: &Run) -> String {
     if let Some(how) = run.continuity {
         let _ = write!(text, ", continuity {}", how.as_str());
     }
+    if !run.missing_tools.is_empty() {
+        let _ = write!(text, ", without MCP servers: {}", one_line(&run.missing_tools.join(", ")));
+    }
     if run.mirrored {
         text.push_str(", inside its parent's process");
     }

@@ -168,6 +168,12 @@ fn run(event: &RunEvent) -> Option<String> {
             format!("{name}{} is ready{}", version.unwrap_or_default(), how.unwrap_or_default())
         }
         RunEvent::Adopted { .. } => "the daemon was started again; the same process goes on".to_owned(),
+        RunEvent::ToolsMissing { servers, .. } if servers.is_empty() => {
+            "the agent has reached all its MCP servers".to_owned()
+        }
+        RunEvent::ToolsMissing { servers, .. } => {
+            format!("the agent works without MCP servers it was offered: {}", one_line(&servers.join(", ")))
+        }
         RunEvent::Ended { how, reason, .. } => {
             let how = match how {
                 RunEnd::Exited { code } => format!("exited with {code}"),

@@ -8,6 +8,7 @@ mod kit;
 mod modern;
 mod older;
 mod once;
+mod outlived;
 mod program;
 mod recorded;
 mod server;

@@ -44,6 +44,16 @@ macro_rules! chapters {
             }
 
             #[test]
+            fn fnd_r10_goes_on_when_the_daemon_goes_in_a_call() {
+                super::breaks::call(&$case());
+            }
+
+            #[test]
+            fn fnd_r10_has_its_tools_when_the_daemon_is_killed_at_its_start() {
+                super::breaks::start(&$case());
+            }
+
+            #[test]
             fn is_resumed_after_it_was_killed() {
                 super::breaks::agent(&$case());
             }

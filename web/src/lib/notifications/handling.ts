@@ -5,6 +5,7 @@ import type { Tone } from '../states'
 export const KINDS: Record<NotificationKind, string> = {
   gate_waiting: 'Question waits',
   suspected_orphan: 'Suspected orphan',
+  tools_missing: 'MCP servers not reached',
   guidance_undelivered: 'Guidance undelivered',
   budget_spent: 'Budget spent',
   budget_warning: 'Budget nearly spent',

@@ -125,6 +125,11 @@ pub(in crate::session) fn run_ready(run: u128) -> Input {
     Signal::RunReady(Box::new(greeting(run))).into()
 }
 
+pub(in crate::session) fn tools_missing(run: u128, servers: &[&str]) -> Input {
+    let servers = servers.iter().map(|server| (*server).to_owned()).collect();
+    Signal::ToolsMissing { run: run_id(run), servers }.into()
+}
+
 pub(in crate::session) fn run_adopted(run: u128) -> Input {
     Signal::RunAdopted { run: run_id(run) }.into()
 }

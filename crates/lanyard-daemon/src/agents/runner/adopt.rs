@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 
 use super::start::{About, driver, past, servers, setting};
-use super::{Mirror, Order, Runner, Stage};
+use super::{Mirror, Order, Runner, Stage, tools};
 use crate::agents::driver::{Begin, Opened, Readiness};
 use crate::agents::settings::DriverKind;
 use crate::agents::shared::Shared;
@@ -39,10 +39,13 @@ impl Runner {
             Some(native) => Begin::Resume { native: native.clone() },
             None => Begin::New,
         };
-        let mcp = servers(&shared, session, &settings);
+        let mcp = servers(&shared.addresses.through(about.relay), session, &settings);
+        // A run that an older daemon started goes past the relay, and nothing is known of its servers.
+        let offered = about.relay.map(|_| tools::offered(&settings, &mcp)).unwrap_or_default();
         let driver = driver(&settings, setting(&settings, &workspace, begin, mcp));
         let mut runner = Self::new(shared, session, settings, workspace, held.id, (driver, link), orders);
         runner.has_past = session.turns > u64::from(session.turn.is_some());
+        runner.offered = offered;
         runner.ways.clone_from(&about.ways);
         runner.own_turn = own_turn;
         if let Some(how) = about.past.filter(|_| held.turns <= 1) {

@@ -73,6 +73,7 @@ impl Runner {
         self.say(|driver, out| driver.exited(code, out));
         self.carry_out().await;
         self.report().await;
+        self.tell_missing_tools().await;
         self.calls.end_all().await;
         let swept = match exit.how {
             How::Lost => self.sweep().await,

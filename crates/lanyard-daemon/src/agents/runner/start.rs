@@ -1,6 +1,7 @@
 //! Starting a run.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 
 use super::end::ways_after;
-use super::{Left, Order, Runner, Stage};
+use super::{Left, Order, Runner, Stage, tools};
 use crate::agents::acp::Acp;
 use crate::agents::calls::Calls;
 use crate::agents::codex::Codex;
@@ -28,6 +29,8 @@ use crate::agents::shared::Shared;
 use crate::agents::words;
 use crate::engine::Store;
 use crate::failpoint;
+use crate::mcp::Addresses;
+use crate::runs::relay::Inlet;
 use crate::runs::{Limits, Link, Spec};
 
 /// What a cleared environment keeps.
@@ -70,6 +73,9 @@ pub(in crate::agents) struct About {
     /// What may be tried if that fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) ways: Vec<ResumeWay>,
+    /// Where its MCP servers are; none where that was the daemon itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) relay: Option<SocketAddr>,
     /// The turn it was started for, where an agent is run once per turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::agents) turn: Option<TurnId>,
@@ -174,8 +180,13 @@ async fn prepare(
         (DriverKind::Acp | DriverKind::Codex | DriverKind::Opencode, _) => None,
     };
     let native = native_of(&plan.begin);
-    let mcp = servers(&shared, session, settings);
-    let (config, base) = (shared.addresses.config(&mcp), shared.addresses.base(start.session));
+    // The port is in the agent's configuration, so it is taken before there is an agent.
+    let inlet = Inlet::open(shared.addresses.socket.clone())
+        .map_err(|error| ("relay_failed".to_owned(), format!("no loopback port is free: {error}")))?;
+    let relay = Some(inlet.address());
+    let addresses = shared.addresses.through(relay);
+    let mcp = servers(&addresses, session, settings);
+    let (config, base) = (addresses.config(&mcp), addresses.base(start.session));
     let places = prompt.as_deref().map(|prompt| Places {
         prompt,
         native: native.as_deref(),
@@ -183,7 +194,7 @@ async fn prepare(
         mcp: &base,
     });
     let mut spec = spec(settings, &workspace, start.session, places)?;
-    spec.env.extend(shared.addresses.environment(start.session));
+    spec.env.extend(addresses.environment(start.session));
     let about = About {
         session: start.session,
         agent: session.hands.agent.clone(),
@@ -191,20 +202,23 @@ async fn prepare(
         past: plan.past.as_ref().map(|(how, _)| *how),
         ways: plan.ways.clone(),
         turn: start.turn.filter(|_| settings.driver == DriverKind::Command),
+        relay,
     };
     let about = serde_json::to_value(about).map_err(|error| ("defect".to_owned(), error.to_string()))?;
     failpoint::hit("before_spawn");
-    let link = shared.runs.start(&run.to_string(), &about, &spec).await;
+    let link = shared.runs.start_with(&run.to_string(), &about, &spec, Some(inlet)).await;
     failpoint::hit("after_spawn");
     let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
     let (_, closed) = mpsc::channel(1);
     let orders = std::mem::replace(&mut start.orders, closed);
+    let offered = tools::offered(settings, &mcp);
     let driver = driver(settings, setting(settings, &workspace, plan.begin, mcp));
     let greeting =
         Stage::Greeting { until: Instant::now() + Duration::from_millis(settings.handshake_timeout_ms) };
     let mut runner = Runner::new(shared, session, settings.clone(), workspace, run, (driver, link), orders);
     runner.stage = greeting;
     runner.waiting = start.turn;
+    runner.offered = offered;
     runner.past = plan.past;
     runner.ways = plan.ways;
     runner.has_past = session.turns > u64::from(session.turn.is_some());
@@ -347,12 +361,12 @@ fn said(store: &dyn Store, id: SessionId, seq: u64, end: u64) -> Result<Vec<Enve
 
 /// What an agent is told of MCP servers: where the gateway has them for this session.
 pub(in crate::agents) fn servers(
-    shared: &Shared,
+    addresses: &Addresses,
     session: &Session,
     settings: &AgentSettings,
 ) -> Vec<McpServer> {
     let agent = session.hands.agent.as_deref().unwrap_or_default();
-    shared.addresses.offered(session.id, agent, settings.mcp.keys())
+    addresses.offered(session.id, agent, settings.mcp.keys())
 }
 
 pub(in crate::agents) fn setting(
@@ -473,6 +487,7 @@ impl Runner {
             has_past: false,
             replayed: 0,
             odd: 0,
+            offered: Vec::new(),
             idle_since: now,
             broken: None,
             shared,

@@ -115,6 +115,12 @@ export function mark(event: Event): Line | null {
       return quiet('warn', `Unexpected: ${words(event.data.signal)}`)
     case 'run.ended':
       return line('stop', `Run ended: ${ending(event.data.how)}${because(event.data.reason)}`, calm(event.data.how) ? 'plain' : 'warn')
+    case 'run.tools_missing': {
+      const servers = event.data.servers ?? []
+      return servers.length === 0
+        ? quiet('continuity', 'The agent has reached all its MCP servers')
+        : line('warn', `Without MCP servers: ${servers.join(', ')}`, 'warn')
+    }
     case 'run.wanted':
       return quiet('play', 'Wanted to go on')
     case 'writer.granted':
