@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::id::{NotificationId, SessionId};
-use crate::text::cut;
+use crate::text::{cut, without_escapes};
 use crate::time::Timestamp;
 
 /// Characters of a title, of a text and of a key; what is longer is cut.
@@ -202,11 +202,11 @@ impl NewNotification {
 
 /// Titles may hold an agent's words: they are shown on one line, without what moves a terminal's cursor.
 fn one_line(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    cut(line.trim(), TITLE_CHARS_MAX).0.to_owned()
+    crate::text::one_line(text, TITLE_CHARS_MAX)
 }
 
 fn plain(text: &str) -> String {
+    let text = without_escapes(text);
     let kept: String = text.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
     cut(kept.trim(), TEXT_CHARS_MAX).0.to_owned()
 }

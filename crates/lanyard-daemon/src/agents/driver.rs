@@ -200,6 +200,8 @@ pub(crate) struct Child {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TurnEnd {
     Done(TurnOutcome),
+    /// It is over, and this should be known of it.
+    Noted(TurnOutcome, String),
     Cancelled,
     /// The agent's own limit: tokens or requests of one turn.
     Limit(String),

@@ -14,19 +14,38 @@ pub struct Known {
     per_turn: Option<(&'static [&'static str], &'static [&'static str], OutputForm)>,
 }
 
-// A list of configs ends at the next flag, so they must not stand before the prompt.
-const CLAUDE_FIRST: &[&str] =
-    &["-p", "--mcp-config", "{mcp_config}", "--output-format", "stream-json", "--verbose", "{prompt}"];
-const CLAUDE_NEXT: &[&str] = &[
+/// Lines go in both directions, so that Claude Code asks Lanyard where its own settings do not decide; alone it would
+/// deny. Lanyard's own tools need no question: they act as the session itself.
+const CLAUDE_FIRST: &[&str] = &[
     "-p",
-    "--mcp-config",
-    "{mcp_config}",
+    "--input-format",
+    "stream-json",
     "--output-format",
     "stream-json",
     "--verbose",
+    "--permission-prompt-tool",
+    "stdio",
+    "--allowedTools",
+    "mcp__lanyard",
+    "--mcp-config",
+    "{mcp_config}",
+];
+/// The same with the conversation's id. Fixed beside the other, so that a config shows both whole.
+const CLAUDE_NEXT: &[&str] = &[
+    "-p",
+    "--input-format",
+    "stream-json",
+    "--output-format",
+    "stream-json",
+    "--verbose",
+    "--permission-prompt-tool",
+    "stdio",
+    "--allowedTools",
+    "mcp__lanyard",
+    "--mcp-config",
+    "{mcp_config}",
     "--resume",
     "{native}",
-    "{prompt}",
 ];
 
 /// In the order they are shown.
@@ -47,13 +66,22 @@ impl Known {
         Self { name, driver, command, per_turn: None }
     }
 
+    /// Why the entry is as it is, for the config it is written into.
+    #[must_use]
+    pub fn reason(&self) -> Option<&'static str> {
+        (self.per_turn.is_some()).then_some(
+            "Claude Code asks before it uses a tool: `lanyard gates` shows the question, [agents.claude.permissions]\n\
+             answers by rules. Lanyard's own tools are allowed.",
+        )
+    }
+
     #[must_use]
     pub fn settings(&self) -> AgentSettings {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let per_turn = self.per_turn.map(|(first, next, output)| PerTurn {
             first: words(first),
             next: words(next),
-            prompt_on_stdin: false,
+            prompt_on_stdin: true,
             output,
         });
         AgentSettings { per_turn, ..AgentSettings::of(self.driver, words(self.command)) }
@@ -113,6 +141,19 @@ mod tests {
             let settings = known.settings();
             assert_eq!(settings.driver == DriverKind::Command, settings.per_turn.is_some(), "{}", known.name);
             assert!(!settings.command.is_empty());
+        }
+    }
+
+    /// FND-R4, FND-R9: what `init` writes can ask, goes on with the conversation, and is warned of in nothing.
+    #[test]
+    fn fnd_r4_a_known_agent_asks_and_goes_on() {
+        for known in KNOWN {
+            let settings = known.settings();
+            assert_eq!(settings.warnings(), Vec::<String>::new(), "{}", known.name);
+            if let Some(per_turn) = settings.per_turn {
+                assert!(per_turn.asks() && per_turn.next.contains(&"{native}".to_owned()), "{}", known.name);
+                assert_eq!(per_turn.next[..per_turn.first.len()], per_turn.first);
+            }
         }
     }
 }

@@ -60,8 +60,16 @@ pub struct Listed {
 /// What came of trying an agent.
 #[derive(Debug, Clone)]
 pub enum Checked {
-    Works { info: AgentInfo, capabilities: Capabilities },
-    Fails { code: String, what: String },
+    Works {
+        info: AgentInfo,
+        capabilities: Capabilities,
+        /// What works and probably surprises.
+        warnings: Vec<String>,
+    },
+    Fails {
+        code: String,
+        what: String,
+    },
 }
 
 impl Roster {
@@ -78,6 +86,11 @@ impl Roster {
             && error.kind() != std::io::ErrorKind::NotFound
         {
             tracing::warn!(folder = %folder.display(), %error, "what checks of agents left could not be removed");
+        }
+        for (name, settings) in &settings {
+            for warning in settings.warnings() {
+                tracing::warn!(agent = name, "{warning}");
+            }
         }
         let (settings, checked) = (Arc::new(settings), Arc::default());
         Self { settings, default, runs, clock, folder, checks: Arc::new(Semaphore::new(CHECKS_MAX)), checked }
@@ -154,6 +167,6 @@ pub(super) async fn version(program: impl AsRef<Path>) -> Option<String> {
     let status = tokio::time::timeout(VERSION_TIMEOUT, heard).await.ok()?.ok()?;
     let text = String::from_utf8_lossy(&said);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    let line: String = line.chars().filter(|c| !c.is_control()).take(VERSION_CHARS_MAX).collect();
+    let line = lanyard_core::text::one_line(line, VERSION_CHARS_MAX);
     Some(line).filter(|_| status.success())
 }

@@ -288,6 +288,10 @@ impl Runner {
             self.tried.clear();
             self.tried_since = None;
             self.begin_waiting().await;
+            if self.runs_once() {
+                // One that takes lines while it works waits for more until its input is closed.
+                let _ = self.link.close_input().await;
+            }
         }
     }
 

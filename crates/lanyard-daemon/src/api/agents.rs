@@ -126,13 +126,13 @@ fn entry(listed: Listed) -> AgentEntry {
 
 fn report(name: String, checked: Checked) -> AgentCheck {
     match checked {
-        Checked::Works { info, capabilities } => {
+        Checked::Works { info, capabilities, warnings } => {
             let (info, capabilities) = (Some(info), Some(capabilities));
-            AgentCheck { name, works: true, info, capabilities, problem: None }
+            AgentCheck { name, works: true, info, capabilities, warnings, problem: None }
         }
         Checked::Fails { code, what } => {
             let problem = Some(AgentProblem { code, what });
-            AgentCheck { name, works: false, info: None, capabilities: None, problem }
+            AgentCheck { name, works: false, info: None, capabilities: None, warnings: Vec::new(), problem }
         }
     }
 }

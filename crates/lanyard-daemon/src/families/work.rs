@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lanyard_core::paper::{Bounds, Brief};
+use lanyard_core::paper::{Bounds, Brief, instructions};
 use lanyard_core::session::{Command, Delivery, InboxChange, Message, NewSession, Refusal, StopScope};
 use lanyard_core::task::{Captured, Task, TaskState, Tree, Want, WorkerKind, schedule};
 use lanyard_core::text::{self, NAME_CHARS_MAX};
@@ -225,6 +225,7 @@ fn first_words(
         session,
         parent,
         nonce: &nonce,
+        caller: instructions::Caller::ByConnection,
         agent: task.agent(),
         bounds: &bounds,
         may_spawn: task.spec.may_spawn,

@@ -10,6 +10,7 @@ mod kit;
 mod limits;
 mod misdeeds;
 mod offers;
+mod once;
 mod resume;
 mod stop;
 mod turns;

@@ -7,6 +7,7 @@ mod apart;
 mod breaks;
 mod cancel;
 mod cases;
+mod entry;
 mod family;
 mod flow;
 mod gateway;
@@ -82,6 +83,7 @@ chapters!(codex, super::Case::codex);
 chapters!(codex_acp, super::Case::codex_acp);
 chapters!(codex_exec, super::Case::codex_exec);
 chapters!(claude, super::Case::claude);
+chapters!(claude_entry, super::Case::claude_entry);
 chapters!(claude_acp, super::Case::claude_acp);
 chapters!(gemini, super::Case::gemini);
 
@@ -108,4 +110,36 @@ fn opencode_is_gone_on_with_after_it_took_too_long() {
 #[test]
 fn opencode_is_not_offered_to_go_on_when_it_cannot() {
     flow::is_not_offered(&Case::opencode());
+}
+
+/// FND-R4, FND-R5.
+#[test]
+fn fnd_r4_fnd_r5_claude_does_a_task_with_the_entry_of_init() {
+    entry::does_a_task(&Case::claude_entry());
+}
+
+/// FND-R4.
+#[test]
+fn fnd_r4_claude_that_cannot_ask_says_what_it_denied() {
+    entry::tells_denials(&Case::claude_old_guide());
+}
+
+/// FND-R5.
+#[test]
+fn fnd_r5_no_agent_is_told_of_a_session_id_for_its_tools() {
+    for case in [Case::opencode(), Case::codex(), Case::claude_entry(), Case::gemini()] {
+        entry::asks_for_no_session_id(&case);
+    }
+}
+
+/// FND-R9.
+#[test]
+fn fnd_r9_claude_knows_the_conversation_or_the_log_says_that_it_does_not() {
+    entry::knows_the_past();
+}
+
+/// FND-R15.
+#[test]
+fn fnd_r15_a_check_of_claude_says_what_its_run_says() {
+    entry::checks(&Case::claude_entry());
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use lanyard_core::session::{PlanEntry, PlanStatus, TurnOutcome};
 use serde_json::Value;
 
-use super::{OPEN_MAX, Told};
+use super::{OPEN_MAX, Told, claude_asks};
 use crate::agents::driver::{Action, Actions, Child, Seen, TextKind, TurnEnd, micros};
 use crate::agents::settings::PerTurn;
 
@@ -19,6 +19,10 @@ pub(super) struct Claude {
     children: BTreeMap<String, Subagent>,
     /// In whose conversation a call was made, for calls inside subagents.
     callers: BTreeMap<String, String>,
+    /// Subagents by the id that questions name.
+    tasks: BTreeMap<String, String>,
+    /// It asks Lanyard; what it denies otherwise, nobody was asked about.
+    asks: bool,
     context: Option<u64>,
 }
 
@@ -34,7 +38,14 @@ impl Claude {
     pub(super) fn new(per_turn: &PerTurn) -> Self {
         let mut arguments = per_turn.first.iter().chain(&per_turn.next);
         let streams = arguments.any(|argument| argument == "--include-partial-messages");
-        Self { streams, children: BTreeMap::new(), callers: BTreeMap::new(), context: None }
+        Self {
+            streams,
+            children: BTreeMap::new(),
+            callers: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            asks: per_turn.asks(),
+            context: None,
+        }
     }
 
     pub(super) fn told(&mut self, message: &Value, out: &mut Actions) -> Told {
@@ -44,13 +55,24 @@ impl Claude {
             "assistant" => self.assistant(native.as_ref(), message, out),
             "user" => self.user(native.as_deref(), message, out),
             "stream_event" if self.streams => streamed(native, &message["event"], out),
+            "control_request" => self.asked(message, out),
+            "control_cancel_request" => claude_asks::withdrawn(message, out),
             "result" => return self.result(message, out),
             _ => {}
         }
         Told::Nothing
     }
 
+    /// Keeps in mind which subagent a task's id stands for.
+    pub(super) fn learn(&mut self, message: &Value) {
+        let (task, child) = (message["task_id"].as_str(), message["tool_use_id"].as_str());
+        if let (Some(task), Some(child), true) = (task, child, self.tasks.len() < OPEN_MAX) {
+            self.tasks.insert(task.to_owned(), child.to_owned());
+        }
+    }
+
     fn system(&mut self, message: &Value, out: &mut Actions) -> Told {
+        self.learn(message);
         let text = |key: &str| message[key].as_str().map(str::to_owned);
         match message["subtype"].as_str().unwrap_or_default() {
             "init" => {
@@ -85,6 +107,11 @@ impl Claude {
             _ => {}
         }
         Told::Nothing
+    }
+
+    fn asked(&mut self, message: &Value, out: &mut Actions) {
+        let native = message["request"]["agent_id"].as_str().and_then(|task| self.tasks.get(task)).cloned();
+        out.push(claude_asks::asked(native, message));
     }
 
     fn open(&mut self, child: &str) {
@@ -207,6 +234,7 @@ impl Claude {
             let seen = Seen::Usage { input, output, context: self.context, cost };
             out.push(Action::Saw { native: None, seen });
         }
+        let denied = if self.asks { None } else { claude_asks::denied(message) };
         let errors = message["errors"].as_array().map_or(&[][..], Vec::as_slice);
         let errors: Vec<&str> = errors.iter().filter_map(Value::as_str).collect();
         let subtype = message["subtype"].as_str().unwrap_or_default();
@@ -217,7 +245,10 @@ impl Claude {
             "success" if message["is_error"] != true && message["stop_reason"] == "refusal" => {
                 TurnEnd::Done(TurnOutcome::Refused)
             }
-            "success" if message["is_error"] != true => TurnEnd::Done(TurnOutcome::Completed),
+            "success" if message["is_error"] != true => {
+                let done = TurnOutcome::Completed;
+                denied.map_or(TurnEnd::Done(done), |note| TurnEnd::Noted(done, note))
+            }
             _ => TurnEnd::Failed(words),
         })
     }

@@ -3,7 +3,7 @@
 use lanyard_core::session::{
     Command, Continuity, InterruptCause, NewSession, Question, RunReady, Signal, TurnOutcome,
 };
-use lanyard_core::text::one_line;
+use lanyard_core::text::{one_line, without_escapes};
 use lanyard_core::{Actor, Cause, GateId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
 
@@ -407,12 +407,16 @@ impl Runner {
 fn end_of(turn: Option<TurnId>, end: TurnEnd) -> Signal {
     match end {
         TurnEnd::Done(outcome) => Signal::TurnFinished { turn, outcome, reason: None },
+        TurnEnd::Noted(outcome, note) => Signal::TurnFinished { turn, outcome, reason: Some(note) },
         TurnEnd::Failed(reason) => {
-            Signal::TurnFinished { turn, outcome: TurnOutcome::Failed, reason: Some(reason) }
+            let reason = Some(without_escapes(&reason));
+            Signal::TurnFinished { turn, outcome: TurnOutcome::Failed, reason }
         }
         TurnEnd::Cancelled => {
             Signal::TurnLost { cause: InterruptCause::User, reason: Some("cancelled".to_owned()) }
         }
-        TurnEnd::Limit(reason) => Signal::TurnLost { cause: InterruptCause::Limit, reason: Some(reason) },
+        TurnEnd::Limit(reason) => {
+            Signal::TurnLost { cause: InterruptCause::Limit, reason: Some(without_escapes(&reason)) }
+        }
     }
 }

@@ -46,7 +46,13 @@ impl Runner {
         runner.ways.clone_from(&about.ways);
         runner.own_turn = own_turn;
         if let Some(how) = about.past.filter(|_| held.turns <= 1) {
-            runner.past = past(&runner.shared, session, how).await.map(|text| (how, text));
+            let text = match how {
+                Continuity::Lost => Some(String::new()),
+                Continuity::Exact | Continuity::Native | Continuity::Replayed | Continuity::Preamble => {
+                    past(&runner.shared, session, how).await
+                }
+            };
+            runner.past = text.map(|text| (how, text));
         }
         let calls = session.open_calls.iter().chain(family.iter().flat_map(|child| &child.open_calls));
         runner.driver.knows(&calls.cloned().collect::<Vec<_>>());
@@ -75,6 +81,10 @@ impl Runner {
             }
         }
         self.carry_out().await;
+        if self.runs_once() && self.turn.is_none() {
+            // Its turn is over: it waits for nothing but the end of its input.
+            let _ = self.link.close_input().await;
+        }
         self.repeat_orders(session).await;
         let mirrors: Vec<SessionId> = self.children.values().map(|mirror| mirror.session).collect();
         for mirror in mirrors {
@@ -95,7 +105,7 @@ impl Runner {
         self.handed_over(turn, None).await;
         if self.runs_once() {
             // The daemon before may have ended before it did so, and the program would wait for more.
-            let _ = self.link.close_input().await;
+            self.close_unless_two_way().await;
         }
     }
 

@@ -3,6 +3,7 @@
 use lanyard_core::session::{
     Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal, SnapshotReason,
 };
+use lanyard_core::text::{one_line, without_escapes};
 use tokio::time::{Duration, Instant};
 
 use super::{Left, Runner, Stage};
@@ -189,7 +190,7 @@ impl Runner {
         if let Some((code, what)) = &self.broken {
             // An early end has its last words already.
             let last_words = if code == EXITED_EARLY { String::new() } else { self.last_words() };
-            return format!("{code}: {what}{last_words}");
+            return format!("{code}: {}{last_words}", without_escapes(what));
         }
         if let Some(error) = &exit.spool_error {
             return format!("spool_failed: its output could not be kept: {error}");
@@ -206,10 +207,9 @@ impl Runner {
 
     /// The last line on stderr, which often says why.
     fn last_words(&self) -> String {
-        let tail = self.link.stderr_tail();
+        let tail = without_escapes(&self.link.stderr_tail());
         let last = tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let (last, _) = lanyard_core::text::cut(last.trim(), STDERR_CHARS_MAX);
-        let last: String = last.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let last = one_line(last, STDERR_CHARS_MAX);
         if last.is_empty() { String::new() } else { format!("; its last words: {last}") }
     }
 }

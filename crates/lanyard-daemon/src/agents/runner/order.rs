@@ -128,7 +128,7 @@ impl Runner {
         let own_place = self.settings.driver == DriverKind::Codex;
         let before = Before {
             instructions: self.settings.instructions.as_deref().filter(|_| first && fresh && !own_place),
-            past: self.past.as_ref().map(|(_, text)| text.as_str()).filter(|_| first),
+            past: self.past.as_ref().map(|(_, text)| text.as_str()).filter(|text| first && !text.is_empty()),
             anchors: &anchors,
             guidance: &session.guidance,
         };

@@ -52,6 +52,7 @@ pub(in crate::agents) struct Start {
 /// How a conversation begins in a new run.
 pub(super) struct Plan {
     pub(super) begin: Begin,
+    /// How the conversation comes over, and the words that carry it; none for one that is lost.
     pub(super) past: Option<(Continuity, String)>,
     pub(super) ways: Vec<ResumeWay>,
 }
@@ -218,7 +219,7 @@ async fn prepare(
         runner.say(|driver, out| driver.prompt(turn, None, &text, out));
         runner.carry_out().await;
         runner.handed_over(turn, Some(session)).await;
-        let _ = runner.link.close_input().await;
+        runner.close_unless_two_way().await;
     }
     Ok(runner)
 }
@@ -244,11 +245,20 @@ async fn once_prompt(
     let fresh = matches!(plan.begin, Begin::New);
     let before = words::Before {
         instructions: settings.instructions.as_deref().filter(|_| fresh),
-        past: plan.past.as_ref().map(|(_, text)| text.as_str()),
+        past: plan.past.as_ref().map(|(_, text)| text.as_str()).filter(|text| !text.is_empty()),
         anchors: &anchors,
         guidance: &session.guidance,
     };
     Ok(words::prompt(&prompt, &before))
+}
+
+impl Runner {
+    /// An agent that is started with its prompt is told nothing more, unless it takes answers while it works.
+    pub(super) async fn close_unless_two_way(&self) {
+        if !self.settings.per_turn().is_two_way() {
+            let _ = self.link.close_input().await;
+        }
+    }
 }
 
 /// The folder the agent works in: the session's workspace, which must be there.
@@ -287,7 +297,7 @@ async fn plan(
         }
         return Ok(fresh);
     };
-    let alone = settings.per_turn.as_ref().is_some_and(|per_turn| per_turn.next.is_empty());
+    let alone = settings.driver == DriverKind::Command && settings.per_turn().next.is_empty();
     for way in &ways {
         let rest = ways_after(&ways, *way);
         let how = match way {
@@ -303,7 +313,8 @@ async fn plan(
         }
     }
     if alone {
-        return Ok(fresh);
+        // Each of its turns begins a new conversation, and the log must say so.
+        return Ok(Plan { past: Some((Continuity::Lost, String::new())), ..fresh });
     }
     let what =
         "no way is left to go on with the conversation; allow `replay` or `preamble`, or fork the session";

@@ -2,7 +2,7 @@
 //! Lanyard is to start is a task, as those of the tool `tasks` are.
 
 use lanyard_core::SessionId;
-use lanyard_core::paper::{Bounds, Brief, NAME_CHARS_MAX};
+use lanyard_core::paper::{Bounds, Brief, NAME_CHARS_MAX, instructions};
 use lanyard_core::session::NewSession;
 use lanyard_core::task::{Isolation, NewTask};
 use lanyard_core::text::cut;
@@ -91,6 +91,8 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
         session: id,
         parent: caller.id(),
         nonce: &nonce,
+        // It is started by its parent's own means and uses the parent's connection.
+        caller: instructions::Caller::ByArgument,
         agent: &agent,
         bounds: &bounds,
         may_spawn,

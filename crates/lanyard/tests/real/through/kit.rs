@@ -54,6 +54,11 @@ impl<'a> Kit<'a> {
         Kit { case, model, daemon, work, setup, agent: agent.name, _folder: folder }
     }
 
+    /// The agent's name in the config.
+    pub(super) fn agent(&self) -> &'static str {
+        self.agent
+    }
+
     /// Puts a word into the table that is shown at the end.
     pub(super) fn say(&self, capability: &str, word: &str) {
         tally::tell(self.case.name, self.case.package, capability, word);
