@@ -6,8 +6,8 @@ export default defineConfig({
   outputDir: 'test-results',
   fullyParallel: true,
   workers: 2,
-  // A test that passes only the second time is reported as flaky: a defect, but none that hides all others.
-  retries: process.env.CI ? 2 : 0,
+  // A test that passes only the second time is a defect, and a second try would hide it.
+  retries: 0,
   // Several looks of axe at a full page take long on a busy machine.
   timeout: 120_000,
   expect: { timeout: 15_000 },

@@ -2,6 +2,7 @@
 //! is apart from it.
 
 pub(crate) mod browser;
+mod left;
 pub(crate) mod real;
 mod tally;
 
@@ -69,12 +70,14 @@ impl Step {
         match self {
             Step::Fmt => "cargo fmt --all --check",
             Step::Clippy => "cargo clippy --workspace --all-targets -- -D warnings (and of --test real)",
-            Step::Tests => "cargo nextest run --workspace (cargo test without nextest)",
+            Step::Tests => "cargo nextest run --workspace --retries 0 (cargo test without nextest)",
             Step::Doc => "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps",
             Step::Tidy => "cargo xtask tidy",
             Step::Audit => "cargo xtask audit",
             Step::Web => "npm run check, build and size in web/",
-            Step::Browser => "npx playwright test in web/, with Chromium and the program the tests use",
+            Step::Browser => {
+                "npx playwright test --retries=0 in web/, with Chromium and the program the tests use"
+            }
         }
     }
 }
@@ -198,17 +201,20 @@ fn need(subcommand: &str, component: &str) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests and counts them where that can be done without spoiling the output.
+/// Runs the tests and counts them where that can be done without spoiling the output. They fail when a process of
+/// theirs is left.
 fn run_tests(kills: Option<u32>) -> (Option<Tally>, Result<()>) {
     let (runner, mut command) = if process::works(&mut process::cargo(["nextest", "--version"])) {
-        (Runner::Nextest, process::cargo(["nextest", "run", "--workspace"]))
+        (Runner::Nextest, process::cargo(["nextest", "run", "--workspace", "--retries", "0"]))
     } else {
         (Runner::Harness, process::cargo(["test", "--workspace"]))
     };
     if let Some(kills) = kills {
         command.env("LANYARD_KILLS", kills.to_string());
     }
-    run_counted(&mut command, runner)
+    left::mark(&mut command);
+    let (tally, result) = run_counted(&mut command, runner);
+    (tally, result.and_then(|()| left::check()))
 }
 
 /// Runs a command and counts the tests in what it prints.

@@ -4,6 +4,7 @@
 //! findings, in the modules below.
 
 mod checks;
+mod file_access;
 mod markdown;
 mod rust_text;
 
@@ -88,6 +89,8 @@ fn check_file(path: &str, text: &str, paths: &BTreeSet<String>) -> Vec<Finding> 
             findings.extend(checks::module_doc(path, text));
             findings.extend(checks::ignored_tests(path, &split.code));
             findings.extend(checks::sleeps(path, &split.code, &split.comments));
+            findings.extend(file_access::check(path, &split.code));
+            findings.extend(checks::forgotten_seeds(path, &split.code));
             findings.extend(checks::unnumbered_todos(path, &split.comments));
         }
         "md" => {
@@ -97,6 +100,7 @@ fn check_file(path: &str, text: &str, paths: &BTreeSet<String>) -> Vec<Finding> 
         }
         _ => {
             findings.extend(checks::sleeps(path, text, text));
+            findings.extend(checks::retries(path, text));
             findings.extend(checks::unnumbered_todos(path, &checks::comments(path, text)));
         }
     }

@@ -14,6 +14,7 @@ pub mod notification;
 pub mod outcome;
 pub mod paper;
 pub mod policy;
+pub mod redact;
 pub mod session;
 pub mod task;
 pub mod text;

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{NoteId, SessionId, TurnId};
-use crate::session::StateName;
+use crate::session::{PlannedDelivery, StateName};
 
 /// The receipt of an accepted command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +22,9 @@ pub struct Outcome {
     pub turn: Option<TurnId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<NoteId>,
+    /// How the words of a note will reach the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<PlannedDelivery>,
     /// The stop level in force: 1 graceful, 2 immediate, 3 terminated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_level: Option<u8>,

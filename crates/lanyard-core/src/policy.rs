@@ -55,6 +55,8 @@ pub struct Limits {
     pub inbox_turns: usize,
     /// Bytes of all of them together.
     pub inbox_bytes: usize,
+    /// Events one session's log may have; no turn begins beyond it. 0 is without limit.
+    pub log_events: u64,
     /// How often the same issue or error may be seen before the session counts as stalled (S1-36).
     pub stall_repeats: u32,
 }
@@ -69,6 +71,7 @@ impl Default for Limits {
             guidance_expires_ms: 24 * HOUR_MS,
             inbox_turns: 32,
             inbox_bytes: 256 * 1024,
+            log_events: 1_000_000,
             stall_repeats: 3,
         }
     }

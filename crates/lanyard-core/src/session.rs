@@ -7,19 +7,25 @@ mod apply_inbox;
 mod apply_run;
 mod attention;
 mod calls;
+mod carrier;
 mod command;
 mod decide;
 mod decide_inbox;
 pub mod directive;
+mod driven;
 mod effect;
 mod event;
 mod family;
 mod gate;
 mod guidance;
+mod halt;
 mod inbox;
 mod intercept;
 mod observe;
 mod observe_run;
+mod origin;
+#[cfg(test)]
+mod origin_tests;
 mod record;
 mod refusal;
 mod run;
@@ -50,9 +56,13 @@ mod testing;
 
 pub use apply::{ApplyError, replay};
 pub use attention::{Attention, Pending};
-pub use calls::{Call, Channel, Compliance, Directive, Lead, Passage, Returned, Told};
+pub use calls::{
+    Call, CallerProof, Channel, Compliance, Directive, Lead, Passage, Returned, Told, spawns_subagents,
+};
+pub use carrier::{Carrier, PlannedDelivery, SeenCalls, plan_delivery};
 pub use command::Command;
 pub use decide::decide;
+pub use driven::DrivenBy;
 pub use effect::{Effect, react};
 pub use event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Fork, Hands,
@@ -62,9 +72,11 @@ pub use event::{
 pub use family::{Lineage, LinkEvents, NewSession, create, fork, inherited, link};
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
 pub use guidance::{Checked, Note, NoteDelivery, NoteKind, NoteStatus, check};
+pub use halt::{held, starts_work};
 pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn};
 pub use intercept::{call_begins, call_ends, call_passed, next_due};
 pub use observe::observe;
+pub use origin::{Origin, check_origin};
 pub(crate) use record::is_default;
 pub use record::{
     ActiveTurn, Checkpoint, Compaction, EXTERNAL, Handoff, LastToolCall, Policy, Session, StateChange, Usage,

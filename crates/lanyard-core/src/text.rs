@@ -31,8 +31,49 @@ pub fn cut(text: &str, max: usize) -> (&str, bool) {
 /// Words as one line of at most `max` Unicode scalars. Nothing may be left of them.
 #[must_use]
 pub fn one_line(words: &str, max: usize) -> String {
-    let line: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line: String = without_escapes(words).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     cut(line.trim(), max).0.to_owned()
+}
+
+/// The text without terminal escape sequences: colours, cursor moves, titles and links go whole, not their first byte
+/// alone. Other control characters stay as they are.
+#[must_use]
+pub fn without_escapes(text: &str) -> String {
+    const ESC: char = '\u{1b}';
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match (c, rest.peek().copied()) {
+            // CSI: parameters and intermediates, then one final character.
+            ('\u{9b}', _) | (ESC, Some('[')) => {
+                if c == ESC {
+                    rest.next();
+                }
+                while rest.next_if(|c| (' '..='?').contains(c)).is_some() {}
+                let _ = rest.next_if(|c| ('@'..='~').contains(c));
+            }
+            // OSC, DCS, SOS, PM, APC: text up to BEL, ST or the end of the line.
+            ('\u{9d}' | '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}', _)
+            | (ESC, Some(']' | 'P' | 'X' | '^' | '_')) => {
+                if c == ESC {
+                    rest.next();
+                }
+                while let Some(c) = rest.next_if(|c| *c != '\n') {
+                    if c == '\u{7}' || c == '\u{9c}' || (c == ESC && rest.next_if_eq(&'\\').is_some()) {
+                        break;
+                    }
+                }
+            }
+            // Two or three characters: intermediates, then a final one.
+            (ESC, Some(_)) => {
+                while rest.next_if(|c| (' '..='/').contains(c)).is_some() {}
+                let _ = rest.next_if(|c| ('0'..='~').contains(c));
+            }
+            (ESC, None) => {}
+            (c, _) => plain.push(c),
+        }
+    }
+    plain
 }
 
 /// Levels of nesting a JSON value may have in an event. Parsers give up at 128, and pages of events add their own.
@@ -81,6 +122,24 @@ mod tests {
         assert_eq!(one_line("\ttwo\nlines\u{7}\r\n", 100), "two lines");
         assert_eq!(one_line(" héllo there", 6), "héllo ");
         assert_eq!(one_line("\n \n", 6), "");
+    }
+
+    /// FND-R15.
+    #[test]
+    fn fnd_r15_escape_sequences_go_whole() {
+        for (given, left) in [
+            ("\u{1b}[1;31merror\u{1b}[0m: no key", "error: no key"),
+            ("\u{1b}[38;5;196mred\u{1b}[m \u{9b}1mbold\u{9b}0m", "red bold"),
+            ("\u{1b}]0;a title\u{7}x \u{1b}]8;;http://h\u{1b}\\link\u{1b}]8;;\u{1b}\\", "x link"),
+            ("\u{1b}Pq\u{1b}\\a\u{1b}(Bb\u{1b}=c\u{1b}7d\u{1b}M", "abcd"),
+            ("cut \u{1b}[31", "cut "),
+            ("cut \u{1b}]0;no end\nnext", "cut \nnext"),
+            ("\u{1b}", ""),
+            ("[31m is text, and so is 0;1 \u{7}", "[31m is text, and so is 0;1 \u{7}"),
+        ] {
+            assert_eq!(without_escapes(given), left, "{given:?}");
+        }
+        assert_eq!(one_line("\u{1b}[33mtwo\n\u{1b}[0mlines", 100), "two lines");
     }
 
     #[test]

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use lanyard_core::SessionId;
-use lanyard_core::session::{Effect, Session};
+use lanyard_core::session::Effect;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -62,11 +62,9 @@ pub struct Wishes {
 }
 
 impl Wishes {
-    /// Whether Lanyard itself runs this session's agent; otherwise somebody else reports on it.
-    pub(crate) fn drives(&self, session: &Session) -> bool {
-        let named = session.hands.agent.as_ref().is_some_and(|agent| self.names.contains(agent));
-        // A subagent belongs to its parent's agent, also when that is gone.
-        named || session.run.as_ref().is_some_and(|run| run.is_live() || run.mirrored)
+    /// Whether the config has an agent of this name. Who runs a session's agent is a fact of its record instead.
+    pub(crate) fn can_run(&self, agent: &str) -> bool {
+        self.names.contains(agent)
     }
 
     /// Asks the session's agent to compact its context. Nothing when no agent is there to be asked.
@@ -86,7 +84,7 @@ impl Wishes {
                 Order::Stop { session, level: *level, scope: *scope, answered: *answered }
             }
             Effect::AnswerGate { gate } => Order::Answer { session, gate: *gate },
-            Effect::Steer { note } => Order::Steer { note: *note },
+            Effect::Steer { note } => Order::Steer { session, note: *note },
             Effect::EndRun { answered } => Order::End { answered: *answered },
             Effect::Revive { ways } => Order::Revive { ways: ways.clone() },
             // The engine sees to that itself.
@@ -130,7 +128,7 @@ impl Agents {
         let (settings, mirrors) = (self.settings, Mutex::new(HashMap::new()));
         let shared = Shared { engine, store, hub, clock, runs, settings, mirrors, addresses, notifications };
         let mut desk = Desk::new(Arc::new(shared), self.wishes);
-        let adopted = recover::recover(&mut desk).await;
+        let adopted = Box::pin(recover::recover(&mut desk)).await;
         (adopted, tokio::spawn(desk.run()))
     }
 }

@@ -12,6 +12,7 @@ mod front;
 mod gates;
 mod guard;
 mod ids;
+mod journal;
 mod mailbox;
 mod mcp;
 mod memory;
@@ -20,14 +21,17 @@ mod notifications;
 mod observed;
 mod openapi;
 mod pages;
+mod parameters;
 mod plans;
 mod problem;
+mod right;
 mod routes;
 mod sessions;
 mod sign_in;
 mod snapshots;
 mod stops;
 mod streams;
+mod subagents;
 mod system;
 mod tasks;
 mod turns;
@@ -58,6 +62,7 @@ use crate::mcp::Gateway;
 use crate::memory::Memory;
 use crate::notifications::Notifications;
 use crate::presence::Presence;
+use crate::storage::StorageRules;
 use crate::telemetry::Telemetry;
 
 pub use attach::OwnRouter;
@@ -65,7 +70,7 @@ pub use front::Front;
 pub use openapi::document;
 pub use routes::{Route, router, table};
 
-pub(crate) use context::{Target, marked_as_json};
+pub(crate) use context::{Target, marked_as_json, too_slow};
 pub(crate) use problem::Problem;
 
 /// What handlers work with.
@@ -100,6 +105,8 @@ pub struct App {
     pub continuity: Arc<Continuity>,
     pub notifications: Notifications,
     pub features: Features,
+    /// How much is kept, and for how long.
+    pub storage: StorageRules,
     /// Where spans go, if anybody collects them.
     pub telemetry: Option<Arc<Telemetry>>,
     pub tokens: Arc<Tokens>,

@@ -2,20 +2,26 @@
 
 pub(crate) mod cookie;
 mod links;
+mod live;
+mod slots;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};
 
 use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lanyard_core::{Actor, ActorKind, SessionId, TaskId, TokenId};
+use lanyard_core::{Actor, ActorKind, RunId, SessionId, TaskId, TokenId};
 use lanyard_store::StoredToken;
+use tokio::sync::watch;
 
 use links::Links;
+pub use live::LiveRuns;
+use slots::Slots;
+pub(crate) use slots::StreamSlot;
 
-/// What the token of a session's own agent begins with.
+/// What the token of a session's run begins with.
 const SESSION_PREFIX: &str = "lys_";
 /// What the token of a task's run begins with.
 const RUN_PREFIX: &str = "lyr_";
@@ -23,6 +29,8 @@ const RUN_PREFIX: &str = "lyr_";
 const LINK_PREFIX: &str = "lyl_";
 /// What a token that is offered as a subprotocol begins with.
 const TOKEN_PROTOCOL: &str = "lanyard.token.";
+/// Bytes of a run's token: the session, the run, and the proof.
+const SESSION_BYTES: usize = 64;
 /// Characters of a session's sign.
 const NONCE_CHARS: usize = 16;
 
@@ -34,19 +42,30 @@ pub struct Caller {
     pub session: Option<SessionId>,
     /// The id of its token, where it is one that can be revoked.
     pub token: Option<TokenId>,
+    /// The run its token was made for; nothing for a token that can be revoked.
+    pub run: Option<RunId>,
+    /// That run is over: the caller may hear the refusal of its stop, and nothing else.
+    pub spent: bool,
 }
 
 /// What a route asks of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Everyone may look; an agent only at its own session.
+    /// Everyone may look; an agent only at its own session, and at those whose agents work in its process.
     Look,
     /// Everyone but agents may look.
     LookAll,
     /// Operators, and the agent whose session it is.
     Own,
+    /// Operators, the agent whose session it is, and the agent whose process hosts that session's agent.
+    Call,
+    /// Operators, and the agent whose session it is; also with the token of a run that was stopped, so that its agent
+    /// gets the refusal of the stop.
+    Message,
     /// Operators only.
     Operate,
+    /// Everyone with a token.
+    Known,
     /// Whoever can reach the daemon, with or without a token. Host and Origin are looked at all the same.
     Anyone,
 }
@@ -56,6 +75,8 @@ pub enum Access {
 pub enum Denied {
     NoToken,
     BadToken,
+    /// The run the token was made for has ended.
+    RunEnded,
     Role,
     OtherSession,
 }
@@ -63,30 +84,65 @@ pub enum Denied {
 #[derive(Debug)]
 pub struct Tokens {
     callers: RwLock<HashMap<[u8; 32], Caller>>,
+    /// The ids of those that can be revoked.
+    ids: RwLock<HashSet<TokenId>>,
     /// The operator's own token: further ones are derived from it.
     root: [u8; 32],
     /// Links that can be exchanged for a token.
     pub(crate) links: Links,
+    /// Which runs are alive, and the bell for every right that ends.
+    pub(crate) live: LiveRuns,
+    slots: Slots,
 }
 
 impl Tokens {
     /// The operator's token from the data folder, and those made since.
     #[must_use]
-    pub fn new(operator: &str, stored: &[StoredToken]) -> Self {
-        let local = Caller { actor: Actor::operator("local"), session: None, token: None };
+    pub fn new(operator: &str, stored: &[StoredToken], live: LiveRuns) -> Self {
+        let local =
+            Caller { actor: Actor::operator("local"), session: None, token: None, run: None, spent: false };
         let mut callers = HashMap::from([(hash(operator), local)]);
         callers.extend(stored.iter().map(entry));
-        Self { callers: RwLock::new(callers), root: hash(operator), links: Links::default() }
+        let ids = RwLock::new(stored.iter().map(|token| token.id).collect());
+        Self {
+            callers: RwLock::new(callers),
+            ids,
+            root: hash(operator),
+            links: Links::default(),
+            live,
+            slots: Slots::default(),
+        }
     }
 
     pub fn add(&self, token: &StoredToken) {
         let (hash, entry) = entry(token);
+        self.ids.write().unwrap_or_else(PoisonError::into_inner).insert(token.id);
         self.callers.write().unwrap_or_else(PoisonError::into_inner).insert(hash, entry);
     }
 
     pub fn revoke(&self, id: TokenId) {
         let mut callers = self.callers.write().unwrap_or_else(PoisonError::into_inner);
         callers.retain(|_, caller| caller.token != Some(id));
+        drop(callers);
+        self.ids.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        self.live.ring();
+    }
+
+    /// Whether the token somebody came with still stands. Whether its run does is another question.
+    pub(crate) fn knows(&self, caller: &Caller) -> bool {
+        let ids = || self.ids.read().unwrap_or_else(PoisonError::into_inner);
+        caller.token.is_none_or(|token| ids().contains(&token))
+    }
+
+    /// A place for one more stream of this caller.
+    pub(crate) fn slot(&self, caller: &Caller) -> Option<StreamSlot> {
+        self.slots.take(caller)
+    }
+
+    /// Changes whenever a right ends: a token is revoked, or a run is over. Readers look at their own right then.
+    #[must_use]
+    pub fn endings(&self) -> watch::Receiver<u64> {
+        self.live.endings()
     }
 
     /// Looked up by hash, so that the time it takes tells nothing about the token.
@@ -100,36 +156,43 @@ impl Tokens {
         callers.get(&hash(token.trim())).cloned().ok_or(Denied::BadToken)
     }
 
-    /// The token with which a session's agent acts as that session. It proves itself, so nothing is stored for it and a
-    /// restarted daemon knows it again.
+    /// The token with which the agent of one run acts as its session, until that run ends. The token proves itself, so
+    /// nothing is stored for it and a restarted daemon knows it again.
     #[must_use]
-    pub fn of_session(&self, session: SessionId) -> String {
-        let id = session.as_u128().to_be_bytes();
-        let mut bytes = [0; 48];
-        bytes[..16].copy_from_slice(&id);
-        bytes[16..].copy_from_slice(self.proof(&id).as_bytes());
+    pub fn of_session(&self, session: SessionId, run: RunId) -> String {
+        let mut bytes = [0; SESSION_BYTES];
+        bytes[..16].copy_from_slice(&session.as_u128().to_be_bytes());
+        bytes[16..32].copy_from_slice(&run.as_u128().to_be_bytes());
+        let proof = self.proof(&bytes[..32]);
+        bytes[32..].copy_from_slice(proof.as_bytes());
         format!("{SESSION_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    fn proof(&self, id: &[u8; 16]) -> blake3::Hash {
+    fn proof(&self, of: &[u8]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.root);
-        hasher.update(b"session\0").update(id);
+        hasher.update(b"session run\0").update(of);
         hasher.finalize()
     }
 
     fn session_caller(&self, token: &str) -> Result<Caller, Denied> {
-        let bytes = token.strip_prefix(SESSION_PREFIX).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
-        let bytes: [u8; 48] = bytes.and_then(|bytes| bytes.try_into().ok()).ok_or(Denied::BadToken)?;
-        let (id, proof) = bytes.split_at(16);
-        let id: [u8; 16] = id.try_into().map_err(|_| Denied::BadToken)?;
-        let proof: [u8; 32] = proof.try_into().map_err(|_| Denied::BadToken)?;
-        // Compared in constant time.
-        if self.proof(&id) != blake3::Hash::from(proof) {
+        // Decoded in place: every tool call comes by here.
+        let mut bytes = [0; SESSION_BYTES];
+        let text = token.strip_prefix(SESSION_PREFIX).unwrap_or_default();
+        let read = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes);
+        if read.ok() != Some(SESSION_BYTES) {
             return Err(Denied::BadToken);
         }
-        let session = SessionId::from_u128(u128::from_be_bytes(id));
+        let (of, proof) = bytes.split_at(32);
+        let proof: [u8; 32] = proof.try_into().map_err(|_| Denied::BadToken)?;
+        // Compared in constant time.
+        if self.proof(of) != blake3::Hash::from(proof) {
+            return Err(Denied::BadToken);
+        }
+        let id = |at: &[u8]| at.try_into().map(u128::from_be_bytes).map_err(|_| Denied::BadToken);
+        let session = SessionId::from_u128(id(&of[..16])?);
+        let run = RunId::from_u128(id(&of[16..])?);
         let actor = Actor { kind: ActorKind::Agent, name: session.to_string() };
-        Ok(Caller { actor, session: Some(session), token: None })
+        Ok(Caller { actor, session: Some(session), token: None, run: Some(run), spent: false })
     }
 
     /// The token of one run of a task, which tells it from every other run (S4-B01). Nothing is stored for it either.
@@ -179,7 +242,8 @@ impl Tokens {
 }
 
 fn entry(token: &StoredToken) -> ([u8; 32], Caller) {
-    let caller = Caller { actor: token.actor.clone(), session: token.session, token: Some(token.id) };
+    let (actor, session) = (token.actor.clone(), token.session);
+    let caller = Caller { actor, session, token: Some(token.id), run: None, spent: false };
     (token.hash, caller)
 }
 
@@ -259,13 +323,17 @@ pub(crate) fn permit(caller: &Caller, access: Access, target: Option<SessionId>)
     match caller.actor.kind {
         ActorKind::Operator => Ok(()),
         ActorKind::Observer => match access {
-            Access::Look | Access::LookAll | Access::Anyone => Ok(()),
-            Access::Own | Access::Operate => Err(Denied::Role),
+            Access::Look | Access::LookAll | Access::Known | Access::Anyone => Ok(()),
+            Access::Own | Access::Call | Access::Message | Access::Operate => Err(Denied::Role),
         },
         ActorKind::Agent => match access {
-            Access::Anyone => Ok(()),
-            Access::Look | Access::Own if target.is_some() && caller.session == target => Ok(()),
-            Access::Look | Access::Own => Err(Denied::OtherSession),
+            Access::Known | Access::Anyone => Ok(()),
+            Access::Look | Access::Own | Access::Call | Access::Message
+                if target.is_some() && caller.session == target =>
+            {
+                Ok(())
+            }
+            Access::Look | Access::Own | Access::Call | Access::Message => Err(Denied::OtherSession),
             Access::LookAll | Access::Operate => Err(Denied::Role),
         },
         // No token is ever given the system's role.

@@ -33,8 +33,10 @@ use crate::memory::{Keeper, Memory};
 use crate::notice;
 use crate::notifications::{Notifications, Upkeep};
 use crate::presence::Presence;
+use crate::redaction::redactor;
 use crate::runs::Runs;
 use crate::server::serve;
+use crate::storage::Purger;
 use crate::telemetry::Telemetry;
 use crate::timers::Timers;
 
@@ -74,6 +76,8 @@ pub enum BootError {
     Home(#[from] HomeError),
     #[error("cannot open the journal at {path}")]
     Journal { path: PathBuf, source: OpenError },
+    #[error("the journal {} is missing, although a daemon has used this folder before ({found})", path.display())]
+    JournalMissing { path: PathBuf, found: &'static str },
     #[error("cannot read the journal")]
     Store(#[from] StoreError),
     #[error("cannot listen on {address}")]
@@ -88,6 +92,8 @@ pub enum BootError {
     System { what: &'static str, source: std::io::Error },
     #[error("the config under [memory] cannot be used: {0}")]
     Memory(String),
+    #[error("the config under [redaction] cannot be used: {0}")]
+    Redaction(String),
 }
 
 /// Runs a daemon until it is told to end: by SIGTERM, SIGINT or the API.
@@ -99,21 +105,20 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let clock = Arc::new(Clock::from_env().map_err(system("random bits"))?);
     let store = open(&home, &clock)?;
     let operator = home.operator_token(&auth::fresh().map_err(system("random bits"))?)?;
-    let (tcp, socket) = listen(&home, options.listen.unwrap_or(options.config.daemon.listen)).await?;
-    let address = tcp.local_addr().map_err(system("the address"))?;
+    let (tcp, socket, address) = listen(&home, &options).await?;
 
-    let (hub, rules) = (Arc::new(Hub::default()), options.config.rules());
+    let (hub, rules) = (hub(&options.config)?, options.config.rules());
     let (memory, policy) = remembering(&options.config)?;
     let (program, presence) = (agents::program(), Presence::new(clock.clone()));
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
     let (continuity, notifications) = watching(&store, &clock, &options.config)?;
     let parts = parts(&store, &hub, &clock, presence.seen(), &options, &wishes, (&continuity, policy));
-    let (engine, thread) = engine::start(parts).map_err(system("a thread"))?;
+    let (engine, thread) = start_engine(parts)?;
     let runs = Runs::new(home.runs(), program);
-    let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?));
+    let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?, engine.live.clone()));
     let gateway = Gateway::open(&options.config, &home.dir).await;
-    let beside = (Addresses::new(address, tokens.clone(), &options.config), notifications.clone());
+    let beside = (Addresses::new(address, &home, tokens.clone(), &options.config), notifications.clone());
     let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), beside);
     let (adopted, agents) = Box::pin(open).await;
     let (default, checks) = (options.config.default_agent(), home.dir.join("checks"));
@@ -148,6 +153,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         continuity,
         notifications,
         features: options.config.features,
+        storage: options.config.storage_rules(),
         telemetry: options.telemetry,
         tokens,
         dashboard: Dashboard::from_env(),
@@ -166,6 +172,22 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     ended.map(|()| drop(std::fs::remove_file(home.socket())))
 }
 
+/// Where readers are fed, and secrets taken out of what they get.
+fn hub(config: &Config) -> Result<Arc<Hub>, BootError> {
+    let hub = Hub::default();
+    hub.redact_with(redactor(config).map_err(BootError::Redaction)?);
+    Ok(Arc::new(hub))
+}
+
+/// An engine that knows whether all work is halted before anything is asked of it.
+fn start_engine(parts: Parts) -> Result<(Engine, std::thread::JoinHandle<()>), BootError> {
+    let halted = families::halt::how(&*parts.store)?;
+    let system = |source| BootError::System { what: "a thread", source };
+    let (engine, thread) = engine::start(parts).map_err(system)?;
+    engine.halting.set(halted);
+    Ok((engine, thread))
+}
+
 /// Memory, and what sessions may remember that name nothing else.
 fn remembering(config: &Config) -> Result<(Memory, MemoryPolicy), BootError> {
     let policy = config.memory.policy().map_err(BootError::Memory)?;
@@ -178,6 +200,7 @@ fn watching(
     clock: &Arc<Clock>,
     config: &Config,
 ) -> Result<(Arc<Continuity>, Notifications), BootError> {
+    crate::environment::keep_private(config.notifications.secret_variables());
     let continuity = Continuity::open(config.continuity, &**store)?;
     let notifications = Notifications::open(store.clone(), clock.clone(), &config.notifications)?;
     if let Err(error) = notifications.recall_alerts(&continuity) {
@@ -236,6 +259,7 @@ async fn until_told(
     let _ = agents.await;
     app.engine.stop().await;
     let _ = engine_ended.await;
+    crate::snapshot::live::end_all();
     Upkeep::last_flush(&app.notifications, &app.continuity).await;
     tracing::info!("ended");
     if let Some(telemetry) = &app.telemetry {
@@ -265,6 +289,8 @@ struct AtWork {
     /// Notifications: upkeep, the watch over sessions, a line to each receiver, and the way to a collector.
     notifying: Vec<JoinHandle<()>>,
     keeping: JoinHandle<()>,
+    /// Purges what is deleted.
+    purging: JoinHandle<()>,
 }
 
 impl AtWork {
@@ -286,6 +312,7 @@ impl AtWork {
             }),
             notifying: notifying(app),
             keeping: tokio::spawn(Keeper::new(app.clone()).run()),
+            purging: tokio::spawn(Purger::new(app.clone()).run()),
         }
     }
 
@@ -306,6 +333,9 @@ impl AtWork {
             let _ = task.await;
         }
         self.keeping.abort();
+        // Between two steps: the next daemon goes on with it.
+        self.purging.abort();
+        let _ = self.purging.await;
         app.gateway.close().await;
     }
 }
@@ -320,8 +350,23 @@ fn notifying(app: &Arc<App>) -> Vec<JoinHandle<()>> {
     tasks
 }
 
+/// What shows that a journal was here before.
+fn used_before(home: &Home) -> Option<&'static str> {
+    if home.token().exists() {
+        return Some("its token is there");
+    }
+    let runs = std::fs::read_dir(home.runs()).is_ok_and(|mut runs| runs.next().is_some());
+    runs.then_some("folders of runs are there")
+}
+
 fn open(home: &Home, clock: &Clock) -> Result<Arc<dyn Store>, BootError> {
     let path = home.journal();
+    // To begin anew would be to lose every session without a word.
+    if !path.exists()
+        && let Some(found) = used_before(home)
+    {
+        return Err(BootError::JournalMissing { path, found });
+    }
     let mut options = SqliteOptions::at(path.clone());
     options.failpoint = Some(Arc::new(crate::failpoint::hit));
     // The crash suite wants checkpoints often enough to die in one.
@@ -336,8 +381,13 @@ fn open(home: &Home, clock: &Clock) -> Result<Arc<dyn Store>, BootError> {
     Ok(store)
 }
 
-async fn listen(home: &Home, address: SocketAddr) -> Result<(TcpListener, UnixListener), BootError> {
+async fn listen(
+    home: &Home,
+    options: &Options,
+) -> Result<(TcpListener, UnixListener, SocketAddr), BootError> {
+    let address = options.listen.unwrap_or(options.config.daemon.listen);
     let tcp = TcpListener::bind(address).await.map_err(|source| BootError::Listen { address, source })?;
+    let bound = tcp.local_addr().map_err(|source| BootError::System { what: "the address", source })?;
     let path = home.socket();
     if path.as_os_str().len() > SOCKET_PATH_MAX {
         return Err(BootError::SocketPath { path });
@@ -348,7 +398,7 @@ async fn listen(home: &Home, address: SocketAddr) -> Result<(TcpListener, UnixLi
         UnixListener::bind(&path).map_err(|source| BootError::Socket { path: path.clone(), source })?;
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(&path, private).map_err(|source| BootError::Socket { path, source })?;
-    Ok((tcp, socket))
+    Ok((tcp, socket, bound))
 }
 
 /// The names by which this daemon may be addressed.

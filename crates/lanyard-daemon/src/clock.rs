@@ -1,8 +1,11 @@
 //! The only file that reads a clock or makes random ids. Everything else gets time and ids as data.
 //!
 //! Recorded times follow the wall clock but never go back, neither when it is set back nor behind what the journal
-//! already holds. How long something has been quiet is counted without the steps the wall clock was set by while the
-//! daemon ran (S1-B10): a clock that leaps a year ahead does not make every session stale.
+//! already holds. They never stand still either: while they are ahead of the wall clock, the boot clock counts them on,
+//! one part in a hundred slower, until the two agree again. So every deadline is reached, whatever the wall clock does
+//! (docs/decisions/0031-time-that-never-stands-still.md). How long something has been quiet is counted without the steps
+//! the wall clock was set forward by while the daemon ran (S1-B10): a clock that leaps a year ahead does not make every
+//! session stale.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -10,7 +13,9 @@ use std::sync::Mutex;
 use lanyard_core::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
-/// A difference between wall clock and boot clock that grows by less than this between two looks is drift, not a step.
+/// Time that is ahead of the wall clock gives up one part in this many. A deadline is at most that much late.
+const SLEW_PARTS: i64 = 100;
+/// Time ahead of the wall clock by less than this is drift, and so is a leap between two looks.
 const STEP_MIN_MS: i64 = 2_000;
 /// Random bytes taken from the system at once, so that an id does not cost a system call.
 const BLOCK: usize = 4_096;
@@ -22,7 +27,8 @@ const STEPS_MAX: usize = 64;
 enum Source {
     /// The machine's clocks. The boot clock counts time asleep too, and nobody sets it.
     Machine,
-    /// Milliseconds in a file, for scenarios: time moves when the file changes.
+    /// Milliseconds in a file, for scenarios: time moves when the file changes. A second number is the boot clock; without
+    /// one it goes with the first.
     File(PathBuf),
 }
 
@@ -35,9 +41,13 @@ pub struct Clock {
 #[derive(Debug)]
 struct State {
     latest: i64,
-    /// Wall minus boot clock when it was last looked at.
-    offset: i64,
-    /// When the wall clock was set, and by how much.
+    /// The boot clock when it was last looked at.
+    boot: i64,
+    /// Milliseconds spent ahead of the wall clock that nothing was given up for yet.
+    unslewed: i64,
+    /// Whether `latest` is ahead of the wall clock by more than drift.
+    ahead: bool,
+    /// Leaps forward: when they were over, and by how much.
     steps: Vec<(i64, i64)>,
     bits: Bits,
 }
@@ -65,7 +75,7 @@ impl Clock {
 
     fn new(source: Source, bits: Bits) -> Self {
         let (wall, boot) = read(&source);
-        let state = State { latest: wall, offset: wall - boot, steps: Vec::new(), bits };
+        let state = State { latest: wall, boot, unslewed: 0, ahead: false, steps: Vec::new(), bits };
         Self { source, state: Mutex::new(state) }
     }
 
@@ -88,12 +98,8 @@ impl Clock {
     pub fn elapsed_ms(&self, since: Timestamp) -> u64 {
         let now = self.now();
         let state = self.lock();
-        let forward: i64 = state
-            .steps
-            .iter()
-            .filter(|(at, step)| *at >= since.as_millis() && *step > 0)
-            .map(|(_, step)| step)
-            .sum();
+        let forward: i64 =
+            state.steps.iter().filter(|(at, _)| *at >= since.as_millis()).map(|(_, step)| step).sum();
         now.millis_since(since).saturating_sub(forward.unsigned_abs())
     }
 
@@ -151,16 +157,35 @@ impl Bits {
 
 impl State {
     fn look(&mut self, wall: i64, boot: i64) {
-        let offset = wall - boot;
-        let step = offset - self.offset;
-        if step.abs() >= STEP_MIN_MS {
-            if self.steps.len() == STEPS_MAX {
-                self.steps.remove(0);
-            }
-            self.steps.push((wall, step));
+        let passed = (boot - self.boot).max(0);
+        self.boot = boot;
+        let counted = self.latest + passed;
+        if wall >= counted {
+            self.leapt(wall, wall - counted);
+            self.unslewed = 0;
+            self.latest = wall;
+        } else {
+            self.unslewed += passed;
+            let given_up = self.unslewed / SLEW_PARTS;
+            self.unslewed %= SLEW_PARTS;
+            self.latest = wall.max(counted - given_up);
         }
-        self.offset = offset;
-        self.latest = self.latest.max(wall);
+        let ahead = self.latest - wall >= STEP_MIN_MS;
+        if ahead && !self.ahead {
+            let ahead_ms = self.latest - wall;
+            tracing::warn!(ahead_ms, "recorded time is ahead of the wall clock; the boot clock counts it on");
+        }
+        self.ahead = ahead;
+    }
+
+    fn leapt(&mut self, to: i64, by: i64) {
+        if by < STEP_MIN_MS {
+            return;
+        }
+        if self.steps.len() == STEPS_MAX {
+            self.steps.remove(0);
+        }
+        self.steps.push((to, by));
     }
 }
 
@@ -184,8 +209,9 @@ fn read(source: &Source) -> (i64, i64) {
         Source::Machine => (millis(ClockId::Realtime), millis(ClockId::Boottime)),
         Source::File(path) => {
             let text = std::fs::read_to_string(path).unwrap_or_default();
-            let now = text.trim().parse().unwrap_or(0);
-            (now, now)
+            let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or(0));
+            let wall = numbers.next().unwrap_or(0);
+            (wall, numbers.next().unwrap_or(wall))
         }
     }
 }
@@ -204,14 +230,63 @@ mod tests {
     }
 
     fn state() -> State {
-        State { latest: 1_000_000, offset: 900_000, steps: Vec::new(), bits: seeded(1) }
+        State {
+            latest: 1_000_000,
+            boot: 100_000,
+            unslewed: 0,
+            ahead: false,
+            steps: Vec::new(),
+            bits: seeded(1),
+        }
     }
 
     #[test]
     fn a_clock_set_back_does_not_take_recorded_time_back() {
         let mut state = state();
-        state.look(400_000, 100_100);
+        state.look(400_000, 100_000);
         assert_eq!(state.latest, 1_000_000);
+    }
+
+    /// FND-K5. A deadline is reached by the boot clock when the wall clock was ahead and is put right.
+    #[test]
+    fn fnd_k5_time_goes_on_after_a_clock_that_was_ahead_is_put_right() {
+        let mut state = state();
+        // Looked at every 10 ms for 30 s, an hour behind.
+        for look in 1..=3_000 {
+            let before = state.latest;
+            state.look(1_000_000 - 3_600_000 + look * 10, 100_000 + look * 10);
+            assert!(state.latest > before, "time stands still at look {look}");
+        }
+        assert_eq!(state.latest, 1_000_000 + 29_700);
+    }
+
+    /// FND-K5. Recorded time is given back slowly until the wall clock has caught up, and then follows it.
+    #[test]
+    fn fnd_k5_time_that_is_ahead_comes_back_to_the_wall_clock() {
+        let mut state = state();
+        let wall = |passed: i64| 1_000_000 - 60_000 + passed;
+        state.look(wall(0), 100_000);
+        for passed in (1_000..=6_000_000).step_by(1_000) {
+            state.look(wall(passed), 100_000 + passed);
+        }
+        assert_eq!(state.latest, wall(6_000_000), "a minute is given back in a hundred minutes");
+        state.look(wall(6_001_000), 100_000 + 6_001_000);
+        assert_eq!(state.latest, wall(6_001_000));
+        assert!(state.steps.is_empty(), "nothing leapt: {:?}", state.steps);
+    }
+
+    /// FND-K5. What the journal holds may be ahead of the wall clock at the start, too.
+    #[test]
+    fn fnd_k5_a_daemon_that_starts_behind_its_journal_counts_on_from_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("clock");
+        std::fs::write(&path, "5000 100").unwrap();
+        let clock = Clock::new(Source::File(path.clone()), seeded(1));
+        clock.not_before(Timestamp::from_millis(3_600_000));
+        std::fs::write(&path, "15000 10100").unwrap();
+        assert_eq!(clock.now(), Timestamp::from_millis(3_600_000 + 9_900));
+        std::fs::write(&path, "9000000 20100").unwrap();
+        assert_eq!(clock.now(), Timestamp::from_millis(9_000_000), "the wall clock is ahead again");
     }
 
     /// S1-B10.

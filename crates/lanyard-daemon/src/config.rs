@@ -16,6 +16,8 @@ use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
 use crate::intercept::Record;
 use crate::notifications::NotificationSettings;
 use crate::outward::Address;
+use crate::redaction::RedactionConfig;
+use crate::storage::{Retention, StorageRules, StorageSettings};
 
 pub use crate::features::{Features, Switch};
 use crate::memory::MemoryConfig;
@@ -46,6 +48,12 @@ pub struct Config {
     pub notifications: NotificationSettings,
     pub features: Features,
     pub memory: MemoryConfig,
+    /// When ended sessions are deleted.
+    pub retention: Retention,
+    /// How large the journal may grow before people are told.
+    pub storage: StorageSettings,
+    /// What is taken out of logs.
+    pub redaction: RedactionConfig,
     /// The agents Lanyard runs, by name.
     pub agents: BTreeMap<String, AgentSettings>,
     /// MCP servers offered to every agent, by name.
@@ -173,6 +181,13 @@ impl Config {
         }
     }
 
+    /// What is kept, and for how long.
+    #[must_use]
+    pub fn storage_rules(&self) -> StorageRules {
+        let keep_outcomes_ms = self.daemon.keep_outcomes_ms;
+        StorageRules { retention: self.retention, storage: self.storage, keep_outcomes_ms }
+    }
+
     #[must_use]
     pub fn rules(&self) -> Rules {
         Rules {
@@ -206,6 +221,8 @@ mod tests {
         assert_eq!(config.notifications.keep_ms, NotificationSettings::default().keep_ms);
         assert!(config.notifications.webhooks.contains_key("example"));
         assert_eq!(config.memory, MemoryConfig::default());
+        assert_eq!(config.retention, Retention::default());
+        assert_eq!(config.storage, StorageSettings::default());
         assert_eq!(config.daemon.listen, DEFAULT_LISTEN.parse().unwrap());
         assert_eq!(config.daemon.keep_outcomes_ms, DaemonConfig::default().keep_outcomes_ms);
         assert_eq!(config.default_agent(), Config::default().default_agent());

@@ -12,6 +12,7 @@ mod decisions;
 mod draft;
 mod helm;
 mod residents;
+mod sharing;
 mod turns;
 mod worker;
 
@@ -25,16 +26,18 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
 use lanyard_store::{
-    Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Memories, MemoryUpkeep, Notifications,
-    Papers, Tallies, Tasks, Tokens, Turns, Upkeep,
+    Backups, Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Memories, MemoryUpkeep,
+    Notifications, Papers, Purges, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
 use tokio::runtime::RuntimeFlavor;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::agents::Wishes;
+use crate::auth::LiveRuns;
 use crate::clock::Clock;
 use crate::config::Features;
 use crate::continuity::Continuity;
+use crate::families::halt::Halting;
 use crate::hub::Hub;
 use crate::intercept::Flags;
 use crate::telemetry::Telemetry;
@@ -64,6 +67,8 @@ pub trait Store:
     + MemoryUpkeep
     + Tallies
     + Notifications
+    + Purges
+    + Backups
 {
 }
 
@@ -81,6 +86,8 @@ impl<T> Store for T where
         + MemoryUpkeep
         + Tallies
         + Notifications
+        + Purges
+        + Backups
 {
 }
 
@@ -95,6 +102,10 @@ pub struct Engine {
     pub stats: Arc<Stats>,
     /// Which sessions' tool calls have to ask before they go.
     pub flags: Flags,
+    /// Which runs are alive.
+    pub live: LiveRuns,
+    /// Whether all work is halted: then no turn begins and no agent is started.
+    pub(crate) halting: Arc<Halting>,
 }
 
 /// What the engine counts, for `status`.
@@ -105,6 +116,8 @@ pub struct Stats {
     pub residents: AtomicU64,
     /// Tool calls that passed and could not be written down: a lost record is itself visible (S0-B20).
     pub unrecorded: AtomicU64,
+    /// Secrets that were taken out of events.
+    pub redacted: AtomicU64,
     /// Why nothing is acknowledged at the moment.
     pub storage_error: Mutex<Option<String>>,
 }
@@ -150,6 +163,11 @@ pub enum Ask {
     Tell {
         session: SessionId,
         signals: Vec<Signal>,
+    },
+    /// What somebody outside says was seen. Taken only from those who can know it.
+    Report {
+        session: SessionId,
+        signal: Box<Signal>,
     },
     /// A tool call comes by; [`Reply::passage`] is whether it is carried out.
     CallBegins {
@@ -218,6 +236,8 @@ pub struct Reply {
     pub repeated: bool,
     /// Whether a tool call is carried out.
     pub passage: Option<Passage>,
+    /// A subagent may have made it.
+    pub uncertain: bool,
     /// What goes in front of its answer.
     pub lead: Lead,
     /// What became of a message that was not sent before.
@@ -226,7 +246,7 @@ pub struct Reply {
 
 impl From<Outcome> for Reply {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, repeated: false, passage: None, lead: Lead::default(), sent: None }
+        Self { outcome, repeated: false, passage: None, uncertain: false, lead: Lead::default(), sent: None }
     }
 }
 
@@ -322,6 +342,8 @@ pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<(
         behind,
         stats: Arc::default(),
         flags: Flags::default(),
+        live: LiveRuns::default(),
+        halting: Arc::default(),
     };
     helm.put(worker::Worker::new(parts, engine.clone()));
     let thread =

@@ -12,6 +12,7 @@ mod driver;
 mod hooks;
 mod look;
 mod place;
+mod plan_lock;
 mod tell;
 
 use std::collections::HashMap;

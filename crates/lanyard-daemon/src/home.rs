@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -59,6 +59,22 @@ pub enum HomeError {
     Io { path: PathBuf, source: std::io::Error },
 }
 
+/// A folder that others can write to is not used: they could put their own token or journal there.
+fn check_private(dir: &Path) -> std::io::Result<()> {
+    let held = std::fs::metadata(dir)?;
+    let what = if held.mode() & 0o022 != 0 {
+        format!(
+            "others can write to it (mode {:04o}); take that from them with `chmod 700`",
+            held.mode() & 0o7777
+        )
+    } else if held.uid() != rustix::process::geteuid().as_raw() {
+        "it belongs to another user; name one of your own with --data-dir".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, what))
+}
+
 fn taken(running: Option<&Running>) -> String {
     match running {
         Some(first) => format!(
@@ -77,6 +93,7 @@ impl Home {
             .mode(0o700)
             .create(dir)
             .map_err(|source| HomeError::Io { path: dir.to_owned(), source })?;
+        check_private(dir).map_err(|source| HomeError::Io { path: dir.to_owned(), source })?;
         Ok(Self { dir: dir.to_owned() })
     }
 
@@ -215,6 +232,18 @@ mod tests {
         });
         home.claim().unwrap();
         letting_go.join().unwrap();
+    }
+
+    /// FND-K13.
+    #[test]
+    fn fnd_k13_a_folder_that_others_can_write_to_is_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        for (mode, usable) in [(0o777, false), (0o770, false), (0o702, false), (0o755, true), (0o700, true)] {
+            std::fs::set_permissions(&data, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(Home::create(&data).is_ok(), usable, "{mode:o}");
+        }
     }
 
     #[test]

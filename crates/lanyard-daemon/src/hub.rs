@@ -9,11 +9,12 @@ mod ring;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use lanyard_core::SessionId;
+use lanyard_core::redact::Redactor;
 use lanyard_store::Entry;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -40,6 +41,8 @@ pub struct Hub {
     /// Those of them that changed in more than their transcript, and those that ended.
     structure: changes::Board,
     ends: changes::Board,
+    /// Finds secrets in what is about to be written or shown.
+    redactor: OnceLock<Arc<Redactor>>,
 }
 
 /// One observed session.
@@ -59,6 +62,16 @@ impl Topic {
 }
 
 impl Hub {
+    /// From here on secrets are taken out of what is written and shown.
+    pub fn redact_with(&self, redactor: Arc<Redactor>) {
+        // The first one stands: there is one for the life of a daemon.
+        let _ = self.redactor.set(redactor);
+    }
+
+    pub(crate) fn redactor(&self) -> Option<&Redactor> {
+        self.redactor.get().map(|redactor| &**redactor)
+    }
+
     /// Passes committed events on. Called by the engine; never waits for a reader.
     pub fn publish(&self, entries: &[Entry]) {
         self.touch(Of::All, entries.iter().map(|entry| entry.session));

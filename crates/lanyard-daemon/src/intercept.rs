@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use lanyard_core::session::{Call, Channel, Lead, Passage, Returned, Signal};
+use lanyard_core::session::{Call, CallerProof, Channel, Lead, Passage, Returned, Signal};
 use lanyard_core::{Actor, ActorKind, Cause, NoteId, SessionId};
 use lanyard_store::Durability;
 use serde::Deserialize;
@@ -142,7 +142,8 @@ impl Bound {
 
     /// Before the call is carried out. A session that is not there any more is an error of its own
     /// ([`AskError::Unknown`], [`AskError::Deleted`]).
-    pub async fn begins(&self, call: &Call) -> Result<Passage, AskError> {
+    /// A call that may be a subagent's is marked so.
+    pub async fn begins(&self, call: &mut Call) -> Result<Passage, AskError> {
         if !self.flag.up.load(Ordering::Acquire) {
             return Ok(Passage::Go);
         }
@@ -150,17 +151,23 @@ impl Bound {
         failpoint::hit("before_passage");
         let reply = self.engine.ask(self.request(ask, call.channel)).await?;
         failpoint::hit("after_passage");
+        if reply.uncertain {
+            call.proof = CallerProof::Uncertain;
+        }
         Ok(reply.passage.unwrap_or(Passage::Go))
     }
 
     /// The call is being carried out, as long as this is held. For relays in here, which cannot forget a call: a hook
-    /// may never tell how one ended.
+    /// may never tell how one ended. An answer that may be a subagent's carries nothing.
     #[must_use]
-    pub fn under_way(&self) -> UnderWay {
-        self.flag.open.fetch_add(1, Ordering::AcqRel);
+    pub fn under_way(&self, call: &Call) -> UnderWay {
+        let carries = !call.is_uncertain();
+        if carries {
+            self.flag.open.fetch_add(1, Ordering::AcqRel);
+        }
         // Who does not wait for the log need not know who else does.
         let present = (self.record != Record::After).then(|| Present::new(&self.flag));
-        UnderWay { carried_out: CarriedOut(self.flag.clone()), present }
+        UnderWay { carried_out: carries.then(|| CarriedOut(self.flag.clone())), present }
     }
 
     /// Before its answer goes out, with what is left of its way where that is known. A relay lets the answer pass when
@@ -217,7 +224,7 @@ impl Bound {
 /// A call on its way.
 #[derive(Debug)]
 pub struct UnderWay {
-    carried_out: CarriedOut,
+    carried_out: Option<CarriedOut>,
     present: Option<Present>,
 }
 

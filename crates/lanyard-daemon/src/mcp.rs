@@ -26,19 +26,20 @@ mod work;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lanyard_core::SessionId;
+use lanyard_core::{RunId, SessionId};
 use tokio::sync::watch;
 use tokio::time::Duration;
 
 use crate::agents::driver::McpServer;
 use crate::api::App;
-use crate::api::types::{McpEntry, McpKind, McpState};
+use crate::api::types::{GcCount, McpEntry, McpKind, McpState};
 use crate::auth::Tokens;
 use crate::config::Config;
 use crate::engine::Store;
+use crate::home::Home;
 use crate::runs::process::end_and_wait;
 use book::Book;
 use seat::Seats;
@@ -157,6 +158,22 @@ impl Gateway {
         }
     }
 
+    /// Forgets how a session's clients introduced themselves.
+    pub(crate) async fn forget_session(&self, session: SessionId) {
+        self.book.forget_session(session).await;
+    }
+
+    /// The same for all sessions that are over, which an earlier daemon did not get to.
+    pub(crate) async fn forget_ended(&self, store: &Arc<dyn Store>) {
+        let (book, store) = (self.book.clone(), store.clone());
+        let _ = tokio::task::spawn_blocking(move || sweep_book(&book, &*store, false)).await;
+    }
+
+    /// Removes, or only counts, introductions to sessions that are over.
+    pub(crate) fn sweep_book(&self, store: &dyn Store, dry_run: bool) -> GcCount {
+        sweep_book(&self.book, store, dry_run)
+    }
+
     fn programs(&self) -> impl Iterator<Item = (&Arc<Server>, &stdio::Upstream)> {
         self.servers.values().filter_map(|server| match &server.upstream {
             Upstream::Stdio(program) => Some((server, program)),
@@ -204,6 +221,23 @@ impl Gateway {
     }
 }
 
+fn sweep_book(book: &Book, store: &dyn Store, dry_run: bool) -> GcCount {
+    let mut found = GcCount::default();
+    for session in book.sessions() {
+        let over = match store.load(session) {
+            Ok(Some(loaded)) => loaded.session.deleted || loaded.session.state.is_ended(),
+            Ok(None) => true,
+            Err(_) => false,
+        };
+        let (count, bytes) = book.size(session);
+        if over && (dry_run || book.remove(session)) {
+            found.count += count;
+            found.bytes += bytes;
+        }
+    }
+    found
+}
+
 /// The daemon is ending.
 async fn closed(closing: &mut watch::Receiver<bool>) {
     let _ = closing.wait_for(|closing| *closing).await;
@@ -241,6 +275,8 @@ fn entry(server: &Server) -> McpEntry {
 #[derive(Clone)]
 pub struct Addresses {
     pub address: SocketAddr,
+    /// The daemon's socket, where relays forward to.
+    pub socket: PathBuf,
     pub tokens: Arc<Tokens>,
     /// Servers that are an agent's own, by their keys.
     pub own: Arc<HashSet<String>>,
@@ -254,18 +290,24 @@ impl std::fmt::Debug for Addresses {
 
 impl Addresses {
     #[must_use]
-    pub fn new(address: SocketAddr, tokens: Arc<Tokens>, config: &Config) -> Self {
+    pub fn new(address: SocketAddr, home: &Home, tokens: Arc<Tokens>, config: &Config) -> Self {
         let own = config
             .agents
             .iter()
             .flat_map(|(agent, settings)| settings.mcp.keys().map(move |name| key(name, Some(agent))));
-        Self { address, tokens, own: Arc::new(own.collect()) }
+        Self { address, socket: home.socket(), tokens, own: Arc::new(own.collect()) }
     }
 
-    /// By what an agent's own hooks and wrapped servers find back to its session.
-    pub(crate) fn environment(&self, session: SessionId) -> [(String, String); 2] {
+    /// The same for a run behind a relay: its addresses are the relay's. A run of an older daemon has none.
+    pub(crate) fn through(&self, relay: Option<SocketAddr>) -> Self {
+        Self { address: relay.unwrap_or(self.address), ..self.clone() }
+    }
+
+    /// By what the processes of a run find back to its session: its hooks, wrapped servers, and `lanyard` in its shell.
+    pub(crate) fn environment(&self, session: SessionId, run: RunId) -> [(String, String); 2] {
         let url = format!("http://{}", self.address);
-        [("LANYARD_URL".to_owned(), url), ("LANYARD_TOKEN".to_owned(), self.tokens.of_session(session))]
+        let token = self.tokens.of_session(session, run);
+        [("LANYARD_URL".to_owned(), url), ("LANYARD_TOKEN".to_owned(), token)]
     }
 
     /// Where the gateway has a session's servers.
@@ -292,11 +334,11 @@ impl Addresses {
     /// What an agent is told of a session's servers: addresses of the gateway, and never the servers themselves.
     pub(crate) fn offered<'a>(
         &self,
-        session: SessionId,
+        (session, run): (SessionId, RunId),
         agent: &str,
         names: impl Iterator<Item = &'a String>,
     ) -> Vec<McpServer> {
-        let bearer = format!("Bearer {}", self.tokens.of_session(session));
+        let bearer = format!("Bearer {}", self.tokens.of_session(session, run));
         let offer = |name: &str| {
             let own = key(name, Some(agent));
             let key = if self.own.contains(&own) { own } else { name.to_owned() };

@@ -7,7 +7,7 @@ mod embed;
 mod error;
 mod find;
 mod keeper;
-mod ledger;
+pub(crate) mod ledger;
 mod policy;
 mod settings;
 mod standing;

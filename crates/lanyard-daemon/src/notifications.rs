@@ -234,6 +234,28 @@ impl Notifications {
         Ok(count)
     }
 
+    /// Removes all that were told about a session, and their deliveries.
+    pub(crate) fn forget_session(
+        &self,
+        session: lanyard_core::SessionId,
+    ) -> Result<usize, NotificationError> {
+        let filter = NotificationFilter { session: Some(session), ..NotificationFilter::default() };
+        let mut count = 0;
+        loop {
+            let _held = self.lock();
+            let order = NotificationOrder::Newest { before: None };
+            let found = self.inner.store.notifications(&filter, order, BULK_MAX)?;
+            let removed: Vec<NotificationId> = found.iter().map(|held| held.id).collect();
+            if removed.is_empty() {
+                return Ok(count);
+            }
+            count += removed.len();
+            self.inner
+                .store
+                .write_notifications(&NotificationBatch { removed, ..NotificationBatch::default() })?;
+        }
+    }
+
     /// How those to one notification went.
     pub(crate) fn deliveries(&self, id: NotificationId) -> Result<Vec<Delivery>, NotificationError> {
         let filter = DeliveryFilter { notification: Some(id), ..DeliveryFilter::default() };

@@ -94,6 +94,18 @@ impl Presence {
         Ok(Seat { presence: self.clone(), session, number })
     }
 
+    /// A client that is not attached shows that it is there: it claims the lease or writes under it over plain HTTP.
+    pub fn sighted(&self, session: SessionId, connection: ConnectionId, actor: &Actor) {
+        let at = self.clock.now();
+        let mut rooms = self.rooms();
+        let here = rooms.by_session.get(&session).is_some_and(|room| room.holds(connection));
+        if here || rooms.owner(session, connection).is_some_and(|owner| owner != actor) {
+            return;
+        }
+        rooms.gone.retain(|gone| gone.connection != connection || gone.session != session);
+        rooms.remember(Gone { session, connection, actor: actor.clone(), at });
+    }
+
     /// When a connection was last seen: now, if it is there; never, if it is not known (any more).
     #[must_use]
     pub fn is_present(&self, session: SessionId, connection: ConnectionId) -> Option<Timestamp> {
@@ -207,10 +219,14 @@ impl Rooms {
             self.by_session.remove(&session);
         }
         self.changed.insert(session);
+        self.remember(Gone { session, connection: left.connection, actor: left.actor, at });
+    }
+
+    fn remember(&mut self, gone: Gone) {
         if self.gone.len() >= GONE_MAX {
             self.gone.pop_front();
         }
-        self.gone.push_back(Gone { session, connection: left.connection, actor: left.actor, at });
+        self.gone.push_back(gone);
     }
 }
 

@@ -10,20 +10,31 @@
 //! | `out` | the agent's stdout; an offset in the file is an offset in the stream | shim |
 //! | `err`, `err.old` | the newest of the agent's stderr | shim |
 //! | `sock` | where the shim listens | shim |
+//! | `turn.json` | the turn the agent was given last, and when | daemon |
+//! | `contacts.json` | which MCP servers the agent has reached through the relay | shim |
 //! | `exit.json` | how it ended; there only when nothing of the tree lives | shim, or the daemon that swept |
 
 mod folder;
 pub mod link;
 pub mod process;
 mod record;
+pub mod relay;
 pub mod shim;
 mod wire;
 
 pub use folder::Known;
 pub use link::{Adopted, Link, LinkError, Output, Runs, Sent, StartError};
-pub use process::{EndedBy, EndedProcess, Identity};
+pub use process::{EndedBy, EndedProcess, EndedWork, Identity, Whose, Work};
 pub use record::{Exit, How, Limits, Spec};
 pub use wire::INPUT_MAX;
 
 /// The variable that marks every process of a run, and the run it belongs to.
 pub const MARKER: &str = "LANYARD_RUN";
+/// The variable that names the session a process works in. With it, `lanyard` acts as that session and nothing else.
+pub const SESSION: &str = "LANYARD_SESSION";
+
+/// Keeps the daemon's own variables from a process it starts: where its data and config are is no agent's business.
+/// To be called before variables are set for that process.
+pub(crate) fn withhold(command: &mut std::process::Command) {
+    command.env_clear().envs(crate::environment::inherited(false));
+}

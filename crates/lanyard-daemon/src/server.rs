@@ -14,7 +14,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use crate::api::{Front, Via};
 use crate::bell::Belled;
-use stalled::{Patient, patience};
+use stalled::Patient;
+pub(crate) use stalled::patience;
 
 /// Connections at a time. Further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 10_000;

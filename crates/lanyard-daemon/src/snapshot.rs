@@ -9,16 +9,19 @@
 //! recorded by its commit and not descended into; files marked assume-unchanged or skip-worktree count as unchanged.
 //! A workspace that is a folder within a repository stands for the repository's whole worktree.
 //!
-//! Line-end conversion and clean/smudge filters run as the user set them up, because the blobs of unchanged files
-//! went through them already: switching `core.autocrlf` off would write those back with other bytes than they had.
-//! A changed file that would not come back byte for byte is kept verbatim beside it (`verbatim`).
+//! Line ends are converted as the user set it up, because the blobs of unchanged files went through that already:
+//! switching `core.autocrlf` off would write those back with other bytes than they had. A changed file that would not
+//! come back byte for byte is kept verbatim beside it (`verbatim`). Filters, merge drivers and hooks never run: a
+//! repository could name any program there (`disarm`, decision 0026).
 //!
 //! Every function blocks on the `git` program for as long as the bounds in `git` say: call from a blocking thread.
 
 pub(crate) mod changes;
 pub(crate) mod diff;
+mod disarm;
 mod extras;
 pub(crate) mod git;
+pub(crate) mod live;
 pub(crate) mod message;
 mod plan;
 pub(crate) mod repo;
@@ -32,7 +35,7 @@ use std::path::PathBuf;
 
 pub use diff::{Diff, DiffFile, DiffStatus, DiffTo, diff};
 pub use restore::{Restored, restore};
-pub use take::{list, remove_all, take};
+pub use take::{list, remove_all, sessions, take};
 
 /// A checkpoint that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +72,8 @@ pub enum SnapshotError {
     TooLarge { what: String },
     #[error("another git process holds the index's lock, {}", lock.display())]
     Locked { lock: PathBuf },
+    #[error("{} is a FIFO, a socket or a device, which git would wait for", path.display())]
+    Special { path: PathBuf },
     #[error("`{name}` cannot be part of a ref's name")]
     BadName { name: String },
     #[error("a checkpoint {reference} exists already")]
@@ -95,6 +100,7 @@ impl SnapshotError {
             Self::TooLong { .. } => "git_too_long",
             Self::TooLarge { .. } => "git_too_large",
             Self::Locked { .. } => "git_locked",
+            Self::Special { .. } => "git_special_file",
             Self::BadName { .. } => "bad_checkpoint_name",
             Self::Exists { .. } => "checkpoint_exists",
             Self::NoCommit { .. } => "no_such_commit",
@@ -115,10 +121,11 @@ impl SnapshotError {
                 "Trust it with `git config --global --add safe.directory` if you know whose it is."
             }
             Self::TooLong { .. } => {
-                "Ignore large generated files with .gitignore, or look for a filter that hangs."
+                "Ignore large generated files with .gitignore, or look for a .gitignore that is a FIFO."
             }
             Self::TooLarge { .. } => "Ignore large generated folders with .gitignore.",
             Self::Locked { .. } => "Wait for the other git command; if there is none, remove the lock file.",
+            Self::Special { .. } => "Remove it, or put a regular file in its place.",
             Self::BadName { .. } => {
                 "Use letters, digits, `-`, `_` and `.`, beginning with a letter or a digit."
             }

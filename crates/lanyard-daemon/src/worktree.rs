@@ -29,7 +29,7 @@ mod tests;
 
 pub(crate) use capture::capture;
 pub(crate) use changes::{changes, patch};
-pub(crate) use create::{create, has_commit, is_repository, top, was_begun};
+pub(crate) use create::{commit_folders, create, is_new_work, is_repository, top, was_begun};
 pub(crate) use error::WorktreeError;
 pub(crate) use merge::{merge, pull};
 pub(crate) use remove::{discard, remove};

@@ -1,7 +1,7 @@
 //! A session as the directory knows it: what listings show and filters ask for. The same for every journal, so that
 //! a filter means the same everywhere. It knows no database.
 
-use lanyard_core::session::{Attention, InterruptCause, Pending, State, StateName};
+use lanyard_core::session::{Attention, DrivenBy, InterruptCause, Pending, State, StateName};
 use lanyard_core::{MemoryMode, Session, SessionId, Timestamp};
 
 use crate::query::{Filter, Row};
@@ -36,6 +36,8 @@ pub(crate) struct Card<T = String> {
     /// Changes when what a text filter or an alias would find changes.
     pub(crate) text_sum: i64,
     pub(crate) pending: Pending,
+    /// Who runs its agent; nothing on cards from before this was written.
+    pub(crate) driven_by: Option<DrivenBy>,
 }
 
 impl Card<&str> {
@@ -62,6 +64,7 @@ impl Card<&str> {
             last_activity_at: self.last_activity_at,
             text_sum: self.text_sum,
             pending: self.pending,
+            driven_by: self.driven_by,
         }
     }
 }
@@ -103,6 +106,7 @@ impl Card {
             last_activity_at: session.last_activity_at,
             text_sum: text_sum(&search_text(session)),
             pending: Pending::of(session),
+            driven_by: Some(session.driver()),
         }
     }
 
@@ -145,6 +149,7 @@ impl Card {
             agent: self.agent,
             owner: self.owner,
             source: self.source,
+            driven_by: self.driven_by,
             workspace: self.workspace,
             plan: self.plan,
             parent: self.parent,

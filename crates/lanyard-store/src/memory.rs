@@ -6,6 +6,7 @@ mod memories;
 mod notifications;
 mod purges;
 mod tasks;
+mod tokens;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,7 @@ use crate::card::{ANCESTORS_MAX, Card, search_text, words};
 use crate::error::{AppendError, StoreError};
 use crate::journal::{
     Batch, Directory, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash, Loaded, Paper,
-    Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns, Upkeep,
+    Papers, Place, Put, Report, StoredEvent, StoredToken, TurnPage, Turns, Upkeep,
 };
 use crate::memory::flows::Conducted;
 use crate::memory::memories::Remembered;
@@ -140,7 +141,11 @@ impl Kept {
                 self.places.insert(id, self.sessions.len());
                 self.sessions.push(Stored { session: session.clone(), log: Vec::new(), stone: None });
             }
-            let log = &mut self.sessions[self.places[&id]].log;
+            let stored = &mut self.sessions[self.places[&id]];
+            if stored.stone.is_some() {
+                return Err(format!("an event of {id}, which is purged"));
+            }
+            let log = &mut stored.log;
             if entry.seq != log.len() as u64 + 1 {
                 return Err(format!("event {} of {id} after event {}", entry.seq, log.len()));
             }
@@ -439,21 +444,6 @@ impl Upkeep for MemoryJournal {
 
     fn forget_keys(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         Ok(self.kept().work.forget_keys(before, limit))
-    }
-}
-
-impl Tokens for MemoryJournal {
-    fn put_token(&self, token: &StoredToken) -> Result<(), StoreError> {
-        self.kept().tokens.insert(token.id, token.clone());
-        Ok(())
-    }
-
-    fn tokens(&self) -> Result<Vec<StoredToken>, StoreError> {
-        Ok(self.kept().tokens.values().cloned().collect())
-    }
-
-    fn revoke_token(&self, id: TokenId) -> Result<bool, StoreError> {
-        Ok(self.kept().tokens.remove(&id).is_some())
     }
 }
 

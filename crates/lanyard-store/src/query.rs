@@ -1,6 +1,6 @@
 //! Listing sessions: filters, rows and cursors.
 
-use lanyard_core::session::{Attention, InterruptCause, Lifecycle, Pending, StateName, Status};
+use lanyard_core::session::{Attention, DrivenBy, InterruptCause, Lifecycle, Pending, StateName, Status};
 use lanyard_core::{MemoryMode, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +72,9 @@ pub struct Row {
     pub agent: Option<String>,
     pub owner: String,
     pub source: String,
+    /// Who runs its agent; nothing for rows from before this was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driven_by: Option<DrivenBy>,
     pub workspace: Option<String>,
     pub plan: Option<String>,
     pub parent: Option<SessionId>,

@@ -1,6 +1,7 @@
 //! Lanyard as an agent of an editor: the Agent Client Protocol on stdin and stdout, and behind it the sessions of the
 //! daemon. A thin translator: it keeps nothing, and whoever closes the editor only leaves.
 
+mod content;
 mod follow;
 mod host;
 mod methods;

@@ -12,7 +12,7 @@
 //! ```text
 //! {"id","op":"open","native"?,"directory","title"?,"agent"?,"model"?,"system"?,"mcp":[{"name","config"}]}
 //! {"id","op":"prompt","turn","session"?,"text"}      the end comes as session.idle with this turn in its note
-//! {"id","op":"steer","text"}                         words into the running turn; refused when none runs
+//! {"id","op":"steer","session"?,"text"}              words into the running turn; refused when none runs
 //! {"id","op":"abort","session"?}
 //! {"id","op":"reply","request","reply","message"?}   to permission.asked: once, always, reject
 //! {"id","op":"answer","request","answers"?}          to question.asked: labels per question; without them a refusal

@@ -9,6 +9,7 @@ mod archive;
 mod ask;
 mod attach;
 mod audit;
+mod backup;
 mod bulk;
 mod cancel;
 mod checkpoint;
@@ -26,6 +27,7 @@ mod follow;
 mod fork;
 mod gate;
 mod gates;
+mod gc;
 mod guidance;
 mod guide;
 mod halt;
@@ -51,6 +53,7 @@ mod plan;
 mod prompt;
 mod replay;
 mod reset;
+mod restore;
 mod resume;
 mod rm;
 mod rollback;
@@ -72,6 +75,7 @@ mod turns;
 mod unstop;
 mod up;
 mod watch;
+mod within;
 mod words;
 mod workers;
 mod writer;
@@ -84,6 +88,7 @@ use lanyard_daemon::home::Home;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::out::{Form, Out};
+use crate::relay::inside;
 
 /// Start, watch, steer, stop, resume and hand over agents that keep running
 #[derive(Debug, Parser)]
@@ -214,6 +219,9 @@ enum Daemon {
     Status(status::Status),
     Metrics(metrics::Metrics),
     Doctor(doctor::Doctor),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
+    Gc(gc::Gc),
     Agents(agents::Agents),
     Init(init::Init),
     Instructions(instructions::Instructions),
@@ -252,9 +260,16 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
     if let Command::Advanced(Advanced::ScriptedMcp(server)) = command {
         return server.run();
     }
-    let context = cli.global.context();
-    // These stand in an agent's way: without a home they do what they can without a daemon.
-    let home = context.as_ref().ok().map(|context| context.home.clone());
+    if let Command::Advanced(Advanced::OpencodeBridge(bridge)) = command {
+        return block_on(bridge.run());
+    }
+    let session = inside();
+    let context = match &session {
+        Some(session) => cli.global.within(session),
+        None => cli.global.context(),
+    };
+    // These stand in an agent's way: without a home, as inside of a session, they do what they can.
+    let home = context.as_ref().ok().filter(|_| session.is_none()).map(|context| context.home.clone());
     let command = match command {
         Command::Inside(command) => match command.without_daemon() {
             Ok(unhindered) => return block_on(unhindered.run(home)),
@@ -267,6 +282,9 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         | Command::Daemon(_)
         | Command::Advanced(_) => command,
     };
+    if let Some(session) = session.filter(|_| !command.is_for_sessions()) {
+        return Err(within::operator_only(&session));
+    }
     let context = context?;
     match command {
         Command::Look(command) => block_on(command.run(&context)),
@@ -405,6 +423,9 @@ impl Daemon {
             Self::Status(status) => block_on(status.run(context)),
             Self::Metrics(metrics) => block_on(metrics.run(context)),
             Self::Doctor(doctor) => block_on(doctor.run(context)),
+            Self::Backup(backup) => block_on(backup.run(context)),
+            Self::Restore(restore) => restore.run(context),
+            Self::Gc(gc) => block_on(gc.run(context)),
             Self::Agents(agents) => block_on(agents.run(context)),
             Self::Init(init) => init.run(context),
             Self::Instructions(instructions) => instructions.run(context),
@@ -468,6 +489,7 @@ impl Global {
             out,
             key: self.key,
             may_start: !no_start,
+            given: None,
         })
     }
 }

@@ -22,10 +22,12 @@ use lanyard_daemon::api::types::{DaemonStatus, Problem};
 use lanyard_daemon::home::Home;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::net::UnixStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::relay::Given;
 
 /// How long an answer may take. Generous: a commit waits for a disk, and a disk can be slow.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
@@ -50,6 +52,7 @@ pub(crate) enum IfGone {
 pub(crate) struct Wire {
     sender: SendRequest<Full<Bytes>>,
     token: String,
+    host: String,
 }
 
 /// A request that can be sent more than once.
@@ -78,6 +81,11 @@ enum Lost {
 impl<'a> Client<'a> {
     pub(crate) fn new(context: &'a Context, wire: Wire, if_gone: IfGone) -> Self {
         Self { context, wire, if_gone }
+    }
+
+    /// Whether it acts as the session this command runs inside of.
+    pub(crate) fn is_session(&self) -> bool {
+        self.context.given.is_some()
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&mut self, route: &Route) -> Result<T, Failure> {
@@ -242,12 +250,41 @@ impl Wire {
             let title = format!("cannot read the token {}: {error}", home.token().display());
             Failure::unreachable("token_unreadable", title, "run `lanyard doctor`")
         })?;
-        let Ok((sender, connection)) = http1::handshake(TokioIo::new(stream)).await else { return Ok(None) };
+        Ok(Self::over(stream, token.trim(), "localhost").await)
+    }
+
+    /// Connects to the daemon a session was given, as that session; `None` when nobody listens there.
+    pub(crate) async fn dial_as(given: &Given) -> Result<Option<Self>, Failure> {
+        let Some(host) = given.host() else {
+            let title = format!("`{}` in LANYARD_URL is no address of a daemon", given.url);
+            return Err(Failure::usage(title, "leave the variable as Lanyard set it"));
+        };
+        let Ok(stream) = TcpStream::connect(host).await else { return Ok(None) };
+        Ok(Self::over(stream, &given.token, host).await)
+    }
+
+    async fn over<S>(stream: S, token: &str, host: &str) -> Option<Self>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
         // Ends with the sender; whatever breaks the connection shows in the request that is under way.
         tokio::spawn(async move {
             let _ = connection.await;
         });
-        Ok(Some(Self { sender, token: token.trim().to_owned() }))
+        Some(Self { sender, token: token.to_owned(), host: host.to_owned() })
+    }
+
+    /// Whether the daemon answers on this connection.
+    pub(crate) async fn greets(&mut self, is_session: bool, within: Duration) -> Result<bool, Failure> {
+        if !is_session {
+            return Ok(self.status(within).await?.is_some());
+        }
+        match self.attempt(&Ask::question(&Route::to(&["me"]), Some(within))).await {
+            Ok(_) => Ok(true),
+            Err(Lost::Broken) => Ok(false),
+            Err(Lost::Silent(waited)) => Err(silent(waited, None)),
+        }
     }
 
     /// Asks how the daemon is, once; `None` when the connection broke.
@@ -282,7 +319,7 @@ impl Wire {
     }
 
     fn dressed(&self, request: hyper::http::request::Builder) -> hyper::http::request::Builder {
-        request.header(HOST, "localhost").header(AUTHORIZATION, format!("Bearer {}", self.token))
+        request.header(HOST, &self.host).header(AUTHORIZATION, format!("Bearer {}", self.token))
     }
 }
 

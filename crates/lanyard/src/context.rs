@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lanyard_core::Timestamp;
-use lanyard_daemon::api::types::DaemonStatus;
+use lanyard_daemon::api::types::{DaemonStatus, Me};
 use lanyard_daemon::config::Config;
 use lanyard_daemon::home::Home;
 
@@ -12,6 +12,7 @@ use crate::client::{ANSWER_TIMEOUT, Client, IfGone, Route, Wire};
 use crate::failure::{Failure, chain};
 use crate::launch::{self, Launched};
 use crate::out::Out;
+use crate::relay::Given;
 
 const REDIAL: Duration = Duration::from_millis(50);
 const REDIALS_MAX: u32 = 100;
@@ -25,6 +26,8 @@ pub(crate) struct Context {
     pub(crate) key: Option<String>,
     /// Whether a daemon may be started when none runs.
     pub(crate) may_start: bool,
+    /// The session this command runs inside of. It acts as that one then, and there is no data folder and no config.
+    pub(crate) given: Option<Given>,
 }
 
 impl Context {
@@ -35,12 +38,24 @@ impl Context {
 
     /// A client of the daemon that runs, if one does.
     pub(crate) async fn client_if_running(&self) -> Result<Option<Client<'_>>, Failure> {
-        Ok(Wire::dial(&self.home).await?.map(|wire| Client::new(self, wire, IfGone::Leave)))
+        Ok(self.dial().await?.map(|wire| Client::new(self, wire, IfGone::Leave)))
+    }
+
+    /// A connection by the address of the session this runs inside of, else by the socket in the data folder.
+    async fn dial(&self) -> Result<Option<Wire>, Failure> {
+        match &self.given {
+            Some(given) => Wire::dial_as(given).await,
+            None => Wire::dial(&self.home).await,
+        }
     }
 
     async fn wire(&self, if_gone: IfGone) -> Result<Wire, Failure> {
-        if let Some(wire) = Wire::dial(&self.home).await? {
+        if let Some(wire) = self.dial().await? {
             return Ok(wire);
+        }
+        if let Some(given) = &self.given {
+            let title = format!("no daemon answers at {}, where this session's daemon was", given.url);
+            return Err(Failure::unreachable("daemon_not_running", title, "ask your operator to start it"));
         }
         if if_gone == IfGone::Leave {
             return Err(self.not_running("start one with `lanyard up --detach`"));
@@ -63,7 +78,7 @@ impl Context {
     pub(crate) async fn wire_again(&self, if_gone: IfGone) -> Result<Wire, Failure> {
         for _ in 0..REDIALS_MAX {
             let mut wire = self.wire(if_gone).await?;
-            if wire.status(ANSWER_TIMEOUT).await?.is_some() {
+            if wire.greets(self.given.is_some(), ANSWER_TIMEOUT).await? {
                 return Ok(wire);
             }
             tokio::time::sleep(REDIAL).await;
@@ -90,6 +105,14 @@ impl Context {
 /// The daemon's clock. Times in tables are told relative to the clock that wrote them: this machine's may differ, and a
 /// scripted one always does.
 pub(crate) async fn daemon_now(client: &mut Client<'_>) -> Result<Timestamp, Failure> {
-    let status: DaemonStatus = client.get(&Route::to(&["status"])).await?;
-    Ok(status.now)
+    // A session's token says nothing of the daemon as a whole.
+    if client.is_session() {
+        let me: Me = client.get(&Route::to(&["me"])).await?;
+        return Ok(me.now);
+    }
+    Ok(daemon_status(client).await?.now)
+}
+
+pub(crate) async fn daemon_status(client: &mut Client<'_>) -> Result<DaemonStatus, Failure> {
+    client.get(&Route::to(&["status"])).await
 }

@@ -1,13 +1,12 @@
 //! What went wrong: a sentence for people, a document for programs, and an exit code for scripts.
 
 use std::error::Error;
-use std::io::Write;
 use std::process::ExitCode;
 
 use lanyard_daemon::api::types::Problem;
 
-use crate::out::Form;
-use crate::render::text::one_line;
+use crate::out::{Form, say};
+use crate::render::text::{harmless, one_line};
 
 /// Why a command did not do what it was asked to.
 #[derive(Debug)]
@@ -75,8 +74,7 @@ impl Failure {
                     Form::People => for_people(&problem),
                     Form::Json => serde_json::to_string(&problem).unwrap_or_else(|_| for_people(&problem)),
                 };
-                // With stderr closed there is nobody left to tell; the exit code still says it.
-                let _ = writeln!(std::io::stderr(), "{text}");
+                say(&text);
                 ExitCode::from(exit as u8)
             }
         }
@@ -88,7 +86,7 @@ fn for_people(problem: &Problem) -> String {
     let mut text = format!("error: {} [{}]", one_line(lines.next().unwrap_or("")), problem.code);
     for line in lines {
         text.push_str("\n  ");
-        text.push_str(line.trim_end());
+        text.push_str(&harmless(line.trim_end()));
     }
     if !problem.advice.is_empty() {
         text.push_str("\n  try: ");
@@ -129,6 +127,21 @@ mod tests {
         let failure = Failure::local("config_invalid", "the file is wrong:\n1 | x\n  | ^", "");
         let Failure::Told { problem, .. } = failure else { panic!("told") };
         assert_eq!(for_people(&problem), "error: the file is wrong: [config_invalid]\n  1 | x\n    | ^");
+    }
+
+    /// FND-K12.
+    #[test]
+    fn fnd_k12_no_line_of_an_error_steers_the_terminal() {
+        let title = "it said: one\n\u{1b}]0;title\u{7}two\r\n\u{1b}[2Jthree\u{9b}31m\u{202e}";
+        let Failure::Told { problem, .. } = Failure::local("handshake_failed", title, "\u{1b}[1m") else {
+            panic!("told")
+        };
+        let text = for_people(&problem);
+        assert!(
+            !text.contains(|c: char| c.is_control() && c != '\n') && !text.contains('\u{202e}'),
+            "{text:?}"
+        );
+        assert!(text.contains("\n  \u{FFFD}[2Jthree"), "{text:?}");
     }
 
     #[test]

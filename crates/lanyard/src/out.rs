@@ -1,12 +1,16 @@
 //! The two streams: data goes to stdout, everything else to stderr. Nothing else in this program prints.
+//!
+//! Much of what is printed was written by agents. What a terminal would obey is replaced here, on every line: always on
+//! stderr, and on stdout where that is a terminal; a file or another program gets the bytes as they are.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 
 use lanyard_core::Outcome;
 use serde::Serialize;
 
 use crate::failure::{Failure, chain};
-use crate::render::text::one_line;
+use crate::render::text::{harmless, one_line};
 
 /// Who the output is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +24,7 @@ pub(crate) struct Out {
     pub(crate) form: Form,
     /// Leaves out what is only good to know; errors and warnings are told either way.
     pub(crate) quiet: bool,
-    /// How many columns a line of text may have; any number when nobody looks at it in a terminal.
+    /// How many columns a line of text may have; any number when stdout is no terminal.
     pub(crate) columns: Option<usize>,
 }
 
@@ -34,8 +38,8 @@ impl Out {
     }
 
     /// Text that was asked for. A newline is added unless the text ends with one.
-    #[expect(clippy::unused_self, reason = "who prints has an `Out`, so that one can see who does")]
     pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
+        let text = self.shown(text);
         let mut stdout = std::io::stdout().lock();
         let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         stdout
@@ -60,13 +64,19 @@ impl Out {
     }
 
     /// Text that was asked for, as it is: what comes next may go on in the same line.
-    #[expect(clippy::unused_self, reason = "who prints has an `Out`, so that one can see who does")]
     pub(crate) fn words(&self, text: &str) -> Result<(), Failure> {
+        let text = self.shown(text);
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| unwritten(&error))
     }
 
-    /// Text beside the data, as it is: a question with its answer typed behind it, or words that go on.
+    /// Text as stdout gets it.
+    fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.columns.is_some() { Cow::Owned(harmless(text)) } else { Cow::Borrowed(text) }
+    }
+
+    /// Text beside the data, as it is: a question with its answer typed behind it, or words that go on. The caller has
+    /// made text of others harmless.
     #[expect(clippy::unused_self, reason = "who prints has an `Out`, so that one can see who does")]
     pub(crate) fn question(&self, text: &str) {
         let mut stderr = std::io::stderr();
@@ -110,8 +120,8 @@ fn unwritten(error: &std::io::Error) -> Failure {
 }
 
 /// With stderr closed there is nobody to tell; that is no reason to stop working.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", harmless(text));
 }
 
 fn terminal_width() -> Option<usize> {

@@ -11,7 +11,7 @@ mod who;
 pub(crate) use desk::{Desk, Newcomer};
 pub(crate) use link::{Link, LinkError};
 pub(crate) use mark::{Mark, is_marked};
-pub(crate) use who::Given;
+pub(crate) use who::{Given, inside};
 
 /// Where sessions come from that Lanyard did not start.
 pub(crate) const EXTERNAL: &str = "external";

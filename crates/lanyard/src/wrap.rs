@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use lanyard_core::NoteId;
-use lanyard_core::session::{Call, Channel, Returned, StopLevel};
+use lanyard_core::session::{Call, CallerProof, Channel, Returned, StopLevel};
 use lanyard_daemon::annotate::{self, Reader, Taste, Words, json};
 use lanyard_daemon::home::Home;
 use serde_json::value::RawValue;
@@ -26,7 +26,7 @@ use serde_json::value::RawValue;
 use self::envelope::{Envelope, Params, hint};
 use self::minder::{Bound, Minder, Origin, Owner, Setting};
 use crate::failure::Failure;
-use crate::relay::{Given, call_id};
+use crate::relay::{Given, call_id, inside};
 
 /// Requests under way that are kept in mind. Further ones pass without being asked about.
 const PENDING_MAX: usize = 4_096;
@@ -48,10 +48,17 @@ pub(crate) struct Options {
 /// Runs the command until it ends, and gives its exit code.
 pub(crate) async fn run(options: Options) -> Result<u8, Failure> {
     let named = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let given = Given::from_environment();
+    if let (Some(own), Some(other)) = (inside(), &options.session)
+        && own != *other
+    {
+        let title = format!("`lanyard` runs inside session {own} and relays no calls for {other}");
+        return Err(Failure::local("operator_only", title, "leave --session out"));
+    }
     let setting = Setting {
         home: options.home,
-        given: if options.session.is_some() { None } else { Given::from_environment() },
-        session: options.session,
+        session: if given.is_some() { None } else { options.session },
+        given,
         server: options.name.unwrap_or_else(|| name_of(&options.command)),
         workspace: minder::workspace(),
         alias: ALIAS_VARIABLES.iter().find_map(named),
@@ -170,14 +177,16 @@ impl Wrap {
             Owner::Foreign => {
                 return Onward::Client(whole(id, &annotate::failure(FOREIGN, params.meta.is_modern())));
             }
+            Owner::Denied => return self.denied(id, params),
             Owner::Session(bound) => bound,
         };
-        let call = Call {
+        let mut call = Call {
             id: call_id(params.meta.call().unwrap_or(id.get())),
             server: Some(self.server.clone()),
             tool: tool.to_owned(),
             channel: Channel::Mcp,
             compliance: None,
+            proof: if origin.names_caller() { CallerProof::Named } else { CallerProof::Address },
         };
         match bound.desk.begins(&bound.session, &call).await {
             Ok(answer) if !answer.go => {
@@ -186,7 +195,9 @@ impl Wrap {
                 let text = answer.text.unwrap_or_default();
                 return Onward::Client(whole(id, &annotate::refusal(&text, is_error, reader)));
             }
+            Ok(answer) if answer.uncertain => call.proof = CallerProof::Uncertain,
             Ok(_) => {}
+            Err(error) if error.is_denied() => return self.denied(id, params),
             Err(error) => {
                 self.minder.failed(&bound, &error).await;
                 return Onward::AsItIs;
@@ -203,6 +214,12 @@ impl Wrap {
             Some(line) => Onward::Server(line),
             None => Onward::AsItIs,
         }
+    }
+
+    /// The daemon is there and says no: what it cannot supervise does not pass.
+    fn denied(&self, id: &RawValue, params: &Params<'_>) -> Onward {
+        self.minder.say(DENIED);
+        Onward::Client(whole(id, &annotate::failure(DENIED, params.meta.is_modern())))
     }
 
     async fn heard_server(&self, line: &[u8]) -> Outgoing {
@@ -283,6 +300,9 @@ impl Wrap {
 
 const FOREIGN: &str = "This call was not carried out: its argument `_session_id` names a session that does not \
                        belong to this connection. Leave the argument out.";
+
+const DENIED: &str = "This call was not carried out: the daemon refused the token in LANYARD_TOKEN for the session in \
+                      LANYARD_SESSION. Start the agent again, or ask your operator.";
 
 /// An answer with this result. Assembled as text, so that the id stays as it was written.
 fn whole(id: &RawValue, result: &str) -> String {

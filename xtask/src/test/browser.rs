@@ -15,7 +15,7 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "goog
 /// The command that runs them, with everything it needs built and installed.
 pub(super) fn command() -> Result<Command> {
     web::install()?;
-    with_all(web::npx(["playwright", "test"]), binary)
+    with_all(web::npx(["playwright", "test", "--retries=0"]), binary)
 }
 
 /// The command that measures in a browser, with a release build.

@@ -140,9 +140,47 @@ pub(super) fn sleeps(path: &str, code: &str, comments: &str) -> Vec<Finding> {
     findings
 }
 
+/// A counterexample that is not kept is found again by luck only: the seeds of property tests go into files.
+pub(super) fn forgotten_seeds(path: &str, code: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (number, line) in (1..).zip(code.lines()) {
+        let off = ["failure_persistence: None", "FileFailurePersistence::Off", "TestRunner::deterministic"];
+        if off.iter().any(|off| line.contains(off)) {
+            findings.push(Finding::error(path, number, "a property test must keep its failing seeds"));
+        }
+        // `proptest!` knows its file; a runner made by hand has to be told.
+        let by_hand = line.contains("TestRunner::new(") || line.contains("TestRunner::default(");
+        if by_hand && !code.contains("source_file: Some(file!())") {
+            let message = "a test runner must keep its failing seeds: set `source_file: Some(file!())`";
+            findings.push(Finding::error(path, number, message));
+        }
+    }
+    findings
+}
+
+/// A retry hides a counterexample, so no test runner may be told to try again.
+pub(super) fn retries(path: &str, text: &str) -> Vec<Finding> {
+    let is_config =
+        path.ends_with("nextest.toml") || (path.contains("playwright") && extension(path) == "ts");
+    let mut findings = Vec::new();
+    let is_comment = |line: &str| line.trim_start().starts_with('#') || line.trim_start().starts_with("//");
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| is_config && !is_comment(line)) {
+        let Some(value) =
+            word_in(line, "retries").and_then(|rest| rest.trim_start().strip_prefix(['=', ':']))
+        else {
+            continue;
+        };
+        let value = value.trim_start();
+        if !value.starts_with('0') || value[1..].starts_with(|c: char| c.is_ascii_digit()) {
+            findings.push(Finding::error(path, number, "a test that fails must not be tried again"));
+        }
+    }
+    findings
+}
+
 /// The index of the line where a file's own test module begins; its length if it has none.
 /// By convention that module is the last thing in the file.
-fn inline_tests(code: &str) -> usize {
+pub(super) fn inline_tests(code: &str) -> usize {
     let lines: Vec<&str> = code.lines().map(str::trim).collect();
     let begins =
         |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{');

@@ -147,3 +147,41 @@ fn lines_and_files_end_cleanly() {
     assert_eq!(whitespace("a.md", ""), []);
     assert_eq!(whitespace("tests/scenarios/a.txt", "recorded  "), []);
 }
+
+/// FND-K14.
+#[test]
+fn fnd_k14_property_tests_keep_their_seeds() {
+    let found = |code: &str| shown(forgotten_seeds("a.rs", code));
+    assert_eq!(
+        found(
+            "proptest! {\n#![proptest_config(ProptestConfig { cases: 9, ..ProptestConfig::default() })]\n}"
+        ),
+        [""; 0]
+    );
+    assert_eq!(found("TestRunner::new(Config { source_file: Some(file!()), ..Config::default() })"), [""; 0]);
+    assert_eq!(
+        found("Config { cases: 48, failure_persistence: None, ..Config::default() }"),
+        ["a.rs:1: error: a property test must keep its failing seeds"]
+    );
+    assert_eq!(
+        found("\nlet runner = TestRunner::new(Config::default());"),
+        ["a.rs:2: error: a test runner must keep its failing seeds: set `source_file: Some(file!())`"]
+    );
+}
+
+/// FND-K14.
+#[test]
+fn fnd_k14_no_runner_tries_again() {
+    let found = |path: &str, text: &str| shown(retries(path, text));
+    assert_eq!(found(".config/nextest.toml", "# No retries: why\nretries = 0\n"), [""; 0]);
+    assert_eq!(found("web/playwright.config.ts", "  retries: 0,\n"), [""; 0]);
+    assert_eq!(found("crates/a/config.toml", "retries = 3\n"), [""; 0]);
+    assert_eq!(
+        found(".config/nextest.toml", "retries = { count = 1 }\n"),
+        [".config/nextest.toml:1: error: a test that fails must not be tried again"]
+    );
+    assert_eq!(
+        found("web/playwright.config.ts", "  retries: process.env.CI ? 2 : 0,\n"),
+        ["web/playwright.config.ts:1: error: a test that fails must not be tried again"]
+    );
+}

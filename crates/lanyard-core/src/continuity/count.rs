@@ -178,6 +178,7 @@ fn attempt(session: &Session, event: &RunEvent) -> Option<Attempt> {
         }
         RunEvent::Started { .. }
         | RunEvent::Adopted { .. }
+        | RunEvent::ToolsMissing { .. }
         | RunEvent::Wanted { .. }
         | RunEvent::Ended { .. } => None,
     }

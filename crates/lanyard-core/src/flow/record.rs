@@ -437,6 +437,16 @@ impl Flow {
         self.settings.rules.require_commit && self.tree.is_some() && self.kind == FlowKind::Phases
     }
 
+    /// The commit an author's work has to come after: the one that was taken last, or the one the branch began at. What
+    /// an author named on its way to the end of a phase's first work was not taken yet.
+    #[must_use]
+    pub fn last_commit(&self) -> Option<&str> {
+        let first = self.invocation.as_ref().is_none_or(|invocation| invocation.state == FlowState::Execute);
+        let taken = self.phases.iter().take(self.phase + usize::from(!first));
+        let taken = taken.filter_map(|phase| phase.commit.as_deref()).next_back();
+        taken.or_else(|| self.tree.as_ref().map(|tree| tree.base.as_str()))
+    }
+
     /// The newest session that worked in this role at this phase.
     #[must_use]
     pub fn last_session(&self, role: Role) -> Option<SessionId> {

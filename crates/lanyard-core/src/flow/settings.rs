@@ -120,7 +120,7 @@ pub struct FlowRules {
     pub phase_gate: Asking,
     /// Whether corrections a reviewer asks for wait for a person.
     pub review_gate: Asking,
-    /// An author that says it is done names a commit, where the flow works in a git repository.
+    /// An author that says it is done names a new commit on the flow's branch, where the flow works in a git repository.
     pub require_commit: bool,
     /// Work in a git worktree and branch of its own, where the plan's folder is in a git repository.
     pub worktree: bool,

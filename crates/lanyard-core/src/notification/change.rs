@@ -251,6 +251,6 @@ mod tests {
 
     #[test]
     fn a_title_cannot_move_the_cursor() {
-        assert_eq!(held(NotificationStatus::New).title, "attach [2J fails");
+        assert_eq!(held(NotificationStatus::New).title, "attach fails");
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::id::{NotificationId, SessionId};
-use crate::text::cut;
+use crate::text::{cut, without_escapes};
 use crate::time::Timestamp;
 
 /// Characters of a title, of a text and of a key; what is longer is cut.
@@ -25,6 +25,8 @@ pub enum NotificationKind {
     GateWaiting,
     /// A session works, waits for no tool, and was not heard of for long.
     SuspectedOrphan,
+    /// An agent works without MCP servers that it was offered.
+    ToolsMissing,
     /// Words of a person expired before they could be delivered.
     GuidanceUndelivered,
     /// A turn was ended because it used what it may use.
@@ -34,19 +36,23 @@ pub enum NotificationKind {
     /// A flow waits for a person.
     FlowWaiting,
     FlowFailed,
+    /// The journal is larger than its limit.
+    JournalLarge,
 }
 
 impl NotificationKind {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::ContinuityAlert,
         Self::ContinuityRecovered,
         Self::GateWaiting,
         Self::SuspectedOrphan,
+        Self::ToolsMissing,
         Self::GuidanceUndelivered,
         Self::BudgetSpent,
         Self::BudgetWarning,
         Self::FlowWaiting,
         Self::FlowFailed,
+        Self::JournalLarge,
     ];
 
     #[must_use]
@@ -56,11 +62,13 @@ impl NotificationKind {
             Self::ContinuityRecovered => "continuity_recovered",
             Self::GateWaiting => "gate_waiting",
             Self::SuspectedOrphan => "suspected_orphan",
+            Self::ToolsMissing => "tools_missing",
             Self::GuidanceUndelivered => "guidance_undelivered",
             Self::BudgetSpent => "budget_spent",
             Self::BudgetWarning => "budget_warning",
             Self::FlowWaiting => "flow_waiting",
             Self::FlowFailed => "flow_failed",
+            Self::JournalLarge => "journal_large",
         }
     }
 }
@@ -202,11 +210,11 @@ impl NewNotification {
 
 /// Titles may hold an agent's words: they are shown on one line, without what moves a terminal's cursor.
 fn one_line(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    cut(line.trim(), TITLE_CHARS_MAX).0.to_owned()
+    crate::text::one_line(text, TITLE_CHARS_MAX)
 }
 
 fn plain(text: &str) -> String {
+    let text = without_escapes(text);
     let kept: String = text.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
     cut(kept.trim(), TEXT_CHARS_MAX).0.to_owned()
 }

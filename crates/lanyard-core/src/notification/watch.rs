@@ -6,7 +6,7 @@ use crate::notification::record::{NewNotification, NotificationKind, Severity};
 use crate::session::{InterruptCause, NoteStatus, Session, State};
 
 /// What stands before the keys of notifications that come and go with a session's state.
-const WATCHED: [&str; 4] = ["gate:", "guidance:", "orphan:", "budget:"];
+const WATCHED: [&str; 5] = ["gate:", "guidance:", "orphan:", "budget:", "tools:"];
 
 /// Whether a notification of this key comes and goes with its session's state.
 #[must_use]
@@ -47,6 +47,16 @@ pub fn wanted(session: &Session, silent: bool) -> Vec<NewNotification> {
             format!("Look with `lanyard show {0}`; end the turn with `lanyard cancel {0}`.", session.id);
         let (kind, key) = (NotificationKind::SuspectedOrphan, format!("orphan:{}", turn.id));
         wanted.push(of(kind, Severity::Warning, key, title, text, Some(turn.id.to_string())));
+    }
+    if let Some(run) = session.live_run().filter(|run| !run.missing_tools.is_empty()) {
+        let title = format!("\"{name}\" works without MCP servers: {}", run.missing_tools.join(", "));
+        let text = format!(
+            "The agent has not reached them since it started, so their tools are missing in its turns. \
+             Look at `lanyard mcp ls` and `lanyard show {}`.",
+            session.id
+        );
+        let (kind, key) = (NotificationKind::ToolsMissing, format!("tools:{}", run.id));
+        wanted.push(of(kind, Severity::Warning, key, title, text, Some(run.id.to_string())));
     }
     if session.state == (State::Interrupted { cause: InterruptCause::Limit }) {
         let title = format!("A turn of \"{name}\" used all it may use");

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::SessionId;
+use crate::paper::instructions::Caller;
 use crate::paper::{Refusal, TEXT_CHARS_MAX, few, instructions, words};
 use crate::text::BODY_BYTES_MAX;
 
@@ -21,6 +22,8 @@ pub struct Brief<'a> {
     pub session: SessionId,
     pub parent: Option<SessionId>,
     pub nonce: &'a str,
+    /// How its calls are told from others'.
+    pub caller: Caller,
     pub agent: &'a str,
     pub bounds: &'a Bounds,
     /// Whether it may have children of its own.
@@ -89,13 +92,21 @@ impl Brief<'_> {
     /// S0-30.
     fn tracking(&self) -> String {
         let Self { session, nonce, .. } = self;
-        format!(
-            "## SESSION TRACKING\n\
-             Put \"_session_id\": \"{session}\" into the input of EVERY tool call you make, also where the tool's schema \
-             does not name it. By it the user can see your work, guide you and stop you; a call without it cannot be \
-             told from another agent's. Do not omit it, and do not use another id.\n{}",
-            instructions::short(*session, nonce)
-        )
+        let duty = match self.caller {
+            Caller::ByConnection => {
+                "Lanyard knows your calls by the connection it gave you: add no session id to the \
+                 input of any tool. The user can see your work, guide you and stop you."
+                    .to_owned()
+            }
+            Caller::ByArgument => format!(
+                "Put \"_session_id\": \"{session}\" into the input of EVERY call of an MCP tool (one that a server \
+                 offers, such as memory_agent), also where the tool's schema does not name it. By it the user can see \
+                 your work, guide you and stop you; a call without it cannot be told from another agent's. Do not \
+                 omit it there, and do not use another id. Leave it out of your built-in tools (shell, read, edit, \
+                 write): they refuse arguments they do not know."
+            ),
+        };
+        format!("## SESSION TRACKING\n{duty}\n{}", instructions::short(*session, nonce))
     }
 
     fn boundaries(&self) -> String {
@@ -160,6 +171,7 @@ mod tests {
             session: SessionId::from_u128(7),
             parent: None,
             nonce: "abc123",
+            caller: Caller::ByArgument,
             agent: "Executor",
             bounds,
             may_spawn: false,
@@ -180,8 +192,9 @@ mod tests {
             "Plan: plan_x",
             &session,
             "## SESSION TRACKING",
-            "EVERY tool call",
+            "EVERY call of an MCP tool",
             "Do not omit it",
+            "Leave it out of your built-in tools",
             "abc123",
             "## SCOPE BOUNDARIES",
             "- src/a.rs",
@@ -192,6 +205,15 @@ mod tests {
         let places: Vec<usize> = parts.iter().map(|part| text.find(part).unwrap()).collect();
         assert!(places.is_sorted(), "{places:?}\n{text}");
         assert!(text.ends_with("\n\nFix it.\n\n## CONTEXT of mine"));
+    }
+
+    /// FND-R5: an agent that Lanyard runs is known by its connection.
+    #[test]
+    fn fnd_r5_an_agent_with_a_connection_of_its_own_is_told_of_no_argument() {
+        let none = Bounds::default();
+        let text = Brief { caller: Caller::ByConnection, ..brief(&none, "x") }.text().unwrap();
+        assert!(!text.contains("_session_id") && text.contains("add no session id"), "{text}");
+        assert!(text.contains("## SESSION TRACKING") && text.contains("abc123"), "{text}");
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! The fold: the only place where a session changes, the same when running and when replaying. It is fallible, so a
 //! bad event is never written and a damaged log is found.
 
+use crate::session::calls::{Channel, is_spawn};
+use crate::session::carrier::SeenCalls;
+use crate::session::driven::DrivenBy;
 use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Role,
     TranscriptEvent, TurnEvent,
 };
 use crate::session::record::{
-    ActiveTurn, Checkpoint, Compaction, EXTERNAL, Handoff, LastToolCall, Session, StateChange, Usage,
-    remember,
+    ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage, remember,
 };
 use crate::session::run::Run;
 use crate::session::stall::Stall;
@@ -130,6 +132,10 @@ impl Session {
                 self.hands = to.clone();
                 alive && fits
             }
+            ChangeEvent::Driven { by } => {
+                self.driven_by = Some(*by);
+                alive && resting
+            }
             ChangeEvent::AliasAdded { alias } => {
                 self.aliases.push(alias.clone());
                 true
@@ -181,6 +187,11 @@ impl Session {
         })
     }
 
+    fn forget_calls(&mut self) {
+        self.open_calls.clear();
+        self.open_spawns.clear();
+    }
+
     fn start_over(&mut self, at: Timestamp) {
         self.enter(State::Beginning, at);
         self.native = None;
@@ -213,7 +224,7 @@ impl Session {
                 if let Some(run) = self.run.as_mut().filter(|run| run.is_live()) {
                     run.turns += 1;
                 }
-                self.open_calls.clear();
+                self.forget_calls();
                 self.anchors_due.clear();
                 self.enter(State::Executing, at);
                 legal
@@ -227,14 +238,14 @@ impl Session {
             TurnEvent::Finished { turn, .. } => {
                 self.turn = None;
                 self.forget_notes();
-                self.open_calls.clear();
+                self.forget_calls();
                 self.enter(State::BetweenTurn, at);
                 running == Some(*turn)
             }
             TurnEvent::Interrupted { turn, cause, .. } => {
                 self.turn = None;
                 self.forget_notes();
-                self.open_calls.clear();
+                self.forget_calls();
                 self.enter(State::Interrupted { cause: *cause }, at);
                 running == Some(*turn)
             }
@@ -288,6 +299,7 @@ impl Session {
                 self.snapshot_skipped = Some(code.clone());
                 return true;
             }
+            ContextEvent::RolledBack { .. } => return true,
             ContextEvent::IssueSeen { hash, score } => self.stall.saw_issue(hash, *score),
             ContextEvent::ErrorSeen { hash, .. } => self.stall.saw_error(hash),
             ContextEvent::Stalled { .. } => self.stall.stalls += 1,
@@ -311,18 +323,30 @@ impl Session {
             | TranscriptEvent::Thought { .. }
             | TranscriptEvent::Planned { .. }
             | TranscriptEvent::FileChanged { .. } => {}
-            TranscriptEvent::ToolRelayed { tool, .. } => {
+            // It may be a subagent's, and says nothing of the session.
+            TranscriptEvent::ToolRelayed { uncertain: true, .. } => {}
+            TranscriptEvent::ToolRelayed { tool, channel, .. } => {
                 self.hears = true;
+                match channel {
+                    Channel::Hook => self.seen_calls.hook = true,
+                    Channel::Mcp => self.seen_calls.mcp = true,
+                }
                 // An agent that Lanyard runs tells of the call itself.
                 if !self.run.as_ref().is_some_and(Run::is_live) {
                     let count = self.last_tool_call.as_ref().map_or(0, |call| call.count) + 1;
                     self.last_tool_call = Some(LastToolCall { tool: tool.clone(), at, count });
                 }
             }
-            TranscriptEvent::ToolReturned { call, .. } => self.open_calls.retain(|open| open != call),
-            TranscriptEvent::ToolCalled { call, tool, .. } => {
+            TranscriptEvent::ToolReturned { call, .. } => {
+                self.open_calls.retain(|open| open != call);
+                self.open_spawns.retain(|open| open != call);
+            }
+            TranscriptEvent::ToolCalled { call, tool, arguments } => {
                 if self.turn.is_some() {
                     remember(&mut self.open_calls, call.clone());
+                    if is_spawn(tool, arguments) {
+                        remember(&mut self.open_spawns, call.clone());
+                    }
                 }
                 let count = self.last_tool_call.as_ref().map_or(0, |call| call.count) + 1;
                 self.last_tool_call = Some(LastToolCall { tool: tool.clone(), at, count });
@@ -338,6 +362,12 @@ impl Session {
         }
         !self.state.is_ended()
     }
+}
+
+/// Who runs the agent of a session that is being born; older logs do not say.
+fn born_to(created: &Created) -> DrivenBy {
+    let derived = DrivenBy::at_birth(&created.source, created.agent.as_deref(), false);
+    created.driven_by.unwrap_or(derived)
 }
 
 fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
@@ -358,6 +388,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         },
         handoffs: [].into(),
         source: created.source.clone(),
+        driven_by: created.driven_by,
         workspace: created.workspace.clone(),
         plan: created.plan.clone(),
         phase: created.phase.clone(),
@@ -375,17 +406,19 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         guidance: Vec::new(),
         guidance_settled: [].into(),
         // Nobody else would tell of a session that was made outside; its calls are all there is of it.
-        hears: created.source == EXTERNAL,
+        hears: born_to(created) == DrivenBy::Host,
+        seen_calls: SeenCalls::default(),
         notice_due: false,
         writer: None,
         writer_epoch: 0,
         run: None,
-        native: None,
+        native: created.native.clone(),
         gates: Vec::new(),
         snapshots: 0,
         snapshot_skipped: None,
         last_tool_call: None,
         open_calls: [].into(),
+        open_spawns: [].into(),
         usage: Usage::default(),
         anchors: created.anchors.clone(),
         anchors_due: Vec::new(),

@@ -24,7 +24,9 @@ impl Session {
             | ControlEvent::GuidanceDelivered { .. }
             | ControlEvent::GuidanceReturned { .. }
             | ControlEvent::GuidanceSettled { .. } => self.guided(event, envelope),
-            ControlEvent::CommandRefused { .. } | ControlEvent::SignalUnexpected { .. } => true,
+            ControlEvent::EndBlocked { .. }
+            | ControlEvent::CommandRefused { .. }
+            | ControlEvent::SignalUnexpected { .. } => true,
         }
     }
 

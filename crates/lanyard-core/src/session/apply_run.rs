@@ -1,6 +1,8 @@
 //! The fold of runs and gates.
 
 use crate::actor::Cause;
+use crate::session::carrier::SeenCalls;
+use crate::session::driven::DrivenBy;
 use crate::session::event::Envelope;
 use crate::session::gate::{Gate, GateEvent, GateKind, GateStatus, SETTLED_MAX};
 use crate::session::record::Session;
@@ -10,9 +12,11 @@ impl Session {
     pub(super) fn run(&mut self, event: &RunEvent) -> bool {
         let alive = !self.state.is_ended();
         match event {
-            RunEvent::Started { run, number, mirrored, .. } => {
+            RunEvent::Started { run, number, mirrored, steers, .. } => {
                 // Whether this one's calls come by is yet to be seen.
                 self.hears = false;
+                self.seen_calls = SeenCalls::default();
+                self.driven_by = Some(if *mirrored { DrivenBy::Parent } else { DrivenBy::Lanyard });
                 let before = self.run.as_ref();
                 let follows = before.is_none_or(|before| !before.is_live());
                 let counts = *number == before.map_or(0, |before| before.number) + 1;
@@ -26,7 +30,8 @@ impl Session {
                     continuity: None,
                     opened: None,
                     info: None,
-                    capabilities: Capabilities::default(),
+                    capabilities: Capabilities { steer: *steers, ..Capabilities::default() },
+                    missing_tools: Vec::new(),
                 });
                 alive && follows && counts
             }
@@ -46,6 +51,13 @@ impl Session {
             RunEvent::Adopted { run } => match &mut self.run {
                 Some(held) if held.id == *run && held.is_live() => {
                     held.continuity = Some(Continuity::Exact);
+                    true
+                }
+                Some(_) | None => false,
+            },
+            RunEvent::ToolsMissing { run, servers } => match &mut self.run {
+                Some(held) if held.id == *run && held.is_live() => {
+                    held.missing_tools.clone_from(servers);
                     true
                 }
                 Some(_) | None => false,

@@ -28,8 +28,8 @@ use crate::session::testing::{
     in_state, interrupted, interrupted_by, issue_seen, migrate_to_agent, mirrored_run_started, note_id,
     noted, output, planned, question, quiet, receipt, reset, run_adopted, run_began, run_ended, run_id,
     run_over, run_ready, run_started, said, session_id, set_anchors, short_ids, snapshot_skipped,
-    snapshot_taken, start_turn, started, stop, stop_at, tool_called, tool_returned, turn_finished, turn_id,
-    turn_lost, usage, work_ended,
+    snapshot_taken, start_turn, started, stop, stop_at, tool_called, tool_returned, tools_missing,
+    turn_finished, turn_id, turn_lost, usage, work_ended,
 };
 use crate::session::{
     ApplyError, Continuity, GateEvent, Lifecycle, Lineage, NewSession, NoteStatus, Policy, ResumeWay, RunEnd,
@@ -241,7 +241,7 @@ mod illegal_events {
     fn a_run_that_does_not_follow_from_the_one_before() {
         let numbered = |run, number| {
             let (agent, driver) = ("executor".into(), "acp".into());
-            RunEvent::Started { run: run_id(run), number, agent, driver, mirrored: false }
+            RunEvent::Started { run: run_id(run), number, agent, driver, mirrored: false, steers: false }
         };
         fits_not(&given([]), numbered(1, 2));
         fits_not(&given([run_began(1)]), numbered(2, 2));
@@ -311,12 +311,14 @@ mod illegal_events {
             session.archived
             session.deleted
             session.memory_set
+            end.blocked
             guidance.delivered
             guidance.settled
             command.refused
             signal.unexpected
             context.snapshot
-            context.snapshot_skipped"#]]
+            context.snapshot_skipped
+            context.rolled_back"#]]
         .assert_eq(&fitting.join("\n"));
     }
 
@@ -743,6 +745,7 @@ mod the_view {
               "worker": null,
               "owner": "ann",
               "source": "api",
+              "driven_by": "lanyard",
               "workspace": null,
               "plan": "plan-1",
               "phase": "custom",
@@ -960,12 +963,13 @@ mod the_wire {
         let lines: Vec<String> =
             samples().into_iter().map(|event| serde_json::to_string(&event).unwrap()).collect();
         expect![[r#"
-            {"type":"session.created","data":{"state":"custom","title":"t","agent":"executor","owner":"ann","source":"api","workspace":"/a","plan":"p","phase":"custom","purpose":"fix","task":"task_00000000000000000000000005","worker":"worker#6","parent":"sess#2","forked_from":{"session":"sess#3","seq":7},"aliases":["x"],"anchors":["a"],"policy":{"depth_limit":3,"leaf":true,"memory_mode":"selective"}}}
+            {"type":"session.created","data":{"state":"custom","title":"t","agent":"executor","owner":"ann","source":"api","driven_by":"lanyard","native":"n","workspace":"/a","plan":"p","phase":"custom","purpose":"fix","task":"task_00000000000000000000000005","worker":"worker#6","parent":"sess#2","forked_from":{"session":"sess#3","seq":7},"aliases":["x"],"anchors":["a"],"policy":{"depth_limit":3,"leaf":true,"memory_mode":"selective"}}}
             {"type":"session.linked","data":{"parent":"sess#2","previous":"sess#3"}}
             {"type":"session.child_linked","data":{"child":"sess#4","agent":"executor"}}
             {"type":"session.child_unlinked","data":{"child":"sess#4"}}
             {"type":"session.migrated","data":{"from":{"agent":"a","worker":"worker#1","owner":"ann"},"to":{"agent":"b","worker":"worker#1","owner":"ann"},"reason":"r"}}
             {"type":"session.alias_added","data":{"alias":"y"}}
+            {"type":"session.driven","data":{"by":"host"}}
             {"type":"session.archived","data":{}}
             {"type":"session.unarchived","data":{}}
             {"type":"session.reset","data":{"reason":"r"}}
@@ -977,7 +981,7 @@ mod the_wire {
             {"type":"turn.started","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","opening":{"kind":"returned","after_ms":5},"anchors":["a"],"delivery":"interrupt","queued":true,"by":{"kind":"operator","name":"ann"},"memory":{"mode":"session_only"}}}
             {"type":"turn.cancel_requested","data":{"turn":"turn#1","reason":"r","forced":true}}
             {"type":"turn.finished","data":{"turn":"turn#1","outcome":"refused","reason":"not allowed to"}}
-            {"type":"turn.interrupted","data":{"turn":"turn#1","cause":"host_lost","reason":"r","uncertain":true}}
+            {"type":"turn.interrupted","data":{"turn":"turn#1","cause":"host_lost","reason":"r","uncertain":true,"receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}],"left":[{"pid":4713,"name":"make"}],"kept":[{"pid":4714,"name":"gopls"}]}}}
             {"type":"context.anchors_set","data":{"anchors":["a"]}}
             {"type":"context.compacted","data":{"size_before":9,"size_after":1,"anchors_survived":[],"anchors_lost":[],"nth":1,"checkpoint":1}}
             {"type":"context.checkpoint","data":{"position":1,"reason":"risky_tool"}}
@@ -991,7 +995,7 @@ mod the_wire {
             {"type":"usage.reported","data":{"input_tokens":1,"output_tokens":2,"context_tokens":3,"cost_micros":4}}
             {"type":"plan.updated","data":{"entries":[{"text":"find the fault","status":"completed"},{"text":"mend it","status":"in_progress"},{"text":"run the tests","status":"pending"}]}}
             {"type":"file.changed","data":{"path":"src/lib.rs","added":3,"removed":1}}
-            {"type":"tool.relayed","data":{"call":"7","server":"ev","tool":"echo","channel":"hook","is_error":false,"took_ms":12,"bytes":340}}
+            {"type":"tool.relayed","data":{"call":"7","server":"ev","tool":"echo","channel":"hook","is_error":false,"took_ms":12,"bytes":340,"uncertain":true}}
             {"type":"turn.queued","data":{"turn":"turn#1","client_turn_id":"mine","prompt":"go","prompt_hash":"00","delivery":"steer","note":"note#1","memory":{"mode":"off"}}}
             {"type":"turn.edited","data":{"turn":"turn#1","prompt":"stay","prompt_hash":"01","delivery":"queue","note":"note#1"}}
             {"type":"turn.withdrawn","data":{"turn":"turn#1","reason":"r"}}
@@ -1006,6 +1010,7 @@ mod the_wire {
             {"type":"stop.applied","data":{"level":2,"channel":"mcp","call":"7","tool":"echo","refused":true}}
             {"type":"stop.complied","data":{"how":"hand_off"}}
             {"type":"stop.settled","data":{}}
+            {"type":"end.blocked","data":{"why":"w"}}
             {"type":"agent.handed_off","data":{"from":"a","to":"b","reason":"r"}}
             {"type":"guidance.returned","data":{"notes":["note#1"]}}
             {"type":"notice.sent","data":{"to":"sess#2","note":"note#1"}}
@@ -1019,13 +1024,15 @@ mod the_wire {
             {"type":"run.started","data":{"run":"run#1","number":1,"agent":"executor","driver":"acp","mirrored":true}}
             {"type":"run.ready","data":{"run":"run#1","native":"thread-7","info":{"name":"scripted","version":"1.2.3","protocol":"acp 1"},"capabilities":{"load":true,"resume":false,"fork":false,"list":false,"close":false,"cancel":true,"steer":false,"compact":false,"children":false,"permissions":true,"images":false,"mcp_stdio":false,"mcp_http":false,"mcp_sse":false},"continuity":"native","history":12}}
             {"type":"run.adopted","data":{"run":"run#1"}}
-            {"type":"run.ended","data":{"run":"run#1","how":{"kind":"signalled","signal":9},"reason":"the session was terminated","receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}]}}}
+            {"type":"run.ended","data":{"run":"run#1","how":{"kind":"signalled","signal":9},"reason":"the session was terminated","receipt":{"tried":[{"channel":"agent","after_ms":0},{"channel":"term","after_ms":5000},{"channel":"kill","after_ms":7000}],"processes":[{"pid":4711,"name":"agent","by":"KILL"},{"pid":4712,"name":"sleep"}],"left":[{"pid":4713,"name":"make"}],"kept":[{"pid":4714,"name":"gopls"}]}}}
             {"type":"run.wanted","data":{"ways":["native","replay","preamble"]}}
+            {"type":"run.tools_missing","data":{"run":"run#1","servers":["lanyard"]}}
             {"type":"gate.opened","data":{"gate":"gate#1","run":"run#1","kind":"permission","title":"Run the tests","call":"c1","detail":{"command":"cargo test"},"options":[{"id":"yes","name":"Allow","kind":"allow_once"},{"id":"yes-all","name":"Always","kind":"allow_always"},{"id":"no","name":"Reject","kind":"reject_once"}],"request":"7"}}
             {"type":"gate.answered","data":{"gate":"gate#1","option":"no","message":"not on main"}}
             {"type":"gate.withdrawn","data":{"gate":"gate#1","why":"the turn ended"}}
             {"type":"context.snapshot","data":{"name":"stop-41","commit":"9fceb02d0ae598e95dc970b74767f19372d61af8","reason":"stop","files_changed":2}}
             {"type":"context.snapshot_skipped","data":{"code":"no_git","why":"the workspace is no git repository"}}
+            {"type":"context.rolled_back","data":{"from":"rollback-42","to":"turn-12","changed":2,"added":1,"removed":0}}
             {"type":"writer.granted","data":{"pen":{"connection":"conn_00000000000000000000000001","client":"cli","actor":{"kind":"operator","name":"ann"}},"epoch":1}}
             {"type":"writer.asked","data":{"pen":{"connection":"conn_00000000000000000000000002","client":"cli","actor":{"kind":"operator","name":"ann"}},"until":"2026-11-15T08:00:10.000Z"}}
             {"type":"writer.denied","data":{"connection":"conn_00000000000000000000000002"}}
@@ -1233,6 +1240,7 @@ mod the_wire {
                 "owner": "ann"
               },
               "source": "api",
+              "driven_by": "nobody",
               "policy": {
                 "depth_limit": 3,
                 "leaf": false,
@@ -1274,6 +1282,7 @@ mod the_wire {
             run_started(1),
             run_ready(1),
             run_adopted(1),
+            tools_missing(1, &["lanyard"]),
             run_ended(1, None),
             gate_asked(1, 1),
             gate_withdrawn("1"),
@@ -1302,7 +1311,7 @@ mod the_wire {
                 .all(|input| matches!(input, Input::Signal(signal) if signal.is_internal() == internal))
         };
         assert!(are(&internal, true) && are(&open, false));
-        assert_eq!(internal.len() + open.len(), 24, "each signal there is");
+        assert_eq!(internal.len() + open.len(), 25, "each signal there is");
     }
 }
 
@@ -1321,7 +1330,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 70;
+const EVENTS: usize = 74;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1341,6 +1350,7 @@ fn number(event: &Event) -> usize {
             ChangeEvent::WentStale { .. } => 11,
             ChangeEvent::Ended { .. } => 12,
             ChangeEvent::MemorySet { .. } => 69,
+            ChangeEvent::Driven { .. } => 70,
         },
         Event::Turn(event) => match event {
             TurnEvent::Started { .. } => 13,
@@ -1368,6 +1378,7 @@ fn number(event: &Event) -> usize {
             ContextEvent::Stalled { .. } => 22,
             ContextEvent::Snapshot { .. } => 36,
             ContextEvent::SnapshotSkipped { .. } => 37,
+            ContextEvent::RolledBack { .. } => 71,
         },
         Event::Control(event) => match event {
             ControlEvent::StopRequested { .. } => 23,
@@ -1385,6 +1396,7 @@ fn number(event: &Event) -> usize {
             ControlEvent::NoticeSent { .. } => 52,
             ControlEvent::Introduced { .. } => 53,
             ControlEvent::HandedOff { .. } => 55,
+            ControlEvent::EndBlocked { .. } => 72,
         },
         Event::Writer(event) => match event {
             WriterEvent::Granted { .. } => 65,
@@ -1408,6 +1420,7 @@ fn number(event: &Event) -> usize {
             RunEvent::Adopted { .. } => 42,
             RunEvent::Ended { .. } => 43,
             RunEvent::Wanted { .. } => 44,
+            RunEvent::ToolsMissing { .. } => 73,
         },
         Event::Gate(event) => match event {
             GateEvent::Opened { .. } => 45,
@@ -1433,6 +1446,8 @@ fn change_samples() -> Vec<Event> {
         agent: Some("executor".into()),
         owner: "ann".into(),
         source: "api".into(),
+        driven_by: Some(crate::session::DrivenBy::Lanyard),
+        native: Some("n".into()),
         workspace: Some("/a".into()),
         plan: Some("p".into()),
         phase: Some("custom".into()),
@@ -1452,6 +1467,7 @@ fn change_samples() -> Vec<Event> {
         ChangeEvent::ChildUnlinked { child: session_id(4) }.into(),
         ChangeEvent::Migrated { from: hands("a"), to: hands("b"), reason: "r".into() }.into(),
         ChangeEvent::AliasAdded { alias: "y".into() }.into(),
+        ChangeEvent::Driven { by: crate::session::DrivenBy::Host }.into(),
         archived(),
         ChangeEvent::Unarchived {}.into(),
         ChangeEvent::Reset { reason: Some("r".into()) }.into(),
@@ -1516,7 +1532,7 @@ fn work_samples() -> Vec<Event> {
         by: Some(ann()),
         memory: Some(MemoryPolicy::default()),
     };
-    let cause = InterruptCause::HostLost;
+    let (cause, reason) = (InterruptCause::HostLost, Some("r".into()));
     vec![
         started.into(),
         TurnEvent::CancelRequested { turn: turn_id(1), reason: Some("r".into()), forced: true }.into(),
@@ -1526,7 +1542,8 @@ fn work_samples() -> Vec<Event> {
             reason: Some("not allowed to".into()),
         }
         .into(),
-        TurnEvent::Interrupted { turn: turn_id(1), cause, reason: Some("r".into()), uncertain: true }.into(),
+        TurnEvent::Interrupted { turn: turn_id(1), cause, reason, uncertain: true, receipt: receipt() }
+            .into(),
         ContextEvent::AnchorsSet { anchors: vec!["a".into()] }.into(),
         compacted(9, 1),
         ContextEvent::Checkpoint { position: 1, reason: CheckpointReason::RiskyTool }.into(),
@@ -1566,6 +1583,7 @@ fn work_samples() -> Vec<Event> {
             is_error: false,
             took_ms: 12,
             bytes: 340,
+            uncertain: true,
         }
         .into(),
     ]
@@ -1593,6 +1611,7 @@ fn control_samples() -> Vec<Event> {
         .into(),
         ControlEvent::StopComplied { how: Compliance::HandOff }.into(),
         ControlEvent::StopSettled {}.into(),
+        ControlEvent::EndBlocked { why: "w".into() }.into(),
         ControlEvent::HandedOff { from: "a".into(), to: "b".into(), reason: "r".into() }.into(),
         ControlEvent::GuidanceReturned { notes: vec![note_id(1)] }.into(),
         ControlEvent::NoticeSent { to: Some(session_id(2)), note: Some(note_id(1)) }.into(),
@@ -1627,11 +1646,12 @@ fn run_samples() -> Vec<Event> {
     let ready = RunReady { continuity: Some(Continuity::Native), history: Some(12), ..greeting(1) };
     let (how, reason) = (RunEnd::Signalled { signal: 9 }, Some("the session was terminated".into()));
     vec![
-        RunEvent::Started { run: run_id(1), number: 1, agent, driver, mirrored: true }.into(),
+        RunEvent::Started { run: run_id(1), number: 1, agent, driver, mirrored: true, steers: false }.into(),
         RunEvent::Ready(Box::new(ready)).into(),
         RunEvent::Adopted { run: run_id(1) }.into(),
         RunEvent::Ended { run: run_id(1), how, reason, receipt: receipt() }.into(),
         RunEvent::Wanted { ways: vec![ResumeWay::Native, ResumeWay::Replay, ResumeWay::Preamble] }.into(),
+        RunEvent::ToolsMissing { run: run_id(1), servers: vec!["lanyard".into()] }.into(),
     ]
 }
 
@@ -1646,6 +1666,14 @@ fn gate_samples() -> Vec<Event> {
         ContextEvent::SnapshotSkipped {
             code: "no_git".into(),
             why: "the workspace is no git repository".into(),
+        }
+        .into(),
+        ContextEvent::RolledBack {
+            from: "rollback-42".into(),
+            to: "turn-12".into(),
+            changed: 2,
+            added: 1,
+            removed: 0,
         }
         .into(),
     ]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::Actor;
 use crate::id::NoteId;
 use crate::session::guidance::NoteKind;
+use crate::session::record::is_default;
 use crate::session::stop::{StopLevel, StopScope};
 use crate::time::Timestamp;
 
@@ -26,6 +27,58 @@ pub struct Call {
     /// Set when the call does what a stop asks for: it is exempt, and carried out (S0-B02).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compliance: Option<Compliance>,
+    /// How sure it is that the session's own agent makes the call.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub proof: CallerProof,
+}
+
+impl Call {
+    /// Whether a subagent may be the caller: then the answer carries nothing and proves nothing.
+    #[must_use]
+    pub fn is_uncertain(&self) -> bool {
+        self.proof == CallerProof::Uncertain
+    }
+}
+
+/// What says whose call it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallerProof {
+    /// The session's own address: sure as long as no subagent shares it.
+    #[default]
+    Address,
+    /// The call names its caller: the agent's own id of the conversation or of the subagent, or a `_session_id`.
+    Named,
+    /// A subagent may share the address, and the call does not say whose it is.
+    Uncertain,
+}
+
+/// Tools by which agents set a subagent to work, which may then use the agent's own MCP connection.
+const SPAWNING_TOOLS: [&str; 9] = [
+    "task",
+    "agent",
+    "subagent",
+    "spawn_agent",
+    "dispatch_agent",
+    "delegate",
+    "delegate_to_agent",
+    "invoke_agent",
+    "collab_tool_call",
+];
+
+/// Arguments that say which subagent is to work, for agents that name the call after its purpose.
+const SPAWNING_ARGUMENTS: [&str; 2] = ["subagent_type", "agent_name"];
+
+/// Whether a tool of this name sets a subagent to work.
+#[must_use]
+pub fn spawns_subagents(tool: &str) -> bool {
+    SPAWNING_TOOLS.iter().any(|name| name.eq_ignore_ascii_case(tool))
+}
+
+/// Whether a call of this tool with these arguments sets a subagent to work.
+pub(super) fn is_spawn(tool: &str, arguments: &serde_json::Value) -> bool {
+    let named = |key: &str| arguments.get(key).is_some_and(serde_json::Value::is_string);
+    spawns_subagents(tool) || SPAWNING_ARGUMENTS.into_iter().any(named)
 }
 
 /// Where the call came by.

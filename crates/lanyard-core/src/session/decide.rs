@@ -8,6 +8,7 @@ use crate::session::command::Command;
 use crate::session::decide_inbox::{
     SESSION_DELETED, SESSION_ENDED, decide_inbox, steered_by, withdraw, withdraw_all,
 };
+use crate::session::driven::{DrivenBy, takes_over};
 use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, Hands, Opening, Settled,
     TurnEvent, TurnOutcome,
@@ -39,6 +40,9 @@ pub fn decide(
     exists(session)?;
     match command {
         Command::StartTurn { turn, client_turn_id, prompt } => {
+            log_has_room(session, &rules.limits)?;
+            alive(session)?;
+            takes_over(session, false)?;
             start_turn(session, *turn, client_turn_id.as_deref(), prompt, (Delivery::Reject, None), now)
         }
         Command::CancelTurn { reason } => cancel_turn(session, reason.as_deref()),
@@ -101,6 +105,12 @@ pub(super) fn start_turn(
     let opening = resting_opening(session, now);
     let memory = turn_memory(session, memory)?;
     Ok(vec![begin(session, turn, (client_turn_id, prompt), opening, (delivery, None), memory)])
+}
+
+/// A session whose log is full takes no more work: what it has is kept, and it can be read, forked, ended and deleted.
+pub(super) fn log_has_room(session: &Session, limits: &Limits) -> Result<(), Refusal> {
+    let full = limits.log_events > 0 && session.seq >= limits.log_events;
+    if full { Err(Refusal::LogFull { max: limits.log_events }) } else { Ok(()) }
 }
 
 /// How a turn opens the conversation of a session at rest.
@@ -289,7 +299,12 @@ fn resume(session: &Session, ways: &[ResumeWay]) -> Result<Vec<Event>, Refusal> 
     if session.live_run().is_some() {
         return Ok(Vec::new());
     }
-    Ok(vec![RunEvent::Wanted { ways: ways.to_vec() }.into()])
+    // Asking for the agent is asking for one that Lanyard runs.
+    let unled = session.driver() == DrivenBy::Nobody && session.hands.agent.is_some();
+    let taken = takes_over(session, true)? || unled;
+    let driven = taken.then(|| ChangeEvent::Driven { by: DrivenBy::Lanyard }.into());
+    let wanted = RunEvent::Wanted { ways: ways.to_vec() }.into();
+    Ok(driven.into_iter().chain([wanted]).collect())
 }
 
 fn migrate(

@@ -4,9 +4,11 @@
 use crate::id::{NoteId, TurnId};
 use crate::policy::{Limits, Rules};
 use crate::session::decide::{
-    alive, begin, body, exists, optional_name, resting_opening, start_turn, turn_memory, unhindered,
+    alive, begin, body, exists, log_has_room, optional_name, resting_opening, start_turn, turn_memory,
+    unhindered,
 };
-use crate::session::event::{ControlEvent, Event, InboxEvent, Opening, Settled, TurnEvent};
+use crate::session::driven::{DrivenBy, takes_over};
+use crate::session::event::{ChangeEvent, ControlEvent, Event, InboxEvent, Opening, Settled, TurnEvent};
 use crate::session::guidance::{NoteKind, NoteStatus};
 use crate::session::inbox::{
     Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn,
@@ -58,20 +60,24 @@ fn send(
     now: Timestamp,
     limits: &Limits,
 ) -> Result<Vec<Event>, Refusal> {
-    let Message { turn, note, client_turn_id, prompt, delivery, memory } = message;
+    let Message { turn, note, client_turn_id, prompt, delivery, memory, take_over } = message;
     let client = client_turn_id.as_deref();
     // Told twice, it is one message, also when its turn has begun.
     let runs = session.turn.as_ref().is_some_and(|active| active.id == *turn);
     if runs || session.waiting(*turn).is_some() {
         return Ok(Vec::new());
     }
+    alive(session)?;
+    let taken = takes_over(session, *take_over)?;
+    log_has_room(session, limits)?;
     // Who queues means behind what waits already, also when that is held back.
     let joins = *delivery == Delivery::Queue && session.inbox_paused.is_some();
     let waits = *delivery != Delivery::Reject && (session.turn.is_some() || joins);
     if !waits {
-        return start_turn(session, *turn, client, prompt, (*delivery, memory.as_ref()), now);
+        let started = start_turn(session, *turn, client, prompt, (*delivery, memory.as_ref()), now)?;
+        let driven = taken.then(|| ChangeEvent::Driven { by: DrivenBy::Lanyard }.into());
+        return Ok(driven.into_iter().chain(started).collect());
     }
-    alive(session)?;
     if session.archived {
         return Err(Refusal::Archived);
     }
@@ -297,6 +303,7 @@ fn go(session: &Session, now: Timestamp) -> Result<Vec<Event>, Refusal> {
 /// A message that waits becomes the running turn, because somebody says so.
 fn start_now(session: &Session, waiting: &QueuedTurn, now: Timestamp) -> Result<Event, Refusal> {
     alive(session)?;
+    takes_over(session, false)?;
     if session.archived {
         return Err(Refusal::Archived);
     }

@@ -101,6 +101,7 @@ fn lets_go(event: &ChangeEvent) -> bool {
         | ChangeEvent::Linked { .. }
         | ChangeEvent::ChildLinked { .. }
         | ChangeEvent::ChildUnlinked { .. }
+        | ChangeEvent::Driven { .. }
         | ChangeEvent::AliasAdded { .. }
         | ChangeEvent::MemorySet { .. }
         | ChangeEvent::Unarchived {}

@@ -13,10 +13,11 @@ use crate::actor::{Actor, Cause};
 use crate::id::{SessionId, TaskId, TurnId, WorkerId};
 use crate::memory::MemoryPolicy;
 use crate::session::calls::Channel;
+use crate::session::driven::DrivenBy;
 use crate::session::gate::GateEvent;
 use crate::session::inbox::Delivery;
 use crate::session::record::{Policy, is_default};
-use crate::session::run::RunEvent;
+use crate::session::run::{Receipt, RunEvent};
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, StateName};
 use crate::session::writer::WriterEvent;
@@ -78,6 +79,9 @@ pub enum ChangeEvent {
     ChildUnlinked { child: SessionId },
     #[serde(rename = "session.migrated")]
     Migrated { from: Hands, to: Hands, reason: String },
+    /// Somebody else runs the agent from now on (Lanyard took the conversation over from the agent's own host).
+    #[serde(rename = "session.driven")]
+    Driven { by: DrivenBy },
     #[serde(rename = "session.alias_added")]
     AliasAdded { alias: String },
     /// What the session may remember from now on (S3-33).
@@ -164,6 +168,9 @@ pub enum TurnEvent {
         /// The agent had the prompt and was lost: what it did nobody knows.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         uncertain: bool,
+        /// The processes of the turn: those that were ended, and those that may still live.
+        #[serde(default, skip_serializing_if = "is_default")]
+        receipt: Receipt,
     },
 }
 
@@ -203,6 +210,16 @@ pub enum ContextEvent {
     /// No snapshot could be made, and why; said once per reason.
     #[serde(rename = "context.snapshot_skipped")]
     SnapshotSkipped { code: String, why: String },
+    /// The workspace was taken back to a snapshot. Its files as they were before are in the snapshot `from`.
+    #[serde(rename = "context.rolled_back")]
+    RolledBack {
+        from: String,
+        to: String,
+        /// Files that were changed, brought back and taken away.
+        changed: u32,
+        added: u32,
+        removed: u32,
+    },
     #[serde(rename = "context.issue_seen")]
     IssueSeen {
         hash: String,
@@ -253,6 +270,9 @@ pub enum TranscriptEvent {
         is_error: bool,
         took_ms: u64,
         bytes: u64,
+        /// A subagent that shares the session's address may have made the call.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        uncertain: bool,
     },
     /// The agent's plan as it now is, whole.
     #[serde(rename = "plan.updated")]
@@ -289,6 +309,12 @@ pub struct Created {
     pub agent: Option<String>,
     pub owner: String,
     pub source: String,
+    /// Who runs its agent; logs from before this was written do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driven_by: Option<DrivenBy>,
+    /// The agent's own id of a conversation the session goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

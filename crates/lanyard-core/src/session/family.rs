@@ -8,6 +8,7 @@ use crate::id::{SessionId, TaskId, WorkerId};
 use crate::memory::{MemoryAsk, MemoryPolicy};
 use crate::policy::{Limits, MemoryMode};
 use crate::session::decide::{ALIASES_MAX, ANCHORS_MAX, alive, exists, names, optional_name};
+use crate::session::driven::DrivenBy;
 use crate::session::event::{ChangeEvent, ControlEvent, Created, Event, Fork};
 use crate::session::record::{Policy, Session};
 use crate::session::refusal::Refusal;
@@ -32,6 +33,10 @@ pub struct NewSession {
     pub parent: Option<String>,
     /// Foreign ids by which the session can be found as well.
     pub aliases: Vec<String>,
+    /// The agent's own id of a conversation it already has: the first turn resumes it. Without one the first turn
+    /// begins a new conversation, whatever the aliases are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native: Option<String>,
     /// Facts that must survive a compaction of the agent's context.
     pub anchors: Vec<String>,
     pub memory_mode: Option<MemoryMode>,
@@ -47,6 +52,9 @@ pub struct NewSession {
     /// An agent's own subagent: it is at work already, whatever its parent may do. Only Lanyard itself says so.
     #[serde(skip)]
     pub observed: bool,
+    /// Who runs its agent, where that does not follow from the rest. Only Lanyard itself says so.
+    #[serde(skip)]
+    pub driven_by: Option<DrivenBy>,
 }
 
 /// A session's place in its family: its ancestors, nearest first.
@@ -91,6 +99,7 @@ pub fn create(
         ("plan", &new.plan),
         ("phase", &new.phase),
         ("purpose", &new.purpose),
+        ("native", &new.native),
     ] {
         optional_name(field, text.as_deref())?;
     }
@@ -102,6 +111,9 @@ pub fn create(
     }
     let wanted = new.depth_limit.unwrap_or(limits.depth).min(limits.depth).max(1);
     let inherited = parent.map(|(parent, _)| &parent.policy);
+    let source = new.source.clone().unwrap_or_else(|| "api".to_owned());
+    let born_to = || DrivenBy::at_birth(&source, new.agent.as_deref(), new.observed);
+    let driven_by = new.driven_by.unwrap_or_else(born_to);
     let asked_for = parent.is_some() || new.phase.is_some() || new.purpose.is_some();
     let mut aliases: Vec<String> = Vec::new();
     for alias in &new.aliases {
@@ -114,7 +126,9 @@ pub fn create(
         title: new.title.clone(),
         agent: new.agent.clone(),
         owner: new.owner.clone().unwrap_or_else(|| owner.to_owned()),
-        source: new.source.clone().unwrap_or_else(|| "api".to_owned()),
+        driven_by: Some(driven_by),
+        native: new.native.clone(),
+        source,
         workspace: new.workspace.clone().or_else(|| parent.and_then(|(parent, _)| parent.workspace.clone())),
         plan: new.plan.clone().or_else(|| parent.and_then(|(parent, _)| parent.plan.clone())),
         // S1-24: a session made through the API for no named phase is in phase "custom".
@@ -148,6 +162,9 @@ pub fn fork(source: &Session, at: Option<u64>, title: Option<String>) -> Result<
         agent: source.hands.agent.clone(),
         owner: source.hands.owner.clone(),
         source: source.source.clone(),
+        // The other's host knows nothing of the fork.
+        driven_by: Some(DrivenBy::at_birth("", source.hands.agent.as_deref(), false)),
+        native: None,
         workspace: source.workspace.clone(),
         plan: source.plan.clone(),
         phase: source.phase.clone(),

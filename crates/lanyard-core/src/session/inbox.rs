@@ -83,6 +83,8 @@ pub enum PauseReason {
     Failed,
     /// Somebody asked for it.
     Asked,
+    /// All work is halted. The inbox goes on when the halt is lifted.
+    Halted,
 }
 
 impl PauseReason {
@@ -92,6 +94,7 @@ impl PauseReason {
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
             Self::Asked => "asked",
+            Self::Halted => "halted",
         }
     }
 }
@@ -126,6 +129,8 @@ pub struct Message {
     pub delivery: Delivery,
     /// What may be remembered in its turn; all that the session may, where nothing is said.
     pub memory: Option<MemoryAsk>,
+    /// Lanyard takes the conversation over from the agent's own host, where it has one.
+    pub take_over: bool,
 }
 
 /// Something that is asked of the inbox, by whoever holds the pen.

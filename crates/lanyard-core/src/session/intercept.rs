@@ -8,7 +8,7 @@ use crate::session::decide_inbox::steered;
 use crate::session::event::{ControlEvent, Event, Settled, TranscriptEvent};
 use crate::session::guidance::{Note, NoteStatus};
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
-use crate::session::stop::{Stop, StopLevel};
+use crate::session::stop::{Stop, StopLevel, StopScope};
 use crate::session::writer;
 use crate::text::{NAME_CHARS_MAX, cut};
 use crate::time::Timestamp;
@@ -28,6 +28,9 @@ pub fn call_begins(session: &Session, call: &Call, daemon: &str, rules: &Rules) 
     }
     if session.state.is_ended() {
         return after_the_end(session, call);
+    }
+    if call.is_uncertain() {
+        return (Vec::new(), anyones(session));
     }
     let mut events = seen_before(session, daemon);
     let Some(stop) = &session.stop else { return (events, Passage::Go) };
@@ -68,6 +71,10 @@ pub fn call_ends(
         return (Vec::new(), Lead { stop, notes: Vec::new() });
     }
     let mut events = vec![relayed(call, returned)];
+    // Words for the session would be read by its subagent, and a stop obeyed by it.
+    if call.is_uncertain() {
+        return (events, Lead::default());
+    }
     match &session.stop {
         Some(_) if call.compliance.is_some() => (events, Lead::default()),
         // Told once per level; pressed or due while the tool ran, it is told now.
@@ -102,11 +109,21 @@ pub fn call_passed(session: &Session, call: &Call, returned: &Returned) -> Vec<E
 fn after_the_end(session: &Session, call: &Call) -> (Vec<Event>, Passage) {
     match &session.stop {
         Some(stop) if call.compliance.is_none() => {
-            let quiet = session.refused_in_row >= REFUSED_IN_ROW_MAX;
+            let quiet = session.refused_in_row >= REFUSED_IN_ROW_MAX || call.is_uncertain();
             let events = if quiet { Vec::new() } else { vec![applied(call, StopLevel::Terminated, true)] };
             (events, Passage::Refused(directive(stop, StopLevel::Terminated)))
         }
         Some(_) | None => (Vec::new(), Passage::Go),
+    }
+}
+
+/// A call that may be the session's own or a subagent's: a stop of the whole family reaches both, one of the session
+/// alone must not reach the subagent. Nothing is counted either way.
+fn anyones(session: &Session) -> Passage {
+    let stop = session.stop.as_ref().filter(|stop| stop.scope == StopScope::Subtree);
+    match stop.filter(|stop| stop.level > StopLevel::Graceful) {
+        Some(stop) => Passage::Refused(directive(stop, stop.level)),
+        None => Passage::Go,
     }
 }
 
@@ -259,6 +276,7 @@ fn relayed(call: &Call, returned: &Returned) -> Event {
         is_error: returned.is_error,
         took_ms: returned.took_ms,
         bytes: returned.bytes,
+        uncertain: call.is_uncertain(),
     }
     .into()
 }

@@ -12,9 +12,10 @@ use crate::session::guidance::{Note, NoteKind, NoteStatus};
 use crate::session::intercept::{answer_lost, due, in_answer};
 use crate::session::observe_run::{
     daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready, run_started,
-    snapshot,
+    snapshot, tools_missing,
 };
 use crate::session::record::{ActiveTurn, REFUSED_IN_ROW_MAX, Session};
+use crate::session::run::Receipt;
 use crate::session::signal::Signal;
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, State};
@@ -35,6 +36,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             run_ended(session, *run, how, *cause, reason.as_deref(), receipt)
         }
         Signal::SnapshotTaken { .. } | Signal::SnapshotSkipped { .. } => snapshot(session, signal),
+        Signal::RolledBack { .. } => snapshot(session, signal),
         _ if session.state.is_ended() || session.deleted => unexpected(session, signal),
         Signal::Said { role, text } => {
             vec![TranscriptEvent::Message { role: *role, text: text.clone() }.into()]
@@ -55,8 +57,8 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             Some(_) | None => unexpected(session, signal),
         },
         Signal::TurnDelivered { turn } => turn_delivered(session, *turn),
-        Signal::TurnLost { cause, reason } if session.turn.is_some() => {
-            interrupted(session, *cause, reason.as_deref())
+        Signal::TurnLost { cause, reason, receipt } if session.turn.is_some() => {
+            interrupted_with(session, *cause, reason.as_deref(), receipt)
         }
         Signal::TurnLost { .. } => unexpected(session, signal),
         Signal::ContextCompacted { size_before, size_after, anchors_survived } => {
@@ -83,14 +85,20 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
             let path = cut(path, NAME_CHARS_MAX).0.to_owned();
             vec![TranscriptEvent::FileChanged { path, added: *added, removed: *removed }.into()]
         }
-        Signal::RunStarted { run, agent, driver, mirrored } => {
-            run_started(session, *run, agent, driver, *mirrored)
+        Signal::RunStarted { run, agent, driver, mirrored, steers } => {
+            run_started(session, *run, agent, driver, (*mirrored, *steers))
         }
+        Signal::EndBlocked { why } => end_blocked(why),
         Signal::RunReady(ready) => run_ready(session, ready),
         Signal::RunAdopted { run } => run_adopted(session, *run),
+        Signal::ToolsMissing { run, servers } => tools_missing(session, *run, servers),
         Signal::GateAsked { gate, run, question } => gate_asked(session, *gate, *run, question),
         Signal::GateWithdrawn { request, why } => gate_withdrawn(session, request, why),
     }
+}
+
+fn end_blocked(why: &str) -> Vec<Event> {
+    vec![ControlEvent::EndBlocked { why: cut(why, NAME_CHARS_MAX).0.to_owned() }.into()]
 }
 
 fn used(input_tokens: u64, output_tokens: u64, context_tokens: Option<u64>, cost_micros: u64) -> Vec<Event> {
@@ -269,10 +277,20 @@ fn notice_sent(session: &Session, to: Option<SessionId>, note: Option<NoteId>) -
 }
 
 pub(super) fn interrupted(session: &Session, cause: InterruptCause, reason: Option<&str>) -> Vec<Event> {
+    interrupted_with(session, cause, reason, &Receipt::default())
+}
+
+fn interrupted_with(
+    session: &Session,
+    cause: InterruptCause,
+    reason: Option<&str>,
+    receipt: &Receipt,
+) -> Vec<Event> {
     let Some(turn) = &session.turn else { return Vec::new() };
     let lost = matches!(cause, InterruptCause::Crash | InterruptCause::HostLost);
     let (uncertain, reason) = (lost && turn.delivered, reason.map(str::to_owned));
-    let event = TurnEvent::Interrupted { turn: turn.id, cause, reason, uncertain };
+    let receipt = receipt.clone();
+    let event = TurnEvent::Interrupted { turn: turn.id, cause, reason, uncertain, receipt };
     let over = if cause == InterruptCause::User { Over::Cut } else { Over::Failed };
     turn_over(session, event.into(), CheckpointReason::Interruption, over)
 }

@@ -3,6 +3,7 @@
 
 use crate::id::{GateId, RunId};
 use crate::session::decide::void_gates;
+use crate::session::driven::DrivenBy;
 use crate::session::event::{ContextEvent, Event, PlanEntry, TranscriptEvent};
 use crate::session::gate::{Gate, GateEvent, GateKind, OPEN_MAX, Question};
 use crate::session::observe::{interrupted, stop_done, unexpected, work_ended};
@@ -15,6 +16,8 @@ use crate::text::{NAME_CHARS_MAX, cut, shallow};
 
 /// Lines of a plan that are kept.
 const PLAN_MAX: usize = 256;
+/// MCP servers that a run is told to miss at most.
+const MISSING_MAX: usize = 32;
 /// Options a question may have.
 const OPTIONS_MAX: usize = 32;
 /// Longest name of an option, and longest id of one that can be chosen.
@@ -37,19 +40,18 @@ pub(super) fn run_started(
     run: RunId,
     agent: &str,
     driver: &str,
-    mirrored: bool,
+    (mirrored, steers): (bool, bool),
 ) -> Vec<Event> {
     match &session.run {
         Some(held) if held.id == run => Vec::new(),
         Some(held) if held.is_live() => {
-            let signal =
-                Signal::RunStarted { run, agent: agent.to_owned(), driver: driver.to_owned(), mirrored };
-            unexpected(session, &signal)
+            let (agent, driver) = (agent.to_owned(), driver.to_owned());
+            unexpected(session, &Signal::RunStarted { run, agent, driver, mirrored, steers })
         }
         held => {
             let number = held.as_ref().map_or(0, |held| held.number) + 1;
             let (agent, driver) = (short(agent), short(driver));
-            vec![RunEvent::Started { run, number, agent, driver, mirrored }.into()]
+            vec![RunEvent::Started { run, number, agent, driver, mirrored, steers }.into()]
         }
     }
 }
@@ -80,6 +82,16 @@ pub(super) fn run_adopted(session: &Session, run: RunId) -> Vec<Event> {
     match current(session, run) {
         Some(_) => vec![RunEvent::Adopted { run }.into()],
         None => unexpected(session, &Signal::RunAdopted { run }),
+    }
+}
+
+/// Told once for each change of the list.
+pub(super) fn tools_missing(session: &Session, run: RunId, servers: &[String]) -> Vec<Event> {
+    let servers: Vec<String> = servers.iter().take(MISSING_MAX).map(|server| short(server)).collect();
+    match current(session, run) {
+        Some(held) if held.missing_tools == servers => Vec::new(),
+        Some(_) => vec![RunEvent::ToolsMissing { run, servers }.into()],
+        None => unexpected(session, &Signal::ToolsMissing { run, servers }),
     }
 }
 
@@ -125,7 +137,7 @@ pub(super) fn daemon_restarted(session: &Session) -> Vec<Event> {
             run_ended(session, run.id, &RunEnd::Lost, cause, Some(WHY), &Receipt::default())
         }
         // Whose calls come by is somebody else's process, which does not end with the daemon.
-        None if session.hears && session.turn.is_none() => Vec::new(),
+        None if (session.hears || session.driver() == DrivenBy::Host) && session.turn.is_none() => Vec::new(),
         None => work_ended(session, WHY),
     }
 }
@@ -186,6 +198,12 @@ pub(super) fn snapshot(session: &Session, signal: &Signal) -> Vec<Event> {
     if let Signal::SnapshotTaken { name, commit, reason, files_changed } = signal {
         let (name, commit, reason) = (short(name), short(commit), *reason);
         return vec![ContextEvent::Snapshot { name, commit, reason, files_changed: *files_changed }.into()];
+    }
+    if let Signal::RolledBack { from, to, changed, added, removed } = signal {
+        let (changed, added, removed) = (*changed, *added, *removed);
+        return vec![
+            ContextEvent::RolledBack { from: short(from), to: short(to), changed, added, removed }.into(),
+        ];
     }
     let said = |code: &str| session.snapshot_skipped.as_deref() == Some(short(code).as_str());
     if let Signal::SnapshotSkipped { code, why } = signal

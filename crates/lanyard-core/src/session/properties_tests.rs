@@ -757,7 +757,8 @@ fn signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         4 => (option::of((0..4_u128).prop_map(turn_id)), outcome, reason.clone())
             .prop_map(|(turn, outcome, reason)| Signal::TurnFinished { turn, outcome, reason }),
         2 => (prop::sample::select(&InterruptCause::ALL[..]), reason.clone())
-            .prop_map(|(cause, reason)| Signal::TurnLost { cause, reason }),
+            .prop_map(|(cause, reason)| Signal::TurnLost { cause, reason, receipt: crate::session::run::Receipt::default() }),
+        1 => text.clone().prop_map(|why| Signal::EndBlocked { why }),
         3 => (any::<u64>(), any::<u64>(), vec(text.clone(), 0..4)).prop_map(
             |(size_before, size_after, anchors_survived)| {
                 Signal::ContextCompacted { size_before, size_after, anchors_survived }
@@ -796,10 +797,11 @@ fn run_signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
         .prop_map(|(text, status)| PlanEntry { text, status });
     let seen = prop_oneof![
         5 => (run(), text.clone(), text.clone(), prop::bool::weighted(0.2)).prop_map(
-            |(run, agent, driver, mirrored)| Signal::RunStarted { run, agent, driver, mirrored }
+            |(run, agent, driver, mirrored)| Signal::RunStarted { run, agent, driver, mirrored, steers: mirrored }
         ),
         4 => ready,
         1 => run().prop_map(|run| Signal::RunAdopted { run }),
+        1 => (run(), vec(text.clone(), 0..3)).prop_map(|(run, servers)| Signal::ToolsMissing { run, servers }),
         3 => (run(), how, cause, reason).prop_map(|(run, how, cause, reason)| {
             Signal::RunEnded { run, how, cause, reason, receipt: receipt() }
         }),
@@ -919,8 +921,9 @@ fn inbox_change() -> impl Strategy<Value = InboxChange> {
     let promotion = prop::sample::select(vec![Promotion::Front, Promotion::Steer, Promotion::Interrupt]);
     prop_oneof![
         6 => (turn(), note(), delivery(), "[a-c]{0,3}").prop_map(|(turn, note, delivery, prompt)| {
-            let client_turn_id = None;
-            InboxChange::Send(Box::new(Message { turn, note, client_turn_id, prompt, delivery, memory: None }))
+            let (client_turn_id, memory, take_over) = (None, None, false);
+            let message = Message { turn, note, client_turn_id, prompt, delivery, memory, take_over };
+            InboxChange::Send(Box::new(message))
         }),
         1 => (turn(), note(), proptest::option::of(delivery()), proptest::option::of("[a-c]{0,3}"))
             .prop_map(|(turn, note, delivery, prompt)| InboxChange::Edit { turn, prompt, delivery, note }),

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::actor::Actor;
 use crate::id::{SessionId, TaskId, TurnId};
 use crate::memory::MemoryPolicy;
+use crate::session::carrier::SeenCalls;
+use crate::session::driven::DrivenBy;
 use crate::session::event::{CheckpointReason, Fork, Hands};
 use crate::session::gate::{Gate, GateStatus};
 use crate::session::guidance::Note;
@@ -46,6 +48,9 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub handoffs: VecDeque<Handoff>,
     pub source: String,
+    /// Who runs its agent, as [`Session::driver`] tells; nothing in records from before this was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driven_by: Option<DrivenBy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +89,9 @@ pub struct Session {
     /// Tool calls of this run come by, so words and a stop can reach the agent in their answers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hears: bool,
+    /// Which calls of this run came by.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub seen_calls: SeenCalls,
     /// It ended under a stop, and its parent was not told yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notice_due: bool,
@@ -113,6 +121,9 @@ pub struct Session {
     /// Calls of the running turn that have not returned; the agent may be quiet while it waits for them (S0-B13).
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub open_calls: VecDeque<String>,
+    /// Those of them that set a subagent to work.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub open_spawns: VecDeque<String>,
     #[serde(default, skip_serializing_if = "Usage::is_zero")]
     pub usage: Usage,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

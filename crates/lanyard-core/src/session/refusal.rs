@@ -18,6 +18,11 @@ pub enum Refusal {
     Deleted,
     #[error("a stop is pending")]
     Stopping,
+    #[error("the session's agent runs under its own host; Lanyard runs none of its turns")]
+    HostRun {
+        /// The agent's own id of the conversation is known.
+        native: bool,
+    },
     #[error("the session is archived")]
     Archived,
     #[error("the session is not archived")]
@@ -78,6 +83,8 @@ pub enum Refusal {
     NobodyAsked,
     #[error("the inbox holds at most {max} {unit}")]
     InboxFull { max: usize, unit: &'static str },
+    #[error("the session's log has reached its limit of {max} events")]
+    LogFull { max: u64 },
     #[error("no message {turn} waits in the inbox")]
     InboxTurnUnknown { turn: TurnId },
     #[error("the order does not name each of the {waiting} messages that wait once")]
@@ -90,6 +97,12 @@ pub enum Refusal {
     TurnUncertain { turn: TurnId },
     #[error("turn {turn} is {}, and is not run again", status.as_str())]
     TurnNotRepeatable { turn: TurnId, status: TurnStatus },
+    #[error("an agent cannot report `{signal}` about its own session")]
+    SignalForbidden { signal: &'static str },
+    #[error("tool calls of the session are under way, so its turn has not ended")]
+    CallsOpen,
+    #[error("an operator halted all work")]
+    Halted,
     #[error("{0}")]
     Memory(#[from] memory::Refusal),
 }
@@ -103,6 +116,7 @@ impl Refusal {
             Self::Ended { .. } => "session_ended",
             Self::Deleted => "session_deleted",
             Self::Stopping => "session_stopping",
+            Self::HostRun { .. } => "session_host_run",
             Self::Archived => "session_archived",
             Self::NotArchived => "session_not_archived",
             Self::NoTurn => "no_active_turn",
@@ -133,12 +147,16 @@ impl Refusal {
             Self::TakeoverDenied { .. } => "takeover_denied",
             Self::NobodyAsked => "takeover_not_asked",
             Self::InboxFull { .. } => "inbox_full",
+            Self::LogFull { .. } => "log_full",
             Self::InboxTurnUnknown { .. } => "inbox_turn_unknown",
             Self::InboxOrderWrong { .. } => "inbox_order_wrong",
             Self::DeliveryWaits => "delivery_waits",
             Self::ClientTurnConflict { .. } => "client_turn_conflict",
             Self::TurnUncertain { .. } => "turn_uncertain",
             Self::TurnNotRepeatable { .. } => "turn_not_repeatable",
+            Self::SignalForbidden { .. } => "signal_forbidden",
+            Self::CallsOpen => "calls_open",
+            Self::Halted => "halted",
             Self::Memory(refusal) => refusal.code(),
         }
     }
@@ -156,10 +174,10 @@ impl Refusal {
             Self::Stopping => {
                 "withdraw the stop with `lanyard unstop`, or wait until it is confirmed".into()
             }
+            Self::HostRun { native } => host_run_advice(*native).into(),
             Self::Archived => "bring it back with `lanyard archive --undo`".into(),
             Self::NotArchived => "there is nothing to undo".into(),
-            Self::NoTurn => "look at its state with `lanyard show`".into(),
-            Self::NoStop => "look at its state with `lanyard show`".into(),
+            Self::NoTurn | Self::NoStop => "look at its state with `lanyard show`".into(),
             Self::StopFinal => "level 3 cannot be withdrawn; fork the session to go on from its log".into(),
             Self::NoSuchGuidance { .. } => "list what is pending with `lanyard show`".into(),
             Self::GuidanceFull { .. } => "withdraw some, or wait until the agent has seen them".into(),
@@ -193,6 +211,7 @@ impl Refusal {
             Self::TakeoverDenied { .. } => "talk to them, or ask again a little later".into(),
             Self::NobodyAsked => "there is nothing to decide".into(),
             Self::InboxFull { .. } => "withdraw some with `lanyard inbox`, or wait".into(),
+            Self::LogFull { .. } => "go on in a new session with `lanyard fork`, or raise limits.log_events".into(),
             Self::InboxTurnUnknown { .. } => {
                 "it may have started or been withdrawn; look at `lanyard inbox` and `lanyard turns`".into()
             }
@@ -206,6 +225,11 @@ impl Refusal {
             Self::TurnNotRepeatable { .. } => {
                 "what failed, was cancelled or lost can be run again; for anything else use a new client_turn_id"
                     .into()
+            }
+            Self::SignalForbidden { .. } => "report only what you did yourself".into(),
+            Self::CallsOpen => "report the end of the turn when all of its calls have returned".into(),
+            Self::Halted => {
+                "see why with `lanyard halt --status`; an operator lifts the halt with `lanyard halt --lift`".into()
             }
             Self::Memory(refusal) => refusal.advice(),
             Self::ForkAhead { .. } => "fork at a position that exists, or leave the position out".into(),
@@ -229,6 +253,7 @@ impl Refusal {
             | Self::Ended { .. }
             | Self::Deleted
             | Self::Stopping
+            | Self::HostRun { .. }
             | Self::Archived
             | Self::NotArchived
             | Self::NoTurn
@@ -239,6 +264,8 @@ impl Refusal {
             | Self::PolicyWider { .. }
             | Self::Cycle { .. }
             | Self::HasChildren { .. }
+            | Self::SignalForbidden { .. }
+            | Self::CallsOpen
             | Self::ParentEnded { .. } => true,
             Self::NoSuchGuidance { .. }
             | Self::GuidanceFull { .. }
@@ -258,12 +285,14 @@ impl Refusal {
             | Self::TakeoverDenied { .. }
             | Self::NobodyAsked
             | Self::InboxFull { .. }
+            | Self::LogFull { .. }
             | Self::InboxTurnUnknown { .. }
             | Self::InboxOrderWrong { .. }
             | Self::DeliveryWaits
             | Self::ClientTurnConflict { .. }
             | Self::TurnUncertain { .. }
             | Self::TurnNotRepeatable { .. }
+            | Self::Halted
             | Self::Memory(_)
             | Self::ForkAhead { .. } => false,
         }
@@ -285,6 +314,14 @@ impl Refusal {
                 | Self::NoSuchOption { .. }
                 | Self::DeliveryWaits
         )
+    }
+}
+
+const fn host_run_advice(native: bool) -> &'static str {
+    if native {
+        "send words to the running agent with `lanyard guide`; to have Lanyard resume the conversation in a run of its own, use `lanyard send --resume`"
+    } else {
+        "send words to the running agent with `lanyard guide`; the agent's own id of the conversation is not known, so Lanyard cannot resume it"
     }
 }
 

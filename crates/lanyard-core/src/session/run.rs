@@ -30,6 +30,9 @@ pub struct Run {
     pub info: Option<AgentInfo>,
     #[serde(default)]
     pub capabilities: Capabilities,
+    /// MCP servers that were offered to the agent and that it has not reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_tools: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -164,23 +167,29 @@ pub struct Attempt {
     pub after_ms: u64,
 }
 
-/// A process that was ended.
+/// A process in a receipt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EndedProcess {
     pub pid: u32,
     pub name: String,
-    /// The signal it was sent last, or nothing when it went by itself.
+    /// The signal it was sent last; nothing when it was sent none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
 
-/// What ending a run took: each channel that was tried and each process that was ended.
+/// What ending a run or a turn took: each channel that was tried and each process that was ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Attempt>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<EndedProcess>,
+    /// Processes that may belong to the ended work and may still live.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<EndedProcess>,
+    /// Servers that the agent started for itself during the turn. They belong to the agent and live on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<EndedProcess>,
 }
 
 /// The life of a run.
@@ -196,12 +205,22 @@ pub enum RunEvent {
         driver: String,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         mirrored: bool,
+        /// A subagent that takes words into its running turn; other runs say so when they are ready.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        steers: bool,
     },
     #[serde(rename = "run.ready")]
     Ready(Box<RunReady>),
     /// A daemon that came back found it alive and goes on with it.
     #[serde(rename = "run.adopted")]
     Adopted { run: RunId },
+    /// The agent works without some of the MCP servers it was offered; with none listed, it has reached them since.
+    #[serde(rename = "run.tools_missing")]
+    ToolsMissing {
+        run: RunId,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        servers: Vec<String>,
+    },
     #[serde(rename = "run.ended")]
     Ended {
         run: RunId,

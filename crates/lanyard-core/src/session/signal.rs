@@ -61,6 +61,12 @@ pub enum Signal {
         cause: InterruptCause,
         #[serde(default)]
         reason: Option<String>,
+        #[serde(default, skip_serializing_if = "is_default")]
+        receipt: Receipt,
+    },
+    /// An end was ordered that the agent cannot carry out alone.
+    EndBlocked {
+        why: String,
     },
     ContextCompacted {
         size_before: u64,
@@ -124,10 +130,19 @@ pub enum Signal {
         driver: String,
         #[serde(default)]
         mirrored: bool,
+        /// A subagent that takes words into its running turn.
+        #[serde(default)]
+        steers: bool,
     },
     RunReady(Box<RunReady>),
     RunAdopted {
         run: RunId,
+    },
+    /// The agent has not reached these MCP servers, although they were offered to it.
+    ToolsMissing {
+        run: RunId,
+        #[serde(default)]
+        servers: Vec<String>,
     },
     /// Nothing of the run lives any more. `cause` is why a turn that was running is interrupted, unless somebody had
     /// asked for its end; without one the turn waits for the next run.
@@ -162,6 +177,14 @@ pub enum Signal {
         code: String,
         why: String,
     },
+    /// The workspace was taken back to the snapshot `to`; `from` has it as it was before.
+    RolledBack {
+        from: String,
+        to: String,
+        changed: u32,
+        added: u32,
+        removed: u32,
+    },
     /// Nothing of the agent's work runs any more: this confirms a cancel or a stop.
     WorkEnded {
         channel: String,
@@ -186,6 +209,7 @@ impl Signal {
             Self::TurnDelivered { .. } => "turn_delivered",
             Self::TurnFinished { .. } => "turn_finished",
             Self::TurnLost { .. } => "turn_lost",
+            Self::EndBlocked { .. } => "end_blocked",
             Self::ContextCompacted { .. } => "context_compacted",
             Self::IssueSeen { .. } => "issue_seen",
             Self::ErrorSeen { .. } => "error_seen",
@@ -200,36 +224,16 @@ impl Signal {
             Self::RunStarted { .. } => "run_started",
             Self::RunReady(_) => "run_ready",
             Self::RunAdopted { .. } => "run_adopted",
+            Self::ToolsMissing { .. } => "tools_missing",
             Self::RunEnded { .. } => "run_ended",
             Self::GateAsked { .. } => "gate_asked",
             Self::GateWithdrawn { .. } => "gate_withdrawn",
             Self::SnapshotTaken { .. } => "snapshot_taken",
             Self::SnapshotSkipped { .. } => "snapshot_skipped",
+            Self::RolledBack { .. } => "rolled_back",
             Self::WorkEnded { .. } => "work_ended",
             Self::DaemonRestarted => "daemon_restarted",
             Self::Quiet { .. } => "quiet",
         }
-    }
-
-    /// Signals only Lanyard itself may send: a client that could send them could stop a session's clock, or speak for a
-    /// process it does not own.
-    #[must_use]
-    pub const fn is_internal(&self) -> bool {
-        matches!(
-            self,
-            Self::DaemonRestarted
-                | Self::Quiet { .. }
-                | Self::Due { .. }
-                | Self::NoticeSent { .. }
-                | Self::AnswerLost { .. }
-                | Self::RunStarted { .. }
-                | Self::RunReady(_)
-                | Self::RunAdopted { .. }
-                | Self::RunEnded { .. }
-                | Self::GateAsked { .. }
-                | Self::GateWithdrawn { .. }
-                | Self::SnapshotTaken { .. }
-                | Self::SnapshotSkipped { .. }
-        )
     }
 }

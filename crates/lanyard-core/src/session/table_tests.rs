@@ -20,9 +20,10 @@ use crate::session::testing::{
     cancel_turn, checkpoint, complete, context_compacted, daemon_restarted, delete, deleted, ended,
     error_seen, fail, file_changed, gate_asked, gate_withdrawn, guidance_delivered, guide, in_state,
     interrupted_by, issue_seen, migrate_to_agent, migrate_to_owner, noted, planned, quiet, reset, resume,
-    run_adopted, run_ended, run_ready, run_started, said, set_anchors, set_memory, snapshot_skipped,
-    snapshot_taken, start_turn, stop, stop_at, tool_called, tool_returned, turn_finished, turn_finished_as,
-    turn_lost, unarchive, usage, withdraw_guidance, withdraw_stop, work_ended,
+    rolled_back, run_adopted, run_ended, run_ready, run_started, said, set_anchors, set_memory,
+    snapshot_skipped, snapshot_taken, start_turn, stop, stop_at, tool_called, tool_returned, tools_missing,
+    turn_finished, turn_finished_as, turn_lost, unarchive, usage, withdraw_guidance, withdraw_stop,
+    work_ended,
 };
 use crate::session::{
     Command, Delivery, InboxChange, NewSession, Promotion, Signal, State, StateName, StopLevel,
@@ -256,9 +257,11 @@ fn run_tables() -> Vec<(&'static str, Columns)> {
                 ("run_started", run_started(2)),
                 ("run_ready", run_ready(1)),
                 ("run_adopted", run_adopted(1)),
+                ("tools_missing", tools_missing(1, &["lanyard"])),
                 ("run_ended", run_ended(1, InterruptCause::Crash)),
                 ("run_ended, another follows", run_ended(1, None)),
                 ("run_ended, other", run_ended(9, InterruptCause::Crash)),
+                ("end_blocked", Signal::EndBlocked { why: "it cannot".into() }.into()),
             ],
         ),
         (
@@ -271,6 +274,7 @@ fn run_tables() -> Vec<(&'static str, Columns)> {
                 ("answer_gate, other", answer(9, "allow")),
                 ("snapshot_taken", snapshot_taken("turn-1")),
                 ("snapshot_skipped", snapshot_skipped("no_git")),
+                ("rolled_back", rolled_back()),
             ],
         ),
     ]
@@ -396,7 +400,7 @@ fn the_table_leaves_no_input_and_no_state_out() {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
     assert_eq!(numbers(command_number), (0..22).collect());
-    assert_eq!(numbers(signal_number), (0..30).collect());
+    assert_eq!(numbers(signal_number), (0..33).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());
@@ -463,6 +467,9 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::Due { .. } => 27,
         Signal::HandedOff { .. } => 28,
         Signal::TurnDelivered { .. } => 29,
+        Signal::EndBlocked { .. } => 30,
+        Signal::RolledBack { .. } => 31,
+        Signal::ToolsMissing { .. } => 32,
     })
 }
 

@@ -14,7 +14,9 @@ use crate::actor::{Actor, ActorKind, Cause};
 use crate::id::{ConnectionId, GateId, NoteId, RunId, SessionId, TurnId, WorkerId};
 use crate::memory::MemoryAsk;
 use crate::policy::{MemoryMode, Rules};
-use crate::session::calls::{Call, Channel, Compliance, Directive, Lead, Passage, Returned, Told};
+use crate::session::calls::{
+    Call, CallerProof, Channel, Compliance, Directive, Lead, Passage, Returned, Told,
+};
 use crate::session::event::{
     ChangeEvent, ContextEvent, ControlEvent, Ending, Envelope, Event, Opening, Role, TurnEvent, TurnOutcome,
 };
@@ -316,8 +318,8 @@ fn note_line(told: &Told) -> String {
 
 /// A call of a tool that a stop does not ask for.
 pub(super) fn call(n: u32) -> Call {
-    let tool = "echo".to_owned();
-    Call { id: format!("call {n}"), server: Some("ev".into()), tool, channel: Channel::Mcp, compliance: None }
+    let (id, tool, proof) = (format!("call {n}"), "echo".to_owned(), CallerProof::Address);
+    Call { id, server: Some("ev".into()), tool, channel: Channel::Mcp, compliance: None, proof }
 }
 
 pub(super) fn notify(note: u128) -> Input {
@@ -505,7 +507,14 @@ pub(super) fn finished(turn: u128) -> Event {
 }
 
 pub(super) fn interrupted(turn: u128, cause: InterruptCause) -> Event {
-    TurnEvent::Interrupted { turn: turn_id(turn), cause, reason: None, uncertain: false }.into()
+    TurnEvent::Interrupted {
+        turn: turn_id(turn),
+        cause,
+        reason: None,
+        uncertain: false,
+        receipt: crate::session::run::Receipt::default(),
+    }
+    .into()
 }
 
 pub(super) fn cancel_asked(turn: u128) -> Event {
@@ -554,6 +563,7 @@ pub(super) fn send(turn: u128, delivery: Delivery) -> Input {
         prompt: format!("go {turn}"),
         delivery,
         memory: None,
+        take_over: false,
     };
     inbox(InboxChange::Send(Box::new(message)))
 }
@@ -679,7 +689,7 @@ pub(super) fn turn_finished_as(turn: u128, outcome: TurnOutcome) -> Input {
 }
 
 pub(super) fn turn_lost(cause: InterruptCause) -> Input {
-    Signal::TurnLost { cause, reason: None }.into()
+    Signal::TurnLost { cause, reason: None, receipt: crate::session::run::Receipt::default() }.into()
 }
 
 pub(super) fn context_compacted(size_before: u64, size_after: u64, survived: &[&str]) -> Input {

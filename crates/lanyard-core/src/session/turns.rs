@@ -292,7 +292,7 @@ fn turn_step(event: &TurnEvent) -> Option<(TurnId, What)> {
             };
             Some((*turn, What::Ended { status, reason: reason.clone(), into: None }))
         }
-        TurnEvent::Interrupted { turn, cause, reason, uncertain } => {
+        TurnEvent::Interrupted { turn, cause, reason, uncertain, .. } => {
             let status = match cause {
                 _ if *uncertain => TurnStatus::Uncertain,
                 InterruptCause::User => TurnStatus::Cancelled,

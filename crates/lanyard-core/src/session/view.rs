@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{SessionId, WorkerId};
 use crate::memory::MemoryPolicy;
 use crate::policy::{MemoryMode, Staleness};
+use crate::session::driven::DrivenBy;
 use crate::session::event::Fork;
 use crate::session::family::Lineage;
 use crate::session::gate::{Gate, GateStatus};
@@ -35,6 +36,8 @@ pub struct SessionView {
     pub worker: Option<WorkerId>,
     pub owner: String,
     pub source: String,
+    /// Who runs its agent: `lanyard`, `parent` (a subagent in its parent's run), `host` or `nobody`.
+    pub driven_by: DrivenBy,
     pub workspace: Option<String>,
     pub plan: Option<String>,
     pub phase: Option<String>,
@@ -115,6 +118,7 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         worker: s.hands.worker,
         owner: s.hands.owner,
         source: s.source,
+        driven_by: session.driver(),
         workspace: s.workspace,
         plan: s.plan,
         phase: s.phase,

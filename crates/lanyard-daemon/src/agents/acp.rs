@@ -28,6 +28,7 @@ use serde_json::{Value, json};
 use crate::agents::driver::{
     Action, Actions, Answer, Begin, CallError, Child, Driver, Opened, Seen, Setting, TurnEnd,
 };
+use crate::agents::settings::ClientFiles;
 use rpc::Message;
 use update::Tool;
 
@@ -227,7 +228,14 @@ impl Acp {
                 let parent = text("parentSessionId").and_then(|parent| self.other(&parent));
                 let (title, agent) = (text("title"), text("agent"));
                 let prompt = text("prompt").unwrap_or_default();
-                out.push(Action::Child(Box::new(Child { native, parent, title, agent, prompt })));
+                out.push(Action::Child(Box::new(Child {
+                    native,
+                    also: Vec::new(),
+                    parent,
+                    title,
+                    agent,
+                    prompt,
+                })));
             }
             "_lanyard/child_ended" => {
                 let Some(native) = params["sessionId"].as_str() else { return };
@@ -270,7 +278,12 @@ impl Driver for Acp {
         if self.phase == Phase::Ready {
             return;
         }
-        let files = FileSystemCapabilities::new().read_text_file(true).write_text_file(true);
+        let (reads, writes) = match self.setting.client_files {
+            ClientFiles::ReadWrite => (true, true),
+            ClientFiles::Write => (false, true),
+            ClientFiles::None => (false, false),
+        };
+        let files = FileSystemCapabilities::new().read_text_file(reads).write_text_file(writes);
         let offers = ClientCapabilities::new().fs(files).terminal(true);
         let asked = InitializeRequest::new(ProtocolVersion::V1)
             .client_capabilities(offers)

@@ -9,6 +9,7 @@ use lanyard_core::session::{AgentInfo, Capabilities};
 use lanyard_core::{RunId, SessionId};
 use serde_json::json;
 
+use crate::agents::command::identity;
 use crate::agents::driver::{Action, Actions, Begin, Driver};
 use crate::agents::known;
 use crate::agents::roster::{Checked, Roster, place, version};
@@ -54,7 +55,7 @@ impl Roster {
         // An agent may still be closing files when its folder goes; what is left is removed at the next start.
         let _ = std::fs::remove_dir_all(&folder);
         match checked {
-            Ok((info, capabilities)) => Checked::Works { info, capabilities },
+            Ok((info, capabilities)) => Checked::Works { info, capabilities, warnings: settings.warnings() },
             Err((code, what)) => Checked::Fails { code, what },
         }
     }
@@ -67,8 +68,8 @@ impl Roster {
         folder: &Path,
     ) -> Result<(AgentInfo, Capabilities), Failure> {
         let nobody = SessionId::mint(self.clock.now(), self.clock.random());
-        let mut spec = spec(settings, folder, nobody, None)?;
-        spec.env.remove("LANYARD_SESSION");
+        // It has no token: `lanyard` in it is nobody, and no operator.
+        let spec = spec(settings, folder, nobody, None)?;
         let about = json!({ "check": name });
         let link = self.runs.start(&run.to_string(), &about, &spec).await;
         let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
@@ -154,11 +155,8 @@ async fn greet(driver: &mut dyn Driver, link: &Link) -> Result<(AgentInfo, Capab
 async fn command(settings: &AgentSettings) -> Checked {
     let Some(program) = place(settings) else { return missing(settings) };
     let version = version(&program).await;
-    let name = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let resume = settings.per_turn.as_ref().is_some_and(|per_turn| !per_turn.next.is_empty());
-    // Its turn is cancelled by ending its process.
-    let capabilities = Capabilities { resume, cancel: true, ..Capabilities::default() };
-    Checked::Works { info: AgentInfo { name, version, protocol: "command".to_owned() }, capabilities }
+    let (info, capabilities) = identity(&settings.per_turn(), version);
+    Checked::Works { info, capabilities, warnings: settings.warnings() }
 }
 
 fn missing(settings: &AgentSettings) -> Checked {
@@ -182,7 +180,7 @@ fn unheard(what: &str, link: &Link) -> Failure {
 
 /// What the agent last said of itself often is the reason.
 fn with_stderr(what: &str, link: &Link) -> String {
-    let said = link.stderr_tail();
+    let said = lanyard_core::text::without_escapes(&link.stderr_tail());
     let said: Vec<char> = said.trim().chars().collect();
     if said.is_empty() {
         return what.to_owned();

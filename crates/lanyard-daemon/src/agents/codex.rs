@@ -272,12 +272,13 @@ impl Driver for Codex {
         out.extend(asks::words(question, answer));
     }
 
-    fn steer(&mut self, key: &str, text: &str, out: &mut Actions) -> bool {
-        let Some(name) = self.main.clone() else {
+    fn steer(&mut self, key: &str, native: Option<&str>, text: &str, out: &mut Actions) -> bool {
+        let Some(name) = native.map(str::to_owned).or_else(|| self.main.clone()) else {
             return false;
         };
-        // Without the turn's id in Codex the words would be lost: they take another way.
-        let running = self.threads.of(&name).filter(|thread| thread.turn.is_some());
+        // Without the turn's id in Codex the words would be lost: they take another way. Codex begins the turns of
+        // subagents itself.
+        let running = self.threads.get(&name).filter(|thread| thread.turn.is_some() || native.is_some());
         let Some(running) = running.and_then(|thread| thread.running.clone()) else {
             return false;
         };

@@ -4,8 +4,11 @@
 //! The program starts with its prompt, so it may have told much, even its end, before [`Driver::prompt`] says which turn
 //! it is about: an end that came early is kept until then. With the prompt on standard input, `prompt` may (and where
 //! the program tells its conversation's id only after reading it, must) be called before [`Action::Ready`].
+//!
+//! Claude Code takes lines while it works: its input stays open for answers until its turn has ended.
 
 mod claude;
+mod claude_asks;
 mod codex_json;
 #[cfg(test)]
 mod tests;
@@ -72,9 +75,14 @@ impl CommandDriver {
             Begin::Adopted { readiness, turn, .. } => (*turn, readiness.how),
         };
         let adopted = matches!(setting.begin, Begin::Adopted { .. });
+        let main = match &setting.begin {
+            Begin::New => None,
+            Begin::Resume { native } => Some(native.clone()),
+            Begin::Adopted { readiness, .. } => Some(readiness.native.clone()),
+        };
         let form = match per_turn.output {
             OutputForm::Text => Form::Text,
-            OutputForm::ClaudeJson => Form::Claude(Claude::new(&per_turn)),
+            OutputForm::ClaudeJson => Form::Claude(Claude::new(&per_turn, main)),
             OutputForm::CodexJson => Form::Codex(CodexJson::new(how == Opened::New, !adopted)),
         };
         Self { begin: setting.begin, per_turn, form, turn, ready: adopted, cancelled: false, end: End::Ahead }
@@ -96,18 +104,8 @@ impl CommandDriver {
             }
         };
         self.ready = true;
-        let (name, protocol, children) = match &self.form {
-            Form::Text => ("command", "text", false),
-            Form::Claude(_) => ("claude", "claude stream-json", true),
-            Form::Codex(_) => ("codex", "codex exec", true),
-        };
-        let resume = !self.per_turn.next.is_empty();
-        out.push(Action::Ready(Box::new(Readiness {
-            native,
-            info: AgentInfo { name: name.to_owned(), version, protocol: protocol.to_owned() },
-            capabilities: Capabilities { resume, children, ..Capabilities::default() },
-            how,
-        })));
+        let (info, capabilities) = identity(&self.per_turn, version);
+        out.push(Action::Ready(Box::new(Readiness { native, info, capabilities, how })));
     }
 
     fn ended(&mut self, end: TurnEnd, out: &mut Actions) {
@@ -153,6 +151,12 @@ impl Driver for CommandDriver {
         }
     }
 
+    fn recall(&mut self, line: &[u8], _out: &mut Actions) {
+        if let (Form::Claude(claude), Ok(message)) = (&mut self.form, serde_json::from_slice(line)) {
+            claude.learn(&message);
+        }
+    }
+
     fn line(&mut self, line: &[u8], out: &mut Actions) {
         if matches!(self.form, Form::Text) {
             let text = format!("{}\n", String::from_utf8_lossy(line));
@@ -180,7 +184,9 @@ impl Driver for CommandDriver {
     fn prompt(&mut self, turn: TurnId, _native: Option<&str>, text: &str, out: &mut Actions) {
         self.turn = Some(turn);
         if self.per_turn.prompt_on_stdin {
-            out.push(Action::Send { key: turn.to_string(), line: text.to_owned() });
+            let two_way = self.per_turn.is_two_way();
+            let line = if two_way { claude_asks::prompt(text) } else { text.to_owned() };
+            out.push(Action::Send { key: turn.to_string(), line });
         }
         if let End::Kept(end) = std::mem::replace(&mut self.end, End::Ahead) {
             self.finish(end, out);
@@ -193,7 +199,19 @@ impl Driver for CommandDriver {
         self.cancelled |= native.is_none();
     }
 
-    fn answer(&mut self, _question: &Question, _answer: &Answer, _out: &mut Actions) {}
+    fn hook_of_subagents(&self) -> Option<&'static str> {
+        match &self.form {
+            Form::Text => None,
+            Form::Claude(_) => Some("claude"),
+            Form::Codex(_) => Some("codex"),
+        }
+    }
+
+    fn answer(&mut self, question: &Question, answer: &Answer, out: &mut Actions) {
+        if matches!(self.form, Form::Claude(_)) {
+            out.push(claude_asks::answer(question, answer));
+        }
+    }
 
     fn exited(&mut self, code: Option<i32>, out: &mut Actions) {
         let end = match std::mem::replace(&mut self.end, End::Ahead) {
@@ -220,6 +238,21 @@ impl Driver for CommandDriver {
             self.finish(end, out);
         }
     }
+}
+
+/// What such an agent is called and can do: the same before a run, in a check, and in it.
+pub(crate) fn identity(per_turn: &PerTurn, version: Option<String>) -> (AgentInfo, Capabilities) {
+    let (name, protocol, children) = match per_turn.output {
+        OutputForm::Text => ("command", "text", false),
+        OutputForm::ClaudeJson => ("claude", "claude stream-json", true),
+        OutputForm::CodexJson => ("codex", "codex exec", true),
+    };
+    let info = AgentInfo { name: name.to_owned(), version, protocol: protocol.to_owned() };
+    let (resume, permissions) = (!per_turn.next.is_empty(), per_turn.asks());
+    // Its turn is cancelled by ending its process.
+    let capabilities =
+        Capabilities { resume, cancel: true, children, permissions, ..Capabilities::default() };
+    (info, capabilities)
 }
 
 /// What an argument's places stand for.

@@ -95,6 +95,10 @@ impl Desk {
     /// Somebody wants an end, and there is no process: then that is the end.
     async fn nothing_runs(&self, session: SessionId) {
         let Some(held) = self.shared.session(session).await else { return };
+        // That Lanyard has no process of it says nothing about an agent of another host.
+        if !held.driver().is_run_here() {
+            return;
+        }
         let Some(run) = held.run.filter(Run::is_live) else {
             let channel = "nothing was running".to_owned();
             return self.shared.note(session, Signal::WorkEnded { channel }).await;
@@ -137,7 +141,8 @@ fn session_of(order: &Order) -> Option<SessionId> {
         Order::Turn { session, .. }
         | Order::Cancel { session, .. }
         | Order::Stop { session, .. }
-        | Order::Answer { session, .. } => Some(*session),
-        Order::Steer { .. } | Order::Compact { .. } | Order::End { .. } | Order::Revive { .. } => None,
+        | Order::Answer { session, .. }
+        | Order::Steer { session, .. } => Some(*session),
+        Order::Compact { .. } | Order::End { .. } | Order::Revive { .. } => None,
     }
 }

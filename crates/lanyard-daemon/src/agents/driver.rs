@@ -12,6 +12,8 @@ use lanyard_core::TurnId;
 use lanyard_core::session::{AgentInfo, Capabilities, GateOption, PlanEntry, Question, TurnOutcome};
 use serde_json::Value;
 
+use crate::agents::settings::ClientFiles;
+
 /// An agent's own protocol.
 pub(crate) trait Driver: Send + Sync {
     /// The first words. Called once, before anything else.
@@ -34,11 +36,17 @@ pub(crate) trait Driver: Send + Sync {
     /// Asks the agent to end the turn. It answers with [`Action::Finished`], late or never.
     fn cancel(&mut self, turn: TurnId, native: Option<&str>, out: &mut Actions);
 
+    /// The harness whose hook alone reaches a subagent, where [`Driver::cancel`] can do nothing for one.
+    fn hook_of_subagents(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Answers a question the agent asked with [`Action::Asked`].
     fn answer(&mut self, question: &Question, answer: &Answer, out: &mut Actions);
 
-    /// Puts words into the running turn. False when the agent cannot take them.
-    fn steer(&mut self, _key: &str, _text: &str, _out: &mut Actions) -> bool {
+    /// Puts words into the running turn. False when the agent cannot take them. `native` names a subagent's
+    /// conversation; the main one when left out.
+    fn steer(&mut self, _key: &str, _native: Option<&str>, _text: &str, _out: &mut Actions) -> bool {
         false
     }
 
@@ -190,6 +198,8 @@ pub(crate) fn micros(dollars: f64) -> u64 {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Child {
     pub(crate) native: String,
+    /// Further names it goes by. A hook may have made its session known under one of them.
+    pub(crate) also: Vec<String>,
     /// The conversation it was spawned from; the main one when left out.
     pub(crate) parent: Option<String>,
     pub(crate) title: Option<String>,
@@ -200,6 +210,8 @@ pub(crate) struct Child {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TurnEnd {
     Done(TurnOutcome),
+    /// It is over, and this should be known of it.
+    Noted(TurnOutcome, String),
     Cancelled,
     /// The agent's own limit: tokens or requests of one turn.
     Limit(String),
@@ -283,6 +295,10 @@ pub(crate) struct Setting {
     pub(crate) mode: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) mcp: Vec<McpServer>,
+    /// The file access that an ACP agent is offered.
+    pub(crate) client_files: ClientFiles,
+    /// Git's folders outside the workspace that a commit in it writes, for agents with a sandbox of their own.
+    pub(crate) git_folders: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone)]

@@ -7,6 +7,7 @@ use lanyard_core::session::Question;
 use serde::Deserialize;
 
 use crate::agents::settings::{Judgement, Permissions};
+use crate::workspace_files::{self, FileError};
 
 /// A repository's own rules, below its root.
 const REPOSITORY_RULES: &str = ".lanyard/permissions.toml";
@@ -23,20 +24,26 @@ struct RepositoryRules {
 }
 
 /// What becomes of a question.
-pub(super) fn judge(permissions: &Permissions, workspace: &Path, question: &Question) -> Judgement {
+pub(super) async fn judge(permissions: &Permissions, workspace: &Path, question: &Question) -> Judgement {
     let subject = subject(question);
     let operator =
         ruled(&subject, &permissions.deny, &permissions.ask, &permissions.allow, permissions.default);
-    operator.max(repository(workspace, &subject))
+    operator.max(repository(workspace, &subject).await)
 }
 
 /// The strictest of what the repository says and nothing: it cannot loosen.
-fn repository(workspace: &Path, subject: &str) -> Judgement {
-    let path = workspace.join(REPOSITORY_RULES);
-    let Ok(meta) = std::fs::metadata(&path) else { return Judgement::Allow };
-    // Rules that are there and cannot be read or understood fail closed.
-    let text = if meta.len() <= RULES_BYTES_MAX { std::fs::read_to_string(&path).ok() } else { None };
-    match text.and_then(|text| toml::from_str::<RepositoryRules>(&text).ok()) {
+async fn repository(workspace: &Path, subject: &str) -> Judgement {
+    let text = match workspace_files::read(workspace, Path::new(REPOSITORY_RULES), RULES_BYTES_MAX).await {
+        Ok(text) => text,
+        Err(FileError::Missing) => return Judgement::Allow,
+        // Rules that are there and cannot be read or understood fail closed.
+        Err(error) => {
+            tracing::warn!(workspace = %workspace.display(), %error, "a repository's rules cannot be read");
+            return Judgement::Ask;
+        }
+    };
+    let rules = std::str::from_utf8(&text).ok().and_then(|text| toml::from_str::<RepositoryRules>(text).ok());
+    match rules {
         Some(rules) => {
             ruled(subject, &rules.deny, &rules.ask, &[], rules.default.unwrap_or(Judgement::Allow))
         }
@@ -72,6 +79,9 @@ mod tests {
     use lanyard_core::session::GateKind;
     use serde_json::json;
 
+    /// Puts something in the place of the rules.
+    type Make<'a> = &'a dyn Fn(&Path);
+
     fn question(title: &str) -> Question {
         Question {
             kind: GateKind::Permission,
@@ -88,31 +98,72 @@ mod tests {
         Permissions { default, allow: words(allow), deny: words(deny), ask: words(ask) }
     }
 
-    #[test]
-    fn deny_comes_before_ask_before_allow_before_the_default() {
+    #[tokio::test]
+    async fn deny_comes_before_ask_before_allow_before_the_default() {
         let folder = tempfile::tempdir().unwrap();
-        let judged = |permissions: &Permissions| judge(permissions, folder.path(), &question("Shell"));
-        assert_eq!(judged(&Permissions::default()), Judgement::Ask);
-        assert_eq!(judged(&rules(&[], &[], &[], Judgement::Allow)), Judgement::Allow);
-        assert_eq!(judged(&rules(&[], &[], &["execute"], Judgement::Deny)), Judgement::Allow);
-        assert_eq!(judged(&rules(&[], &["rm -rf"], &["execute"], Judgement::Allow)), Judgement::Ask);
-        assert_eq!(judged(&rules(&["shell"], &["rm"], &["execute"], Judgement::Allow)), Judgement::Deny);
+        let cases = [
+            (Permissions::default(), Judgement::Ask),
+            (rules(&[], &[], &[], Judgement::Allow), Judgement::Allow),
+            (rules(&[], &[], &["execute"], Judgement::Deny), Judgement::Allow),
+            (rules(&[], &["rm -rf"], &["execute"], Judgement::Allow), Judgement::Ask),
+            (rules(&["shell"], &["rm"], &["execute"], Judgement::Allow), Judgement::Deny),
+        ];
+        for (permissions, expected) in cases {
+            assert_eq!(judge(&permissions, folder.path(), &question("Shell")).await, expected);
+        }
     }
 
     /// S4-B08.
-    #[test]
-    fn a_repository_can_tighten_and_never_loosen() {
+    #[tokio::test]
+    async fn a_repository_can_tighten_and_never_loosen() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(".lanyard")).unwrap();
-        let write = |text: &str| std::fs::write(folder.path().join(REPOSITORY_RULES), text).unwrap();
-        let judged = |default| judge(&rules(&[], &[], &[], default), folder.path(), &question("Shell"));
-        write("deny = [\"rm -rf\"]\n");
-        assert_eq!(judged(Judgement::Allow), Judgement::Deny);
-        write("default = \"allow\"\n");
-        assert_eq!(judged(Judgement::Deny), Judgement::Deny);
-        write("default = \"ask\"\n");
-        assert_eq!(judged(Judgement::Allow), Judgement::Ask);
-        write("allow = [\"shell\"]\n");
-        assert_eq!(judged(Judgement::Allow), Judgement::Ask, "what is not understood fails closed");
+        let cases = [
+            ("deny = [\"rm -rf\"]\n", Judgement::Allow, Judgement::Deny),
+            ("default = \"allow\"\n", Judgement::Deny, Judgement::Deny),
+            ("default = \"ask\"\n", Judgement::Allow, Judgement::Ask),
+            // What is not understood fails closed.
+            ("allow = [\"shell\"]\n", Judgement::Allow, Judgement::Ask),
+        ];
+        for (text, default, expected) in cases {
+            std::fs::write(folder.path().join(REPOSITORY_RULES), text).unwrap();
+            let permissions = rules(&[], &[], &[], default);
+            let judged = judge(&permissions, folder.path(), &question("Shell")).await;
+            assert_eq!(judged, expected, "{text}");
+        }
+    }
+
+    /// FND-K1.
+    #[tokio::test]
+    async fn fnd_k1_rules_that_are_no_file_or_too_long_ask() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(REPOSITORY_RULES);
+        std::fs::create_dir(folder.path().join(".lanyard")).unwrap();
+        let permissions = rules(&[], &[], &[], Judgement::Allow);
+        let question = question("Shell");
+        assert_eq!(judge(&permissions, folder.path(), &question).await, Judgement::Allow, "no rules");
+        let fifo = |path: &Path| {
+            assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+        };
+        let huge = |path: &Path| std::fs::File::create(path).unwrap().set_len(1 << 40).unwrap();
+        let bytes = |path: &Path| std::fs::write(path, [0xff, 0xfe]).unwrap();
+        let link =
+            |target: &'static str| move |path: &Path| std::os::unix::fs::symlink(target, path).unwrap();
+        let odd: [(&str, Make<'_>); 7] = [
+            ("a FIFO", &fifo),
+            ("a huge file", &huge),
+            ("bytes", &bytes),
+            ("a device", &link("/dev/zero")),
+            ("a link to nowhere", &link("nowhere")),
+            ("a link to itself", &link("permissions.toml")),
+            ("a link out of the workspace", &link("/etc/passwd")),
+        ];
+        for (what, make) in odd {
+            make(&path);
+            assert_eq!(judge(&permissions, folder.path(), &question).await, Judgement::Ask, "{what}");
+            std::fs::remove_file(&path).unwrap();
+        }
+        std::fs::create_dir(&path).unwrap();
+        assert_eq!(judge(&permissions, folder.path(), &question).await, Judgement::Ask, "a folder");
     }
 }

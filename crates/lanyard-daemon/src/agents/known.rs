@@ -1,9 +1,10 @@
 //! Agents Lanyard knows how to run, and where programs are: for `lanyard agents` and for the first config.
 
+use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::agents::settings::{AgentSettings, DriverKind, OutputForm, PerTurn};
+use crate::agents::settings::{AgentSettings, ClientFiles, DriverKind, OutputForm, PerTurn};
 
 /// An agent that may be installed, and how Lanyard would run it.
 #[derive(Debug, Clone, Copy)]
@@ -12,21 +13,42 @@ pub struct Known {
     driver: DriverKind,
     command: &'static [&'static str],
     per_turn: Option<(&'static [&'static str], &'static [&'static str], OutputForm)>,
+    /// The file access it works with, where that is not all of it.
+    client_files: Option<ClientFiles>,
 }
 
-// A list of configs ends at the next flag, so they must not stand before the prompt.
-const CLAUDE_FIRST: &[&str] =
-    &["-p", "--mcp-config", "{mcp_config}", "--output-format", "stream-json", "--verbose", "{prompt}"];
-const CLAUDE_NEXT: &[&str] = &[
+/// Lines go in both directions, so that Claude Code asks Lanyard where its own settings do not decide; alone it would
+/// deny. Lanyard's own tools need no question: they act as the session itself.
+const CLAUDE_FIRST: &[&str] = &[
     "-p",
-    "--mcp-config",
-    "{mcp_config}",
+    "--input-format",
+    "stream-json",
     "--output-format",
     "stream-json",
     "--verbose",
+    "--permission-prompt-tool",
+    "stdio",
+    "--allowedTools",
+    "mcp__lanyard",
+    "--mcp-config",
+    "{mcp_config}",
+];
+/// The same with the conversation's id. Fixed beside the other, so that a config shows both whole.
+const CLAUDE_NEXT: &[&str] = &[
+    "-p",
+    "--input-format",
+    "stream-json",
+    "--output-format",
+    "stream-json",
+    "--verbose",
+    "--permission-prompt-tool",
+    "stdio",
+    "--allowedTools",
+    "mcp__lanyard",
+    "--mcp-config",
+    "{mcp_config}",
     "--resume",
     "{native}",
-    "{prompt}",
 ];
 
 /// In the order they are shown.
@@ -37,14 +59,27 @@ pub const KNOWN: [Known; 6] = [
         ..Known::new("claude", DriverKind::Command, &["claude"])
     },
     Known::new("codex", DriverKind::Codex, &["codex", "app-server"]),
-    Known::new("gemini", DriverKind::Acp, &["gemini", "--acp"]),
+    // Gemini CLI 0.61 takes the answer "no such file" of a client for a failure, and so creates no file.
+    Known {
+        client_files: Some(ClientFiles::Write),
+        ..Known::new("gemini", DriverKind::Acp, &["gemini", "--acp"])
+    },
     Known::new("claude-agent-acp", DriverKind::Acp, &["claude-agent-acp"]),
     Known::new("codex-acp", DriverKind::Acp, &["codex-acp"]),
 ];
 
 impl Known {
     const fn new(name: &'static str, driver: DriverKind, command: &'static [&'static str]) -> Self {
-        Self { name, driver, command, per_turn: None }
+        Self { name, driver, command, per_turn: None, client_files: None }
+    }
+
+    /// Why the entry is as it is, for the config it is written into.
+    #[must_use]
+    pub fn reason(&self) -> Option<&'static str> {
+        (self.per_turn.is_some()).then_some(
+            "Claude Code asks before it uses a tool: `lanyard gates` shows the question, [agents.claude.permissions]\n\
+             answers by rules. Lanyard's own tools are allowed.",
+        )
     }
 
     #[must_use]
@@ -53,11 +88,20 @@ impl Known {
         let per_turn = self.per_turn.map(|(first, next, output)| PerTurn {
             first: words(first),
             next: words(next),
-            prompt_on_stdin: false,
+            prompt_on_stdin: true,
             output,
         });
-        AgentSettings { per_turn, ..AgentSettings::of(self.driver, words(self.command)) }
+        let client_files = self.client_files;
+        AgentSettings { client_files, per_turn, ..AgentSettings::of(self.driver, words(self.command)) }
     }
+}
+
+/// The file access an ACP agent is offered: as set, else what its program is known to work with, else all of it.
+pub(super) fn client_files(settings: &AgentSettings) -> ClientFiles {
+    let program = settings.command.first().map(Path::new).and_then(Path::file_name);
+    let is_it = |known: &&Known| known.command.first().map(OsStr::new) == program;
+    let known = || KNOWN.iter().find(is_it).and_then(|known| known.client_files);
+    settings.client_files.or_else(known).unwrap_or_default()
 }
 
 /// Those whose program is on the PATH of this process, and where.
@@ -107,12 +151,36 @@ mod tests {
         assert_eq!(find("", "/bin"), None);
     }
 
+    /// FND-R6.
+    #[test]
+    fn fnd_r6_gemini_is_offered_no_reading_unless_the_config_says_so() {
+        let acp = |program: &str| AgentSettings::of(DriverKind::Acp, vec![program.to_owned()]);
+        assert_eq!(client_files(&acp("gemini")), ClientFiles::Write);
+        assert_eq!(client_files(&acp("/opt/bin/gemini")), ClientFiles::Write);
+        assert_eq!(client_files(&acp("codex-acp")), ClientFiles::ReadWrite);
+        let set = AgentSettings { client_files: Some(ClientFiles::None), ..acp("gemini") };
+        assert_eq!(client_files(&set), ClientFiles::None);
+    }
+
     #[test]
     fn a_command_agent_says_how_it_is_run() {
         for known in KNOWN {
             let settings = known.settings();
             assert_eq!(settings.driver == DriverKind::Command, settings.per_turn.is_some(), "{}", known.name);
             assert!(!settings.command.is_empty());
+        }
+    }
+
+    /// FND-R4, FND-R9: what `init` writes can ask, goes on with the conversation, and is warned of in nothing.
+    #[test]
+    fn fnd_r4_a_known_agent_asks_and_goes_on() {
+        for known in KNOWN {
+            let settings = known.settings();
+            assert_eq!(settings.warnings(), Vec::<String>::new(), "{}", known.name);
+            if let Some(per_turn) = settings.per_turn {
+                assert!(per_turn.asks() && per_turn.next.contains(&"{native}".to_owned()), "{}", known.name);
+                assert_eq!(per_turn.next[..per_turn.first.len()], per_turn.first);
+            }
         }
     }
 }

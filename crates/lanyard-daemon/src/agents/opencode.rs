@@ -151,8 +151,9 @@ impl Driver for OpenCode {
         out.push(orders::send(&format!("answer:{}", question.request), &order));
     }
 
-    fn steer(&mut self, key: &str, text: &str, out: &mut Actions) -> bool {
-        out.push(orders::send(&format!("steer:{key}"), &json!({"op": "steer", "text": text})));
+    fn steer(&mut self, key: &str, native: Option<&str>, text: &str, out: &mut Actions) -> bool {
+        let order = json!({"op": "steer", "session": native, "text": text});
+        out.push(orders::send(&format!("steer:{key}"), &order));
         true
     }
 

@@ -8,6 +8,7 @@ use lanyard_core::TurnId;
 use lanyard_core::session::Question;
 
 use super::driver::{Action, Answer, Begin, Driver, Readiness, Seen, Setting};
+use super::settings::ClientFiles;
 
 /// Lines of random nonsense a driver is shown in one test.
 const NONSENSE_LINES: usize = 20_000;
@@ -20,6 +21,8 @@ pub(super) fn setting(begin: Begin) -> Setting {
         mode: None,
         model: None,
         mcp: Vec::new(),
+        client_files: ClientFiles::default(),
+        git_folders: Vec::new(),
     }
 }
 
@@ -196,7 +199,7 @@ pub(super) fn survives_nonsense(make: Make, begin: &Begin, traces: &[&str]) {
             0 => driver.prompt(turn(1), None, "go", &mut out),
             1 => driver.prompt(turn(2), Some("id-2"), "go", &mut out),
             2 => driver.cancel(turn(1), None, &mut out),
-            3 => drop(driver.steer("k", "words", &mut out)),
+            3 => drop(driver.steer("k", None, "words", &mut out)),
             4 => drop(driver.compact("k", &mut out)),
             5 => driver.exited(Some(1), &mut out),
             _ => {}

@@ -40,7 +40,11 @@ pub(super) async fn recover(desk: &mut Desk) -> HashSet<SessionId> {
         }
     }
     // The subagents of those that live go on with them.
-    adopted.extend(desk.shared.mirrored());
+    let mirrored = desk.shared.mirrored();
+    for session in &mirrored {
+        desk.shared.look_at(*session).await;
+    }
+    adopted.extend(mirrored);
     adopted
 }
 
@@ -179,7 +183,7 @@ fn forget(desk: &Desk, known: &Known) {
 }
 
 async fn tell_end(desk: &Desk, ours: &Ours, exit: &Exit, why: &str) {
-    let receipt = Receipt { tried: Vec::new(), processes: exit.ended.iter().map(process_of).collect() };
+    let receipt = Receipt { processes: exit.ended.iter().map(process_of).collect(), ..Receipt::default() };
     tell(desk, ours, how_of(exit.how), why, receipt).await;
 }
 

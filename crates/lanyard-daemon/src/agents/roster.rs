@@ -60,11 +60,24 @@ pub struct Listed {
 /// What came of trying an agent.
 #[derive(Debug, Clone)]
 pub enum Checked {
-    Works { info: AgentInfo, capabilities: Capabilities },
-    Fails { code: String, what: String },
+    Works {
+        info: AgentInfo,
+        capabilities: Capabilities,
+        /// What works and probably surprises.
+        warnings: Vec<String>,
+    },
+    Fails {
+        code: String,
+        what: String,
+    },
 }
 
 impl Roster {
+    /// The folders of all runs.
+    pub(crate) fn runs(&self) -> Runs {
+        self.runs.clone()
+    }
+
     /// What tries of an earlier daemon left behind in `folder` is removed.
     #[must_use]
     pub fn new(
@@ -78,6 +91,11 @@ impl Roster {
             && error.kind() != std::io::ErrorKind::NotFound
         {
             tracing::warn!(folder = %folder.display(), %error, "what checks of agents left could not be removed");
+        }
+        for (name, settings) in &settings {
+            for warning in settings.warnings() {
+                tracing::warn!(agent = name, "{warning}");
+            }
         }
         let (settings, checked) = (Arc::new(settings), Arc::default());
         Self { settings, default, runs, clock, folder, checks: Arc::new(Semaphore::new(CHECKS_MAX)), checked }
@@ -137,7 +155,9 @@ pub(super) fn place(settings: &AgentSettings) -> Option<PathBuf> {
 
 /// The first line of what a program says to `--version`.
 pub(super) async fn version(program: impl AsRef<Path>) -> Option<String> {
-    let mut child = tokio::process::Command::new(program.as_ref())
+    let mut command = tokio::process::Command::new(program.as_ref());
+    crate::runs::withhold(command.as_std_mut());
+    let mut child = command
         .arg("--version")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -154,6 +174,6 @@ pub(super) async fn version(program: impl AsRef<Path>) -> Option<String> {
     let status = tokio::time::timeout(VERSION_TIMEOUT, heard).await.ok()?.ok()?;
     let text = String::from_utf8_lossy(&said);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    let line: String = line.chars().filter(|c| !c.is_control()).take(VERSION_CHARS_MAX).collect();
+    let line = lanyard_core::text::one_line(line, VERSION_CHARS_MAX);
     Some(line).filter(|_| status.success())
 }

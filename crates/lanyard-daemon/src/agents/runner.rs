@@ -4,10 +4,12 @@
 mod act;
 mod adopt;
 mod budget;
+mod clear;
 mod end;
 mod order;
 mod start;
 mod time;
+mod tools;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -17,6 +19,7 @@ use bytes::Bytes;
 use lanyard_core::session::{Attempt, Continuity, ResumeWay, StopLevel, StopScope};
 use lanyard_core::{GateId, NoteId, RunId, SessionId, TurnId};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::agents::calls::Calls;
@@ -26,6 +29,7 @@ use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::agents::shared::Shared;
 use crate::runs::{Link, Output};
 
+use clear::Cleared;
 pub(super) use end::{how_of, process_of};
 pub(super) use start::{About, Start, driver, setting, spec, start};
 
@@ -58,6 +62,7 @@ pub(super) enum Order {
         gate: GateId,
     },
     Steer {
+        session: SessionId,
         note: NoteId,
     },
     /// Have the agent compact its context; answers whether it can.
@@ -76,6 +81,20 @@ pub(super) enum Order {
     },
 }
 
+impl Order {
+    /// Whether it ends a turn or the run, so that nothing the turn needs is worth waiting for.
+    fn ends(&self) -> bool {
+        match self {
+            Self::Cancel { .. } | Self::Stop { .. } | Self::End { .. } => true,
+            Self::Turn { .. }
+            | Self::Answer { .. }
+            | Self::Steer { .. }
+            | Self::Compact { .. }
+            | Self::Revive { .. } => false,
+        }
+    }
+}
+
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the run")]
 pub(super) struct Runner {
     shared: Arc<Shared>,
@@ -92,6 +111,8 @@ pub(super) struct Runner {
     /// The place in the output that what is being carried out came from.
     here: u64,
     orders: mpsc::Receiver<Order>,
+    /// Orders that came while something else was waited for.
+    held_back: VecDeque<Order>,
     /// What the driver wants, each with the place in the output it came from.
     actions: VecDeque<(u64, Action)>,
     pen: Pen,
@@ -104,6 +125,8 @@ pub(super) struct Runner {
     consumed: u64,
     stage: Stage,
     turn: Option<Turn>,
+    /// When the newest turn began, in clock ticks since boot; nothing where a daemon that did not write it down began it.
+    began: Option<u64>,
     /// A turn that may begin once the agent is ready.
     waiting: Option<TurnId>,
     /// The turn an agent that is run once per turn was started for. Its run takes no other.
@@ -122,6 +145,8 @@ pub(super) struct Runner {
     /// A turn has just ended.
     at_rest: bool,
     calls: Calls,
+    /// Processes of turns that were cancelled, being ended. The log learns of the end of such a turn after that.
+    clearing: JoinSet<Cleared>,
     /// Words the agent must be given with the first prompt, since it lost the conversation.
     past: Option<(Continuity, String)>,
     /// Turns of subagents, which the agent began by itself.
@@ -134,8 +159,12 @@ pub(super) struct Runner {
     /// Messages played back before the agent was ready.
     replayed: u64,
     odd: u32,
+    /// The MCP servers that the agent was told of, by their names in addresses.
+    offered: Vec<String>,
     idle_since: Instant,
     broken: Option<(String, String)>,
+    /// The turn wrote more than it may: what follows is counted and dropped.
+    flood: Option<u64>,
 }
 
 /// What is left to do after a run.
@@ -172,9 +201,13 @@ struct Turn {
     warned: bool,
     tool_calls: u64,
     tokens: u64,
+    /// Where in the output it began.
+    from: u64,
     cancel: Option<Cancel>,
     /// The log has its end already; only the agent has still to come to rest.
     over: bool,
+    /// The agent came to rest, and what its commands left is being ended.
+    clearing: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -193,6 +226,8 @@ struct Mirror {
     /// What came before this was reported by an earlier daemon.
     cursor: u64,
     done: bool,
+    /// Its end was ordered.
+    cancelled: bool,
 }
 
 impl Runner {
@@ -206,8 +241,15 @@ impl Runner {
             if self.pen.is_pressing() {
                 self.report().await;
             }
+            self.stem_flood().await;
             if std::mem::take(&mut self.at_rest) {
+                self.tell_missing_tools().await;
                 self.rest().await;
+                continue;
+            }
+            if let Some(order) = self.held_back.pop_front() {
+                self.obey(order).await;
+                self.begin_held_up().await;
                 continue;
             }
             let wake = self.next_wake();
@@ -218,6 +260,10 @@ impl Runner {
                         self.obey(order).await;
                     }
                 }
+                // Before the output: an agent that writes without end still gets its answers.
+                (request, result) = self.calls.done() => {
+                    self.say(|driver, out| driver.called(&request, result, out));
+                }
                 piece = self.output.next() => match piece {
                     Ok(Some(piece)) => self.read(&piece),
                     Ok(None) => break,
@@ -226,8 +272,8 @@ impl Runner {
                         break;
                     }
                 },
-                (request, result) = self.calls.done() => {
-                    self.say(|driver, out| driver.called(&request, result, out));
+                Some(cleared) = self.clearing.join_next(), if !self.clearing.is_empty() => {
+                    self.cleared(cleared).await;
                 }
                 () = tokio::time::sleep_until(wake) => self.on_time().await,
             }
@@ -235,8 +281,36 @@ impl Runner {
         self.finish().await
     }
 
+    /// Waits for something that takes a while, such as a file system, but for nothing once the turn or the run is to
+    /// end: no stop waits for a file. Orders that come meanwhile are carried out afterwards.
+    async fn unless_ended<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = std::pin::pin!(work);
+        while !self.held_back.iter().any(Order::ends) {
+            let room = self.held_back.len() < ORDERS_MAX && !self.orders.is_closed();
+            tokio::select! {
+                biased;
+                done = &mut work => return Some(done),
+                Some(order) = self.orders.recv(), if room => self.held_back.push_back(order),
+            }
+        }
+        None
+    }
+
+    /// A turn that was held up by an order begins, unless the order was its end.
+    async fn begin_held_up(&mut self) {
+        let free = self.turn.is_none() && !self.ending && !self.stopping && self.held_back.is_empty();
+        if free && matches!(self.stage, Stage::Ready) {
+            self.begin_waiting().await;
+        }
+    }
+
     /// Shows the driver every whole line.
     fn read(&mut self, piece: &Bytes) {
+        if let Some(dropped) = &mut self.flood {
+            *dropped += piece.len() as u64;
+            self.position += std::mem::take(&mut self.unread).len() as u64 + piece.len() as u64;
+            return;
+        }
         // No line ends in what was unread before: a long line is searched once, not again with each piece.
         let searched = self.unread.len();
         self.unread.extend_from_slice(piece);
@@ -264,6 +338,7 @@ impl Runner {
             self.unread.clear();
             self.break_with("line_too_long", format!("it wrote a line of more than {LINE_BYTES_MAX} bytes"));
         }
+        self.measure_output();
     }
 
     /// Lets the driver say something that does not follow from a line.
@@ -288,6 +363,10 @@ impl Runner {
             self.tried.clear();
             self.tried_since = None;
             self.begin_waiting().await;
+            if self.runs_once() {
+                // One that takes lines while it works waits for more until its input is closed.
+                let _ = self.link.close_input().await;
+            }
         }
     }
 

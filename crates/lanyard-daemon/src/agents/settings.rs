@@ -60,6 +60,9 @@ pub struct AgentSettings {
     /// MCP servers offered to this agent, beside those of `[mcp]`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp: BTreeMap<String, McpSettings>,
+    /// For `acp` agents: the file access that the client offers. By default all of it, or what is known to work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_files: Option<ClientFiles>,
     /// For `command` agents: how a turn is run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_turn: Option<PerTurn>,
@@ -78,8 +81,12 @@ pub enum McpSettings {
 pub struct McpStdio {
     /// The program and its arguments.
     pub command: Vec<String>,
+    /// Variables set for it, over those of the daemon that are passed on. Lanyard's own and its secrets never are.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Start with nothing but `env` and a few harmless variables (HOME, PATH, LANG, TERM, USER).
+    #[serde(default)]
+    pub clear_env: bool,
     /// One process for all sessions; otherwise each client has its own.
     #[serde(default)]
     pub share: bool,
@@ -133,6 +140,37 @@ impl DriverKind {
             Self::Command => "command",
         }
     }
+
+    /// Whether words can be put into the running turn of a subagent.
+    pub(crate) const fn steers_subagents(self) -> bool {
+        match self {
+            Self::Opencode | Self::Codex => true,
+            Self::Acp | Self::Command => false,
+        }
+    }
+}
+
+/// The file access that an `acp` agent is offered by its client. An agent without it uses the file system itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientFiles {
+    /// `fs/read_text_file` and `fs/write_text_file`.
+    #[default]
+    ReadWrite,
+    /// `fs/write_text_file` only.
+    Write,
+    None,
+}
+
+impl ClientFiles {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadWrite => "read_write",
+            Self::Write => "write",
+            Self::None => "none",
+        }
+    }
 }
 
 /// How an agent's questions are judged before a person is asked.
@@ -162,13 +200,24 @@ pub enum Judgement {
 }
 
 /// What one turn may use; 0 is without limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
     pub time_ms: u64,
     pub tool_calls: u64,
     /// Input and output together, where the agent reports them.
     pub tokens: u64,
+    /// Bytes the agent writes to its output, all of which become part of the log.
+    pub output_bytes: u64,
+}
+
+/// Bytes of output of one turn: far more than any turn needs, and far less than fills a disk.
+const OUTPUT_BYTES: u64 = 64 << 20;
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { time_ms: 0, tool_calls: 0, tokens: 0, output_bytes: OUTPUT_BYTES }
+    }
 }
 
 /// A command that is run once per turn. In its arguments `{prompt}` and `{native}` stand for the words and the
@@ -182,7 +231,8 @@ pub struct PerTurn {
     /// Arguments of later turns; without them each turn stands alone.
     #[serde(default)]
     pub next: Vec<String>,
-    /// Whether the prompt goes to its standard input.
+    /// Whether the prompt goes to its standard input. With `output = "claude_json"` and the arguments `--input-format
+    /// stream-json` it goes there as a JSON line, and the input stays open for answers until the turn ends.
     #[serde(default)]
     pub prompt_on_stdin: bool,
     #[serde(default)]
@@ -199,6 +249,42 @@ pub enum OutputForm {
     ClaudeJson,
     /// JSON lines as `codex exec --json` writes them.
     CodexJson,
+}
+
+impl PerTurn {
+    /// Whether the program takes JSON lines while its turn runs, as `claude -p --input-format stream-json` does.
+    #[must_use]
+    pub fn is_two_way(&self) -> bool {
+        self.output == OutputForm::ClaudeJson
+            && self.prompt_on_stdin
+            && self.has("--input-format", "stream-json")
+    }
+
+    /// Whether the program asks Lanyard before it does what needs permission.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        self.is_two_way() && self.has("--permission-prompt-tool", "stdio")
+    }
+
+    fn has(&self, option: &str, value: &str) -> bool {
+        self.first.windows(2).any(|pair| pair[0] == option && pair[1] == value)
+    }
+
+    /// Whether its arguments say themselves what Claude Code may do without a question.
+    fn has_own_rules(&self) -> bool {
+        const RULES: [&str; 5] = [
+            "--allowedTools",
+            "--allowed-tools",
+            "--permission-mode",
+            "--permission-prompt-tool",
+            "--dangerously-skip-permissions",
+        ];
+        self.first.iter().any(|argument| {
+            RULES.iter().any(|rule| {
+                argument.strip_prefix(rule).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+            })
+        })
+    }
 }
 
 const fn handshake_timeout_ms() -> u64 {
@@ -237,6 +323,32 @@ impl AgentSettings {
         })
     }
 
+    /// What works and probably surprises: each sentence says what happens and what to set.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.driver != DriverKind::Command {
+            return warnings;
+        }
+        let per_turn = self.per_turn();
+        let told_the_past = self.resume.iter().any(|way| *way != ResumeWay::Native);
+        if per_turn.next.is_empty() && !told_the_past {
+            warnings.push(
+                "`per_turn.next` is missing, so every turn begins a new conversation; set it, or give the agent its \
+                 past with `resume = [\"preamble\"]`"
+                    .to_owned(),
+            );
+        }
+        if per_turn.output == OutputForm::ClaudeJson && !per_turn.asks() && !per_turn.has_own_rules() {
+            warnings.push(
+                "Claude Code cannot ask for permission here and denies what its own settings do not allow; use \
+                 `prompt_on_stdin = true` with `--input-format stream-json --permission-prompt-tool stdio`"
+                    .to_owned(),
+            );
+        }
+        warnings
+    }
+
     /// The settings of an agent of which only the driver and the command are known.
     #[must_use]
     pub fn of(driver: DriverKind, command: Vec<String>) -> Self {
@@ -260,7 +372,43 @@ impl AgentSettings {
             auto_resume: false,
             auto_resume_prompt: auto_resume_prompt(),
             mcp: BTreeMap::new(),
+            client_files: None,
             per_turn: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(first: &[&str], next: &[&str], prompt_on_stdin: bool) -> AgentSettings {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let output = OutputForm::ClaudeJson;
+        let per_turn = PerTurn { first: words(first), next: words(next), prompt_on_stdin, output };
+        let settings = AgentSettings::of(DriverKind::Command, vec!["claude".to_owned()]);
+        AgentSettings { per_turn: Some(per_turn), ..settings }
+    }
+
+    /// FND-R9, FND-R4: the entry of an older guide is told of both.
+    #[test]
+    fn fnd_r9_a_command_without_next_or_without_a_way_to_ask_is_warned_of() {
+        let old = command(&["-p", "--output-format", "stream-json", "{prompt}"], &[], false);
+        let [next, ask] = &old.warnings()[..] else { panic!("{:?}", old.warnings()) };
+        assert!(next.contains("`per_turn.next` is missing"), "{next}");
+        assert!(ask.contains("cannot ask for permission"), "{ask}");
+        let told = AgentSettings { resume: vec![ResumeWay::Preamble], ..old };
+        assert_eq!(told.warnings().len(), 1);
+        let rules = command(&["-p", "--allowedTools=Edit"], &["--resume", "{native}"], false);
+        assert_eq!(rules.warnings(), Vec::<String>::new());
+        assert_eq!(AgentSettings::of(DriverKind::Acp, Vec::new()).warnings(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_program_that_takes_lines_may_ask() {
+        let both = ["--input-format", "stream-json", "--permission-prompt-tool", "stdio"];
+        let asks = |first: &[&str], stdin| command(first, &[], stdin).per_turn().asks();
+        assert!(asks(&both, true) && !asks(&both, false) && !asks(&both[2..], true));
+        assert!(!asks(&both[..2], true) && command(&both[..2], &[], true).per_turn().is_two_way());
     }
 }

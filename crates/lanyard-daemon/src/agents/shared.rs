@@ -78,6 +78,15 @@ impl Shared {
         self.insist(Request { ask: Ask::Do { session, command }, actor, cause, keys }).await
     }
 
+    /// Has the engine look at a session it may not know yet: a subagent at work shares its parent's connection.
+    pub(super) async fn look_at(&self, session: SessionId) {
+        let (actor, keys) = (Actor::system("agents"), Vec::new());
+        let request = Request { ask: Ask::Nudge { session }, actor, cause: None, keys };
+        if let Err(error) = self.insist(request).await {
+            tracing::warn!(%session, %error, "a subagent could not be looked at after the start");
+        }
+    }
+
     pub(super) async fn insist(&self, request: Request) -> Result<Outcome, AskError> {
         loop {
             match self.engine.ask(request.clone()).await {
@@ -115,7 +124,7 @@ impl Shared {
             }
         };
         let (how, reason) = (RunEnd::Lost, Some("nobody looked after it".to_owned()));
-        let receipt = Receipt { tried: Vec::new(), processes };
+        let receipt = Receipt { processes, ..Receipt::default() };
         self.note(session, Signal::RunEnded { run, how, cause, reason, receipt }).await;
         let _ = self.runs.forget(&name);
     }

@@ -6,10 +6,11 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use lanyard_core::Outcome;
 use lanyard_core::session::Command;
+use lanyard_core::{Outcome, Session};
 
 use crate::agents::roster::{Checked, Listed};
+use crate::agents::settings::DriverKind;
 use crate::api::App;
 use crate::api::context::{Change, Target, load, query};
 use crate::api::problem::Problem;
@@ -54,8 +55,25 @@ pub(super) async fn resume(
 ) -> Result<Response, Problem> {
     not_rolling_back(&app, target.0)?;
     let session = load(&app, target.0).await?.session;
+    can_be_run(&app, &session)?;
     let agent = session.hands.agent.as_deref().unwrap_or_default();
-    // Somebody else runs it, or nobody: there is nothing Lanyard could have there.
+    let once = app.agents.settings(agent).is_some_and(|settings| settings.driver == DriverKind::Command);
+    // Such an agent has no process between turns; one that is still there has had its turn.
+    if once && session.turn.is_none() && !session.state.is_ended() && !session.archived {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            "agent_per_turn",
+            format!("the agent `{agent}` is started anew for each turn; there is no process to bring back"),
+            "send a prompt with `lanyard send`; the turn says how the conversation goes on",
+        ));
+    }
+    let command = Command::Resume { ways: change.body.ways.clone() };
+    command_on(&app, target, change, command, StatusCode::ACCEPTED).await
+}
+
+/// Refuses a session whose agent the config does not have: Lanyard could not start one.
+pub(super) fn can_be_run(app: &App, session: &Session) -> Result<(), Problem> {
+    let agent = session.hands.agent.as_deref().unwrap_or_default();
     if app.agents.settings(agent).is_none() {
         let title = match &session.hands.agent {
             Some(agent) => format!("the session's agent `{agent}` is not in the config"),
@@ -68,8 +86,7 @@ pub(super) async fn resume(
             "hand it to an agent of `lanyard agents` with `lanyard migrate --agent`",
         ));
     }
-    let command = Command::Resume { ways: change.body.ways.clone() };
-    command_on(&app, target, change, command, StatusCode::ACCEPTED).await
+    Ok(())
 }
 
 /// The agent's own event says when it is done, and with what sizes.
@@ -92,6 +109,7 @@ pub(super) async fn compact(
                 state,
                 turn: None,
                 note: None,
+                delivery: None,
                 stop_level,
                 warnings: Vec::new(),
             };
@@ -126,13 +144,13 @@ fn entry(listed: Listed) -> AgentEntry {
 
 fn report(name: String, checked: Checked) -> AgentCheck {
     match checked {
-        Checked::Works { info, capabilities } => {
+        Checked::Works { info, capabilities, warnings } => {
             let (info, capabilities) = (Some(info), Some(capabilities));
-            AgentCheck { name, works: true, info, capabilities, problem: None }
+            AgentCheck { name, works: true, info, capabilities, warnings, problem: None }
         }
         Checked::Fails { code, what } => {
             let problem = Some(AgentProblem { code, what });
-            AgentCheck { name, works: false, info: None, capabilities: None, problem }
+            AgentCheck { name, works: false, info: None, capabilities: None, warnings: Vec::new(), problem }
         }
     }
 }

@@ -21,6 +21,7 @@ use lanyard_core::{ActorKind, ConnectionId, Session};
 
 use crate::api::context::{Target, load};
 use crate::api::problem::Problem;
+use crate::api::right::{Frames, Right, SaysGoodbye};
 use crate::api::types::{
     Connected, ConnectedSession, PresenceList, PresenceMode, PresentConnection, StreamFrame,
 };
@@ -34,7 +35,7 @@ use asks::Desk;
 use query::{Attach, Begin};
 use stream::Attached;
 
-pub(super) use query::no_token;
+pub(super) use query::{LAST_MAX, no_token};
 pub(super) use socket::{Upgrade, serve, upgrade};
 
 /// The subprotocol a WebSocket client may name; a browser gives its token beside it.
@@ -48,7 +49,7 @@ type Offered = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 pub(super) async fn attach(
     State(app): State<Arc<App>>,
     target: Target,
-    Extension(caller): Extension<Caller>,
+    Extension(right): Extension<Right>,
     place: Option<Extension<Place>>,
     headers: HeaderMap,
     uri: Uri,
@@ -64,15 +65,17 @@ pub(super) async fn attach(
     let after = ask.begin.after(held.seq)?;
     let connection =
         ask.connection.unwrap_or_else(|| ConnectionId::mint(app.clock.now(), app.clock.random()));
-    let guest = guest(&app, &caller, connection, &ask);
+    let guest = guest(&app, right.caller(), connection, &ask);
     let seat = app.presence.enter(session, guest.clone())?;
     let hello = connected(&app, &held, connection, ask.begin, after);
     let reader = Reader::new(seat_at_hub, app.store.clone(), after, held.seq);
     let desk = Desk::new(app.clone(), session, &authorization);
     let hello = control("connected", &StreamFrame::Connected(Box::new(hello)));
-    let stream = Attached::new(app, reader, seat, guest, ask.begin.mode(), authorization, hello);
+    let stream = Attached::new(reader, seat, guest, ask.begin.mode(), hello);
     Ok(match upgrade {
-        Upgrade::Socket(upgrade) => serve(*upgrade, stream, Some(desk), place.map(|place| place.0)),
+        Upgrade::Socket(upgrade) => {
+            serve(*upgrade, Frames::new(stream, right)?, Some(desk), place.map(|place| place.0))
+        }
         Upgrade::Events => event_stream(Body::new(stream)),
     })
 }
@@ -88,7 +91,7 @@ pub(super) async fn presence(
 /// A body that is server-sent events.
 pub(super) fn event_stream(body: Body) -> Response {
     let kind = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    (StatusCode::OK, kind, body).into_response()
+    (StatusCode::OK, kind, Extension(SaysGoodbye), body).into_response()
 }
 
 fn guest(app: &App, caller: &Caller, connection: ConnectionId, ask: &Attach) -> PresentConnection {

@@ -24,7 +24,7 @@ use crate::engine::Store;
 use entry::read;
 
 /// Entries of one page.
-const PAGE_MAX: usize = 1_000;
+pub(super) const PAGE_MAX: usize = 1_000;
 const PAGE_DEFAULT: usize = 100;
 /// Sessions one answer looks at, and how many are listed at once.
 const SESSIONS_MAX: usize = 10_000;

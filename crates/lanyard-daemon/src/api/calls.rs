@@ -20,10 +20,13 @@ pub(super) async fn begins(
     change: Change<NewCall>,
 ) -> Result<Json<CallAnswer>, Problem> {
     let bound = app.interceptor.of(target.0);
-    Ok(Json(match bound.begins(&change.body).await? {
-        Passage::Go => CallAnswer { go: true, text: None, level: None },
+    let mut call = change.body;
+    let passage = bound.begins(&mut call).await?;
+    let uncertain = call.is_uncertain();
+    Ok(Json(match passage {
+        Passage::Go => CallAnswer { go: true, text: None, level: None, uncertain },
         Passage::Refused(stop) => {
-            CallAnswer { go: false, text: Some(stop.text(target.0)), level: Some(stop.level) }
+            CallAnswer { go: false, text: Some(stop.text(target.0)), level: Some(stop.level), uncertain }
         }
     }))
 }

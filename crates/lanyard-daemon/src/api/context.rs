@@ -13,11 +13,12 @@ use crate::api::App;
 use crate::api::problem::Problem;
 use crate::auth::Caller;
 use crate::engine::{Key, Store};
+use crate::server::patience;
 
 /// Largest request body. A prompt may have 1 MiB; JSON escapes can double it.
 pub(super) const BODY_BYTES_MAX: usize = 2 << 20;
 /// Longest Idempotency-Key.
-const KEY_CHARS_MAX: usize = 200;
+pub(super) const KEY_CHARS_MAX: usize = 200;
 
 /// The session in the path, found by the guard.
 #[derive(Debug, Clone, Copy)]
@@ -94,8 +95,19 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Said<T> {
     }
 }
 
+/// A body that comes byte by byte holds a connection and its memory: it has the time a stalled socket has.
+pub(crate) fn too_slow() -> Problem {
+    Problem::new(
+        StatusCode::REQUEST_TIMEOUT,
+        "body_too_slow",
+        format!("the body was not there within {} ms", patience().as_millis()),
+        "send the body at once",
+    )
+}
+
 async fn read_body(body: axum::body::Body) -> Result<bytes::Bytes, Problem> {
-    axum::body::to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
+    let read = tokio::time::timeout(patience(), axum::body::to_bytes(body, BODY_BYTES_MAX));
+    read.await.map_err(|_| too_slow())?.map_err(|_| {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body_too_large",
@@ -225,9 +237,16 @@ pub(super) async fn on_disk<T: Send + 'static>(
 
 /// A session as its log adds up to.
 pub(super) async fn load(app: &Arc<App>, id: SessionId) -> Result<Loaded, Problem> {
-    let loaded = on_disk(app, move |store| store.load(id)).await?.ok_or_else(|| Problem::not_found(id))?;
-    if loaded.session.deleted {
-        return Err(Problem::deleted(id));
+    let (loaded, purged) = on_disk(app, move |store| {
+        let loaded = store.load(id)?;
+        let purged = loaded.is_none() && store.tombstone(id)?.is_some();
+        Ok((loaded, purged))
+    })
+    .await?;
+    match loaded {
+        Some(loaded) if loaded.session.deleted => Err(Problem::deleted(id)),
+        Some(loaded) => Ok(loaded),
+        None if purged => Err(Problem::deleted(id)),
+        None => Err(Problem::not_found(id)),
     }
-    Ok(loaded)
 }

@@ -22,10 +22,10 @@ use crate::hub::{Reader, Want};
 use crate::wire;
 
 /// Sessions of one page.
-const PAGE_MAX: usize = 1_000;
+pub(super) const PAGE_MAX: usize = 1_000;
 const PAGE_DEFAULT: usize = 100;
 /// Events of one page.
-const EVENTS_MAX: usize = 1_000;
+pub(super) const EVENTS_MAX: usize = 1_000;
 /// Bytes of events after which a page is full, and how many are read before looking.
 const EVENTS_BYTES_MAX: usize = 4 << 20;
 const EVENTS_STEP: usize = 64;
@@ -154,6 +154,7 @@ fn row(loaded: &Loaded) -> Row {
         agent: session.hands.agent.clone(),
         owner: session.hands.owner.clone(),
         source: session.source.clone(),
+        driven_by: Some(session.driver()),
         workspace: session.workspace.clone(),
         plan: session.plan.clone(),
         parent: session.parent,

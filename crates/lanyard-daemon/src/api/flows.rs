@@ -25,9 +25,9 @@ type Shared = State<Arc<App>>;
 
 /// Flows and events of one page.
 const PAGE_DEFAULT: usize = 50;
-const PAGE_MAX: usize = 500;
+pub(super) const PAGE_MAX: usize = 500;
 /// Milliseconds an answer waits for something new.
-const WAIT_MAX: u64 = 30_000;
+pub(super) const WAIT_MAX: u64 = 30_000;
 /// Events of one flow that a report is made of.
 const REPORT_EVENTS_MAX: usize = 20_000;
 

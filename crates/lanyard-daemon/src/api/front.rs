@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Method, Request, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
 use crate::api::guard::{Asked, admit, in_address};
+use crate::api::right::{Right, bounded, streams};
 use crate::api::routes::table;
-use crate::api::{App, Target, Via};
+use crate::api::{App, Problem, Target, Via};
 use crate::auth::Access;
 use crate::mcp;
 
@@ -38,6 +39,9 @@ impl Front {
     }
 
     pub(crate) async fn answer(self: Arc<Self>, via: Via, mut request: Request<Incoming>) -> Response {
+        if is_ambiguous(request.headers()) {
+            return ambiguous();
+        }
         if let Some(access) = self.access
             && request.method() == Method::POST
             && place(request.uri().path()).is_some()
@@ -61,12 +65,36 @@ impl Front {
         };
         let asked = Asked { method: &parts.method, headers: &parts.headers, uri: &parts.uri };
         match admit(&self.app, access, in_address(named), asked, via).await {
-            Ok((_, target)) => {
-                mcp::message(self.app.clone(), target.map(Target), server, parts.headers, body).await
+            Ok((caller, target)) => {
+                let whose = (target.map(Target), caller.spent);
+                let response = mcp::message(self.app.clone(), whose, server, parts.headers, body).await;
+                if streams(&response) {
+                    return bounded(response, Right::new(&self.app, &caller, target));
+                }
+                response
             }
             Err(problem) => problem.into_response(),
         }
     }
+}
+
+/// Whether two readers of the request could take it for two different ones.
+fn is_ambiguous(headers: &HeaderMap) -> bool {
+    let more_than_one = |name| headers.get_all(name).iter().nth(1).is_some();
+    more_than_one(header::HOST) || more_than_one(header::AUTHORIZATION)
+}
+
+/// The connection ends with it: what follows on it may not be what it seems.
+fn ambiguous() -> Response {
+    let problem = Problem::new(
+        StatusCode::BAD_REQUEST,
+        "request_ambiguous",
+        "the request has more than one Host or Authorization header",
+        "send each of them once",
+    );
+    let mut response = problem.into_response();
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// The session and the server in `/mcp/SESSION/SERVER`, where nothing in it is escaped.

@@ -7,16 +7,22 @@ use axum::extract::{RawPathParams, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use lanyard_core::{Address, SessionId};
+use lanyard_core::session::{Stop, StopLevel};
+use lanyard_core::{Address, RunId, SessionId};
+use lanyard_store::Loaded;
 
-use crate::api::context::{Target, on_disk, query};
+use crate::api::context::{Target, load, on_disk, query};
 use crate::api::plans::on_families_disk;
 use crate::api::problem::Problem;
+use crate::api::right::{Right, bounded};
 use crate::api::routes::API;
 use crate::api::{App, Via};
-use crate::auth::{Access, Denied, Means, permit, shown};
+use crate::auth::{Access, Caller, Denied, Means, permit, shown};
 use crate::families::find;
 use crate::mcp::NOBODY;
+
+/// Generations looked through between a subagent and the agent whose process hosts it.
+const HOSTED_DEPTH_MAX: usize = 16;
 
 #[derive(Debug, Default, serde::Deserialize)]
 struct Place {
@@ -40,11 +46,21 @@ pub(super) async fn guard(
     let named = named.and_then(|named| if access.1 == API { Some(named) } else { in_address(named) });
     match admit(&app, access.0, named, Asked::of(&request), via(&request)).await {
         Ok((caller, target)) => {
+            let right = Right::new(&app, &caller, target);
             request.extensions_mut().insert(caller);
             if let Some(target) = target {
                 request.extensions_mut().insert(Target(target));
             }
-            next.run(request).await
+            if request.method() != Method::GET {
+                return bounded(next.run(request).await, right);
+            }
+            request.extensions_mut().insert(right.clone());
+            // A look that waits ends with the right to look.
+            tokio::select! {
+                biased;
+                response = next.run(request) => bounded(response, right),
+                _ = right.of_caller().ended() => Problem::from(Denied::BadToken).into_response(),
+            }
         }
         Err(problem) => problem.into_response(),
     }
@@ -75,10 +91,10 @@ pub(super) async fn admit(
     named: Option<&str>,
     Asked { method, headers, uri }: Asked<'_>,
     via: Via,
-) -> Result<(crate::auth::Caller, Option<SessionId>), Problem> {
+) -> Result<(Caller, Option<SessionId>), Problem> {
     check_host(app, headers, via)?;
     let shown = shown(headers, app.address.port()).ok_or(Denied::NoToken)?;
-    let caller = app.tokens.caller(Some(&shown.authorization))?;
+    let mut caller = app.tokens.caller(Some(&shown.authorization))?;
     if shown.by == Means::Cookie {
         check_page(app, method, headers)?;
     }
@@ -94,8 +110,67 @@ pub(super) async fn admit(
         }),
         None => None,
     };
-    permit(&caller, access, target)?;
-    Ok((caller, target))
+    if caller.run.is_some() && !is_live(app, &caller).await? {
+        Box::pin(may_hear_its_end(app, &caller, access)).await?;
+        caller.spent = true;
+    }
+    match (permit(&caller, access, target), target) {
+        (Ok(()), _) => Ok((caller, target)),
+        (Err(Denied::OtherSession), Some(hosted))
+            if matches!(access, Access::Call | Access::Look)
+                && Box::pin(hosts(app, &caller, hosted)).await? =>
+        {
+            Ok((caller, target))
+        }
+        (Err(denied), _) => Err(denied.into()),
+    }
+}
+
+/// Whether the run a token was made for is still its session's. Known without the disk but for the first time.
+pub(super) async fn is_live(app: &Arc<App>, caller: &Caller) -> Result<bool, Problem> {
+    let (Some(session), Some(run)) = (caller.session, caller.run) else { return Ok(true) };
+    match app.tokens.live.is_live(session, run) {
+        Some(live) => Ok(live),
+        None => Ok(Box::pin(read_live(app, session)).await? == Some(run)),
+    }
+}
+
+async fn read_live(app: &Arc<App>, session: SessionId) -> Result<Option<RunId>, Problem> {
+    app.tokens.live.reading(session);
+    let loaded = on_disk(app, move |store| store.load(session)).await?;
+    let run = loaded.and_then(|loaded| loaded.session.live_run().map(|run| run.id));
+    Ok(app.tokens.live.read(session, run))
+}
+
+/// An agent of a stopped session gets the refusal of its stop for every call, also when its run is over (S0-B06).
+async fn may_hear_its_end(app: &Arc<App>, caller: &Caller, access: Access) -> Result<(), Problem> {
+    let Some(session) = caller.session.filter(|_| matches!(access, Access::Call | Access::Message)) else {
+        return Err(Denied::RunEnded.into());
+    };
+    let held = load(app, session).await?.session;
+    let refused = |stop: &Stop| held.state.is_ended() || stop.level == StopLevel::Terminated;
+    if held.stop.as_ref().is_some_and(refused) { Ok(()) } else { Err(Denied::RunEnded.into()) }
+}
+
+/// Whether the caller's process hosts the agent of this session: a subagent below it that has no run of its own.
+async fn hosts(app: &Arc<App>, caller: &Caller, hosted: SessionId) -> Result<bool, Problem> {
+    let Some(host) = caller.session else { return Ok(false) };
+    let found = on_disk(app, move |store| {
+        let mut at = hosted;
+        for _ in 0..HOSTED_DEPTH_MAX {
+            let Some(Loaded { session, .. }) = store.load(at)? else { return Ok(false) };
+            if session.deleted || session.run.is_some_and(|run| !run.mirrored) {
+                return Ok(false);
+            }
+            match session.parent {
+                Some(parent) if parent == host => return Ok(true),
+                Some(parent) => at = parent,
+                None => return Ok(false),
+            }
+        }
+        Ok(false)
+    });
+    found.await
 }
 
 pub(super) fn via(request: &Request) -> Via {

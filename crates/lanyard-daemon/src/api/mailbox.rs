@@ -19,13 +19,13 @@ use crate::api::types::{
     Halt, HaltReceipt, HaltState, MailPage, NewMail, Reason, ReportKind, RunReport, SendAgain, TaskView,
     WorkerList,
 };
-use crate::families::halt::{Halted, how};
+use crate::families::halt::Halted;
 use crate::families::{By, FamilyError, Owner, Said, find, plans};
 
 type Shared = State<Arc<App>>;
 
 const PAGE_DEFAULT: usize = 100;
-const PAGE_MAX: usize = 500;
+pub(super) const PAGE_MAX: usize = 500;
 
 #[derive(Debug, Default, Deserialize)]
 struct Listed {
@@ -164,14 +164,15 @@ pub(super) async fn workers(State(app): Shared, uri: Uri) -> Result<Json<WorkerL
     Ok(Json(WorkerList { workers: workers.await? }))
 }
 
-fn state(halted: Halted) -> HaltState {
-    let Halted { is: halted, reason, since, by } = halted;
-    HaltState { halted, reason, since, by }
+impl From<Halted> for HaltState {
+    fn from(halted: Halted) -> Self {
+        let Halted { is: halted, reason, since, by, lifted } = halted;
+        Self { halted, reason, since, by, lifted }
+    }
 }
 
 pub(super) async fn halted(State(app): Shared) -> Result<Json<HaltState>, Problem> {
-    let found = on_families_disk(&app, |store| Ok(how(store)?)).await?;
-    Ok(Json(state(found)))
+    Ok(Json(app.engine.halting.how().into()))
 }
 
 pub(super) async fn halt(State(app): Shared, change: Change<Halt>) -> Result<Response, Problem> {
@@ -188,7 +189,7 @@ pub(super) async fn halt(State(app): Shared, change: Change<Halt>) -> Result<Res
 }
 
 pub(super) async fn lift(State(app): Shared, change: Change<Reason>) -> Result<Json<HaltState>, Problem> {
-    drop(change);
-    app.families.ask(Owner::lift).await?;
-    Ok(Json(state(Halted::default())))
+    let (by, reason) = (change.by(), change.body.reason);
+    let lifted = app.families.ask(move |owner| owner.lift(reason.as_deref(), &by)).await?;
+    Ok(Json(lifted.into()))
 }

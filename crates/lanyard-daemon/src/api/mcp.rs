@@ -13,6 +13,7 @@ use crate::api::App;
 use crate::api::context::{Change, load};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
+use crate::api::system::host_token;
 use crate::api::types::{McpAddress, McpCheck, McpList, NewMcpAddress, Reason};
 use crate::engine::{Ask, Request};
 use crate::mcp;
@@ -41,7 +42,8 @@ pub(super) async fn address(
         }
         None => register(&app, &change).await?,
     };
-    let headers = [("Authorization".to_owned(), format!("Bearer {}", app.tokens.of_session(session)))];
+    let token = host_token(&app, session).await?;
+    let headers = [("Authorization".to_owned(), format!("Bearer {token}"))];
     let url = mcp::url(app.address, &session.to_string(), &server);
     Ok(Json(McpAddress { session, url, headers: BTreeMap::from(headers) }))
 }

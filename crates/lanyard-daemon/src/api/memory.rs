@@ -28,7 +28,7 @@ type Shared = State<Arc<App>>;
 
 /// Entries of one page, and of one search.
 const PAGE_DEFAULT: usize = 50;
-const PAGE_MAX: usize = 500;
+pub(super) const PAGE_MAX: usize = 500;
 /// Entries one request may forget, or bring in.
 const FORGET_MAX: usize = 1_000;
 const IMPORT_MAX: usize = 500;

@@ -25,9 +25,9 @@ use crate::notifications::{BULK_MAX, NotificationError};
 type Shared = State<Arc<App>>;
 
 const PAGE_DEFAULT: usize = 100;
-const PAGE_MAX: usize = 500;
+pub(super) const PAGE_MAX: usize = 500;
 /// The longest a request may wait for a change.
-const WAIT_MS_MAX: u64 = 60_000;
+pub(super) const WAIT_MS_MAX: u64 = 60_000;
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]

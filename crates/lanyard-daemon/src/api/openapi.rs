@@ -3,6 +3,7 @@
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use crate::api::parameters::parameters;
 use crate::api::routes::{Route, table};
 use crate::api::types::{Problem, StreamAsk};
 use crate::auth::Access;
@@ -24,7 +25,9 @@ pub fn document() -> Value {
     for route in table() {
         let body = route.body.map(|schema| schema(&mut generator));
         let answer = route.answers.1.map(|schema| schema(&mut generator));
-        let operation = operation(&route, body.map(Value::from), answer.map(Value::from), problem.as_value());
+        let parameters = parameters(&route, &mut generator);
+        let (body, answer) = (body.map(Value::from), answer.map(Value::from));
+        let operation = operation(&route, &parameters, body, answer, problem.as_value());
         let path = paths.entry(format!("{}{}", route.base, route.path)).or_insert_with(|| json!({}));
         path[route.method] = operation;
     }
@@ -43,7 +46,13 @@ pub fn document() -> Value {
     document
 }
 
-fn operation(route: &Route, body: Option<Value>, answer: Option<Value>, problem: &Value) -> Value {
+fn operation(
+    route: &Route,
+    parameters: &[Value],
+    body: Option<Value>,
+    answer: Option<Value>,
+    problem: &Value,
+) -> Value {
     let mut answers = Map::new();
     let description = match route.answers.0 {
         201 => "Created.",
@@ -53,11 +62,26 @@ fn operation(route: &Route, body: Option<Value>, answer: Option<Value>, problem:
     };
     let mut answered = json!({ "description": description });
     if let Some(schema) = answer {
-        let kind = if route.streams { "text/event-stream" } else { "application/json" };
-        answered["content"] = json!({ kind: { "schema": schema } });
+        answered["content"] = json!({ kind_of(route): { "schema": schema } });
     }
-    if route.name == "list_events" {
-        answered["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
+    match route.name {
+        "list_events" | "mcp_message" => {
+            answered["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
+        }
+        "metrics" => answered["content"] = json!({ "text/plain": { "schema": { "type": "string" } } }),
+        "start_turn" => {
+            let mut repeat = answered.clone();
+            repeat["description"] = "The message was sent before; this is what became of it.".into();
+            answers.insert("200".to_owned(), repeat);
+        }
+        _ => {}
+    }
+    if route.name == "mcp_message" {
+        answers.insert("202".to_owned(), json!({ "description": "Taken; there is no answer to it." }));
+    }
+    if route.streams {
+        let upgraded = json!({ "description": "The connection is a WebSocket from here on." });
+        answers.insert("101".to_owned(), upgraded);
     }
     answers.insert(route.answers.0.to_string(), answered);
     answers.insert(
@@ -71,7 +95,7 @@ fn operation(route: &Route, body: Option<Value>, answer: Option<Value>, problem:
         "operationId": route.name,
         "summary": route.summary,
         "x-access": access(route.access),
-        "parameters": parameters(route),
+        "parameters": parameters,
         "responses": answers,
     });
     if route.access == Access::Anyone {
@@ -83,33 +107,22 @@ fn operation(route: &Route, body: Option<Value>, answer: Option<Value>, problem:
     operation
 }
 
-fn parameters(route: &Route) -> Vec<Value> {
-    let text = json!({ "type": "string" });
-    let in_path = route
-        .path
-        .split('/')
-        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
-        .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": text }));
-    let narrowing: &[&str] = if route.path.contains("{id}") { &["workspace", "plan"] } else { &[] };
-    let in_query = narrowing
-        .iter()
-        .chain(route.query)
-        .map(|name| json!({ "name": name, "in": "query", "schema": text }));
-    let mut parameters: Vec<Value> = in_path.chain(in_query).collect();
-    if route.body.is_some() {
-        parameters.push(json!({ "name": "Idempotency-Key", "in": "header", "schema": text }));
+fn kind_of(route: &Route) -> &'static str {
+    match route.name {
+        "export_memory" => "application/x-ndjson",
+        "mcp_listen" => "text/event-stream",
+        _ if route.streams => "text/event-stream",
+        _ => "application/json",
     }
-    if ["list_events", "attach"].contains(&route.name) {
-        parameters.push(json!({ "name": "Last-Event-ID", "in": "header", "schema": text }));
-    }
-    parameters
 }
 
 const fn access(access: Access) -> &'static str {
     match access {
-        Access::Look => "operator, observer, the session's agent",
+        Access::Look => "operator, observer, the session's agent or its host",
         Access::LookAll => "operator, observer",
-        Access::Own => "operator, the session's agent",
+        Access::Own | Access::Message => "operator, the session's agent",
+        Access::Call => "operator, the session's agent or its host",
+        Access::Known => "every token",
         Access::Operate => "operator",
         Access::Anyone => "anyone",
     }

@@ -2,7 +2,8 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use lanyard_store::{CursorError, StoreError};
+use lanyard_core::session::Refusal;
+use lanyard_store::{CursorError, Loss, StoreError};
 
 use crate::api::types;
 use crate::auth::Denied;
@@ -10,6 +11,15 @@ use crate::engine::AskError;
 use crate::families::FamilyError;
 use crate::memory::MemoryError;
 use crate::snapshot::SnapshotError;
+
+/// The code and the advice when writing failed.
+const UNAVAILABLE: (&str, &str) = (
+    "storage_unavailable",
+    "check the disk with `lanyard doctor`; repeat with the same Idempotency-Key when it is mended",
+);
+/// What to do when a file of the open journal is lost.
+const LOST: &str = "put the file back, or save what the daemon still has with `lanyard backup FILE`, then `lanyard down` \
+                    and `lanyard restore FILE`";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
@@ -98,7 +108,9 @@ impl From<AskError> for Problem {
         let title = error.to_string();
         let (status, code, advice) = match &error {
             AskError::Refused(refusal) => {
-                let status = if refusal.is_bad_request() {
+                let status = if matches!(refusal, Refusal::SignalForbidden { .. }) {
+                    StatusCode::FORBIDDEN
+                } else if refusal.is_bad_request() {
                     StatusCode::UNPROCESSABLE_ENTITY
                 } else {
                     StatusCode::CONFLICT
@@ -110,7 +122,8 @@ impl From<AskError> for Problem {
             AskError::Damaged { .. } => (
                 StatusCode::CONFLICT,
                 "session_damaged",
-                "what can be read can still be read; fork it at a position before the damage to go on".to_owned(),
+                "what can be read can still be read; fork it at a position before the damage to go on"
+                    .to_owned(),
             ),
             AskError::AliasTaken(_) => (
                 StatusCode::CONFLICT,
@@ -127,12 +140,10 @@ impl From<AskError> for Problem {
                 "idempotency_conflict",
                 "use a new Idempotency-Key for a new request".to_owned(),
             ),
-            AskError::Unavailable(_) => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "storage_unavailable",
-                "check the disk with `lanyard doctor`; repeat with the same Idempotency-Key when it is mended"
-                    .to_owned(),
-            ),
+            AskError::Unavailable(why) => {
+                let (code, advice) = Loss::in_message(why).map_or(UNAVAILABLE, |loss| (loss.code(), LOST));
+                (StatusCode::SERVICE_UNAVAILABLE, code, advice.to_owned())
+            }
             AskError::Overloaded => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "overloaded",
@@ -243,6 +254,7 @@ impl From<SnapshotError> for Problem {
             | SnapshotError::TooLong { .. }
             | SnapshotError::TooLarge { .. }
             | SnapshotError::Locked { .. }
+            | SnapshotError::Special { .. }
             | SnapshotError::Exists { .. }
             | SnapshotError::Git { .. }
             | SnapshotError::Io { .. } => StatusCode::CONFLICT,
@@ -265,6 +277,12 @@ impl From<Denied> for Problem {
                 "token_unknown",
                 "the token is not known here",
                 "read it again from the data folder's `token` file, or make one with `lanyard token new`",
+            ),
+            Denied::RunEnded => (
+                StatusCode::UNAUTHORIZED,
+                "run_ended",
+                "the run this token was made for has ended",
+                "an agent's token ends with its run; the next run of the session gets its own",
             ),
             Denied::Role => (
                 StatusCode::FORBIDDEN,

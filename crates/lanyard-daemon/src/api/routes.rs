@@ -16,26 +16,27 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use crate::api::guard::guard;
 use crate::api::observed::{Observed, observe};
 use crate::api::types::{
-    AdoptTask, AgentCheck, AgentList, Anchors, AuditPage, Bulk, BulkAnswer, CallAnswer, CallEnded, CallLead,
-    CallUnsent, CancelReceipt, CancelTask, CheckReport, CompleteTask, ContinuityReport, DaemonStatus,
-    Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, FlowAnswer, FlowEventPage,
-    FlowList, FlowReason, FlowReport, FlowView, Forget, Forgotten, GateAnswer, GateList, GuidanceList, Halt,
-    HaltReceipt, HaltState, HeldWriter, IdChain, ImportPlan, Imported, InboxEdit, InboxOrder, InboxPromotion,
-    InboxView, MailPage, McpAddress, McpCheck, McpList, Me, MemoryImport, MemoryPage, MemoryPolicyEdit,
-    MemoryPolicySet, MemoryPolicyView, MemoryStatus, MergeTask, MergedTask, Migration, NewAlias, NewCall,
-    NewFlowBody, NewFork, NewGuidance, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewResume,
-    NewRollback, NewSessionMemory, NewSignInLink, NewStop, NewToken, NewTurn, NewWriter, NotificationBulk,
+    AdoptTask, AgentCheck, AgentList, Anchors, AuditPage, BackupReceipt, Bulk, BulkAnswer, CallAnswer,
+    CallEnded, CallLead, CallUnsent, CancelReceipt, CancelTask, CheckReport, CompleteTask, ContinuityReport,
+    DaemonStatus, Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, FamilyMember,
+    FlowAnswer, FlowEventPage, FlowList, FlowReason, FlowReport, FlowView, Forget, Forgotten, GateAnswer,
+    GateList, GcReport, GuidanceList, Halt, HaltReceipt, HaltState, HeldWriter, IdChain, ImportPlan,
+    Imported, InboxEdit, InboxOrder, InboxPromotion, InboxView, MailPage, McpAddress, McpCheck, McpList,
+    McpNames, Me, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet, MemoryPolicyView,
+    MemoryStatus, MergeTask, MergedTask, Migration, NewAlias, NewBackup, NewCall, NewFlowBody, NewFork,
+    NewGc, NewGuidance, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewResume, NewRollback,
+    NewSessionMemory, NewSignInLink, NewStop, NewSubagent, NewToken, NewTurn, NewWriter, NotificationBulk,
     NotificationBulkAnswer, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge,
-    NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList, Reason, Rebuilt, Resumed, RetryTask,
-    RolledBack, RunReport, RunToken, SendAgain, SessionDetail, SessionPage, SignIn, SignInLink, SignedIn,
-    SnapshotList, StopReceipt, Stopping, StreamFrame, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView,
-    TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WriterAnswer,
-    WriterView,
+    NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList, PurgeView, Reason, Rebuilt, Resumed,
+    RetryTask, RolledBack, RunReport, RunToken, SendAgain, SessionDetail, SessionPage, SignIn, SignInLink,
+    SignedIn, SnapshotList, StopReceipt, Stopping, StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog,
+    TaskPage, TaskView, TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt, WorkerList, WorkspaceDiff,
+    WriterAnswer, WriterView,
 };
 use crate::api::{
-    App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, mailbox, mcp, memory, metrics,
-    notifications, observed, pages, plans, sessions, sign_in, snapshots, stops, streams, system, tasks,
-    turns, writer,
+    App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, journal, mailbox, mcp, memory,
+    metrics, notifications, observed, pages, plans, sessions, sign_in, snapshots, stops, streams, subagents,
+    system, tasks, turns, writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -178,6 +179,8 @@ fn about_the_daemon() -> Vec<Route> {
         look!("/openapi.json" LookAll "openapi" "This document." &[] => serde_json::Value, system::openapi),
         change!(post "/rebuild" Operate "rebuild" "Make all projections again from the log." Reason => 200 Rebuilt, system::rebuild),
         Route { answers: (202, None), ..change!(post "/shutdown" Operate "shutdown" "End the daemon; sessions stay." Reason => 202 Reason, system::shutdown) },
+        change!(post "/gc" Operate "gc" "Remove what belongs to nothing; `dry_run` only counts." NewGc => 200 GcReport, journal::gc),
+        change!(post "/backup" Operate "backup" "Write a checked copy of the journal to a file on the daemon's machine." NewBackup => 200 BackupReceipt, journal::backup),
         look!("/audit" LookAll "audit" "Stops, guidance and answers of all sessions, newest first." AUDIT => AuditPage, audit::list),
         look!("/tokens" Operate "list_tokens" "Tokens and what they may do." &[] => TokenList, system::list_tokens),
         change!(post "/tokens" Operate "new_token" "Make a token; it is shown once." NewToken => 201 TokenInfo, system::new_token),
@@ -188,7 +191,7 @@ fn about_the_daemon() -> Vec<Route> {
 #[rustfmt::skip]
 fn about_signing_in() -> Vec<Route> {
     vec![
-        look!("/me" LookAll "me" "Who is calling, and the bounds that hold here." &[] => Me, sign_in::me),
+        look!("/me" Known "me" "Who is calling, and the bounds that hold here." &[] => Me, sign_in::me),
         change!(post "/sign-in/links" Operate "new_sign_in_link" "Make a link that signs a browser in, once." NewSignInLink => 201 SignInLink, sign_in::new_link),
         change!(post "/sign-in" Anyone "sign_in" "Sign a browser in with the code of a link; the answer sets a cookie." SignIn => 200 SignedIn, sign_in::sign_in),
         Route { answers: (204, None), ..change!(post "/sign-out" LookAll "sign_out" "Revoke the token of the browser's cookie, and clear it." Reason => 204 Reason, sign_in::sign_out) },
@@ -204,6 +207,7 @@ fn about_sessions() -> Vec<Route> {
         change!(post "/sessions/bulk" Operate "bulk" "Do one thing to many sessions, each on its own; `dry_run` only tells." Bulk => 200 BulkAnswer, bulk::bulk),
         look!("/sessions/{id}" Look "get_session" "One session." &[] => SessionDetail, directory::get),
         change!(delete "/sessions/{id}" Operate "delete_session" "Delete a session, leaving a tombstone." Reason => 200 Outcome, sessions::delete),
+        look!("/sessions/{id}/purge" Look "purge_state" "How far the purge of a deleted session has come, and its tombstone." &[] => PurgeView, journal::purge),
         look!("/sessions/{id}/tree" Look "get_tree" "A session and the family below it." &[] => TreeNode, directory::tree),
         look!("/sessions/{id}/events" Look "list_events" "The log: a page, or a live stream as `text/event-stream`." &["after", "tail", "limit"] => EventsPage, directory::events),
         stream!("/sessions/{id}/attach" Look "attach" "Its log from anywhere on, live: server-sent events, or a WebSocket that also takes requests." ATTACH => StreamFrame, attach::attach),
@@ -248,9 +252,12 @@ fn about_control() -> Vec<Route> {
         change!(post "/sessions/{id}/complete" Own "complete_session" "End it as completed." Reason => 200 Outcome, sessions::complete),
         change!(post "/sessions/{id}/fail" Own "fail_session" "End it as failed." Reason => 200 Outcome, sessions::fail),
         change!(post "/sessions/{id}/checkpoints" Own "checkpoint_session" "Name this place in the log, and keep the workspace." Reason => 201 Outcome, snapshots::checkpoint),
-        change!(post "/sessions/{id}/calls" Own "call_begins" "Before a tool call is carried out." NewCall => 200 CallAnswer, calls::begins),
-        change!(post "/sessions/{id}/calls/end" Own "call_ends" "Before its answer goes out: what to put in front of it." CallEnded => 200 CallLead, calls::ends),
-        Route { answers: (204, None), ..change!(post "/sessions/{id}/calls/unsent" Own "call_unsent" "An answer did not get out; what it carried goes again." CallUnsent => 204 Reason, calls::unsent) },
+        change!(post "/sessions/{id}/calls" Call "call_begins" "Before a tool call is carried out." NewCall => 200 CallAnswer, calls::begins),
+        change!(post "/sessions/{id}/calls/end" Call "call_ends" "Before its answer goes out: what to put in front of it." CallEnded => 200 CallLead, calls::ends),
+        Route { answers: (204, None), ..change!(post "/sessions/{id}/calls/unsent" Call "call_unsent" "An answer did not get out; what it carried goes again." CallUnsent => 204 Reason, calls::unsent) },
+        change!(post "/sessions/{id}/subagents" Own "enlist_subagent" "The session of a subagent that works in this agent's own process, found by the agent's name for it or made." NewSubagent => 200 Subagent, subagents::enlist),
+        look!("/sessions/{id}/family/{name}" Look "family_member" "Whether a name is this session's own, or that of a session below it." &[] => FamilyMember, subagents::family),
+        look!("/sessions/{id}/mcp" Look "session_mcp" "Names of the MCP servers whose calls pass the gateway." &[] => McpNames, subagents::mcp_names),
         change!(post "/sessions/{id}/signals" Own "report_signal" "Report what the agent did." Signal => 201 Outcome, sessions::signal),
     ]
 }
@@ -277,7 +284,7 @@ fn about_mcp() -> Vec<Route> {
         look!("/mcp" LookAll "list_mcp" "MCP servers, and how they do." &[] => McpList, mcp::list),
         change!(post "/mcp/{server}/address" Operate "mcp_address" "Where a session reaches a server; without a session a new one is registered." NewMcpAddress => 200 McpAddress, mcp::address),
         change!(post "/mcp/{server}/check" Operate "check_mcp" "Start or reach a server, greet it, and count its tools." Reason => 200 McpCheck, mcp::check),
-        Route { base: "", ..change!(post "/mcp/{id}/{server}" Own "mcp_message" "A message of an MCP client (streamable HTTP); `-` for no session." serde_json::Value => 200 serde_json::Value, gateway::post) },
+        Route { base: "", ..change!(post "/mcp/{id}/{server}" Message "mcp_message" "A message of an MCP client (streamable HTTP); `-` for no session." serde_json::Value => 200 serde_json::Value, gateway::post) },
         Route { base: "", ..look!("/mcp/{id}/{server}" Own "mcp_listen" "The stream of an MCP client for what belongs to no request." &[] => serde_json::Value, gateway::get) },
         Route { base: "", body: None, answers: (204, None), ..change!(delete "/mcp/{id}/{server}" Own "mcp_close" "An MCP client is done." Reason => 204 Reason, gateway::delete) },
     ]

@@ -86,7 +86,7 @@ pub(super) async fn signal(State(app): Shared, target: Target, change: Change<Si
             "report what the agent did",
         ));
     }
-    let ask = Ask::Tell { session: target.0, signals: vec![change.body.clone()] };
+    let ask = Ask::Report { session: target.0, signal: Box::new(change.body.clone()) };
     carry_out(&app, change, ask, StatusCode::CREATED).await
 }
 

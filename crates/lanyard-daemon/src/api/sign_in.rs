@@ -106,6 +106,7 @@ pub(super) async fn me(State(app): Shared, Extension(caller): Extension<Caller>)
         token: caller.token,
         limits: limits(&app),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        now: app.clock.now(),
     })
 }
 

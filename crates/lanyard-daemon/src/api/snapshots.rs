@@ -182,10 +182,18 @@ async fn take_back(
     }
     let commit = to.commit.clone();
     let restored = aside(move || snapshot::restore(&workspace, &commit)).await??;
-    // Nothing is told; the key is kept with its outcome.
-    let ask = Ask::Tell { session: id, signals: Vec::new() };
+    // The key is kept with the event, so that a repeat rolls nothing back again.
+    let signal = Signal::RolledBack {
+        from: before.name.clone(),
+        to: to.name.clone(),
+        changed: restored.changed,
+        added: restored.added,
+        removed: restored.removed,
+    };
+    let ask = Ask::Tell { session: id, signals: vec![signal] };
     let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };
-    let outcome = Outcome { events: outcome.events, ..app.engine.ask(request).await?.outcome };
+    let told = app.engine.ask(request).await?.outcome;
+    let outcome = Outcome { events: outcome.events + told.events, ..told };
     let restored = Restored {
         to: to.name,
         before: before.name,

@@ -23,14 +23,14 @@ use crate::api::attach::{Upgrade, event_stream, no_token, serve, upgrade};
 use crate::api::context::{on_disk, query};
 use crate::api::directory::{ListQuery, bounded, filter, with_runtime};
 use crate::api::problem::Problem;
+use crate::api::right::{Frames, Right};
 use crate::api::types::DirectoryFrame;
-use crate::auth::bearer;
 use crate::hub::{BEAT, Changes, HEARTBEAT, Of, Over, control};
 use crate::server::Place;
 
 /// Sessions shown at the beginning.
 const LIMIT_DEFAULT: usize = 1_000;
-const LIMIT_MAX: usize = 10_000;
+pub(super) const LIMIT_MAX: usize = 10_000;
 /// Rows read and sent at a time.
 const ROWS_STEP: usize = 200;
 /// How often changes are sent.
@@ -38,6 +38,7 @@ const SEND_EVERY: Duration = Duration::from_millis(200);
 
 pub(super) async fn directory(
     State(app): State<Arc<App>>,
+    Extension(right): Extension<Right>,
     place: Option<Extension<Place>>,
     headers: HeaderMap,
     uri: Uri,
@@ -57,11 +58,11 @@ pub(super) async fn directory(
     let filter = filter(&app, query).await?;
     // Watched before it is listed: what changes in between is sent again, and never missed.
     let changes = app.hub.changes(Of::All);
-    let authorization =
-        bearer(&headers, app.address.port()).map(std::borrow::Cow::into_owned).unwrap_or_default();
-    let feed = Feed::new(app, changes, filter, limit, authorization).stream();
+    let feed = Feed::new(app, changes, filter, limit).stream();
     Ok(match upgrade {
-        Upgrade::Socket(upgrade) => serve(*upgrade, Box::pin(feed), None, place.map(|place| place.0)),
+        Upgrade::Socket(upgrade) => {
+            serve(*upgrade, Frames::new(Box::pin(feed), right)?, None, place.map(|place| place.0))
+        }
         Upgrade::Events => event_stream(Body::from_stream(feed.map(Ok::<_, std::convert::Infallible>))),
     })
 }
@@ -71,7 +72,6 @@ struct Feed {
     app: Arc<App>,
     changes: Changes,
     filter: Filter,
-    authorization: String,
     /// Sessions the reader was shown and that were not taken back.
     shown: HashSet<SessionId>,
     stage: Stage,
@@ -88,12 +88,12 @@ enum Stage {
 }
 
 impl Feed {
-    fn new(app: Arc<App>, changes: Changes, filter: Filter, limit: usize, authorization: String) -> Self {
+    fn new(app: Arc<App>, changes: Changes, filter: Filter, limit: usize) -> Self {
         let now = Instant::now();
         let mut beat = interval_at(now + HEARTBEAT, HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (shown, stage) = (HashSet::new(), Stage::Hello { limit });
-        Self { app, changes, filter, authorization, shown, stage, beat, sent_at: now }
+        Self { app, changes, filter, shown, stage, beat, sent_at: now }
     }
 
     fn stream(self) -> impl Stream<Item = Bytes> + Send {
@@ -159,12 +159,7 @@ impl Feed {
                         None => return self.goodbye("storage_unavailable"),
                     }
                 }
-                _ = self.beat.tick() => {
-                    if self.app.tokens.caller(Some(&self.authorization)).is_err() {
-                        return self.goodbye("token_revoked");
-                    }
-                    return BEAT;
-                }
+                _ = self.beat.tick() => return BEAT,
             }
         }
     }

@@ -13,6 +13,7 @@ use lanyard_store::StoredToken;
 use crate::api::App;
 use crate::api::context::{Change, on_disk};
 use crate::api::guard::resolve;
+use crate::api::journal;
 use crate::api::problem::Problem;
 use crate::api::types::{
     CheckReport, DaemonStatus, NewToken, Reason, Rebuilt, StateCount, StorageState, TokenInfo, TokenList,
@@ -25,7 +26,12 @@ type Shared = State<Arc<App>>;
 const TOKENS_MAX: usize = 10_000;
 
 pub(super) async fn status(State(app): Shared) -> Result<Json<DaemonStatus>, Problem> {
-    let states = on_disk(&app, |store| store.states()).await?;
+    let shared = app.clone();
+    let (states, journal) = on_disk(&app, move |store| {
+        // A journal whose size cannot be told still has a state.
+        Ok((store.states()?, journal::status(&shared, store).unwrap_or_default()))
+    })
+    .await?;
     let storage_error = app.engine.stats.storage_error();
     Ok(Json(DaemonStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -36,12 +42,14 @@ pub(super) async fn status(State(app): Shared) -> Result<Json<DaemonStatus>, Pro
         now: app.clock.now(),
         storage: if storage_error.is_some() { StorageState::Unavailable } else { StorageState::Ok },
         storage_error,
+        journal,
         sessions_in_memory: app.engine.stats.residents.load(Ordering::Relaxed),
         readers: app.hub.readers() as u64,
         commits: app.engine.stats.commits.load(Ordering::Relaxed),
         events: app.engine.stats.events.load(Ordering::Relaxed),
         calls_unrecorded: app.engine.stats.unrecorded.load(Ordering::Relaxed),
         states: states.into_iter().map(|(state, sessions)| StateCount { state, sessions }).collect(),
+        halt: app.engine.halting.how().into(),
     }))
 }
 
@@ -132,6 +140,15 @@ pub(super) async fn keep_token(
     on_disk(app, move |store| store.put_token(&kept)).await?;
     app.tokens.add(&stored);
     Ok((stored, token))
+}
+
+/// The token of a session whose agent Lanyard does not run: listed, revocable, and the same one when asked for again.
+pub(super) async fn host_token(app: &Arc<App>, session: SessionId) -> Result<String, Problem> {
+    let actor = Actor { kind: ActorKind::Agent, name: session.to_string() };
+    let known = on_disk(app, |store| store.tokens()).await?;
+    let made = known.iter().find(|known| known.session == Some(session) && known.actor == actor);
+    let bits = made.map_or_else(|| app.clock.random(), |made| made.id.as_u128());
+    Ok(keep_token(app, bits, actor, Some(session)).await?.1)
 }
 
 pub(super) async fn revoke_token(

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use crate::api::App;
 use crate::api::context::{Change, on_disk, query};
 use crate::api::problem::Problem;
+use crate::api::system::host_token;
 use crate::api::types::{
     AdoptTask, CancelTask, CompleteTask, Deploy, DiffCommit, DiffFile, DiscardedTask, MergeTask, MergedTask,
     Reason, RetryTask, RunToken, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView,
@@ -28,7 +29,7 @@ type Shared = State<Arc<App>>;
 
 /// Tasks of one page.
 const PAGE_DEFAULT: usize = 100;
-const PAGE_MAX: usize = 500;
+pub(super) const PAGE_MAX: usize = 500;
 
 impl<T> Change<T> {
     pub(super) fn by(&self) -> By {
@@ -287,7 +288,7 @@ pub(super) async fn token(
     let (Some(worker), Some(session)) = (task.worker, task.session) else {
         return Err(FamilyError::NoTask(task.id.to_string()).into());
     };
-    let session_token = app.tokens.of_session(session);
+    let session_token = host_token(&app, session).await?;
     Ok(Json(RunToken { task: task.id, worker, session, run: task.run, run_token, session_token }))
 }
 

@@ -11,6 +11,7 @@ use lanyard_core::{NoteId, Outcome, TurnId};
 use serde::Deserialize;
 
 use crate::api::App;
+use crate::api::agents::can_be_run;
 use crate::api::context::{Change, Target, WriterEpoch, key_of, load, on_disk, query};
 use crate::api::problem::Problem;
 use crate::api::sessions::{command_on, marked, not_rolling_back};
@@ -24,7 +25,7 @@ type Answer = Result<Response, Problem>;
 type Shared = State<Arc<App>>;
 
 const PAGE_DEFAULT: usize = 50;
-const PAGE_MAX: usize = 500;
+pub(super) const PAGE_MAX: usize = 500;
 
 pub(super) async fn send(
     State(app): Shared,
@@ -33,7 +34,10 @@ pub(super) async fn send(
     change: Change<NewTurn>,
 ) -> Answer {
     not_rolling_back(&app, target.0)?;
-    let NewTurn { prompt, client_turn_id, delivery, again, writer_epoch, memory } = change.body;
+    let NewTurn { prompt, client_turn_id, delivery, again, writer_epoch, memory, resume } = change.body;
+    if resume {
+        can_be_run(&app, &load(&app, target.0).await?.session)?;
+    }
     if again && client_turn_id.is_none() {
         return Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -54,11 +58,14 @@ pub(super) async fn send(
         prompt,
         delivery: delivery.unwrap_or_default(),
         memory,
+        take_over: resume,
     };
-    let sending = Sending { message, writer_epoch: writer_epoch.or(epoch), client, again };
+    let epoch = writer_epoch.or(epoch);
+    let sending = Sending { message, writer_epoch: epoch, client, again };
     let ask = Ask::Send { session: target.0, sending: Box::new(sending) };
     let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };
     let reply = app.engine.ask(request).await?;
+    super::writer::wrote(&app, target.0, epoch).await?;
     let outcome = reply.outcome;
     if let Some(result) = reply.sent {
         let receipt = fresh(outcome, result, client_turn_id);

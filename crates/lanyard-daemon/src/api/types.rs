@@ -13,6 +13,8 @@ mod notifications;
 mod plans;
 mod sign_in;
 mod snapshots;
+mod storage;
+mod subagents;
 mod turns;
 mod writer;
 
@@ -37,9 +39,9 @@ pub use control::{
 };
 pub use families::{
     AdoptTask, Caller, CancelTask, Child, CompleteTask, Delegation, Deploy, DeployedTasks, DiffCommit,
-    DiffFile, DiscardedTask, Halt, HaltReceipt, HaltState, HeldTask, IdChain, IdKind, IdPlan, IdSession,
-    MailPage, MergeTask, MergedTask, NewMail, NewTask, ReportKind, Resumed, ResumedHow, RetryTask, RunReport,
-    RunToken, SendAgain, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, WorkerList, WorkerRow,
+    DiffFile, DiscardedTask, Halt, HaltLifted, HaltReceipt, HaltState, HeldTask, IdChain, IdKind, IdPlan,
+    IdSession, MailPage, MergeTask, MergedTask, NewMail, NewTask, ReportKind, Resumed, ResumedHow, RetryTask,
+    RunReport, RunToken, SendAgain, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, WorkerList, WorkerRow,
 };
 pub use flows::{
     FlowAnswer, FlowEventPage, FlowGateEntry, FlowList, FlowReason, FlowReport, FlowView, NewFlowBody,
@@ -59,6 +61,8 @@ pub use sign_in::{Me, MyLimits, NewSignInLink, SignIn, SignInLink, SignInRole, S
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,
 };
+pub use storage::{BackupReceipt, GcCount, GcReport, JournalStatus, NewBackup, NewGc, PurgeView};
+pub use subagents::{FamilyMember, McpNames, NewSubagent, Relation, Subagent};
 pub use turns::{
     CancelReceipt, CancelRequested, InboxEdit, InboxOrder, InboxPromotion, InboxView, LogRange, NewTurn,
     TurnList, TurnReceipt,
@@ -217,6 +221,9 @@ pub struct DaemonStatus {
     /// What went wrong with storage last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_error: Option<String>,
+    /// What the journal takes on disk.
+    #[serde(default)]
+    pub journal: JournalStatus,
     /// Sessions held in memory now; all others live in the journal.
     pub sessions_in_memory: u64,
     /// Connections reading a live stream now.
@@ -229,6 +236,9 @@ pub struct DaemonStatus {
     pub calls_unrecorded: u64,
     /// Sessions by state.
     pub states: Vec<StateCount>,
+    /// Whether all work is halted, since when, by whom and why.
+    #[serde(default)]
+    pub halt: HaltState,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

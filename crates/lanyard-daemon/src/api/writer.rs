@@ -37,6 +37,9 @@ pub(super) async fn claim(State(app): Shared, target: Target, change: Change<New
     let command = WriterCommand::Claim { pen: pen.clone(), take, holder_gone: false };
     let session = decided(&app, target, change, command).await?;
     let mine = session.writer.as_ref().is_some_and(|writer| writer.pen.connection == pen.connection);
+    if mine {
+        app.presence.sighted(target.0, pen.connection, &pen.actor);
+    }
     let (result, asked) = match &session.writer {
         Some(writer) if !mine => (WriterResult::Asked, writer.asked.as_ref()),
         Some(_) | None => (WriterResult::Granted, None),
@@ -74,10 +77,22 @@ async fn told(
     command: WriterCommand,
     result: WriterResult,
 ) -> Answer {
+    let (connection, actor) = (change.body.connection, change.actor.clone());
     let session = decided(app, target, change, command).await?;
+    app.presence.sighted(target.0, connection, &actor);
     tracing::info!(session = %target.0, ?result, epoch = session.writer_epoch, "writer changed");
     let holder = session.writer.map(|writer| writer.pen);
     Ok(Json(WriterAnswer { result, epoch: session.writer_epoch, until: None, holder }))
+}
+
+/// Words came in under the lease: its holder is there, attached or not.
+pub(super) async fn wrote(app: &Arc<App>, session: SessionId, epoch: Option<u64>) -> Result<(), Problem> {
+    let Some(epoch) = epoch else { return Ok(()) };
+    let held = load(app, session).await?.session.writer.filter(|writer| writer.epoch == epoch);
+    if let Some(Writer { pen, .. }) = held {
+        app.presence.sighted(session, pen.connection, &pen.actor);
+    }
+    Ok(())
 }
 
 /// Has the lease changed, and shows the session as it then is.

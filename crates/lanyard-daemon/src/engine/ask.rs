@@ -3,8 +3,8 @@
 use lanyard_core::continuity::Counter;
 use lanyard_core::memory::MemoryAsk;
 use lanyard_core::session::{
-    self, Command, Event, InboxCommand, Lineage, Refusal, Signal, WriterCommand, create, decide, fork, link,
-    may_write, observe,
+    self, ChangeEvent, Command, DrivenBy, Event, InboxCommand, Lineage, Refusal, Session, Signal,
+    WriterCommand, create, decide, fork, link, may_write, observe, plan_delivery,
 };
 use lanyard_core::{Cause, Outcome, SessionId};
 use lanyard_store::{Durability, KeptOutcome};
@@ -26,6 +26,7 @@ impl Worker {
             Ask::Do { session, .. }
             | Ask::Send { session, .. }
             | Ask::Tell { session, .. }
+            | Ask::Report { session, .. }
             | Ask::CallBegins { session, .. }
             | Ask::CallEnds { session, .. }
             | Ask::CallPassed { session, .. }
@@ -44,12 +45,16 @@ impl Worker {
             Ask::Do { session, command } => self.command(request, *session, command)?,
             Ask::Send { session, sending } => return self.send(request, *session, sending),
             Ask::Tell { session, signals } => self.signals(request, *session, signals)?,
+            Ask::Report { session, signal } => self.report(request, *session, signal)?,
             Ask::CallBegins { session, call } => return self.call_begins(request, *session, call),
             Ask::CallEnds { session, call, returned, .. } => {
                 return self.call_ends(request, *session, call, *returned);
             }
             Ask::CallPassed { session, call, returned } => {
-                let events = session::call_passed(self.resident(*session)?, call, returned);
+                self.resident(*session)?;
+                let call = self.attributed(*session, call);
+                self.call_returned(*session, &call);
+                let events = session::call_passed(self.resident(*session)?, &call, returned);
                 let written = self.write_all(*session, events, request);
                 self.outcome(*session, written)?
             }
@@ -100,12 +105,23 @@ impl Worker {
         if self.residents.contains(id) {
             return Err(AskError::Defect(format!("session {id} is there already")));
         }
+        if self.store.tombstone(id).map_err(|error| unavailable(&error))?.is_some() {
+            return Err(AskError::Deleted(id));
+        }
+        // What others started is there in any case, and better watched than not.
+        let started_elsewhere = new.observed || new.source.as_deref() == Some(session::EXTERNAL);
+        if self.engine.halting.is_on() && !started_elsewhere {
+            return Err(self.refused(request, parent, "create", Refusal::Halted));
+        }
         let under = parent.and_then(|parent| self.residents.get(parent));
         let under = under.map(|resident| (&resident.session, &resident.lineage));
         let mut new = new.clone();
         if parent.is_none() {
             let ask = MemoryAsk { mode: new.memory_mode, ..MemoryAsk::default() };
             new.memory = Some(new.memory.unwrap_or(ask).or(new.memory_mode, &self.memory));
+        }
+        if new.source.as_deref() != Some(session::EXTERNAL) && !new.observed && new.driven_by.is_none() {
+            new.driven_by = Some(self.runs_here(new.agent.as_deref()));
         }
         let created = match create(&new, &request.actor.name, under, &self.rules.limits) {
             Ok(created) => created,
@@ -139,7 +155,13 @@ impl Worker {
         at: Option<u64>,
         title: Option<&String>,
     ) -> Result<Outcome, AskError> {
-        let created = fork(self.resident(source)?, at, title.cloned()).map_err(AskError::Refused)?;
+        if self.engine.halting.is_on() {
+            return Err(AskError::Refused(Refusal::Halted));
+        }
+        let mut created = fork(self.resident(source)?, at, title.cloned()).map_err(AskError::Refused)?;
+        if let session::ChangeEvent::Created(created) = &mut created {
+            created.driven_by = Some(self.runs_here(created.agent.as_deref()));
+        }
         self.write(id, created.into(), request);
         self.outcome(id, 1)
     }
@@ -182,12 +204,18 @@ impl Worker {
             Ok(events) => events,
             Err(refusal) => return Err(self.refused(request, Some(id), command.name(), refusal)),
         };
+        if self.is_halted(id, &events)? {
+            return Err(self.refused(request, Some(id), command.name(), Refusal::Halted));
+        }
+        let session = self.resident(id)?;
         if let (Command::AddAlias { alias }, false) = (&command, events.is_empty()) {
             let (workspace, plan) = (session.workspace.clone(), session.plan.clone());
             self.claim_alias(alias, workspace.as_ref(), plan.as_ref())?;
         }
         let warnings = guidance_warnings(&events);
-        let written = self.write_all(id, events, request);
+        let driven = self.driven_after(self.resident(id)?, &events);
+        let mut written = self.write_all(id, events, request);
+        written += self.write_all(id, driven.into_iter().collect(), request);
         let mut outcome = self.outcome(id, written)?;
         match &command {
             Command::StartTurn { turn, .. } => outcome.turn = Some(*turn),
@@ -196,6 +224,7 @@ impl Worker {
             }
             Command::Guide { note, .. } => {
                 outcome.note = Some(*note);
+                outcome.delivery = Some(plan_delivery(self.resident(id)?, self.is_shared(id)));
                 outcome.warnings = warnings;
             }
             Command::Notify { note, .. } => outcome.note = Some(*note),
@@ -219,6 +248,14 @@ impl Worker {
             | Command::Delete { .. } => {}
         }
         Ok(outcome)
+    }
+
+    /// Whether these events would start work while all work is halted. A turn of a subagent has begun already.
+    pub(super) fn is_halted(&self, id: SessionId, events: &[Event]) -> Result<bool, AskError> {
+        if !self.engine.halting.is_on() || !session::starts_work(events) {
+            return Ok(false);
+        }
+        Ok(!self.resident(id)?.live_run().is_some_and(|run| run.mirrored))
     }
 
     /// What is part of the conversation is the writer's alone, while there is one.
@@ -258,16 +295,34 @@ impl Worker {
             self.draft.flagged.insert(id);
         }
         let mut written = 0;
+        let spawning = !self.resident(id)?.open_spawns.is_empty();
         for signal in signals {
-            let events = observe(self.resident(id)?, signal, &self.rules);
+            let mut events = observe(self.resident(id)?, signal, &self.rules);
+            if self.engine.halting.is_on() {
+                events = session::held(self.resident(id)?, events);
+            }
             written += self.write_all(id, events, request);
         }
+        if spawning == self.resident(id)?.open_spawns.is_empty() {
+            self.draft.flagged.insert(id);
+        }
         self.outcome(id, written)
+    }
+
+    /// A signal from outside: believed as far as its origin can know it, else refused, and that is written down.
+    fn report(&mut self, request: &Request, id: SessionId, signal: &Signal) -> Result<Outcome, AskError> {
+        let (held, calls_open) = (self.resident(id)?, self.engine.flags.answer_is_due(id));
+        let origin = session::Origin::of(request.actor.kind, held);
+        if let Err(refusal) = session::check_origin(origin, held, signal, calls_open) {
+            return Err(self.refused(request, Some(id), signal.name(), refusal));
+        }
+        self.signals(request, id, std::slice::from_ref(signal))
     }
 
     /// Looks whether the session has been quiet long enough for its state to change. The answer's `seq` is after how
     /// many milliseconds it is worth looking again.
     fn nudge(&mut self, request: &Request, id: SessionId) -> Result<Reply, AskError> {
+        self.draft.flagged.insert(id);
         let session = self.resident(id)?;
         let quiet_ms = self.clock.elapsed_ms(session.last_activity_at);
         let events = observe(session, &Signal::Quiet { for_ms: quiet_ms }, &self.rules);
@@ -281,6 +336,35 @@ impl Worker {
         let mut outcome = self.outcome(id, written)?;
         outcome.seq = next;
         Ok(outcome.into())
+    }
+
+    /// Who runs a session of this agent that is made for Lanyard to run.
+    fn runs_here(&self, agent: Option<&str>) -> DrivenBy {
+        let known = agent.is_some_and(|agent| self.wishes.can_run(agent));
+        if known { DrivenBy::Lanyard } else { DrivenBy::Nobody }
+    }
+
+    /// Another agent may be one that Lanyard runs, or none.
+    fn driven_after(&self, session: &Session, events: &[Event]) -> Option<Event> {
+        let other = events.iter().find_map(|event| match event {
+            Event::Change(ChangeEvent::Migrated { from, to, .. }) if from.agent != to.agent => Some(to),
+            Event::Change(_)
+            | Event::Turn(_)
+            | Event::Inbox(_)
+            | Event::Context(_)
+            | Event::Control(_)
+            | Event::Transcript(_)
+            | Event::Run(_)
+            | Event::Gate(_)
+            | Event::Writer(_) => None,
+        })?;
+        let by = match (session.driver(), self.runs_here(other.agent.as_deref())) {
+            (_, DrivenBy::Lanyard) => DrivenBy::Lanyard,
+            (DrivenBy::Lanyard, other) => other,
+            // Its own host goes on with another name for its agent.
+            (held, _) => held,
+        };
+        (by != session.driver()).then(|| ChangeEvent::Driven { by }.into())
     }
 
     pub(super) fn write_all(&mut self, id: SessionId, events: Vec<Event>, request: &Request) -> u32 {
@@ -354,6 +438,7 @@ impl Worker {
             state: session.state.name(),
             turn: None,
             note: None,
+            delivery: None,
             stop_level: session.stop.as_ref().map(|stop| stop.level.into()),
             warnings: Vec::new(),
         })

@@ -45,10 +45,13 @@ impl Worker {
         id: SessionId,
         call: &Call,
     ) -> Result<Reply, AskError> {
-        let (events, passage) = call_begins(self.resident(id)?, call, &self.incarnation, &self.rules);
+        self.resident(id)?;
+        let call = self.attributed(id, call);
+        let (events, passage) = call_begins(self.resident(id)?, &call, &self.incarnation, &self.rules);
         self.draft.flagged.insert(id);
         let written = self.write_all(id, events, request);
-        Ok(Reply { passage: Some(passage), ..self.outcome(id, written)?.into() })
+        let uncertain = call.is_uncertain();
+        Ok(Reply { passage: Some(passage), uncertain, ..self.outcome(id, written)?.into() })
     }
 
     pub(super) fn call_ends(
@@ -58,18 +61,30 @@ impl Worker {
         call: &Call,
         returned: Returned,
     ) -> Result<Reply, AskError> {
+        self.resident(id)?;
+        let call = self.attributed(id, call);
         let (session, now) = (self.resident(id)?, self.draft.now);
-        let (events, lead) = call_ends(session, call, &returned, &self.incarnation, now, &self.rules);
+        let (events, lead) = call_ends(session, &call, &returned, &self.incarnation, now, &self.rules);
         self.draft.flagged.insert(id);
         let written = self.write_all(id, events, request);
+        self.call_returned(id, &call);
+        if call.is_uncertain() {
+            self.steer_pending(id);
+        }
         Ok(Reply { lead, ..self.outcome(id, written)?.into() })
     }
 
     /// After a commit: what calls of these sessions have to do, and when to look at the sessions again.
     pub(super) fn attend(&mut self, sessions: impl Iterator<Item = SessionId>) {
         for id in sessions {
+            self.share(id);
+            let shared = self.is_shared(id);
             let Some(resident) = self.residents.get(id) else { continue };
-            self.engine.flags.set(id, resident.session.wants_attention());
+            self.engine.flags.set(id, shared || resident.session.wants_attention());
+            self.engine.live.set(id, resident.session.live_run().map(|run| run.id));
+            if resident.session.deleted {
+                self.engine.live.deleted(id);
+            }
             self.deadlines.set(id, next_due(&resident.session, &self.rules));
         }
     }

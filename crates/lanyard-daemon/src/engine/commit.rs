@@ -1,9 +1,12 @@
 //! The end of a round: append, publish, act, answer. In this order, always.
 
+use std::sync::atomic::Ordering;
+
 use bytes::Bytes;
 use lanyard_core::continuity::counted;
 use lanyard_core::session::{
-    ChangeEvent, Effect, Envelope, Event, Lineage, Signal, StopLevel, TranscriptEvent, TurnStep, react,
+    ChangeEvent, DrivenBy, Effect, Envelope, Event, Lineage, Signal, StopLevel, TranscriptEvent, TurnStep,
+    react,
 };
 use lanyard_core::{Actor, Cause, Session, SessionId};
 use lanyard_store::{AppendError, Durability, Entry};
@@ -13,6 +16,7 @@ use crate::engine::worker::{Worker, error_chain};
 use crate::engine::{Ask, AskError, Request, Work};
 use crate::failpoint;
 use crate::hub::Of;
+use crate::redaction::redact;
 use crate::telemetry::TurnSpan;
 
 /// Transcript events after which a session's record is written although nothing structural happened, so that loading
@@ -32,7 +36,7 @@ impl Worker {
         if !is_record(&request.ask, &event) {
             self.draft.batch.durability = Durability::Synced;
         }
-        let envelope = Envelope {
+        let mut envelope = Envelope {
             seq,
             session,
             at: self.draft.now,
@@ -40,7 +44,13 @@ impl Worker {
             cause: request.cause.clone(),
             event,
         };
-        if let Err(defect) = self.apply(&envelope).and_then(|()| self.stage_entry(&envelope)) {
+        // Written out first: what is kept in memory holds no secret that the log does not hold.
+        let staged = self.encoded(&mut envelope).and_then(|body| {
+            self.apply(&envelope)?;
+            self.stage_entry(&envelope, body);
+            Ok(())
+        });
+        if let Err(defect) = staged {
             tracing::error!(%session, seq, defect, "an event did not apply; the round is dropped");
             self.draft.poison = Some(defect);
             return;
@@ -69,14 +79,24 @@ impl Worker {
         Ok(())
     }
 
-    fn stage_entry(&mut self, envelope: &Envelope) -> Result<(), String> {
-        let mut body = Vec::with_capacity(ENTRY_BYTES);
-        serde_json::to_writer(&mut body, envelope).map_err(|error| error.to_string())?;
-        let body = Bytes::from(body);
+    /// The event as it is written, without its secrets.
+    fn encoded(&self, envelope: &mut Envelope) -> Result<Bytes, String> {
+        let body = encode(envelope)?;
+        let Some(redactor) = self.hub.redactor().filter(|redactor| redactor.suspects(&body)) else {
+            return Ok(body.into());
+        };
+        let count = redact(redactor, envelope)?;
+        if count == 0 {
+            return Ok(body.into());
+        }
+        self.engine.stats.redacted.fetch_add(count, Ordering::Relaxed);
+        encode(envelope).map(Bytes::from)
+    }
+
+    fn stage_entry(&mut self, envelope: &Envelope, body: Bytes) {
         let entry = Entry { session: envelope.session, seq: envelope.seq, at: envelope.at, body };
         self.draft.batch.entries.push(entry);
         self.draft.batch.turns.extend(TurnStep::of(envelope));
-        Ok(())
     }
 
     /// The ancestors of a child of `parent`.
@@ -125,6 +145,7 @@ impl Worker {
                 self.hub.touch(Of::Ends, changed().filter(has_ended));
                 self.attend(changed().chain(draft.flagged.drain()));
                 self.follow_up(std::mem::take(&mut draft.effects));
+                self.let_go_of_deleted(&draft);
             }
         } else {
             self.attend(draft.flagged.drain());
@@ -180,6 +201,16 @@ impl Worker {
         }
     }
 
+    /// A deleted session takes no more events: its log may be purged at any time, and nothing may follow it then.
+    fn let_go_of_deleted(&mut self, draft: &Draft) {
+        for id in draft.touched.keys() {
+            if self.residents.get(*id).is_some_and(|held| held.session.deleted) {
+                self.residents.forget(*id);
+                self.deadlines.set(*id, None);
+            }
+        }
+    }
+
     /// Memory is ahead of the disk: what the round touched is forgotten and loaded again when needed.
     fn undo(&mut self, draft: &Draft) {
         if draft.poison.is_some() {
@@ -203,10 +234,11 @@ impl Worker {
                 self.tell_parent(session);
                 continue;
             }
-            let driven = self.residents.get(session).is_some_and(|held| self.wishes.drives(&held.session));
-            // An agent whose calls come by can be told there, and has its time for it.
-            let hears = self.residents.get(session).is_some_and(|held| held.session.hears)
-                || self.engine.flags.knows(session);
+            let Some(held) = self.residents.get(session) else { continue };
+            let by = held.session.driver();
+            let driven = by.is_run_here();
+            // An agent of another host, and one whose calls come by, can be told there, and has its time for it.
+            let hears = by == DrivenBy::Host || held.session.hears || self.engine.flags.knows(session);
             let channel = match effect {
                 _ if driven && self.wishes.put(session, &effect) => continue,
                 _ if driven => "too much waits for the agents",
@@ -228,6 +260,12 @@ impl Worker {
             self.own.push_back(Work { request, answer: None });
         }
     }
+}
+
+fn encode(envelope: &Envelope) -> Result<Vec<u8>, String> {
+    let mut body = Vec::with_capacity(ENTRY_BYTES);
+    serde_json::to_writer(&mut body, envelope).map_err(|error| error.to_string())?;
+    Ok(body)
 }
 
 /// A line about a tool call that passed: nobody is told that it is kept, and nothing follows from it.

@@ -44,6 +44,7 @@ impl Worker {
             | Ask::Fork { .. }
             | Ask::Link { .. }
             | Ask::Tell { .. }
+            | Ask::Report { .. }
             | Ask::CallBegins { .. }
             | Ask::CallEnds { .. }
             | Ask::CallPassed { .. }
@@ -68,6 +69,7 @@ fn session_of(request: &Request) -> String {
         Ask::Do { session, .. }
         | Ask::Send { session, .. }
         | Ask::Tell { session, .. }
+        | Ask::Report { session, .. }
         | Ask::CallBegins { session, .. }
         | Ask::CallEnds { session, .. }
         | Ask::CallPassed { session, .. }

@@ -2,8 +2,8 @@
 //! the next repeat finds it (S3-15, S3-16, X-09).
 
 use lanyard_core::session::{
-    Command, Delivery, Event, InboxChange, InboxCommand, InboxEvent, Message, Refusal, TurnEvent, TurnResult,
-    TurnStatus, decide,
+    ChangeEvent, Command, Delivery, DrivenBy, Event, InboxChange, InboxCommand, InboxEvent, Message, Opening,
+    Refusal, TurnEvent, TurnResult, TurnStatus, decide,
 };
 use lanyard_core::text::content_hash;
 use lanyard_core::{Actor, Outcome, Session, SessionId, Timestamp, TurnId};
@@ -99,11 +99,16 @@ impl Worker {
             Ok(events) => events,
             Err(refusal) => return Err(self.refused(request, Some(id), command.name(), refusal)),
         };
+        if self.engine.halting.is_on() {
+            return Err(self.refused(request, Some(id), command.name(), Refusal::Halted));
+        }
         let sent = sent(&events);
+        let mut warnings = news(self.resident(id)?, &events);
         let written = self.write_all(id, events, request);
         let mut outcome = self.outcome(id, written)?;
         outcome.turn = Some(sending.message.turn);
-        outcome.warnings = self.held_back(id, sending.message.turn);
+        warnings.extend(self.held_back(id, sending.message.turn));
+        outcome.warnings = warnings;
         Ok(Reply { sent, ..outcome.into() })
     }
 
@@ -169,6 +174,29 @@ fn twin(session: &Session, message: &Message, actor: &Actor, now: Timestamp) -> 
         .iter()
         .find(|waiting| waiting.prompt == message.prompt && waiting.actor == *actor && fresh(waiting.at));
     running.map(|turn| turn.id).or(waiting.map(|waiting| waiting.turn))
+}
+
+/// What the sender should know of the conversation the turn is part of: that it is a new one although the session has
+/// names from elsewhere, or that Lanyard takes it over.
+fn news(session: &Session, events: &[Event]) -> Vec<String> {
+    let opens =
+        |event: &Event| matches!(event, Event::Turn(TurnEvent::Started { opening: Opening::New, .. }));
+    let takes = |event: &Event| matches!(event, Event::Change(ChangeEvent::Driven { .. }));
+    if events.iter().any(takes) {
+        return vec![
+            "Lanyard takes the conversation over from the agent's own host and resumes it by the agent's own id. \
+             End the agent there, or both go on with it"
+                .to_owned(),
+        ];
+    }
+    let named = session.driver() == DrivenBy::Lanyard && session.native.is_none();
+    match session.aliases.first() {
+        Some(alias) if named && events.iter().any(opens) => vec![format!(
+            "a new conversation begins: alias `{alias}` only names the session. To resume a conversation of the \
+             agent's own, make the session with `lanyard new --native ID`"
+        )],
+        Some(_) | None => Vec::new(),
+    }
 }
 
 fn sent(events: &[Event]) -> Option<TurnResult> {

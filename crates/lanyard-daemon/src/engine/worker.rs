@@ -14,6 +14,7 @@ use crate::continuity::Continuity;
 use crate::engine::calls::Deadlines;
 use crate::engine::draft::Draft;
 use crate::engine::residents::Residents;
+use crate::engine::sharing::Sharing;
 use crate::engine::{Ask, AskError, Engine, Input, LoadResult, Parts, Reply, Seen, Store, Work};
 use crate::hub::Hub;
 use crate::telemetry::Telemetry;
@@ -49,6 +50,7 @@ pub(super) struct Worker {
     pub(super) draft: Draft,
     /// When stops rise and guidance expires.
     pub(super) deadlines: Deadlines,
+    pub(super) sharing: Sharing,
     /// This incarnation of the daemon: what another one sent may have been lost with it.
     pub(super) incarnation: String,
     /// Set while the journal cannot be written: when it was last tried, in the boot clock's milliseconds.
@@ -78,6 +80,7 @@ impl Worker {
             own: VecDeque::new(),
             draft,
             deadlines: Deadlines::default(),
+            sharing: Sharing::default(),
             incarnation,
             failed: None,
         }
@@ -182,7 +185,10 @@ impl Worker {
         let works = self.waiting.remove(&session).unwrap_or_default();
         let error = match result {
             Err(error) => Some(AskError::Unavailable(error)),
-            Ok(None) => Some(AskError::Unknown(session)),
+            Ok(None) => Some(match self.store.tombstone(session) {
+                Ok(Some(_)) => AskError::Deleted(session),
+                Ok(None) | Err(_) => AskError::Unknown(session),
+            }),
             Ok(Some(loaded)) => match loaded.damage.first().cloned() {
                 Some(damage) => Some(AskError::Damaged { session, damage }),
                 None if loaded.session.deleted => Some(AskError::Deleted(session)),

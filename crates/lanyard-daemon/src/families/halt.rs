@@ -1,17 +1,21 @@
-//! The emergency stop: a task, a worker, a plan, or everything. While everything is halted nothing is begun, also after a
-//! restart, until somebody lifts it.
+//! The emergency stop: a task, a worker, a plan, or everything. While everything is halted no session, turn, run, task or
+//! step of a flow begins, also after a restart, until an operator lifts the halt.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
 
 use lanyard_core::paper::PlanStatus;
-use lanyard_core::session::{Command, StateName, StopScope};
+use lanyard_core::session::{Command, InboxChange, PauseReason, StateName, StopScope};
 use lanyard_core::task::{MailTo, TaskCommand};
 use lanyard_core::{SessionId, TaskId, Timestamp};
 use lanyard_store::{Filter, Place, StoreError};
 use serde::{Deserialize, Serialize};
 
+use crate::api::types::HaltLifted;
 use crate::engine::{Ask, Store};
 use crate::families::find::Named;
 use crate::families::owner::Owner;
-use crate::families::{By, FamilyError, find, plans, work};
+use crate::families::{By, FamilyError, Tools, find, plans, work};
 use crate::mcp::own::shelf;
 
 /// Sessions stopped at a time.
@@ -25,6 +29,32 @@ pub(crate) struct Halted {
     pub(crate) reason: Option<String>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) by: Option<String>,
+    /// The end of the last halt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lifted: Option<HaltLifted>,
+}
+
+/// The halt as all parts of the daemon see it. The journal's copy is read at the start and written first.
+#[derive(Debug, Default)]
+pub(crate) struct Halting {
+    is: AtomicBool,
+    how: RwLock<Halted>,
+}
+
+impl Halting {
+    pub(crate) fn is_on(&self) -> bool {
+        self.is.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn how(&self) -> Halted {
+        self.how.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set(&self, how: Halted) {
+        let is = how.is;
+        *self.how.write().unwrap_or_else(PoisonError::into_inner) = how;
+        self.is.store(is, Ordering::Release);
+    }
 }
 
 /// What was stopped.
@@ -46,10 +76,6 @@ pub(crate) fn how(store: &dyn Store) -> Result<Halted, StoreError> {
     Ok(paper.map_or_else(Halted::default, |paper| {
         serde_json::from_str(&paper.body).unwrap_or_else(|_| unreadable())
     }))
-}
-
-pub(super) fn read(store: &dyn Store) -> Result<bool, StoreError> {
-    Ok(how(store)?.is)
 }
 
 /// No words, however long or empty, keep an emergency stop from working.
@@ -129,18 +155,9 @@ impl Owner {
             reason: reason.clone(),
             since: Some(self.now()),
             by: Some(by.actor.name.clone()),
+            lifted: None,
         };
-        shelf::amend(
-            &*store,
-            &place(),
-            self.now(),
-            || Ok(Halted::default()),
-            |held| {
-                *held = halted.clone();
-                Ok(())
-            },
-        )?;
-        self.halted = true;
+        self.keep_halt(&halted)?;
         let open: Vec<TaskId> =
             self.tasks.values().filter(|task| !task.state.is_ended()).map(|task| task.id).collect();
         let mut stopped =
@@ -177,22 +194,74 @@ impl Owner {
         }
     }
 
-    pub(crate) fn lift(&mut self) -> Result<(), FamilyError> {
-        let store = self.tools.store.clone();
-        shelf::amend(
-            &*store,
-            &place(),
-            self.now(),
-            || Ok(Halted::default()),
-            |held| {
-                *held = Halted::default();
-                Ok(())
-            },
-        )?;
-        self.halted = false;
+    /// Lets work begin again. Turns that the halt held in an inbox start.
+    pub(crate) fn lift(&mut self, reason: Option<&str>, by: &By) -> Result<Halted, FamilyError> {
+        let held = how(&*self.tools.store)?;
+        if !held.is {
+            return Ok(held);
+        }
+        let (at, name) = (self.now(), by.actor.name.clone());
+        tracing::info!(by = name, reason, "the halt is lifted");
+        let lifted = HaltLifted { at, by: name, reason: heard(reason), halted_at: held.since };
+        let lifted = Halted { lifted: Some(lifted), ..Halted::default() };
+        self.keep_halt(&lifted)?;
         self.pokes.extend(self.tasks.keys().copied());
         let plans: Vec<_> = self.tasks.values().filter_map(|task| task.plan).collect();
         self.plans.extend(plans);
+        self.release_inboxes();
+        Ok(lifted)
+    }
+
+    /// Lets inboxes go on that only the halt paused, aside. At the start too: the last daemon may have died in between.
+    pub(super) fn release_inboxes(&self) {
+        let tools = self.tools.clone();
+        self.tools.runtime.spawn(async move {
+            if let Err(error) = release_inboxes(&tools).await {
+                tracing::warn!(%error, "inboxes that the halt paused could not be released");
+            }
+        });
+    }
+
+    /// On disk first, then for everyone.
+    fn keep_halt(&mut self, halted: &Halted) -> Result<(), FamilyError> {
+        let store = self.tools.store.clone();
+        let keep = |held: &mut Halted| {
+            *held = halted.clone();
+            Ok(())
+        };
+        shelf::amend(&*store, &place(), self.now(), || Ok(Halted::default()), keep)?;
+        self.halted = halted.is;
+        self.tools.engine.halting.set(halted.clone());
         Ok(())
+    }
+}
+
+async fn release_inboxes(tools: &Tools) -> Result<(), FamilyError> {
+    let store = tools.store.clone();
+    let paused = work::blocking(move || paused_by_halt(&*store)).await;
+    for session in paused.ok_or(FamilyError::Closing)?? {
+        let command = Command::Inbox(InboxChange::Go.into());
+        if let Err(error) = work::ask_engine(tools, Ask::Do { session, command }, None).await {
+            tracing::warn!(%session, %error, "an inbox that the halt paused could not be released");
+        }
+    }
+    Ok(())
+}
+
+fn paused_by_halt(store: &dyn Store) -> Result<Vec<SessionId>, FamilyError> {
+    let filter = Filter { attention: true, ..Filter::default() };
+    let (mut sessions, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = store.list(&filter, cursor.as_ref(), PAGE)?;
+        for row in page.rows.iter().filter(|row| row.pending.paused) {
+            let held = store.load(row.id)?.map(|loaded| loaded.session);
+            if held.is_some_and(|held| held.inbox_paused == Some(PauseReason::Halted)) {
+                sessions.push(row.id);
+            }
+        }
+        match page.next {
+            Some(next) => cursor = Some(next),
+            None => return Ok(sessions),
+        }
     }
 }

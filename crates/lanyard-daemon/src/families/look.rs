@@ -1,7 +1,7 @@
 //! A session as its task sees it, read from the journal.
 
 use lanyard_core::SessionId;
-use lanyard_core::session::{StateName, TurnRow, TurnStatus};
+use lanyard_core::session::{State, StateName, TurnRow, TurnStatus};
 use lanyard_core::task::{SeenRun, SeenSession};
 use lanyard_core::text::cut;
 use lanyard_store::StoreError;
@@ -16,7 +16,10 @@ const TURNS: usize = 40;
 
 /// Nothing when there is no such session.
 pub(super) fn session(store: &dyn Store, id: SessionId) -> Result<Option<SeenSession>, StoreError> {
-    let Some(loaded) = store.load(id)? else { return Ok(None) };
+    let Some(loaded) = store.load(id)? else {
+        // One that was purged is not one that was never made.
+        return Ok(store.tombstone(id)?.map(|_| purged()));
+    };
     let session = loaded.session;
     let turn = newest_turn(store, id)?;
     // What was said matters once a turn is over.
@@ -35,6 +38,22 @@ pub(super) fn session(store: &dyn Store, id: SessionId) -> Result<Option<SeenSes
         said,
         end_reason: session.end_reason,
     }))
+}
+
+/// A session of which only a tombstone is left.
+fn purged() -> SeenSession {
+    SeenSession {
+        state: State::Stopped,
+        deleted: true,
+        stop_level: None,
+        cancelling: false,
+        turns: 0,
+        turn: None,
+        run: None,
+        waiting: 0,
+        said: None,
+        end_reason: None,
+    }
 }
 
 /// The newest turn that began.

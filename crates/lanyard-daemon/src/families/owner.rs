@@ -138,6 +138,9 @@ impl Owner {
             let parents: Vec<SessionId> = self.tasks.values().filter_map(of_session).collect();
             self.ended_sessions(&parents);
             self.tell_of_recent()?;
+            if !self.halted {
+                self.release_inboxes();
+            }
             self.looked_back = true;
         }
         Ok(())
@@ -164,7 +167,7 @@ impl Owner {
                 self.mail.entry(mail.to).or_default().push(mail);
             }
         }
-        self.halted = super::halt::read(&*self.tools.store)?;
+        self.halted = super::halt::how(&*self.tools.store)?.is;
         self.pokes = self.tasks.keys().copied().collect();
         self.boxes = self.mail.keys().copied().collect();
         Ok(())

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use lanyard_core::session::{
-    Command, Delivery, EXTERNAL, InboxChange, Message, NoteKind, NoteStatus, Session, StateName,
+    Command, Delivery, DrivenBy, InboxChange, Message, NoteKind, NoteStatus, Session, StateName,
 };
 use lanyard_core::task::mail::{BOX_MAX, admit};
 use lanyard_core::task::{
@@ -340,7 +340,7 @@ impl Owner {
             && ours
             && at_work
             && rests
-            && session.source != EXTERNAL
+            && session.driver() == DrivenBy::Lanyard
             && session.turns > 0
             && session.stop.is_none()
             && session.inbox.is_empty()
@@ -450,6 +450,7 @@ async fn wake_up(tools: &Tools, session: SessionId) -> Result<(), AskError> {
         prompt: WAKE.to_owned(),
         delivery: Delivery::Reject,
         memory: None,
+        take_over: false,
     };
     let command = Command::Inbox(InboxChange::Send(Box::new(message)).into());
     // Once for what came after its last turn.

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lanyard_core::paper::{Bounds, Brief};
+use lanyard_core::paper::{Bounds, Brief, instructions};
 use lanyard_core::session::{Command, Delivery, InboxChange, Message, NewSession, Refusal, StopScope};
 use lanyard_core::task::{Captured, Task, TaskState, Tree, Want, WorkerKind, schedule};
 use lanyard_core::text::{self, NAME_CHARS_MAX};
@@ -194,6 +194,7 @@ async fn prompt(
         prompt: text,
         delivery,
         memory: None,
+        take_over: false,
     };
     let send = Command::Inbox(InboxChange::Send(Box::new(message)).into());
     let key = Key::once(&format!("task prompt\0{}\0{}\0{}", task.id, task.run, task.seq));
@@ -225,6 +226,7 @@ fn first_words(
         session,
         parent,
         nonce: &nonce,
+        caller: instructions::Caller::ByConnection,
         agent: task.agent(),
         bounds: &bounds,
         may_spawn: task.spec.may_spawn,
@@ -321,7 +323,7 @@ pub(super) async fn ask_engine(tools: &Tools, ask: Ask, key: Option<Key>) -> Res
 }
 
 /// Nothing when it was cut off.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }
 

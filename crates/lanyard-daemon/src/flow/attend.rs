@@ -98,6 +98,7 @@ impl Driver {
         }
         match asked {
             Ok(()) => Ok(Next::Again),
+            Err(AskError::Refused(Refusal::Halted)) => Ok(Next::Wait),
             Err(AskError::Refused(refusal)) => {
                 let (kind, reason) = (FailKind::NotStarted, refusal.to_string());
                 self.conclude(invocation, Conclusion::Failed { kind, reason }).await
@@ -145,12 +146,13 @@ impl Driver {
             prompt: prompt::text(&self.flow, invocation),
             delivery,
             memory: None,
+            take_over: false,
         };
         let send = Command::Inbox(InboxChange::Send(Box::new(message)).into());
         let key = key(&["turn", &invocation.turn.to_string()]);
         match self.command(invocation.session, send, Some(key)).await {
             Ok(()) => Ok(Next::Again),
-            Err(FlowError::Ask(AskError::Refused(Refusal::Busy { .. }))) => Ok(Next::Wait),
+            Err(FlowError::Ask(AskError::Refused(Refusal::Busy { .. } | Refusal::Halted))) => Ok(Next::Wait),
             Err(FlowError::Ask(AskError::Refused(refusal))) => {
                 let kind = if invocation.continues { FailKind::Gone } else { FailKind::NotStarted };
                 let conclusion = Conclusion::Failed { kind, reason: refusal.to_string() };
@@ -199,7 +201,7 @@ impl Driver {
         }
     }
 
-    /// A commit that is named must be there.
+    /// A commit that is named must be there, on the flow's branch, and new.
     async fn checked(
         &self,
         status: lanyard_core::flow::AuthorStatus,
@@ -210,14 +212,11 @@ impl Driver {
         if !self.flow.needs_commit() {
             return Ok(Ok(status));
         }
-        let folder = self.flow.folder();
-        let known = tokio::task::spawn_blocking(move || {
-            crate::worktree::has_commit(std::path::Path::new(&folder), &commit).then_some(()).ok_or(commit)
+        let (folder, after) = (self.flow.folder(), self.flow.last_commit().map(str::to_owned));
+        let looked = tokio::task::spawn_blocking(move || {
+            crate::worktree::is_new_work(std::path::Path::new(&folder), &commit, after.as_deref())
         });
-        match known.await.map_err(|_| FlowError::Closing)? {
-            Ok(()) => Ok(Ok(status)),
-            Err(commit) => Ok(Err(format!("there is no commit `{commit}` in the repository"))),
-        }
+        Ok(looked.await.map_err(|_| FlowError::Closing)?.map(|()| status))
     }
 
     async fn ask_for(&mut self, stage: Stage, fault: Option<String>) -> Result<Next, FlowError> {

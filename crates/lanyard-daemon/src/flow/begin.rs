@@ -6,14 +6,16 @@ use lanyard_core::flow::plan::{self, PlanText};
 use lanyard_core::flow::{
     Asking, Flow, FlowEnvelope, FlowKind, FlowRefusal, FlowSettings, NewFlow, Phase, PhaseState, create,
 };
+use lanyard_core::session::Refusal;
 use lanyard_core::text::content_hash;
 use lanyard_core::{Actor, FlowId};
 use lanyard_store::{FlowBatch, FlowFilter};
 
 use crate::engine::{AskError, error_chain};
 use crate::failpoint;
-use crate::flow::place::PlanLock;
+use crate::flow::plan_lock::PlanLock;
 use crate::flow::{FlowError, Flows, OPEN_MAX, bad};
+use crate::workspace_files;
 
 /// Flows of one plan that are looked through for a repeat of a request.
 const REPEATS_MAX: usize = 100;
@@ -42,8 +44,12 @@ impl Flows {
         if let Some(flow) = self.repeated(&plan, asked.request.as_ref()).await? {
             return Ok(flow);
         }
+        if self.0.tools.engine.halting.is_on() {
+            return Err(AskError::Refused(Refusal::Halted).into());
+        }
         let settings = self.settings(&asked)?;
-        let read = tokio::task::spawn_blocking(move || prepare(asked, &plan, settings));
+        let text = plan_text(&plan).await?;
+        let read = tokio::task::spawn_blocking(move || prepare(asked, &plan, &text, settings));
         let new = read.await.map_err(|_| FlowError::Closing)??;
         self.is_free(&new.plan, None).await?;
         let event = create(new)?;
@@ -143,22 +149,20 @@ fn absolute(what: &str, path: &str) -> Result<PathBuf, FlowError> {
     Ok(path.canonicalize().unwrap_or(path))
 }
 
-/// Reads the plan and finds its folder. Blocks.
-fn prepare(asked: Beginning, plan: &Path, settings: FlowSettings) -> Result<NewFlow, FlowError> {
+async fn plan_text(plan: &Path) -> Result<String, FlowError> {
     let unreadable = |why: String| {
         let what = format!("the plan {} cannot be read: {why}", plan.display());
         bad("plan_unreadable", what, "name a Markdown file that the daemon may read")
     };
-    let about = std::fs::metadata(plan).map_err(|error| unreadable(error.to_string()))?;
-    if !about.is_file() {
-        return Err(unreadable("it is no file".to_owned()));
-    }
-    if about.len() > plan::BYTES_MAX as u64 {
-        return Err(unreadable(format!("it is longer than {} bytes", plan::BYTES_MAX)));
-    }
-    let bytes = std::fs::read(plan).map_err(|error| unreadable(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".to_owned()))?;
-    let read = plan::read(&text).map_err(|error| {
+    let folder = plan.parent().unwrap_or(plan);
+    let bytes = workspace_files::read(folder, plan, plan::BYTES_MAX as u64).await;
+    let bytes = bytes.map_err(|error| unreadable(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".to_owned()))
+}
+
+/// Takes the plan apart and finds its folder. Blocks.
+fn prepare(asked: Beginning, plan: &Path, text: &str, settings: FlowSettings) -> Result<NewFlow, FlowError> {
+    let read = plan::read(text).map_err(|error| {
         let advice = error.what.advice();
         bad(error.what.code(), format!("the plan {}: {error}", plan.display()), advice)
     })?;

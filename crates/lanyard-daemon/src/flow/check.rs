@@ -12,8 +12,10 @@ use tokio::task::JoinHandle;
 use crate::failpoint;
 use crate::flow::FlowError;
 use crate::flow::driver::{Driver, Next};
-use crate::runs::{Adopted, Exit, How, Limits, Link, Spec, StartError};
+use crate::runs::{Adopted, Exit, How, Limits, Link, SESSION, Spec, StartError};
 
+/// What a check finds as its session: none there can be.
+const NO_SESSION: &str = "check";
 /// Bytes at the end of a command's output that are kept.
 const OUTPUT_MAX: usize = 32 * 1024;
 /// How long its processes have after SIGTERM, before SIGKILL.
@@ -142,7 +144,11 @@ impl Driver {
         }
         let spec = Spec {
             argv: command.command.clone(),
-            env: BTreeMap::from([("LANYARD_FLOW".to_owned(), self.flow.id.to_string())]),
+            // A check runs what an agent wrote: `lanyard` in there is nobody, and no operator.
+            env: BTreeMap::from([
+                ("LANYARD_FLOW".to_owned(), self.flow.id.to_string()),
+                (SESSION.to_owned(), NO_SESSION.to_owned()),
+            ]),
             clear_env: false,
             cwd: PathBuf::from(self.flow.folder()),
             grace_ms: u64::try_from(GRACE.as_millis()).unwrap_or(u64::MAX),

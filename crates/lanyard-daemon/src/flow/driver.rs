@@ -16,7 +16,7 @@ use crate::engine::error_chain;
 use crate::failpoint;
 use crate::flow::check::Running;
 use crate::flow::hooks::Hooks;
-use crate::flow::place::PlanLock;
+use crate::flow::plan_lock::PlanLock;
 use crate::flow::tell::Told;
 use crate::flow::{FlowError, Flows, Order, Tools, look, place};
 
@@ -176,7 +176,13 @@ impl Driver {
         }
         self.release_preserved().await?;
         let tree = self.wants_tree().await;
-        match want(&self.flow, tree) {
+        let want = want(&self.flow, tree);
+        // While all work is halted a flow begins nothing; it looks again each tick.
+        let begins = matches!(want, Want::MakeTree | Want::Invoke { .. } | Want::Check { .. });
+        if begins && self.tools.engine.halting.is_on() {
+            return Ok(Next::Wait);
+        }
+        match want {
             Want::MakeTree => self.make_tree().await,
             Want::Invoke { session, fork_of, guidance, role } => {
                 self.invoke(role, session, fork_of, guidance).await

@@ -110,7 +110,9 @@ async fn run(hook: &Hook, envelope: &FlowEnvelope) -> Result<(), String> {
     let Some((program, arguments)) = hook.command.as_ref().and_then(|command| command.split_first()) else {
         return Ok(());
     };
-    let mut child = tokio::process::Command::new(program)
+    let mut command = tokio::process::Command::new(program);
+    crate::runs::withhold(command.as_std_mut());
+    let mut child = command
         .args(arguments)
         .env("LANYARD_FLOW", envelope.flow.to_string())
         .env("LANYARD_EVENT", envelope.event.name())

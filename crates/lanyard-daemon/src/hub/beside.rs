@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use lanyard_core::redact::Scope;
 use lanyard_core::{SessionId, TurnId};
 use serde::Serialize;
 use tokio::time::Instant;
@@ -76,6 +77,11 @@ impl Hub {
             }
             *last = Some(now);
         }
+        let redacted = self.redactor().map(|redactor| {
+            let text = &text[..redactor.shown(text)];
+            redactor.redacted(text, Scope::All).map_or_else(|| text.to_owned(), |(clean, _)| clean)
+        });
+        let text = redacted.as_deref().unwrap_or(text);
         let shown = serde_json::json!({ "type": "preview", "kind": kind, "text": text, "turn": turn });
         topic.ring().preview.put(control("preview", &shown));
         self.stir(&topic);

@@ -146,6 +146,11 @@ impl Reader {
                 let Poll::Ready(read) = Pin::new(reading).poll(cx) else { return Poll::Pending };
                 self.reading = None;
                 match read {
+                    // There is no log any more: the session was purged while somebody read it.
+                    Ok(Ok(page)) if page.head == 0 => {
+                        self.ended = true;
+                        return Poll::Ready(None);
+                    }
                     Ok(Ok(page)) => {
                         let behind = page.events.last().is_some_and(|event| event.seq < page.head);
                         let told =

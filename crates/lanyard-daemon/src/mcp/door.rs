@@ -9,10 +9,12 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::body::Body as HttpBody;
 use lanyard_core::SessionId;
+use lanyard_core::session::Compliance;
 
 use crate::annotate::{self, Taste, json};
 use crate::api::App;
-use crate::api::{Problem, Target, marked_as_json};
+use crate::api::{Problem, Target, marked_as_json, too_slow};
+use crate::auth::{Caller, Denied};
 use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
 use crate::mcp::http::Outgoing;
 use crate::mcp::once::{self, Before};
@@ -21,6 +23,7 @@ use crate::mcp::seat::Seat;
 use crate::mcp::server::{MESSAGE_BYTES_MAX, Server, Trouble, Upstream};
 use crate::mcp::work::{Aim, Work};
 use crate::mcp::{OWN, http, inquiry, old, own, rpc, stdio, translate, up};
+use crate::server::patience;
 
 /// What a client wants of which server, for whom.
 #[derive(Debug, Clone)]
@@ -106,13 +109,15 @@ type Place = Path<(String, String)>;
 pub(crate) async fn post(State(app): State<Arc<App>>, Path((_, name)): Place, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let target = parts.extensions.get::<Target>().copied();
-    message(app, target, &name, parts.headers, body).await
+    let spent = parts.extensions.get::<Caller>().is_some_and(|caller| caller.spent);
+    message(app, (target, spent), &name, parts.headers, body).await
 }
 
-/// A message of a client. Ways that are seldom gone are put aside, so that the usual one stays small.
+/// A message of a client. Ways that are seldom gone are put aside, so that the usual one stays small. With the token of
+/// a run that is over only a tool call passes, which the stop refuses.
 pub(crate) async fn message(
     app: Arc<App>,
-    target: Option<Target>,
+    (target, spent): (Option<Target>, bool),
     name: &str,
     headers: HeaderMap,
     body: impl HttpBody<Data = Bytes> + Unpin,
@@ -125,6 +130,9 @@ pub(crate) async fn message(
         Ok(envelope) => envelope,
         Err(error) => return malformed(&body, &error),
     };
+    if spent && !(envelope.kind() == Kind::Request && Aim::of(envelope.method()) == Aim::Call) {
+        return Problem::from(Denied::RunEnded).into_response();
+    }
     if name == OWN {
         let visit = Visit::new(app, target, name, headers).await;
         return Box::pin(own_post(&visit, &envelope, &body)).await;
@@ -359,6 +367,10 @@ async fn bare(
     })
 }
 
+/// A subagent must not end its parent's session.
+const CALLER_UNCERTAIN: &str = "caller_uncertain: a subagent may be using this connection, so it is not certain whose \
+    call this is, and it was not carried out. Call again with `_session_id` set to your own session's id.";
+
 /// The built-in server keeps no connections: it is asked, and answers.
 async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Response {
     if envelope.kind() != Kind::Request {
@@ -382,6 +394,12 @@ async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Respo
             Entry::Answered(result) => {
                 return rpc::json_response(Body::from(rpc::result_text(envelope.id(), &result)));
             }
+        }
+        let uncertain = work.passing.as_ref().is_some_and(|passing| passing.call.is_uncertain());
+        if uncertain && matches!(compliance, Some(Compliance::Complete | Compliance::HandOff)) {
+            let result = annotate::failure(CALLER_UNCERTAIN, work.modern);
+            let answer = work.finish(rpc::result_text(envelope.id(), &result).into()).await;
+            return rpc::json_response(answer.into_body());
         }
     }
     let session = work.passing.as_ref().map(|passing| passing.person.bound.session()).or(visit.session);
@@ -411,7 +429,8 @@ pub(super) async fn failed(mut work: Work, what: &str) -> Response {
 
 async fn read(headers: &HeaderMap, body: impl HttpBody<Data = Bytes> + Unpin) -> Result<Bytes, Problem> {
     marked_as_json(headers)?;
-    http::whole(body, MESSAGE_BYTES_MAX).await.map_err(|_| {
+    let read = tokio::time::timeout(patience(), http::whole(body, MESSAGE_BYTES_MAX));
+    read.await.map_err(|_| too_slow())?.map_err(|_| {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body_too_large",

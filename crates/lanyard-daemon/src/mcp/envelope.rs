@@ -50,6 +50,14 @@ pub(super) struct Params<'a> {
     pub(super) meta: Option<&'a RawValue>,
 }
 
+/// The conversation of an agent that a call comes from, by the agent's own word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Thread {
+    Main,
+    /// A subagent's, by this id.
+    Sub(String),
+}
+
 /// What kind of message a client sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -127,13 +135,13 @@ impl<'a> Envelope<'a> {
         serde_json::from_str(arguments.get(said.value.clone())?).ok()
     }
 
-    /// The agent's own id of the subagent that calls, where it differs from that of the whole conversation.
-    pub(super) fn thread(&self) -> Option<String> {
+    /// Who of the agent's family calls, where the agent says so: it names the calling conversation and the whole one.
+    pub(super) fn thread(&self) -> Option<Thread> {
         let meta = self.meta()?;
         memchr::memmem::find(meta.as_bytes(), b"\"threadId\"")?;
         let said = |key| serde_json::from_str::<String>(json::member(meta, key)?).ok();
         let thread = said("threadId")?;
-        (said("sessionId").as_ref() != Some(&thread)).then_some(thread)
+        Some(if said("sessionId").as_ref() == Some(&thread) { Thread::Main } else { Thread::Sub(thread) })
     }
 }
 
@@ -214,8 +222,8 @@ mod tests {
             let body = format!(r#"{{"id":1,"method":"tools/call","params":{{"_meta":{meta}}}}}"#);
             Envelope::read(body.as_bytes()).unwrap().thread()
         };
-        assert_eq!(thread(r#"{"threadId":"t1","sessionId":"t1"}"#), None);
-        assert_eq!(thread(r#"{"threadId":"t2","sessionId":"t1"}"#).as_deref(), Some("t2"));
+        assert_eq!(thread(r#"{"threadId":"t1","sessionId":"t1"}"#), Some(Thread::Main));
+        assert_eq!(thread(r#"{"threadId":"t2","sessionId":"t1"}"#), Some(Thread::Sub("t2".to_owned())));
         assert_eq!(thread("{}"), None);
     }
 }

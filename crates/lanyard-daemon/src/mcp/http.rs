@@ -195,7 +195,7 @@ pub(super) fn message_of(answer: &Bytes) -> Option<String> {
 pub(super) async fn returned(
     answer: Response<Lent>,
     mut work: Work,
-    server: &Server,
+    server: &Arc<Server>,
     gateway: &Gateway,
 ) -> Result<Response, (Work, Trouble)> {
     let (parts, body) = answer.into_parts();
@@ -212,7 +212,7 @@ pub(super) async fn returned(
     };
     let body = if is(rpc::SSE) {
         let (pieces, stream) = tokio::sync::mpsc::channel(sse::FRAMES_MAX);
-        tokio::spawn(sse::relay(body, work, pieces, server.timeout, gateway.closing()));
+        tokio::spawn(sse::relay(body, work, pieces, server.clone(), gateway.closing()));
         rpc::Pieces::body(stream)
     } else if work.is_idle() || !parts.status.is_success() || !is("application/json") {
         Body::new(body)

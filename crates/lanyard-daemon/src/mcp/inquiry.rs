@@ -48,6 +48,7 @@ struct Call {
 }
 
 /// Why a call comes to an end.
+#[expect(clippy::large_enum_variant, reason = "one per call that asks back, and never kept")]
 enum End {
     /// This goes out.
     Said(Piece),

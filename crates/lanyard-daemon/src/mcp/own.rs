@@ -92,8 +92,8 @@ pub(crate) async fn handle(
 ) -> Result<Value, RpcError> {
     let newest = params.get("_meta").and_then(|meta| meta.get(VERSION_META)).is_some();
     match method {
-        "initialize" => Ok(initialize(&params)),
-        "server/discover" => Ok(discover()),
+        "initialize" => Ok(initialize(session, &params)),
+        "server/discover" => Ok(discover(session)),
         "ping" => Ok(json!({})),
         "tools/list" if newest => Ok(json!({
             "resultType": "complete", "ttlMs": LIST_TTL_MS, "cacheScope": "public", "tools": *TOOLS,
@@ -130,23 +130,31 @@ fn info() -> Value {
     json!({ "name": NAME, "title": "Lanyard", "version": env!("CARGO_PKG_VERSION") })
 }
 
-fn initialize(params: &Value) -> Value {
+/// What an agent has to know, for the connection it has.
+fn told(session: Option<SessionId>) -> String {
+    instructions::full(match session {
+        Some(_) => instructions::Caller::ByConnection,
+        None => instructions::Caller::ByArgument,
+    })
+}
+
+fn initialize(session: Option<SessionId>, params: &Value) -> Value {
     let asked = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
     let version = VERSIONS.iter().find(|known| **known == asked).copied().unwrap_or(VERSION);
     json!({
         "protocolVersion": version,
         "capabilities": { "tools": {} },
         "serverInfo": info(),
-        "instructions": instructions::full(),
+        "instructions": told(session),
     })
 }
 
-fn discover() -> Value {
+fn discover(session: Option<SessionId>) -> Value {
     json!({
         "resultType": "complete",
         "supportedVersions": VERSIONS,
         "capabilities": { "tools": {} },
-        "instructions": instructions::full(),
+        "instructions": told(session),
         "ttlMs": LIST_TTL_MS,
         "cacheScope": "public",
         "_meta": { "io.modelcontextprotocol/serverInfo": info() },

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lanyard_core::session::{Call, Channel, Compliance, Passage, StopLevel};
+use lanyard_core::session::{Call, CallerProof, Channel, Compliance, Passage, StopLevel};
 use lanyard_core::{Address, SessionId};
 use tokio::time::Instant;
 
 use crate::annotate::{self, json};
 use crate::api::App;
 use crate::engine::AskError;
-use crate::mcp::envelope::{Envelope, HINT};
+use crate::mcp::envelope::{Envelope, HINT, Thread};
 use crate::mcp::seat::{Known, Seat};
 use crate::mcp::work::{Passing, Work, said};
 
@@ -36,8 +36,8 @@ pub(super) async fn enter(
     work: &mut Work,
 ) -> Entry {
     let hint = envelope.hint();
-    let session = match whose(app, work.seat.as_ref(), envelope, hint.as_deref()).await {
-        Ok(Some(session)) => session,
+    let (session, proof) = match whose(app, work.seat.as_ref(), envelope, hint.as_deref()).await {
+        Ok(Some(found)) => found,
         // Nobody Lanyard knows: as it came (S0-32, S0-36).
         Ok(None) => return Entry::Goes(None),
         Err(Mismatch(named)) => {
@@ -53,17 +53,18 @@ pub(super) async fn enter(
         Some(seat) if seat.session() == session => seat.person.clone(),
         Some(_) | None => app.gateway.seats.person(&app.interceptor, session),
     };
-    let call = Call {
+    let mut call = Call {
         id: short(envelope.id().trim_matches('"')),
         server: Some(server.to_owned()),
         tool: short(&tool),
         channel: Channel::Mcp,
         compliance,
+        proof,
     };
-    let stop = match person.bound.begins(&call).await {
+    let stop = match person.bound.begins(&mut call).await {
         Ok(Passage::Go) => {
             person.remember(None);
-            let (person, under_way) = (person.clone(), person.bound.under_way());
+            let (person, under_way) = (person.clone(), person.bound.under_way(&call));
             work.passing = Some(Passing { person, call, began: Instant::now(), under_way, ticket: None });
             None
         }
@@ -109,30 +110,37 @@ fn stripped(body: &Bytes, envelope: &Envelope<'_>) -> Option<Bytes> {
 /// A session was named that this address does not belong to.
 struct Mismatch(String);
 
-/// The session a call belongs to. The address says it; a name in the call may only narrow it to one of the family below.
+/// The session a call belongs to, and what says so. The address says it; a name in the call may only narrow it to one of
+/// the family below.
 async fn whose(
     app: &Arc<App>,
     seat: Option<&Arc<Seat>>,
     envelope: &Envelope<'_>,
     hint: Option<&str>,
-) -> Result<Option<SessionId>, Mismatch> {
+) -> Result<Option<(SessionId, CallerProof)>, Mismatch> {
     let Some(seat) = seat else {
         let Some(hint) = hint else { return Ok(None) };
-        return Ok(Box::pin(known(app, hint)).await);
+        return Ok(Box::pin(known(app, hint)).await.map(|session| (session, CallerProof::Named)));
     };
     let own = seat.session();
     if let Some(hint) = hint {
         if hint == own.to_string() {
-            return Ok(Some(own));
+            return Ok(Some((own, CallerProof::Named)));
         }
         return match Box::pin(relative(app, seat, hint)).await {
-            Some(session) => Ok(Some(session)),
+            Some(session) => Ok(Some((session, CallerProof::Named))),
             None => Err(Mismatch(hint.to_owned())),
         };
     }
-    let Some(thread) = envelope.thread() else { return Ok(Some(own)) };
-    // The agent's own word for a subagent. One that Lanyard has not seen yet counts as its parent.
-    Ok(Some(Box::pin(relative(app, seat, &thread)).await.unwrap_or(own)))
+    // The agent's own word for a subagent. One that Lanyard has not seen yet is certainly not its parent.
+    Ok(Some(match envelope.thread() {
+        None => (own, CallerProof::Address),
+        Some(Thread::Main) => (own, CallerProof::Named),
+        Some(Thread::Sub(thread)) => match Box::pin(relative(app, seat, &thread)).await {
+            Some(session) => (session, CallerProof::Named),
+            None => (own, CallerProof::Uncertain),
+        },
+    }))
 }
 
 /// The session of this name, if it is the seat's own or one of the family below it.

@@ -45,7 +45,9 @@ pub(crate) enum Trouble {
     Nonsense(String),
     #[error("has too many clients; end some of them, or wait until idle ones are forgotten")]
     Crowded,
-    #[error("is being closed, since the daemon is ending or its session has ended")]
+    #[error(
+        "is being closed, since the daemon is ending or its session has ended. The tool may have run; check before you repeat the call"
+    )]
     Closing,
 }
 

@@ -30,6 +30,7 @@ use crate::mcp::rpc::{self, Piece};
 use crate::mcp::server::{Server, Trouble};
 use crate::mcp::translate;
 use crate::mcp::work::Work;
+use crate::runs::relay::PAUSED;
 use link::Link;
 use process::Process;
 use slot::{Greet, Recipe, Slot};
@@ -84,15 +85,19 @@ impl Upstream {
         self.links.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
-    fn add(&self, link: &Arc<Link>) -> Result<(), Trouble> {
+    /// Keeps a connection. After a restart several requests may find the same one at once: all get the first.
+    fn add(&self, link: Arc<Link>) -> Result<Arc<Link>, Trouble> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held) = links.get(&link.id) {
+            return Ok(held.clone());
+        }
         if links.len() >= LINKS_MAX {
             let idle = links.values().filter(|link| link.slot.is_shared() || link.slot.live().is_none());
             let oldest = idle.min_by_key(|link| link.idle_since()).map(|link| link.id.clone());
             links.remove(&oldest.ok_or(Trouble::Crowded)?);
         }
         links.insert(link.id.clone(), link.clone());
-        Ok(())
+        Ok(link)
     }
 
     fn remove(&self, id: &str) -> Option<Arc<Link>> {
@@ -259,9 +264,7 @@ async fn new_link(
     let id = format!("lyn_{:032x}", visit.app.clock.random());
     visit.app.gateway.book.keep(visit.session, &server.key, &id, params.clone()).await;
     let slot = upstream.slot(&visit.app, visit.session).await;
-    let link = Link::new(id, visit.session, params, slot, false);
-    upstream.add(&link)?;
-    Ok(link)
+    upstream.add(Link::new(id, visit.session, params, slot, false))
 }
 
 /// Clients that do not greet share one connection per session.
@@ -277,13 +280,7 @@ async fn modern_link(
     }
     let slot = upstream.slot(&visit.app, visit.session).await;
     let params = translate::greeting_params(envelope.meta()).replace(['\n', '\r'], " ");
-    let link = Link::new(id.clone(), visit.session, params, slot, true);
-    // Somebody else may have been quicker.
-    if let Some(link) = upstream.get(&id) {
-        return Ok(link);
-    }
-    upstream.add(&link)?;
-    Ok(link)
+    upstream.add(Link::new(id, visit.session, params, slot, true))
 }
 
 /// The connection the client names. One of an earlier daemon is taken up again: some clients never greet twice.
@@ -301,12 +298,9 @@ async fn find(visit: &Visit, server: &Server, upstream: &Upstream) -> Result<Arc
     };
     let slot = upstream.slot(&visit.app, visit.session).await;
     let link = Link::new(id.to_owned(), visit.session, params, slot, false);
-    match upstream.get(id) {
-        Some(link) => Ok(link),
-        None => upstream.add(&link).map(|()| link).map_err(|trouble| {
-            rpc::error(StatusCode::SERVICE_UNAVAILABLE, "null", rpc::SERVER_FAILED, &server.failed(&trouble))
-        }),
-    }
+    upstream.add(link).map_err(|trouble| {
+        rpc::error(StatusCode::SERVICE_UNAVAILABLE, "null", rpc::SERVER_FAILED, &server.failed(&trouble))
+    })
 }
 
 fn lost() -> Response {
@@ -388,6 +382,9 @@ pub(super) async fn listen(visit: &Visit, server: &Arc<Server>, upstream: &Upstr
             if pieces.send(Piece::from(Bytes::from_static(b": \n\n"))).await.is_err() {
                 return;
             }
+        }
+        if let Some(pieces) = beat.upgrade() {
+            let _ = pieces.send(Piece::from(Bytes::from_static(PAUSED))).await;
         }
         link.close();
     });

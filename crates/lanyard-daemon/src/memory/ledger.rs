@@ -21,7 +21,7 @@ pub(crate) struct Ledger {
     pub(crate) summarised: bool,
 }
 
-fn place(session: SessionId) -> Place {
+pub(crate) fn place(session: SessionId) -> Place {
     Place { kind: "memory_ledger".to_owned(), workspace: String::new(), key: session.to_string() }
 }
 

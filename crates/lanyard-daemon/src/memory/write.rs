@@ -164,7 +164,7 @@ pub(crate) enum Brought {
 }
 
 /// Takes entries over as they are, each by itself. The same ones again change nothing. An entry of a session that is
-/// known here is judged by that session's policy, like any other write in its name.
+/// known here is judged by that session's policy and gets that policy's tags, like any other write in its name.
 pub(crate) fn import(
     memory: &Memory,
     store: &dyn Store,
@@ -175,7 +175,7 @@ pub(crate) fn import(
     let _judged_and_written = memory.gate.blocking_read();
     let mut brought = Vec::with_capacity(entries.len());
     for entry in entries {
-        brought.push(match bring(memory, store, clock, entry) {
+        brought.push(match bring(memory, store, clock, &entry) {
             Ok(brought) => brought,
             Err(error @ MemoryError::Store(_)) => return Err(error),
             Err(refused) => Brought::Refused(refused),
@@ -185,7 +185,7 @@ pub(crate) fn import(
     Ok(brought)
 }
 
-fn bring(memory: &Memory, store: &dyn Store, clock: &Clock, entry: Entry) -> Result<Brought, MemoryError> {
+fn bring(memory: &Memory, store: &dyn Store, clock: &Clock, entry: &Entry) -> Result<Brought, MemoryError> {
     entry.check()?;
     let standing = match entry.session {
         Some(id) => match standing(store, id) {
@@ -196,25 +196,29 @@ fn bring(memory: &Memory, store: &dyn Store, clock: &Clock, entry: Entry) -> Res
         },
         None => None,
     };
-    if let Some(standing) = standing {
-        let Err(rule) = admit(&standing.policy, entry.store, &entry.tags) else {
-            return put_as_it_is(store, entry);
-        };
-        memory.count(rule);
-        let count = |ledger: &mut ledger::Ledger| *ledger.refused.entry(rule).or_default() += 1;
-        ledger::amend(store, standing.session.id, clock.now(), count)?;
-        return Err(Refusal::Forbidden(rule).into());
+    let Some(standing) = standing else { return keep(store, entry, entry.tags.clone()) };
+    match admit(&standing.policy, entry.store, &entry.tags) {
+        // The tags the policy puts on every write may be the very ones that let this one through.
+        Ok(admitted) => keep(store, entry, admitted.tags),
+        Err(rule) => {
+            memory.count(rule);
+            let count = |ledger: &mut ledger::Ledger| *ledger.refused.entry(rule).or_default() += 1;
+            ledger::amend(store, standing.session.id, clock.now(), count)?;
+            Err(Refusal::Forbidden(rule).into())
+        }
     }
-    put_as_it_is(store, entry)
 }
 
-fn put_as_it_is(store: &dyn Store, entry: Entry) -> Result<Brought, MemoryError> {
+/// Keeps the entry that was given, with these tags. An entry that is held in either form is known.
+fn keep(store: &dyn Store, given: &Entry, tags: Tags) -> Result<Brought, MemoryError> {
+    let entry = Entry { tags, ..given.clone() };
+    entry.check()?;
     let held = match store.memory(entry.id)? {
         Some(held) => Some(held),
         None => store.memory_at(&entry.workspace, &entry.key())?,
     };
     match held {
-        Some(held) if held == entry => return Ok(Brought::Known),
+        Some(held) if held == *given || held == entry => return Ok(Brought::Known),
         Some(held) => return Err(MemoryError::Moved { held: held.version, asked: entry.version }),
         None => {}
     }

@@ -36,6 +36,13 @@ impl Default for NotificationSettings {
     }
 }
 
+impl NotificationSettings {
+    /// Variables of the daemon's environment that hold secrets.
+    pub(crate) fn secret_variables(&self) -> Vec<String> {
+        self.webhooks.values().filter_map(|webhook| webhook.secret_env.clone()).collect()
+    }
+}
+
 /// Notifications on the desktop of the daemon's user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]

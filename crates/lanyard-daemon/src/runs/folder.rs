@@ -43,6 +43,14 @@ pub(crate) struct ShimFile {
     pub(crate) agent: Option<Identity>,
 }
 
+/// `turn.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TurnFile {
+    pub(crate) turn: String,
+    /// Clock ticks between boot and its beginning: what started before is none of its processes.
+    pub(crate) since: u64,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     pub(crate) path: PathBuf,
@@ -78,6 +86,16 @@ impl Folder {
 
     pub(crate) fn about(&self) -> io::Result<Option<RunFile>> {
         read(&self.file("run.json"))
+    }
+
+    /// The turn the agent was given last.
+    pub(crate) fn turn(&self) -> io::Result<Option<TurnFile>> {
+        read(&self.file("turn.json"))
+    }
+
+    pub(crate) fn write_turn(&self, turn: &TurnFile) -> io::Result<()> {
+        // Not synced: it is about processes, and none outlives the machine.
+        write_aside(&self.path, "turn.json", turn).map(drop)
     }
 
     pub(crate) fn exit(&self) -> io::Result<Option<Exit>> {

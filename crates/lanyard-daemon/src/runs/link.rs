@@ -5,13 +5,15 @@ mod output;
 mod start;
 mod talk;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::folder::{Folder, Known, ShimFile};
-use super::process::{EndedProcess, boot_id, end_and_wait};
+use super::folder::{Folder, Known, ShimFile, TurnFile};
+use super::process::{EndedProcess, EndedWork, Work, boot_id, end_and_wait, end_work, now_ticks};
 use super::record::{Exit, How};
+use super::relay::read_contacts;
 
 pub use connection::{Link, LinkError, Sent};
 pub use output::Output;
@@ -110,6 +112,30 @@ impl Runs {
         .map_err(io::Error::other)?
     }
 
+    /// Remembers for a later daemon which turn the agent is given now. Answers when it began.
+    pub fn begin_turn(&self, run: &str, turn: &str) -> io::Result<u64> {
+        let since = now_ticks();
+        self.existing(run)?.write_turn(&TurnFile { turn: turn.to_owned(), since })?;
+        Ok(since)
+    }
+
+    /// When the agent was given this turn; nothing when nobody wrote that down.
+    #[must_use]
+    pub fn turn_began(&self, run: &str, turn: &str) -> Option<u64> {
+        let held = self.existing(run).ok()?.turn().ok()??;
+        (held.turn == turn).then_some(held.since)
+    }
+
+    /// Ends the processes of one turn and leaves the agent alone. Returns when none of them lives, or when they do not
+    /// end.
+    pub async fn end_work(&self, run: &str, work: Work, grace: Duration) -> io::Result<EndedWork> {
+        let folder = self.existing(run)?;
+        let ShimFile { shim, agent } = folder.shim()?.unwrap_or(ShimFile { shim: None, agent: None });
+        let name = run.to_owned();
+        let ending = move || end_work(&name, shim.as_ref(), agent.as_ref(), &work, grace);
+        tokio::task::spawn_blocking(ending).await.map_err(io::Error::other)?
+    }
+
     /// A run that is over, as if one were still connected to it: its last words can be read.
     pub fn ended(&self, run: &str, exit: &Exit) -> io::Result<Link> {
         let folder = self.existing(run)?;
@@ -129,9 +155,38 @@ impl Runs {
         Ok(Output::of_ended(folder, from, consumed))
     }
 
+    /// The MCP servers that a run's agent has tried to reach, and whether it did.
+    #[must_use]
+    pub fn contacts(&self, run: &str) -> BTreeMap<String, bool> {
+        self.existing(run).map(|folder| read_contacts(&folder.path)).unwrap_or_default()
+    }
+
     /// The end of what a run said on stderr.
     pub fn stderr_tail(&self, run: &str) -> io::Result<String> {
         Ok(self.existing(run)?.stderr_tail())
+    }
+
+    /// Whether a run has ended for certain: it left word, or its shim is dead, or the machine was started anew since.
+    #[must_use]
+    pub fn is_over(&self, run: &str) -> bool {
+        let Ok(folder) = self.existing(run) else { return true };
+        if matches!(folder.exit(), Ok(Some(_))) {
+            return true;
+        }
+        match folder.shim().ok().flatten().and_then(|file| file.shim) {
+            Some(shim) => !shim.is_alive(),
+            None => was_another_boot(&folder).unwrap_or(false),
+        }
+    }
+
+    /// What the folder of a run takes on disk.
+    #[must_use]
+    pub fn bytes(&self, run: &str) -> u64 {
+        let entries = self.existing(run).and_then(|folder| std::fs::read_dir(folder.path));
+        let Ok(entries) = entries else { return 0 };
+        let sizes = entries.flatten().filter_map(|entry| entry.metadata().ok());
+        // Blocks, not lengths: what was consumed of a spool is a hole.
+        sizes.map(|meta| std::os::unix::fs::MetadataExt::blocks(&meta) * 512).sum()
     }
 
     /// Removes the folder of a run that is over. Without it nobody could find the run again, so one that lives keeps it.

@@ -5,6 +5,7 @@
 
 mod ending;
 mod scope;
+mod work;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,9 +16,13 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use ending::{Ending, end_and_wait};
 pub(crate) use scope::Scope;
+pub(crate) use work::end_work;
+pub use work::{EndedWork, Whose, Work};
 
 /// `/proc/PID/stat` is one line of numbers and a name of at most 64 bytes.
 const STAT_MAX: u64 = 4 * 1024;
+/// The kernel shows the start of a process in hundredths of a second, whatever its own tick is.
+const TICKS_PER_S: u64 = 100;
 
 /// One process, and never another that got its number later.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -58,6 +63,15 @@ pub struct EndedProcess {
 pub enum EndedBy {
     Term,
     Kill,
+}
+
+impl EndedBy {
+    fn signal(self) -> Signal {
+        match self {
+            Self::Term => Signal::TERM,
+            Self::Kill => Signal::KILL,
+        }
+    }
 }
 
 /// Which boot of the machine this is.
@@ -126,6 +140,13 @@ pub(crate) fn send(process: &Process, signal: Signal) -> io::Result<bool> {
     }
 }
 
+/// Now, as the start of a process is counted: in clock ticks since boot.
+pub(crate) fn now_ticks() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    part(now.tv_sec) * TICKS_PER_S + part(now.tv_nsec) / (1_000_000_000 / TICKS_PER_S)
+}
+
 /// Milliseconds of a clock nobody sets.
 pub(crate) fn now_ms() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
@@ -161,6 +182,17 @@ mod tests {
         for line in ["", "7", "7 (a", "7 )a(", "7 (a) S", "7 (a) S x y z"] {
             assert_eq!(parse_stat(7, line.as_bytes()), None, "{line}");
         }
+    }
+
+    #[test]
+    fn a_process_starts_at_the_ticks_of_its_moment() {
+        let before = now_ticks();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let start = look(child.id()).unwrap().start;
+        let after = now_ticks();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!((before..=after).contains(&start), "{before} {start} {after}");
     }
 
     #[test]

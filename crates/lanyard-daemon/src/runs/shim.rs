@@ -1,7 +1,8 @@
 //! The shim: the process that owns one agent's stdio and process tree, and outlives the daemon.
 //!
-//! One thread, one `poll` loop, no runtime: there is one of these for every running agent, and it should cost next to
-//! nothing. While the agent is quiet it sleeps; the process table is only read when something is to be ended.
+//! One thread with one `poll` loop, a second one for the [`super::relay`], no runtime: there is one of these for
+//! every running agent, and it should cost next to nothing. While the agent is quiet both sleep; the process table is only
+//! read when something is to be ended.
 
 mod client;
 mod input;
@@ -10,6 +11,7 @@ mod supervise;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::net::TcpListener;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -24,6 +26,7 @@ use super::MARKER;
 use super::folder::{Folder, ShimFile, is_disk_full};
 use super::process::{Identity, look, send};
 use super::record::Spec;
+use super::relay::{self, Contacts, GivenOrder};
 use super::wire::{self, Birth, Failed};
 use spool::{Spool, Tail};
 use supervise::Supervisor;
@@ -77,7 +80,7 @@ pub fn main(dir: &Path) -> ExitCode {
 }
 
 fn birth(dir: &Path) -> Result<Supervisor, NotBorn> {
-    let spec = read_spec()?;
+    let GivenOrder { spec, relay } = read_order()?;
     let run = dir.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     let run = run.ok_or_else(|| io::Error::other("the folder is not named after a run"))?;
     // Fails only for the leader of a group, which has no need of it.
@@ -100,6 +103,12 @@ fn birth(dir: &Path) -> Result<Supervisor, NotBorn> {
     let out = Spool::create(&folder, spec.limits)?;
     let err = Tail::create(&folder)?;
     check_cwd(&cwd)?;
+    if let Some(socket) = relay {
+        // The daemon opened the listener, since the agent's configuration names its port.
+        let given = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3).map_err(io::Error::from)?;
+        let listener = TcpListener::from(given);
+        relay::start(listener, socket, Contacts::new(folder.path.clone()))?;
+    }
     let child = spawn(&spec, &run, &cwd)?;
     let agent = match record_agent(&folder, &mut owner, child.id()) {
         Ok(agent) => agent,
@@ -112,7 +121,7 @@ fn birth(dir: &Path) -> Result<Supervisor, NotBorn> {
 }
 
 /// A whole document or nothing: a daemon that dies while it writes has started no agent.
-fn read_spec() -> io::Result<Spec> {
+fn read_order() -> io::Result<GivenOrder> {
     let mut text = Vec::new();
     io::stdin().lock().take(SPEC_MAX).read_to_end(&mut text)?;
     serde_json::from_slice(&text).map_err(|error| {

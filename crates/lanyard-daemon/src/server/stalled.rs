@@ -3,6 +3,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::OnceLock;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -13,9 +14,12 @@ use tokio::time::Sleep;
 const STALLED_MS: u64 = 60_000;
 
 /// The time a stalled socket has; tests cannot wait that long, and give their own.
-pub(super) fn patience() -> Duration {
-    let given = std::env::var("LANYARD_STALLED_MS").ok().and_then(|value| value.parse().ok());
-    Duration::from_millis(given.unwrap_or(STALLED_MS))
+pub(crate) fn patience() -> Duration {
+    static PATIENCE: OnceLock<Duration> = OnceLock::new();
+    *PATIENCE.get_or_init(|| {
+        let given = std::env::var("LANYARD_STALLED_MS").ok().and_then(|value| value.parse().ok());
+        Duration::from_millis(given.unwrap_or(STALLED_MS))
+    })
 }
 
 /// Fails a write that stood still for too long. Costs nothing while the other end takes what it is sent.

@@ -11,7 +11,7 @@ use std::path::Path;
 use super::SnapshotError;
 use super::changes::{self, Look, on_disk, remove_entry, set_entry};
 use super::git::records;
-use super::repo::{Repo, Temp, io_error};
+use super::repo::{Repo, Temp, file_error, io_error};
 use super::verbatim;
 
 const UNMERGED: &str = "unmerged";
@@ -60,8 +60,8 @@ impl Extras {
 
     fn keep_bytes(&mut self, repo: &Repo, look: &Look) -> Result<(), SnapshotError> {
         for path in verbatim::find(repo, &look.worktree, &look.touched)? {
-            let bytes = fs::read(on_disk(&repo.top, &path));
-            let bytes = bytes.map_err(|source| io_error("read a file of the worktree", source))?;
+            let bytes = verbatim::read(&repo.top, &path);
+            let bytes = bytes.map_err(|error| file_error("read a file of the worktree", error))?;
             let blob = repo.git.read_line(&["hash-object", "-w", "--stdin"], &bytes)?;
             self.verbatim.push((path, "100644".to_owned(), blob));
         }

@@ -1,4 +1,5 @@
-//! One call of the `git` program: bounded in time and output, deaf to the caller's environment and to hooks.
+//! One call of the `git` program: bounded in time and output, deaf to the caller's environment, and running no program
+//! that a repository's config or attributes name (`disarm`).
 //!
 //! Knows nothing of snapshots. Blocks the calling thread; the group of processes it starts is gone when it returns late.
 
@@ -9,11 +10,14 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::SnapshotError;
+use super::disarm::{self, Disarmed};
+use super::live;
 
 /// For a call that looks at one thing.
 pub(crate) const QUICK_MAX: Duration = Duration::from_secs(30);
@@ -30,7 +34,7 @@ const READ_BYTES: usize = 64 * 1024;
 
 /// Settings that win over the repository's and the user's: nothing runs on the side, nothing is logged, nothing else
 /// is written. `safecrlf` would refuse files whose line ends cannot be converted back; those are kept raw instead.
-const SETTINGS: [&str; 15] = [
+const SETTINGS: [&str; 24] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.splitIndex=false",
@@ -45,6 +49,15 @@ const SETTINGS: [&str; 15] = [
     "advice.addEmbeddedRepo=false",
     "i18n.commitEncoding=UTF-8",
     "credential.helper=",
+    "core.editor=:",
+    "sequence.editor=:",
+    "core.sshCommand=false",
+    "protocol.allow=never",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "log.showSignature=false",
+    "merge.verifySignatures=false",
+    "gpg.program=false",
     // A worktree is moved after it was made.
     "worktree.useRelativePaths=false",
 ];
@@ -60,6 +73,10 @@ pub(crate) struct Git {
     time_max: Duration,
     /// The user's branches move: git notes it where the user would look for it.
     logged: bool,
+    /// Overrides for the programs that the repository's config names; looked up once.
+    disarmed: Arc<OnceLock<Disarmed>>,
+    /// The same for repositories inside the worktree.
+    inner: Vec<Disarmed>,
 }
 
 /// What a call left behind.
@@ -85,6 +102,8 @@ impl Git {
             elsewhere: None,
             time_max: QUICK_MAX,
             logged: false,
+            disarmed: Arc::default(),
+            inner: Vec::new(),
         }
     }
 
@@ -113,6 +132,20 @@ impl Git {
     /// For a call that moves a branch the user works on.
     pub(crate) fn with_log(&self) -> Self {
         Self { logged: true, ..self.clone() }
+    }
+
+    /// For a call that looks into repositories inside the worktree.
+    pub(crate) fn with_inner(&self, inner: Vec<Disarmed>) -> Self {
+        Self { inner, ..self.clone() }
+    }
+
+    /// Overrides for every program that the config around the folder names.
+    pub(crate) fn disarmed(&self) -> Result<&Disarmed, SnapshotError> {
+        if let Some(disarmed) = self.disarmed.get() {
+            return Ok(disarmed);
+        }
+        let found = Disarmed::read(self)?;
+        Ok(self.disarmed.get_or_init(|| found))
     }
 
     /// The output of a call that has to succeed.
@@ -144,7 +177,13 @@ impl Git {
         input: &[u8],
         output_max: usize,
     ) -> Result<Output, SnapshotError> {
-        let mut child = self.command(args).spawn().map_err(|error| self.not_started(&error))?;
+        let mut command = self.command(args);
+        if disarm::may_run_programs(args) {
+            let all = std::iter::once(self.disarmed()?).chain(&self.inner);
+            command.envs(disarm::environment(all));
+        }
+        let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
+        let mut living = live::Living::new(&child);
         if let Some(mut stdin) = child.stdin.take() {
             let input = input.to_owned();
             // A process that ends without reading all of it says why by itself.
@@ -153,8 +192,9 @@ impl Git {
         let stdout = child.stdout.take().map(|pipe| drain(pipe, output_max, After::Stop));
         let stderr = child.stderr.take().map(|pipe| drain(pipe, STDERR_MAX, After::Discard));
         let deadline = now() + self.time_max;
-        let ended = finish(&mut child, stdout, stderr, deadline);
+        let ended = finish((&mut child, &mut living), stdout, stderr, deadline);
         if ended.is_none() {
+            drop(living);
             end(&mut child);
         }
         let (status, out, err) = ended.ok_or_else(|| SnapshotError::TooLong {
@@ -168,7 +208,7 @@ impl Git {
     fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new(&self.program);
         for (name, _) in std::env::vars_os() {
-            if name.as_bytes().starts_with(b"GIT_") {
+            if [b"GIT_".as_slice(), b"LANYARD_"].iter().any(|own| name.as_bytes().starts_with(own)) {
                 command.env_remove(name);
             }
         }
@@ -177,6 +217,9 @@ impl Git {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_ASKPASS", "true")
             .env("GIT_PAGER", "cat")
+            .env("GIT_EDITOR", ":")
+            .env("GIT_SEQUENCE_EDITOR", ":")
+            .env_remove("SSH_ASKPASS")
             // Nothing here refreshes the real index in passing, nor fetches what a partial clone left out.
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
@@ -205,7 +248,7 @@ impl Git {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Its own group, so that a filter it started goes with it.
+            // Its own group, so that whatever it started goes with it.
             .process_group(0);
         command
     }
@@ -289,7 +332,7 @@ fn drain(mut pipe: impl Read + Send + 'static, max: usize, after: After) -> Rece
 
 /// Waits for both pipes and the process; nothing when the deadline came first.
 fn finish(
-    child: &mut Child,
+    (child, living): (&mut Child, &mut live::Living),
     stdout: Option<Receiver<Drained>>,
     stderr: Option<Receiver<Drained>>,
     deadline: Instant,
@@ -302,7 +345,7 @@ fn finish(
     let err = stderr?.recv_timeout(deadline.saturating_duration_since(now())).ok()?;
     let mut pause = LOOK_FIRST;
     loop {
-        if let Some(status) = child.try_wait().ok()? {
+        if let Some(status) = living.try_wait(child).ok()? {
             return Some((status, out, err));
         }
         if now() >= deadline {

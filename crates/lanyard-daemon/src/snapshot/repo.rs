@@ -3,7 +3,8 @@
 //! The real index is only ever read here. A copy keeps the original's time: git takes an entry as unchanged when the
 //! index is younger than the file, so a younger copy would hide an edit made in the same tick as the last `git add`.
 
-use std::fs::{self, File, OpenOptions};
+use std::collections::VecDeque;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::SnapshotError;
-use super::git::{Git, QUICK_MAX, WORK_MAX, failed, path_of};
+use super::changes::{GITLINK, on_disk};
+use super::disarm::Disarmed;
+use super::git::{Git, QUICK_MAX, WORK_MAX, failed, path_of, records};
+use crate::workspace_files::{FileError, beneath};
 
 /// Temporary files start with this; what a killed daemon left behind is found by it.
 const TEMP_PREFIX: &str = "lanyard-tmp-";
@@ -21,6 +25,12 @@ const TEMP_AGE_MAX: Duration = Duration::from_hours(6);
 const LINE_MAX: usize = 64 * 1024;
 /// Complaints taken over as notes.
 const NOTES_MAX: usize = 20;
+/// Repositories inside a worktree that are looked into for programs.
+const INNER_MAX: usize = 1_000;
+/// Files that git reads in passing; one that is a FIFO would hold it up until its deadline.
+const OF_WORKTREE: [&str; 3] = [".gitattributes", ".gitignore", ".gitmodules"];
+const OF_GIT: [&str; 7] =
+    ["HEAD", "config", "config.worktree", "index", "packed-refs", "info/attributes", "info/exclude"];
 
 /// A repository with a worktree.
 #[derive(Debug)]
@@ -49,6 +59,7 @@ impl Repo {
         if !workspace.is_dir() {
             return Err(SnapshotError::Gone { folder: workspace.to_owned() });
         }
+        check_special(workspace)?;
         let args = ["rev-parse", "--show-toplevel"];
         let output = git.run(&args, b"", LINE_MAX)?;
         if !output.status.success() {
@@ -60,6 +71,10 @@ impl Repo {
             return Err(failed(&args, output.stderr));
         }
         let top = path_of(output.stdout);
+        // Git takes any folder for the worktree that `core.worktree` names, such as the user's home.
+        if fs::symlink_metadata(top.join(".git")).is_err() {
+            return Err(SnapshotError::NotGit { folder: workspace.to_owned() });
+        }
         let git = Git::new(&top);
         let path = git.read(&["rev-parse", "--path-format=absolute", "--git-path", "index"], b"")?;
         let index = path_of(path);
@@ -99,10 +114,10 @@ impl Repo {
     /// A copy of an index with its time. Without an index there is no file, which git reads as an empty one.
     pub(crate) fn copy_index(&self, index: &Path) -> Result<Temp, SnapshotError> {
         let temp = self.temp();
-        let mut from = match File::open(index) {
+        let mut from = match beneath::open_regular(index) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(temp),
-            Err(source) => return Err(io_error("read the index", source)),
+            Err(FileError::Missing) => return Ok(temp),
+            Err(error) => return Err(file_error("read the index", error)),
         };
         let copied = || -> io::Result<()> {
             let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temp.path)?;
@@ -117,6 +132,8 @@ impl Repo {
     /// Whatever could not be read is left as it was and said in the notes.
     pub(crate) fn add_worktree(&self, index: &Temp, notes: &mut Vec<String>) -> Result<(), SnapshotError> {
         let git = self.git.with_index(&index.path).with_time(WORK_MAX);
+        // Git looks for changes inside the repositories that the index names, with their own config.
+        let git = git.with_inner(self.inner_programs(&git)?);
         // `--sparse`: files that are there although the sparse checkout leaves them out count too.
         let args = ["add", "--all", "--sparse", "--ignore-errors"];
         let output = git.run(&args, b"", LINE_MAX)?;
@@ -129,6 +146,30 @@ impl Repo {
             complaints.take(NOTES_MAX).map(|complaint| format!("not all could be read: {complaint}")),
         );
         Ok(())
+    }
+
+    /// Overrides for the programs of all repositories that an index names, and of those that they name.
+    fn inner_programs(&self, git: &Git) -> Result<Vec<Disarmed>, SnapshotError> {
+        let mut found = Vec::new();
+        let mut waiting = VecDeque::from([(self.top.clone(), git.clone())]);
+        while let Some((folder, git)) = waiting.pop_front() {
+            let list = git.read(&["ls-files", "--stage", "-z"], b"")?;
+            let links = records(&list).filter(|entry| entry.starts_with(GITLINK.as_bytes()));
+            let paths = links.filter_map(|entry| entry.split(|byte| *byte == b'\t').nth(1));
+            for inner in paths.map(|path| on_disk(&folder, path)) {
+                if fs::symlink_metadata(inner.join(".git")).is_err() {
+                    continue;
+                }
+                if found.len() >= INNER_MAX {
+                    return Err(SnapshotError::TooLarge { what: "git ls-files".to_owned() });
+                }
+                check_special(&inner)?;
+                let git = Git::new(&inner);
+                found.push(git.disarmed()?.clone());
+                waiting.push_back((inner, git));
+            }
+        }
+        Ok(found)
     }
 
     pub(crate) fn write_tree(&self, index: &Temp) -> Result<String, SnapshotError> {
@@ -168,6 +209,26 @@ impl Drop for Temp {
         lock.push(".lock");
         fs::remove_file(lock).ok();
     }
+}
+
+/// Refuses a worktree whose files git would wait for. Those of folders further down are met by the deadline.
+fn check_special(workspace: &Path) -> Result<(), SnapshotError> {
+    let check = |path: PathBuf| match fs::metadata(&path) {
+        Ok(data) if !data.is_file() && !data.is_dir() => Err(SnapshotError::Special { path }),
+        Ok(_) | Err(_) => Ok(()),
+    };
+    let is_top = |folder: &&Path| fs::symlink_metadata(folder.join(".git")).is_ok();
+    let Some(top) = workspace.ancestors().find(is_top) else { return Ok(()) };
+    for folder in workspace.ancestors().take_while(|folder| folder.starts_with(top)) {
+        OF_WORKTREE.iter().try_for_each(|name| check(folder.join(name)))?;
+    }
+    let git = top.join(".git");
+    check(git.clone())?;
+    OF_GIT.iter().try_for_each(|name| check(git.join(name)))
+}
+
+pub(crate) fn file_error(what: &str, error: FileError) -> SnapshotError {
+    io_error(what, io::Error::other(error))
 }
 
 pub(crate) fn io_error(what: &str, source: io::Error) -> SnapshotError {

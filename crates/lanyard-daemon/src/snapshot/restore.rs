@@ -18,6 +18,7 @@ use super::message::{self, Facts};
 use super::plan::{self, Plan};
 use super::repo::{Repo, Temp, io_error};
 use super::verbatim;
+use crate::workspace_files::beneath;
 
 const LINE_MAX: usize = 64 * 1024;
 
@@ -106,7 +107,7 @@ fn put_bytes(
     let mut write = |path: &[u8], bytes: &[u8]| -> Result<(), SnapshotError> {
         let disk = on_disk(&repo.top, path);
         let there = fs::symlink_metadata(&disk).is_ok_and(|data| data.is_file());
-        if there && fs::read(&disk).is_ok_and(|now| now != bytes) {
+        if there && verbatim::read(&repo.top, path).is_ok_and(|now| now != bytes) {
             verbatim::overwrite(&disk, bytes)?;
             written.push(path.to_owned());
             rewritten += u32::from(!plan.differing.contains(path));
@@ -125,7 +126,7 @@ fn put_bytes(
         let folder = repo.temp_folder()?;
         verbatim::write_out(repo, worktree, &others, &folder)?;
         for path in &others {
-            if let Ok(bytes) = fs::read(on_disk(&folder.path, path)) {
+            if let Ok(bytes) = verbatim::read(&folder.path, path) {
                 write(path, &bytes)?;
             }
         }
@@ -161,7 +162,7 @@ impl IndexLock {
     /// The new index takes the old one's place in one step, with its own time (see [`super::repo`]).
     fn replace(mut self, index: &Path, new: &Temp) -> Result<(), SnapshotError> {
         let mut replace = || -> io::Result<()> {
-            let mut from = File::open(&new.path)?;
+            let mut from = beneath::open_regular(&new.path).map_err(io::Error::other)?;
             io::copy(&mut from, &mut self.file)?;
             if let Ok(old) = fs::metadata(index) {
                 self.file.set_permissions(old.permissions())?;

@@ -103,6 +103,17 @@ fn list_in(repo: &Repo, session: &str) -> Result<Vec<Snapshot>, SnapshotError> {
     Ok(snapshots)
 }
 
+/// The names under which the repository holds snapshots of sessions.
+pub fn sessions(workspace: &Path) -> Result<Vec<String>, SnapshotError> {
+    let repo = Repo::find(workspace)?;
+    let text = repo.git.read(&["for-each-ref", "--format=%(refname)", &format!("{ROOT}/")], b"")?;
+    let text = String::from_utf8_lossy(&text);
+    let under = text.lines().filter_map(|line| line.strip_prefix(ROOT)?.strip_prefix('/')?.split_once('/'));
+    let mut names: Vec<String> = under.map(|(session, _)| session.to_owned()).collect();
+    names.dedup();
+    Ok(names)
+}
+
 /// Forgets a session's snapshots; git drops their objects in its own time. Says how many there were.
 pub fn remove_all(workspace: &Path, session: &str) -> Result<u32, SnapshotError> {
     check_name(session)?;

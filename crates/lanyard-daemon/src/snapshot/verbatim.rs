@@ -1,12 +1,14 @@
-//! Files that git would not give back byte for byte: mixed line ends under `text=auto`, a filter that strips.
+//! Files that git would not give back byte for byte: mixed line ends under `text=auto`, an encoding, an `$Id$`.
 //!
 //! Only files that were touched since git last saw them are asked about: what git checked out itself comes back the
 //! same way. Each is written out as git would, beside the worktree, and compared. Not caught: a file that was
-//! committed in a form its filters do not give back and not touched since, which comes back as a checkout writes it.
+//! committed in a form its conversions do not give back and not touched since, which comes back as a checkout writes it.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -14,10 +16,11 @@ use super::SnapshotError;
 use super::changes::on_disk;
 use super::git::{WORK_MAX, records};
 use super::repo::{Repo, Temp, io_error};
+use crate::workspace_files::{FileError, beneath};
 
-/// Larger files are left to the filters: they are what large-file filters are for.
+/// Larger files are left to git's conversions.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
-/// More files than this in one checkpoint are a mass change of line ends; the rest goes through the filters.
+/// More files than this in one checkpoint are a mass change of line ends; the rest goes through git's conversions.
 const FILES_MAX: usize = 4_000;
 const ATTRIBUTES: [&str; 6] = ["text", "eol", "crlf", "filter", "ident", "working-tree-encoding"];
 
@@ -39,17 +42,22 @@ pub(super) fn find(
     let folder = repo.temp_folder()?;
     write_out(repo, index, &paths, &folder)?;
     let differs = |path: &Vec<u8>| {
-        let ours = fs::read(on_disk(&repo.top, path));
-        let gits = fs::read(on_disk(&folder.path, path));
+        let ours = read(&repo.top, path);
+        let gits = read(&folder.path, path);
         match (ours, gits) {
             (Ok(ours), Ok(gits)) => ours != gits,
-            // It vanished meanwhile.
+            // It vanished meanwhile, or became something that is not kept.
             (Err(_), _) => false,
-            // Its filter failed: it can only be kept as it is.
+            // Its conversion failed: it can only be kept as it is.
             (Ok(_), Err(_)) => true,
         }
     };
     Ok(paths.into_iter().filter(differs).collect())
+}
+
+/// A file of a worktree, below which no link is followed.
+pub(super) fn read(top: &Path, path: &[u8]) -> Result<Vec<u8>, FileError> {
+    beneath::read_plain(top, Path::new(OsStr::from_bytes(path)), FILE_MAX)
 }
 
 /// Writes files as a checkout would into another folder.

@@ -11,9 +11,9 @@ use std::time::Duration;
 use lanyard_core::task::Tree;
 
 use super::WorktreeError;
-use super::call::{ask, maybe, text};
+use super::call::{ask, is_ancestor, maybe, text};
 use super::error::failed;
-use super::shared::{Place, Shared, head_ref};
+use super::shared::{Place, Shared, common_of, head_ref, real};
 use crate::snapshot::git::describe;
 use crate::snapshot::message::check_name;
 use crate::snapshot::repo::{Repo, io_error};
@@ -31,9 +31,48 @@ pub(crate) fn top(folder: &Path) -> Option<PathBuf> {
     Repo::find(folder).ok().map(|repo| repo.top)
 }
 
-/// Whether the repository around a folder has this commit.
-pub(crate) fn has_commit(folder: &Path, commit: &str) -> bool {
-    Repo::find(folder).is_ok_and(|repo| commit_named(&repo, commit).is_ok())
+/// Git's folders that a commit in one of Lanyard's worktrees writes: the worktree's own entry, the objects, and the
+/// folders of its branch and of that branch's log. Hooks and config, which others run, are not among them. Empty for any
+/// other folder.
+pub(crate) fn commit_folders(folder: &Path) -> Vec<PathBuf> {
+    let Ok(repo) = Repo::find(folder) else { return Vec::new() };
+    let (Ok(common), Ok(Some(head))) =
+        (common_of(&repo.git), maybe(&repo.git, &["symbolic-ref", "--quiet", "HEAD"]))
+    else {
+        return Vec::new();
+    };
+    let (entry, branch) = (real(&repo.git_dir), PathBuf::from(head.trim()));
+    let Some(refs) = branch.parent().filter(|refs| refs.starts_with("refs/heads/lanyard")) else {
+        return Vec::new();
+    };
+    if entry == common {
+        return Vec::new();
+    }
+    let mut folders = vec![entry, common.join("objects"), common.join(refs), common.join("logs").join(refs)];
+    folders.retain(|folder| folder.is_dir());
+    folders
+}
+
+/// Whether a commit is new work: on the branch of the worktree around `folder`, and after the commit `after`. If not,
+/// why.
+pub(crate) fn is_new_work(folder: &Path, commit: &str, after: Option<&str>) -> Result<(), String> {
+    let unreadable = |error: WorktreeError| error.to_string();
+    let repo = Repo::find(folder).map_err(|error| error.to_string())?;
+    let named = commit_named(&repo, commit)
+        .map_err(|_| format!("there is no commit `{commit}` in the repository"))?;
+    let head = commit_named(&repo, "HEAD").map_err(unreadable)?;
+    if !is_ancestor(&repo.git, &named, &head).map_err(unreadable)? {
+        return Err(format!("the commit `{commit}` is not on the branch of this worktree"));
+    }
+    let Some(after) = after else { return Ok(()) };
+    let after = commit_named(&repo, after).map_err(unreadable)?;
+    if named == after || !is_ancestor(&repo.git, &after, &named).map_err(unreadable)? {
+        return Err(format!(
+            "the commit `{commit}` is not new: the work began at `{after}`. Commit your work and name the new commit; \
+             where there is nothing to change, use `git commit --allow-empty`. If git cannot write, say `needs_human`"
+        ));
+    }
+    Ok(())
 }
 
 /// The worktree `root/<name>` of the repository around `folder`, made now or before. Its branch, `lanyard/<name>` unless

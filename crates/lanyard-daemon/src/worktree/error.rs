@@ -55,6 +55,8 @@ pub(crate) enum WorktreeError {
     TooLarge { what: String },
     #[error("another git process holds a lock of the repository: {stderr}")]
     Locked { stderr: String },
+    #[error("{} is a FIFO, a socket or a device, which git would wait for", path.display())]
+    Special { path: PathBuf },
     #[error("the work on the worktree was interrupted")]
     Interrupted,
     #[error("`{what}` failed: {stderr}")]
@@ -90,6 +92,7 @@ impl WorktreeError {
             Self::TooLong { .. } => "git_too_long",
             Self::TooLarge { .. } => "git_too_large",
             Self::Locked { .. } => "git_locked",
+            Self::Special { .. } => "git_special_file",
             Self::Interrupted => "interrupted",
             Self::Git { .. } => "git_failed",
             Self::Io { .. } => "worktree_io",
@@ -125,9 +128,12 @@ impl WorktreeError {
             Self::NotOwner { .. } => {
                 "Trust it with `git config --global --add safe.directory` if you know whose it is."
             }
-            Self::TooLong { .. } => "Look for a filter that hangs, or a very large folder, then try again.",
+            Self::TooLong { .. } => {
+                "Look for a .gitignore that is a FIFO, or a very large folder, then try again."
+            }
             Self::TooLarge { .. } => "Ignore large generated folders with .gitignore.",
             Self::Locked { .. } => "Wait for the other git command; if there is none, remove the lock file.",
+            Self::Special { .. } => "Remove it, or put a regular file in its place.",
             Self::Interrupted => "Try again; what was begun is finished then.",
             Self::Git { .. } => "Run the same git command in the repository to see what is wrong.",
             Self::Io { .. } => "Check the permissions and the free space of the disk.",
@@ -158,6 +164,7 @@ impl WorktreeError {
             | Self::Gone { .. }
             | Self::NotOwner { .. }
             | Self::TooLarge { .. }
+            | Self::Special { .. }
             | Self::Git { .. }
             | Self::Io { .. } => true,
         }
@@ -174,6 +181,7 @@ impl From<SnapshotError> for WorktreeError {
             SnapshotError::TooLong { what, seconds } => Self::TooLong { what, seconds },
             SnapshotError::TooLarge { what } => Self::TooLarge { what },
             SnapshotError::Locked { lock } => Self::Locked { stderr: lock.display().to_string() },
+            SnapshotError::Special { path } => Self::Special { path },
             SnapshotError::BadName { name } => Self::BadName { name },
             SnapshotError::NoCommit { commit } => Self::UnknownBase { base: commit },
             SnapshotError::Git { what, stderr } => failed(what, stderr),

@@ -9,6 +9,7 @@ use super::WorktreeError;
 use super::call::read;
 use crate::snapshot::git::{WORK_MAX, records};
 use crate::snapshot::repo::{Repo, Temp, io_error};
+use crate::workspace_files::beneath;
 
 /// Makes an index the worktree's own. What was in conflict stays so.
 pub(super) fn install(repo: &Repo, index: &Temp, unmerged: &[u8]) -> Result<(), WorktreeError> {
@@ -21,7 +22,8 @@ pub(super) fn install(repo: &Repo, index: &Temp, unmerged: &[u8]) -> Result<(), 
         Err(source) => return Err(io_error("lock the index", source).into()),
     };
     let replaced = restage(repo, index, unmerged).and_then(|()| {
-        let copied = fs::File::open(&index.path)
+        let copied = beneath::open_regular(&index.path)
+            .map_err(io::Error::other)
             .and_then(|mut from| {
                 io::copy(&mut from, &mut file)?;
                 file.set_modified(from.metadata()?.modified()?)

@@ -17,6 +17,7 @@ use super::error::failed;
 use crate::snapshot::git::{Git, describe, path_of};
 use crate::snapshot::message::check_name;
 use crate::snapshot::repo::{Repo, io_error};
+use crate::workspace_files::beneath;
 
 /// Worktrees are made in this folder beside their places.
 const MAKING: &str = ".making";
@@ -26,6 +27,8 @@ const GOING_PREFIX: &str = ".going-";
 const KEPT_HASH_CHARS: usize = 16;
 /// A branch is a file with this name and `.lock` behind it.
 const BRANCH_BYTES_MAX: usize = 200;
+/// Git's notes on a worktree hold a path or a name.
+const NOTE_BYTES_MAX: u64 = 64 * 1024;
 const TASK: &str = "lanyard-task";
 const BASE: &str = "lanyard-base";
 
@@ -125,7 +128,9 @@ impl Shared {
         let link = real_parent(&path.join(".git"));
         let entries = fs::read_dir(self.common.join("worktrees")).ok()?;
         entries.flatten().map(|entry| entry.path()).find(|entry| {
-            let Ok(written) = fs::read(entry.join("gitdir")) else { return false };
+            let Ok(written) = beneath::read_regular(&entry.join("gitdir"), NOTE_BYTES_MAX) else {
+                return false;
+            };
             real_parent(&entry.join(path_of(written))) == link
         })
     }
@@ -142,10 +147,13 @@ impl Shared {
         let Some(entry) = self.entry(attempt) else {
             return Err(WorktreeError::Interrupted);
         };
+        let write = |entry: &Path, name: &str, bytes: &[u8]| {
+            beneath::write(entry, Path::new(name), bytes).map_err(io::Error::other)
+        };
         let done = || -> io::Result<()> {
-            fs::write(entry.join(TASK), name)?;
             let (link, next) = (path.join(".git"), entry.join("gitdir.new"));
-            fs::write(&next, [link.as_os_str().as_bytes(), b"\n"].concat())?;
+            write(&entry, TASK, name.as_bytes())?;
+            write(&entry, "gitdir.new", &[link.as_os_str().as_bytes(), b"\n"].concat())?;
             fs::rename(next, entry.join("gitdir"))?;
             fs::rename(attempt, path)
         };
@@ -176,8 +184,8 @@ impl Shared {
     }
 
     pub(super) fn is_signed(&self, path: &Path, name: &str) -> bool {
-        let signed = self.entry(path).and_then(|entry| fs::read_to_string(entry.join(TASK)).ok());
-        signed.as_deref() == Some(name)
+        let read = |entry: PathBuf| beneath::read_regular(&entry.join(TASK), NOTE_BYTES_MAX).ok();
+        self.entry(path).and_then(read).as_deref() == Some(name.as_bytes())
     }
 
     /// Takes away a worktree's folder and git's entry for it, however much of it there is. The folder goes out of the

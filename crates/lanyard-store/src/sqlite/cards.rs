@@ -1,7 +1,7 @@
 //! Cards as bytes. Opening the journal reads all of them, so a card is one value that is checked and taken apart in
 //! place, without copying its texts. States and modes are written as words: their order may change, their names not.
 
-use lanyard_core::session::{InterruptCause, Pending, StateName};
+use lanyard_core::session::{DrivenBy, InterruptCause, Pending, StateName};
 use lanyard_core::{MemoryMode, SessionId, Timestamp};
 use rusqlite::{CachedStatement, Row};
 
@@ -9,8 +9,9 @@ use crate::card::Card;
 use crate::sqlite::rows::{Sid, blob, column};
 
 /// The first byte, so that another layout can be told from this one.
-const LAYOUT: u8 = 2;
-/// The one before knew nothing of what waits in a session.
+const LAYOUT: u8 = 3;
+/// The ones before knew nothing of who runs a session's agent, and the first nothing of what waits in a session.
+const WITHOUT_DRIVER: u8 = 2;
 const WITHOUT_PENDING: u8 = 1;
 
 pub(super) const GET: &str = "SELECT sid, crc, card FROM sessions WHERE sid = ?1";
@@ -64,6 +65,7 @@ fn encode(card: &Card) -> Vec<u8> {
     bytes.extend([gates, guidance, inbox, stop_level]);
     bytes.extend([paused, in_call, running].map(u8::from));
     bytes.extend_from_slice(&turn_at.map_or(i64::MIN, Timestamp::as_millis).to_le_bytes());
+    put_text(&mut bytes, card.driven_by.map(DrivenBy::as_str));
     bytes
 }
 
@@ -81,7 +83,7 @@ struct Torn;
 fn decode(bytes: &[u8]) -> Result<Card<&str>, Torn> {
     let mut rest = Rest(bytes);
     let [layout] = rest.take()?;
-    if ![LAYOUT, WITHOUT_PENDING].contains(&layout) {
+    if ![LAYOUT, WITHOUT_DRIVER, WITHOUT_PENDING].contains(&layout) {
         return Err(Torn);
     }
     let mut card = Card {
@@ -106,12 +108,16 @@ fn decode(bytes: &[u8]) -> Result<Card<&str>, Torn> {
         workspace: None,
         plan: None,
         pending: Pending::default(),
+        driven_by: None,
     };
     for text in [&mut card.title, &mut card.agent, &mut card.workspace, &mut card.plan] {
         *text = rest.text()?;
     }
-    if layout == LAYOUT {
+    if layout != WITHOUT_PENDING {
         card.pending = rest.pending()?;
+    }
+    if layout == LAYOUT {
+        card.driven_by = rest.word(DrivenBy::ALL, DrivenBy::as_str)?;
     }
     if rest.0.is_empty() { Ok(card) } else { Err(Torn) }
 }
@@ -191,6 +197,7 @@ mod tests {
                 turn_at: Some(time(5)),
                 ..Pending::default()
             },
+            driven_by: None,
         };
         for cause in [Some(InterruptCause::HostLost), None] {
             card.cause = cause;
@@ -198,10 +205,15 @@ mod tests {
             assert_eq!(decode(&bytes).unwrap().into_owned(), card);
             assert!((0..bytes.len()).all(|end| decode(&bytes[..end]).is_err()));
             // A card of an older daemon is one of which less is known.
-            let mut older = bytes[..bytes.len() - 15].to_vec();
+            let mut older = bytes[..bytes.len() - 4].to_vec();
+            older[0] = WITHOUT_DRIVER;
+            assert_eq!(decode(&older).unwrap().into_owned(), card);
+            let mut older = bytes[..bytes.len() - 19].to_vec();
             older[0] = WITHOUT_PENDING;
             let known = Card { pending: Pending::default(), ..card.clone() };
             assert_eq!(decode(&older).unwrap().into_owned(), known);
         }
+        card.driven_by = Some(DrivenBy::Host);
+        assert_eq!(decode(&encode(&card)).unwrap().into_owned(), card);
     }
 }

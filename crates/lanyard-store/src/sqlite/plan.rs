@@ -59,6 +59,9 @@ pub(super) fn plan(batch: &Batch, catalog: &Catalog, end: Pos) -> Result<Plan, S
     };
     let mut next_sid = catalog.last_sid() + 1;
     for entry in &batch.entries {
+        if catalog.of(entry.session).is_some_and(|(_, facts)| facts.is_purged()) {
+            return Err(format!("an event of {}, which is purged", entry.session));
+        }
         let touched = plan.touched.entry(entry.session).or_insert_with(|| {
             if let Some((sid, facts)) = catalog.of(entry.session) {
                 return Touched { sid, head: facts.head };

@@ -278,7 +278,16 @@ fn turns_are_what_their_log_adds_up_to(store: &dyn Store) {
     };
     teller.push(id, queued);
     let (cause, reason) = (InterruptCause::Crash, Some("gone".to_owned()));
-    teller.push(id, TurnEvent::Interrupted { turn: lost, cause, reason, uncertain: true });
+    teller.push(
+        id,
+        TurnEvent::Interrupted {
+            turn: lost,
+            cause,
+            reason,
+            uncertain: true,
+            receipt: lanyard_core::session::Receipt::default(),
+        },
+    );
     teller.append(store);
     let before = store.turns(id, None, 100).unwrap();
     assert!(!before.more);

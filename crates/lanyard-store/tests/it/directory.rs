@@ -180,7 +180,13 @@ fn menagerie(teller: &mut Teller) -> [SessionId; 6] {
     let turn = teller.sessions[&crashed].turn.as_ref().unwrap().id;
     teller.push(
         crashed,
-        TurnEvent::Interrupted { turn, cause: InterruptCause::Crash, reason: None, uncertain: false },
+        TurnEvent::Interrupted {
+            turn,
+            cause: InterruptCause::Crash,
+            reason: None,
+            uncertain: false,
+            receipt: lanyard_core::session::Receipt::default(),
+        },
     );
     teller.push(archived, ChangeEvent::Archived {});
     teller.delete(gone);
@@ -490,7 +496,13 @@ fn who_needs_a_person_comes_first(store: &dyn Store) {
     let turn = teller.sessions[&ids[3]].turn.as_ref().map_or(turn, |turn| turn.id);
     teller.push(
         ids[3],
-        TurnEvent::Interrupted { turn, cause: InterruptCause::Crash, reason: None, uncertain: true },
+        TurnEvent::Interrupted {
+            turn,
+            cause: InterruptCause::Crash,
+            reason: None,
+            uncertain: true,
+            receipt: lanyard_core::session::Receipt::default(),
+        },
     );
     let stop = ControlEvent::StopRequested {
         level: StopLevel::Graceful,

@@ -255,7 +255,7 @@ fn a_journal_of_schema_5_is_brought_forward() {
         .execute_batch(
             "DROP TABLE flows; DROP TABLE flow_events; DROP TABLE memory_words; DROP TABLE memories; \
              DROP TABLE memory_vectors; DROP TABLE IF EXISTS tallies; DROP TABLE IF EXISTS notifications; \
-             DROP TABLE IF EXISTS deliveries; PRAGMA user_version = 5",
+             DROP TABLE IF EXISTS deliveries; DROP TABLE tombstones; PRAGMA user_version = 5",
         )
         .unwrap();
     drop(older);

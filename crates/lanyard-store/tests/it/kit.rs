@@ -277,6 +277,7 @@ pub(crate) fn outcome(key: u8, session: SessionId, millis: i64) -> KeptOutcome {
         state: lanyard_core::session::StateName::Beginning,
         turn: None,
         note: None,
+        delivery: None,
         stop_level: None,
         warnings: vec!["cut at 500".to_owned()],
     };

@@ -167,7 +167,7 @@ fn pieces_of_context_become_memory() {
     drop(journal);
     let behind = Connection::open(&path).unwrap();
     behind
-        .execute_batch("DROP TABLE memory_words; DROP TABLE memories; DROP TABLE memory_vectors; PRAGMA user_version = 7")
+        .execute_batch("DROP TABLE memory_words; DROP TABLE memories; DROP TABLE memory_vectors; DROP TABLE tombstones; PRAGMA user_version = 7")
         .unwrap();
     drop(behind);
     let journal = open(&path);

@@ -130,7 +130,7 @@ fn ask(store: &dyn Store, teller: &Teller) -> Answers {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     /// S0-B16, S0-T3: memory and file agree, a reopened file is the same, and so is one whose projections were made
     /// again from the log.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use lanyard_core::session::{ChangeEvent, NewSession};
 use lanyard_core::{Actor, Address, SessionId};
 use lanyard_store::{
-    Directory, Filter, Journal, PurgeStage, PurgeStep, Purges, SqliteJournal, Turns, Upkeep, WipeStep,
+    AppendError, Batch, Entry, Filter, PurgeStage, PurgeStep, Purges, SqliteJournal, Upkeep, WipeStep,
 };
 
-use crate::kit::{Store, Teller, listed, on_every_journal, open, options};
+use crate::kit::{Store, Teller, at, listed, on_every_journal, open, options};
 use crate::sqlite::crash_image;
 
 on_every_journal! {
@@ -74,12 +74,9 @@ fn fnd_k9_a_purged_session_leaves_a_tombstone_and_nothing_else(store: &dyn Store
     assert_eq!(store.tombstone(id).unwrap(), None);
     purge(store, id, 7);
     assert_eq!(store.unpurged(10).unwrap(), []);
-    let stone = store.tombstone(id).unwrap().unwrap();
-    assert_eq!((stone.session, stone.events, stone.stage), (id, log.len() as u64, PurgeStage::Purged));
-    assert_eq!(
-        (stone.deleted_by, stone.reason.as_deref()),
-        (Actor::operator("alex"), Some("made by mistake"))
-    );
+    let left = store.tombstone(id).unwrap().unwrap();
+    assert_eq!((left.session, left.events, left.stage), (id, log.len() as u64, PurgeStage::Purged));
+    assert_eq!((left.deleted_by, left.reason.as_deref()), (Actor::operator("alex"), Some("made by mistake")));
     wipe(store);
     assert_eq!(store.tombstone(id).unwrap().unwrap().stage, PurgeStage::Wiped);
     assert_eq!(store.tombstones().unwrap(), (1, 0));
@@ -92,6 +89,9 @@ fn fnd_k9_a_purged_session_leaves_a_tombstone_and_nothing_else(store: &dyn Store
     assert!(store.find(&Address::of(format!("alias-{SECRET}"))).unwrap().is_empty());
     assert!(!listed(store, &Filter::default()).contains(&id));
     assert_eq!(store.purge(id, 7).unwrap(), PurgeStep::Done, "it can be repeated");
+    let entry = Entry { session: id, seq: 1, at: at(1), body: log[0].clone() };
+    let batch = Batch { entries: vec![entry], ..Batch::default() };
+    assert!(matches!(store.append(&batch), Err(AppendError::Contradiction(_))), "nothing follows a purge");
     let report = store.check().unwrap();
     assert_eq!((report.damage, report.structure, report.sessions), (Vec::new(), Vec::new(), 1));
 }

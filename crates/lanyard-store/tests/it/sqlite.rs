@@ -150,7 +150,7 @@ fn a_newer_journal_is_refused_and_left_alone() {
     populated(&path);
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = std::fs::read(&path).unwrap();
-    assert!(matches!(SqliteJournal::open(options(&path)), Err(OpenError::Newer { found: 99, known: 8 })));
+    assert!(matches!(SqliteJournal::open(options(&path)), Err(OpenError::Newer { found: 99, known: 9 })));
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
@@ -165,7 +165,7 @@ fn a_newer_journal_is_refused_when_only_its_log_says_so() {
     let elsewhere = tempfile::tempdir().unwrap();
     let copy = crash_image(&path, elsewhere.path());
     let before = (std::fs::read(&copy).unwrap(), std::fs::read(beside(&copy, "-wal")).unwrap());
-    assert!(matches!(SqliteJournal::open(options(&copy)), Err(OpenError::Newer { found: 99, known: 8 })));
+    assert!(matches!(SqliteJournal::open(options(&copy)), Err(OpenError::Newer { found: 99, known: 9 })));
     assert_eq!((std::fs::read(&copy).unwrap(), std::fs::read(beside(&copy, "-wal")).unwrap()), before);
 }
 
@@ -236,7 +236,7 @@ fn an_older_journal_is_brought_forward() {
              DROP TABLE tasks; DROP TABLE task_names; DROP TABLE flows; \
              DROP TABLE flow_events; DROP TABLE tallies; DROP TABLE notifications; \
              DROP TABLE deliveries; DROP TABLE memory_words; DROP TABLE memories; \
-             DROP TABLE memory_vectors; PRAGMA user_version = 1",
+             DROP TABLE memory_vectors; DROP TABLE tombstones; PRAGMA user_version = 1",
         )
         .unwrap();
     drop(older);
@@ -245,7 +245,7 @@ fn an_older_journal_is_brought_forward() {
     let failpoint: lanyard_store::Failpoints = Arc::new(move |point| seen_there.lock().unwrap().push(point));
     let journal =
         SqliteJournal::open(SqliteOptions { failpoint: Some(failpoint), ..options(&path) }).unwrap();
-    assert_eq!(*seen.lock().unwrap(), ["migration"; 14]);
+    assert_eq!(*seen.lock().unwrap(), ["migration"; 16]);
     teller.assert_kept(&journal);
     let found =
         journal.list(&Filter { text: Some("TIMER".to_owned()), ..Filter::default() }, None, 10).unwrap();
@@ -269,7 +269,7 @@ fn failpoints_are_passed_in_order() {
     let id = teller.plain();
     teller.append(&journal);
     // Two for each step that leads to the schema, then the batch's own.
-    let points = [["migration"; 16].as_slice(), &["before_commit", "after_commit"]].concat();
+    let points = [["migration"; 18].as_slice(), &["before_commit", "after_commit"]].concat();
     assert_eq!(*seen.lock().unwrap(), points);
     // Enough to be worth a checkpoint.
     for _ in 0..8 {

@@ -23,9 +23,14 @@ use super::wire::Incoming;
 use super::words::{error_of, params_of, prompt_text};
 use crate::client::Route;
 use crate::failure::Failure;
+use crate::render::text::{fit, one_line};
 
 /// Sessions on one page of a list.
 const PAGE_SESSIONS: usize = 100;
+/// Columns of a title that is made of a prompt.
+const TITLE_COLUMNS: usize = 80;
+/// Events among which a session's first prompt is.
+const FIRST_EVENTS: usize = 32;
 /// Pages looked through for one that has something to show.
 const PAGES_MAX: usize = 20;
 
@@ -232,7 +237,10 @@ async fn sessions(
             .with("workspace", workspace)
             .with("cursor", cursor.as_ref())
             .with("limit", Some(PAGE_SESSIONS));
-        let page: SessionPage = host.get(&route).await?;
+        let mut page: SessionPage = host.get(&route).await?;
+        for listed in page.sessions.iter_mut().filter(|listed| listed.row.title.is_none()) {
+            listed.row.title = first_words(host, listed.row.id).await;
+        }
         let infos: Vec<SessionInfo> = page
             .sessions
             .into_iter()
@@ -256,6 +264,15 @@ async fn sessions(
         }
     }
     Ok(ListSessionsResponse::new(Vec::new()).next_cursor(cursor))
+}
+
+/// The beginning of a session's first prompt, for a session without a title. One that cannot be read has none.
+async fn first_words(host: &Host, session: lanyard_core::SessionId) -> Option<String> {
+    let route = Route::to(&["sessions", &session.to_string(), "events"]).with("limit", Some(FIRST_EVENTS));
+    let page: Value = host.get(&route).await.ok()?;
+    let started = page["events"].as_array()?.iter().find(|event| event["type"] == "turn.started")?;
+    let words = one_line(started["data"]["prompt"].as_str()?);
+    Some(fit(&words, TITLE_COLUMNS)).filter(|title| !title.is_empty())
 }
 
 /// The folder to work in, as Lanyard writes it.

@@ -200,6 +200,7 @@ impl Seat {
             again: false,
             writer_epoch: None,
             memory: None,
+            resume: false,
         };
         let receipt = match self.host.post::<TurnReceipt>(&self.route(&["turns"]), &new).await {
             Ok(receipt) => receipt,

@@ -1,18 +1,23 @@
 //! From a session's log to what an editor shows. The same events give the same updates, live or played back; text that
 //! is still being written is sent as it grows, and at its event only what is missing of it.
 
+use std::collections::BTreeMap;
+
 use agent_client_protocol_schema::v1::{
-    ContentBlock, ContentChunk, Diff, MessageId, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
+    ContentBlock, ContentChunk, MessageId, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
     SessionUpdate, TextContent, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
 use lanyard_core::session::{Envelope, Event, PlanStatus, Role, TranscriptEvent, TurnEvent};
 use serde_json::Value;
 
+use super::content;
 use crate::render::text::{fit, one_line};
 
 /// Columns of what a tool was called with, in the title of the call.
 const TITLE_COLUMNS: usize = 100;
+/// Calls whose changes are kept until they return. Further ones show their change until then.
+const OPEN_CHANGES_MAX: usize = 64;
 
 /// Whether prompts of this editor are told: it has shown them itself when it sent them, and not when it loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +44,8 @@ pub(super) struct Teller {
     text: Option<(Kind, u64)>,
     /// Text that was sent before its event came.
     shown: Option<(Kind, String)>,
+    /// What calls that have not returned want to change: an update with the answer replaces what was shown.
+    changes: BTreeMap<String, Vec<ToolCallContent>>,
 }
 
 impl Teller {
@@ -49,6 +56,7 @@ impl Teller {
     /// Goes on where another one has told of everything so far.
     pub(super) fn go_on_from(&mut self, other: &Self) {
         (self.visible, self.text, self.shown) = (other.visible, other.text, None);
+        self.changes.clone_from(&other.changes);
     }
 
     pub(super) fn tell(&mut self, envelope: &Envelope, telling: Telling) -> Option<SessionUpdate> {
@@ -103,8 +111,15 @@ impl Teller {
             TranscriptEvent::Message { role: Role::User, text } => {
                 SessionUpdate::UserMessageChunk(chunk(text.clone(), format!("user_{seq}")))
             }
-            TranscriptEvent::ToolCalled { call, tool, arguments } => called(call, tool, arguments),
-            TranscriptEvent::ToolReturned { call, is_error, content } => returned(call, *is_error, content),
+            TranscriptEvent::ToolCalled { call, tool, arguments } => {
+                let changes = content::changes(arguments);
+                self.proposed(call, &changes);
+                called(call, tool, arguments, changes)
+            }
+            TranscriptEvent::ToolReturned { call, is_error, content } => {
+                let changes = self.changes.remove(call).unwrap_or_default();
+                returned(call, *is_error, content, changes)
+            }
             TranscriptEvent::Planned { entries } => {
                 let entries = entries.iter().map(|entry| {
                     let status = match entry.status {
@@ -123,6 +138,12 @@ impl Teller {
         };
         self.breaks(seq);
         Some(update)
+    }
+
+    fn proposed(&mut self, call: &str, changes: &[ToolCallContent]) {
+        if !changes.is_empty() && self.changes.len() < OPEN_CHANGES_MAX {
+            self.changes.insert(call.to_owned(), changes.to_vec());
+        }
     }
 
     /// Text that is an event: what was not sent of it before.
@@ -184,45 +205,30 @@ fn chunk(text: String, id: String) -> ContentChunk {
     ContentChunk::new(ContentBlock::Text(TextContent::new(text))).message_id(MessageId::from(id))
 }
 
-fn called(call: &str, tool: &str, arguments: &Value) -> SessionUpdate {
+fn called(call: &str, tool: &str, arguments: &Value, changes: Vec<ToolCallContent>) -> SessionUpdate {
     let locations = place(arguments).map(ToolCallLocation::new).into_iter().collect();
     let call = ToolCall::new(call.to_owned(), title(tool, arguments))
         .name(tool.to_owned())
         .kind(kind_of(tool))
         .status(ToolCallStatus::InProgress)
+        .content(changes)
         .locations(locations)
         .raw_input((!arguments.is_null()).then(|| arguments.clone()));
     SessionUpdate::ToolCall(call)
 }
 
-fn returned(call: &str, is_error: bool, content: &Value) -> SessionUpdate {
+fn returned(call: &str, is_error: bool, content: &Value, changes: Vec<ToolCallContent>) -> SessionUpdate {
     let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-    let blocks = match content {
-        Value::Null => None,
-        Value::String(text) => Some(vec![text.clone().into()]),
-        Value::Array(blocks) if changes_something(blocks) => Some(blocks.iter().map(block).collect()),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            Some(vec![content.to_string().into()])
-        }
-    };
+    let answered = content::answer(content);
+    // The agent's own account of a change says more than the call did.
+    let told = answered.iter().any(|block| matches!(block, ToolCallContent::Diff(_)));
+    let changes = if told || is_error { Vec::new() } else { changes };
+    let blocks: Vec<ToolCallContent> = changes.into_iter().chain(answered).collect();
     let fields = ToolCallUpdateFields::new()
         .status(status)
-        .content(blocks)
+        .content((!blocks.is_empty()).then_some(blocks))
         .raw_output((!content.is_null() && !content.is_string()).then(|| content.clone()));
     SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.to_owned(), fields))
-}
-
-/// Whether an agent that speaks the protocol showed a change to a file with its answer.
-fn changes_something(blocks: &[Value]) -> bool {
-    blocks.iter().any(|block| block["type"] == "diff")
-}
-
-fn block(block: &Value) -> ToolCallContent {
-    let text = |name: &str| block[name].as_str().map(str::to_owned);
-    match (block["type"].as_str(), text("path"), text("newText")) {
-        (Some("diff"), Some(path), Some(new)) => Diff::new(path, new).old_text(text("oldText")).into(),
-        _ => text("text").unwrap_or_else(|| block.to_string()).into(),
-    }
 }
 
 const PLACES: [&str; 3] = ["path", "file_path", "filePath"];

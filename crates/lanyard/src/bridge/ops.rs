@@ -19,7 +19,7 @@ pub(super) struct Order {
 pub(super) enum Op {
     Open(Box<Open>),
     Prompt { turn: String, session: Option<String>, text: String },
-    Steer { text: String },
+    Steer { session: Option<String>, text: String },
     Abort { session: Option<String> },
     Reply { request: String, reply: String, message: Option<String> },
     Answer { request: String, answers: Option<Value> },

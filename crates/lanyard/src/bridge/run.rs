@@ -268,10 +268,14 @@ impl Bridge {
             Op::Prompt { turn, session, text } => {
                 return self.prompt(id, turn, session.unwrap_or(main), &text, out).await;
             }
-            Op::Steer { .. } if !self.ledger.takes_words(&main) => {
+            Op::Steer { session, .. } if !self.ledger.takes_words(session.as_ref().unwrap_or(&main)) => {
                 return self.refuse(&id, "nothing runs that could be steered").await;
             }
-            Op::Steer { text } => (path(&["session", &main, "prompt_async"]), self.open.words(&text)),
+            // Model, agent and role are the main conversation's; a subagent has its own.
+            Op::Steer { session: Some(session), text } if session != main => {
+                (path(&["session", &session, "prompt_async"]), Open::default().words(&text))
+            }
+            Op::Steer { text, .. } => (path(&["session", &main, "prompt_async"]), self.open.words(&text)),
             Op::Abort { session } => {
                 let session = session.unwrap_or(main);
                 self.ledger.aborting(&session, out);

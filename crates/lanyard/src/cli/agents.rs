@@ -116,6 +116,9 @@ async fn check(context: &Context, name: &str) -> Result<(), Failure> {
         text.push_str(name);
         text.push('\n');
     }
+    for warning in &check.warnings {
+        context.out.note(&format!("warning: {}", one_line(warning)));
+    }
     context.out.data(&text)
 }
 

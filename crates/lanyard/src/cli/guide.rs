@@ -1,21 +1,39 @@
-//! `lanyard guide`: say something to a running agent.
+//! `lanyard guide`: say something to a running agent, and say which channel carries it.
 
-use lanyard_core::session::StateName;
-use lanyard_daemon::api::types::NewGuidance;
+use std::time::Duration;
+
+use lanyard_core::session::{Note, NoteStatus};
+use lanyard_core::{NoteId, Outcome};
+use lanyard_daemon::api::types::{GuidanceList, NewGuidance};
 
 use super::target::{Target, text_or_stdin};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::render::text::one_line;
+use crate::render::time::stamp;
+
+/// How often the note is looked at.
+const POLL: Duration = Duration::from_millis(250);
+/// How long a note is waited for when nothing else is said.
+const TIMEOUT_S_DEFAULT: u64 = 60;
+/// The note stands, and nobody knows yet what becomes of it.
+const STILL_PENDING: u8 = 4;
 
 const EXAMPLES: &str = "\
-The words wait until the agent can take them, and are never lost: they stand in front of the answer
-to its next tool call, or go with its next prompt. `lanyard guidance` tells what became of them, and
+Says which channel will carry the words and when: `steer` (into the running turn), `hook` (with the
+next tool call or prompt), `mcp` (with the answer to the next call of an MCP tool), `prompt` (with the
+next prompt) or `none`. Where no channel reaches the running turn, it names the command that installs
+one. The words wait until the agent can take them. `lanyard guidance` tells what became of them, and
 takes them back.
 
 Examples:
   lanyard guide ses_4f2a \"use the staging key, not the live one\"
+  lanyard guide ses_4f2a --wait \"look at the tests first\"
   lanyard guide ses_4f2a - < notes.md
-  lanyard guidance ses_4f2a";
+  lanyard guidance ses_4f2a
+
+Exit codes with --wait: 0 the agent went on with the words, 1 withdrawn or expired, 4 not within
+--timeout";
 
 /// Say something to a running agent and print the note's id
 #[derive(Debug, clap::Args)]
@@ -25,6 +43,12 @@ pub(super) struct Guide {
     target: Target,
     /// What the agent should know; `-` reads it from stdin
     text: String,
+    /// Wait until the agent went on with the words, and print when they were delivered
+    #[arg(long)]
+    wait: bool,
+    /// How long to wait
+    #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT_S_DEFAULT, requires = "wait")]
+    timeout: u64,
 }
 
 impl Guide {
@@ -32,11 +56,63 @@ impl Guide {
         let guidance = NewGuidance { text: text_or_stdin(self.text)? };
         let outcome = self.target.change(context, &["guidance"], &guidance).await?;
         let id = outcome.note.map(|note| note.to_string());
-        let carrier = if outcome.state == StateName::Executing {
-            "it goes in front of the answer to the agent's next tool call"
-        } else {
-            "it goes with the agent's next prompt or tool call"
-        };
-        context.out.receipt(&outcome, id.as_deref(), carrier)
+        context.out.receipt(&outcome, id.as_deref(), &carried(&outcome))?;
+        let (Some(note), true) = (outcome.note, self.wait) else { return Ok(()) };
+        let wait = Duration::from_secs(self.timeout);
+        if let Ok(settled) = tokio::time::timeout(wait, settled(context, &self.target, note)).await {
+            return settled;
+        }
+        context.out.note(&format!(
+            "not acknowledged after {} s; `lanyard guidance` tells what became of it",
+            self.timeout
+        ));
+        Err(Failure::Ended(STILL_PENDING))
     }
+}
+
+/// The channel that will carry the words, and what to do where none reaches the running turn.
+fn carried(outcome: &Outcome) -> String {
+    let Some(planned) = &outcome.delivery else { return String::new() };
+    match &planned.advice {
+        Some(advice) => format!("{}\n{advice}", planned.when),
+        None => planned.when.clone(),
+    }
+}
+
+/// Prints each step of the note, until nothing more comes of it.
+async fn settled(context: &Context, target: &Target, note: NoteId) -> Result<(), Failure> {
+    let mut client = context.client().await?;
+    let mut delivered = false;
+    loop {
+        let list: GuidanceList = client.get(&target.route(&["guidance"])).await?;
+        let held = list.waiting.iter().chain(&list.settled).find(|held| held.id == note);
+        if let Some(line) = held.filter(|_| !delivered).and_then(delivery) {
+            delivered = true;
+            context.out.note(&line);
+        }
+        match held.map(|held| held.status) {
+            Some(NoteStatus::Acknowledged) => {
+                context.out.note("acknowledged: a later call of the agent came");
+                return Ok(());
+            }
+            Some(NoteStatus::Withdrawn) => {
+                context.out.note("withdrawn before the agent had it");
+                return Err(Failure::Shown);
+            }
+            Some(NoteStatus::Expired) => {
+                context.out.note("expired: no channel could carry it in time");
+                return Err(Failure::Shown);
+            }
+            // Settled notes leave the list at last.
+            None if delivered => return Ok(()),
+            Some(NoteStatus::Pending | NoteStatus::Delivered) | None => {}
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+fn delivery(note: &Note) -> Option<String> {
+    let delivery = note.delivery.as_ref()?;
+    let call = delivery.call.as_deref().map(|call| format!(", call {}", one_line(call))).unwrap_or_default();
+    Some(format!("delivered at {} through {}{call}", stamp(delivery.at), one_line(&delivery.channel)))
 }

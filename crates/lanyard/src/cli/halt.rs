@@ -1,4 +1,4 @@
-//! `lanyard halt`: everything stops, and nothing begins until it is lifted.
+//! `lanyard halt`: everything stops, and nothing begins until the halt is lifted.
 
 use clap::builder::NonEmptyStringValueParser;
 use lanyard_daemon::api::types::{Halt as Body, HaltReceipt, HaltState, Reason};
@@ -10,17 +10,18 @@ use crate::render::text::{count, one_line};
 use crate::render::time::stamp;
 
 const EXAMPLES: &str = "\
-Alone it cancels every task, stops every session in which a turn is running, and begins no task until
-`--lift`, also after a restart. It does not ask whether you are sure. With WHAT only that task or the
-tasks of that plan are cancelled, with all below them, and the plan is paused. What was done so far is
-kept.
+Alone it cancels every task and stops every session in which a turn is running. Until `--lift`, also
+after a restart, no session, turn, task or step of a flow begins: requests are refused with the code
+`halted`, and messages in inboxes wait. It does not ask whether you are sure. With WHAT only that task
+or the tasks of that plan are cancelled, with all below them, and the plan is paused. What was done so
+far is kept.
 
 Examples:
   lanyard halt --reason \"the budget is gone\"
   lanyard halt --now
   lanyard halt release
   lanyard halt --status
-  lanyard halt --lift";
+  lanyard halt --lift --reason \"the budget was raised\"";
 
 /// Stop all work at once, or one plan's, and begin nothing
 #[derive(Debug, clap::Args)]
@@ -35,7 +36,7 @@ pub(super) struct Halt {
     /// Why, for the agents and the log
     #[arg(long)]
     reason: Option<String>,
-    /// Let tasks begin again
+    /// Let work begin again
     #[arg(long, conflicts_with_all = ["what", "now", "status"])]
     lift: bool,
     /// Only say whether work is halted
@@ -83,30 +84,54 @@ fn asked(receipt: &HaltReceipt) -> String {
 }
 
 fn sentence(state: &HaltState) -> String {
+    if let Some(halted) = warning(state) {
+        return halted;
+    }
+    let Some(lifted) = &state.lifted else { return "work is not halted".to_owned() };
+    let why = lifted.reason.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
+    format!("work is not halted; {} lifted the last halt at {}{why}", one_line(&lifted.by), stamp(lifted.at))
+}
+
+/// The halt in a sentence, for every command that shows how things stand; nothing while nothing is halted.
+pub(super) fn warning(state: &HaltState) -> Option<String> {
     if !state.halted {
-        return "work is not halted".to_owned();
+        return None;
     }
     let since = state.since.map(|since| format!(" since {}", stamp(since))).unwrap_or_default();
     let by = state.by.as_deref().map(|by| format!(" by {}", one_line(by))).unwrap_or_default();
     let why = state.reason.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
-    format!("work is halted{since}{by}{why}; `lanyard halt --lift` lets it begin again")
+    Some(format!("work is halted{since}{by}{why}; `lanyard halt --lift` lets it begin again"))
 }
 
 #[cfg(test)]
 mod tests {
     use lanyard_core::{TaskId, Timestamp};
+    use lanyard_daemon::api::types::HaltLifted;
 
     use super::*;
 
     #[test]
     fn a_halt_says_who_since_when_why_and_how_it_ends() {
-        let none = HaltState { halted: false, reason: None, since: None, by: None };
+        let none = HaltState::default();
         assert_eq!(sentence(&none), "work is not halted");
+        let lifted = HaltLifted {
+            at: Timestamp::from_millis(1_794_729_600_000),
+            by: "ann".to_owned(),
+            reason: Some("paid".to_owned()),
+            halted_at: None,
+        };
+        let lifted = HaltState { lifted: Some(lifted), ..HaltState::default() };
+        assert_eq!(
+            sentence(&lifted),
+            "work is not halted; ann lifted the last halt at 2026-11-15T08:00:00Z: paid"
+        );
+        assert_eq!(warning(&lifted), None);
         let state = HaltState {
             halted: true,
             reason: Some("the budget\nis gone".to_owned()),
             since: Some(Timestamp::from_millis(1_794_729_600_000)),
             by: Some("operator".to_owned()),
+            lifted: None,
         };
         assert_eq!(
             sentence(&state),

@@ -47,7 +47,8 @@ pub(super) enum Verb {
 
 const INSTALL_EXAMPLES: &str = "\
 Claude Code: ~/.claude/settings.json, or .claude/settings.local.json with --project.
-Codex: ~/.codex/hooks.json or .codex/hooks.json; it asks once whether the hook is to be trusted.
+Codex: ~/.codex/hooks.json or .codex/hooks.json; the hook runs once
+you trust it: start `codex` in a terminal, it asks.
 Gemini CLI: ~/.gemini/settings.json or .gemini/settings.json.
 OpenCode: ~/.config/opencode/plugin/lanyard.js or .opencode/plugin/lanyard.js. It installs its
 plugin package from npm when it sees a plugin file for the first time.
@@ -108,13 +109,29 @@ fn install(context: &Context, place: &Place) -> Result<(), Failure> {
     if context.out.is_json() {
         return context
             .out
-            .json(&json!({ "agent": target.harness.as_str(), "path": path, "changed": changed }));
+            .json(&json!({
+                "agent": target.harness.as_str(), "path": path, "changed": changed, "next": next_step(target.harness),
+            }));
     }
     context.out.note(match done {
-        Installed::Now => "the hook is in; an agent that runs already has to be started again",
-        Installed::Already => "the hook was in already; nothing to change",
+        Installed::Now => "Hook installed. Restart agents that are already running.",
+        Installed::Already => "The hook was installed already; nothing changed.",
     });
+    if let Some(step) = next_step(target.harness) {
+        context.out.note(step);
+    }
     context.out.data(&path)
+}
+
+/// What a person still has to do before the hook runs.
+fn next_step(harness: Harness) -> Option<&'static str> {
+    match harness {
+        Harness::Codex => Some(
+            "Codex runs no hook that is not trusted: start `codex` in a terminal and trust the hook when it asks. Until \
+             then `codex exec` needs --dangerously-bypass-hook-trust.",
+        ),
+        Harness::Claude | Harness::Gemini | Harness::Opencode => None,
+    }
 }
 
 fn uninstall(context: &Context, place: &Place) -> Result<(), Failure> {

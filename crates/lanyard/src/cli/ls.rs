@@ -5,9 +5,10 @@ use lanyard_core::MemoryMode;
 use lanyard_core::session::StateName;
 use lanyard_daemon::api::types::{SessionPage, SessionRow};
 
+use super::halt::warning;
 use super::target::workspace;
 use crate::client::{Client, Route};
-use crate::context::{Context, daemon_now};
+use crate::context::{Context, daemon_status};
 use crate::failure::Failure;
 use crate::render::session::listing;
 
@@ -92,14 +93,17 @@ impl Ls {
         if context.out.is_json() {
             return context.out.json(&rows);
         }
+        let status = daemon_status(&mut client).await?;
+        if let Some(halted) = warning(&status.halt) {
+            context.out.warn(&halted);
+        }
         if rows.is_empty() {
             let hint = if self.all { "" } else { "; --all shows archived and long ended ones too" };
             context.out.note(&format!("no sessions{hint}"));
             return Ok(());
         }
-        let now = daemon_now(&mut client).await?;
         let rows: Vec<_> = rows.into_iter().map(|listed| listed.row).collect();
-        context.out.data(&listing(&rows, now, context.out.columns))
+        context.out.data(&listing(&rows, status.now, context.out.columns))
     }
 
     fn route(&self) -> Route {

@@ -12,7 +12,8 @@ use crate::failure::Failure;
 const EXAMPLES: &str = "\
 Examples:
   lanyard new --title \"fix the login test\" --workspace .
-  id=$(lanyard new --agent opencode --alias ses_4f2a)
+  id=$(lanyard new --agent opencode --alias review)
+  lanyard new --agent claude --native 1b2c3d4e-0000-4000-8000-123456789abc --workspace .
   lanyard new --parent \"$id\" --purpose review --leaf";
 
 /// Make a session and print its id
@@ -49,6 +50,9 @@ pub(super) struct New {
     /// A foreign id by which it can be found too; may be given more than once
     #[arg(long = "alias", value_name = "ALIAS")]
     aliases: Vec<String>,
+    /// The agent's own id of a conversation it already has; the first turn resumes it
+    #[arg(long, value_name = "ID")]
+    native: Option<String>,
     /// A fact that must survive when the agent's context is compacted; may be given more than once
     #[arg(long = "anchor", value_name = "FACT")]
     anchors: Vec<String>,
@@ -67,6 +71,8 @@ impl New {
         let new = NewSession {
             task: None,
             observed: false,
+            driven_by: None,
+            native: self.native,
             title: self.title,
             agent: self.agent,
             owner: self.owner,

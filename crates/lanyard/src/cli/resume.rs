@@ -71,7 +71,7 @@ impl From<Way> for ResumeWay {
 
 impl Resume {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let prompt = self.prompt.map(text_or_stdin).transpose()?;
+        let mut prompt = self.prompt.map(text_or_stdin).transpose()?;
         let mut client = context.client().await?;
         if let Some(any) = with_a_task(&mut client, &self.target).await? {
             if !self.ways.is_empty() {
@@ -81,8 +81,18 @@ impl Resume {
             return resume_work(context, client, &any, prompt).await;
         }
         let body = NewResume { ways: self.ways.into_iter().map(ResumeWay::from).collect() };
-        let outcome: Outcome = client.post_part("resume", &self.target.route(&["resume"]), &body).await?;
+        let asked = client.post_part::<Outcome>("resume", &self.target.route(&["resume"]), &body).await;
         drop(client);
+        let outcome = match (asked, prompt) {
+            // Its process comes with the prompt, and the turn says how the conversation goes on.
+            (Err(Failure::Told { problem, .. }), Some(prompt)) if problem.code == "agent_per_turn" => {
+                return send(context, &self.target, prompt, false).await;
+            }
+            (asked, kept) => {
+                prompt = kept;
+                asked?
+            }
+        };
         let back = if outcome.events == 0 {
             Back { continuity: Some(Continuity::Exact), agent: String::new(), history: None }
         } else {
@@ -227,7 +237,7 @@ async fn wait(context: &Context, session: SessionId, after: u64) -> Result<Back,
             RunEvent::Ended { how, reason, .. } => ended = Some(why(&how, reason.as_deref())),
             // The next way is being tried.
             RunEvent::Started { .. } => ended = None,
-            RunEvent::Adopted { .. } | RunEvent::Wanted { .. } => {}
+            RunEvent::Adopted { .. } | RunEvent::ToolsMissing { .. } | RunEvent::Wanted { .. } => {}
         }
     }
 }

@@ -1,24 +1,35 @@
 //! `lanyard rm`: delete a session.
 
-use lanyard_core::Outcome;
+use std::time::Duration;
+
 use lanyard_core::session::SessionView;
-use lanyard_daemon::api::types::Reason;
+use lanyard_core::{Outcome, SessionId};
+use lanyard_daemon::api::types::{PurgeView, Reason};
+use lanyard_store::PurgeStage;
 
 use super::ask::{agreed, can_ask};
 use super::target::Target;
-use crate::client::Route;
+use crate::client::{Client, Route};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::text::{count, quoted};
 
 const EXAMPLES: &str = "\
-A deleted session is not listed any more and cannot go on. `lanyard archive` puts one away instead.
+A deleted session is gone for good: its log, turns, memory, snapshots in git and the files of its runs are purged in the
+background, within seconds. A tombstone with its id, who deleted it, when and why stays. Other sessions keep what their own
+logs say of it, and backups made before keep all of it. `lanyard archive` puts a session away instead.
+--wait returns when nothing of it is left in the journal's files.
 
 Examples:
-  lanyard rm ses_4f2a
-  lanyard rm ses_4f2a --yes --reason \"made by mistake\"";
+  lanyard rm fix-login
+  lanyard rm fix-login --yes --wait --reason \"held a customer's data\"";
 
-/// Delete a session
+/// Looks at a purge: 5 minutes in all, told of every 5 seconds.
+const LOOK: Duration = Duration::from_millis(100);
+const LOOKS_MAX: u32 = 3_000;
+const LOOKS_TOLD: u32 = 50;
+
+/// Delete a session and purge what is kept of it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Rm {
@@ -27,7 +38,10 @@ pub(super) struct Rm {
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
-    /// Why, for the log
+    /// Return when the purge is complete
+    #[arg(long, short)]
+    wait: bool,
+    /// Why, for the tombstone
     #[arg(long)]
     reason: Option<String>,
 }
@@ -50,8 +64,44 @@ impl Rm {
             Route::to(&["sessions", &view.id.to_string()])
         };
         let outcome: Outcome = client.delete(&route, &Reason { reason: self.reason }).await?;
+        if self.wait {
+            let purged = wait(context, &mut client, outcome.session).await?;
+            if context.out.is_json() {
+                return context.out.json(&purged);
+            }
+            return context.out.receipt(
+                &outcome,
+                None,
+                &format!("{} was deleted and purged", outcome.session),
+            );
+        }
         context.out.receipt(&outcome, None, &format!("{} was deleted", outcome.session))
     }
+}
+
+/// Waits until nothing is left. A reader may hold the journal's older pages for a while.
+async fn wait(context: &Context, client: &mut Client<'_>, session: SessionId) -> Result<PurgeView, Failure> {
+    let route = Route::to(&["sessions", &session.to_string(), "purge"]);
+    for look in 1..=LOOKS_MAX {
+        let view: PurgeView = client.get(&route).await?;
+        if view.complete {
+            return Ok(view);
+        }
+        if look % LOOKS_TOLD == 0 {
+            let stage = match view.stage {
+                None => "waiting for its processes to end",
+                Some(PurgeStage::Purging) => "removing its events",
+                Some(PurgeStage::Purged | PurgeStage::Wiped) => "overwriting free space",
+            };
+            context.out.note(stage);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Err(Failure::local(
+        "purge_not_complete",
+        format!("{session} is deleted, and its purge is not complete after 5 minutes"),
+        "the daemon goes on with it; see how far it is with `lanyard gc --dry-run`",
+    ))
 }
 
 fn question(view: &SessionView) -> String {

@@ -24,6 +24,9 @@ With --id the message is carried out once, however often it is sent: a repeat is
 turn, or told what became of it. A turn whose agent was lost in the middle of it is `uncertain`:
 read the log, then send the same with --again to have it run once more.
 
+An agent that runs under its own host (a terminal, an editor) takes no turns from Lanyard: the
+message is refused. With --resume Lanyard takes the conversation over, by the agent's own id of it.
+
 Examples:
   lanyard send ses_4f2a \"now the other test\"
   lanyard send ses_4f2a - < task.md
@@ -52,6 +55,9 @@ pub(super) struct Send {
     /// Your own name for the message: the same name and text again is the same turn
     #[arg(long = "id", value_name = "CLIENT_TURN_ID")]
     client_turn_id: Option<String>,
+    /// Resume a conversation that runs under its agent's own host, in a run of Lanyard's
+    #[arg(long)]
+    resume: bool,
     /// Run once more what failed, was cancelled or was lost
     #[arg(long, requires = "client_turn_id")]
     again: bool,
@@ -78,6 +84,7 @@ impl Send {
             again: self.again,
             writer_epoch: None,
             memory: self.memory.ask(),
+            resume: self.resume,
         };
         let route = self.target.route(&["turns"]);
         let receipt: TurnReceipt = context.client().await?.post(&route, &turn).await?;

@@ -1,7 +1,8 @@
 //! `lanyard status`: how the daemon is.
 
-use lanyard_daemon::api::types::{DaemonStatus, StorageState};
+use lanyard_daemon::api::types::{DaemonStatus, JournalStatus, StorageState};
 
+use super::halt::warning;
 use crate::client::Route;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -67,14 +68,32 @@ fn card(status: &DaemonStatus) -> String {
         ("data", status.data_dir.clone()),
         ("started", format!("{} ({})", stamp(status.started_at), ago(status.now, status.started_at))),
         ("storage", storage),
+        ("journal", journal(&status.journal)),
         ("sessions", sessions),
         ("in memory", status.sessions_in_memory.to_string()),
         ("readers", status.readers.to_string()),
         ("written", format!("{} events in {} commits since the start", status.events, status.commits)),
     ];
+    if let Some(halted) = warning(&status.halt) {
+        lines.push(("halt", halted));
+    }
     if status.calls_unrecorded > 0 {
         let lost = format!("{} tool calls passed while storage was unavailable", status.calls_unrecorded);
         lines.push(("not written", lost));
     }
     lines.into_iter().fold(String::new(), |text, (name, value)| text + &pad(name, 11) + &value + "\n")
+}
+
+fn journal(journal: &JournalStatus) -> String {
+    const MEBI: u64 = 1 << 20;
+    let total = journal.size.total();
+    let mut parts = vec![format!("{} kB", total.div_ceil(1_024))];
+    if journal.alarm_bytes > 0 && total > journal.alarm_bytes {
+        parts.push(format!("more than its limit of {} MB", journal.alarm_bytes / MEBI));
+    }
+    if journal.purging > 0 {
+        parts.push(format!("{} deleted sessions not purged yet", journal.purging));
+    }
+    parts.extend(journal.notices.iter().map(|notice| one_line(notice)));
+    parts.join(", ")
 }

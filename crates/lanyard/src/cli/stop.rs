@@ -39,7 +39,7 @@ Examples:
   lanyard stop ses_4f2a --turn --no-wait
 
 Exit codes: 0 ended (or, with --no-wait, asked to), 1 refused or taken back, 3 no daemon that
-answers, 4 not ended within --timeout, 130 left with Ctrl-C";
+answers, 4 not ended within --timeout or not confirmed, 130 left with Ctrl-C";
 
 /// Ask a session to end; again to insist
 #[expect(clippy::struct_excessive_bools, reason = "one per flag of the command line")]
@@ -151,7 +151,7 @@ async fn watch(context: &Context, session: SessionId) -> Result<(), Failure> {
             }
         }
         shown = shown.max(receipt.steps.len());
-        if receipt.confirmed || receipt.withdrawn {
+        if receipt.confirmed || receipt.withdrawn || receipt.unconfirmed.is_some() {
             return end(context, &receipt);
         }
         tokio::select! {
@@ -180,5 +180,12 @@ fn end(context: &Context, receipt: &StopReceipt) -> Result<(), Failure> {
     } else {
         context.out.note(&format!("{} is {}", receipt.session, receipt.state));
     }
-    if receipt.withdrawn { Err(Failure::Shown) } else { Ok(()) }
+    match &receipt.unconfirmed {
+        _ if receipt.withdrawn => Err(Failure::Shown),
+        Some(why) => {
+            context.out.note(&format!("not confirmed: {why}"));
+            Err(Failure::Ended(STILL_PENDING))
+        }
+        None => Ok(()),
+    }
 }

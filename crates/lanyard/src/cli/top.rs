@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::attach::{How, failed, on_screen};
 use super::gates::flow_gates;
+use super::halt::warning;
 use crate::client::{Address, Client, Feed, Route};
-use crate::context::{Context, daemon_now};
+use crate::context::{Context, daemon_now, daemon_status};
 use crate::failure::Failure;
 use crate::render::table::{Column, table};
 use crate::tui::attach::Mode;
@@ -118,7 +119,11 @@ async fn once(context: &Context, all: bool) -> Result<(), Failure> {
         return context.out.json(&sorted);
     }
     let asked: GateList = client.get(&Route::to(&["gates"])).await?;
-    let now = daemon_now(&mut client).await?;
+    let status = daemon_status(&mut client).await?;
+    if let Some(halted) = warning(&status.halt) {
+        context.out.warn(&halted);
+    }
+    let now = status.now;
     let mut tables: Vec<String> = Vec::new();
     if !asked.flows.is_empty() {
         tables.push(flow_gates(&asked.flows, now, context.out.columns));

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use lanyard_daemon::api::App;
 use lanyard_daemon::api::types::NewSignInLink;
-use lanyard_daemon::home::{HomeError, Running};
+use lanyard_daemon::home::{Home, HomeError, Running};
 use lanyard_daemon::telemetry::Telemetry;
 use lanyard_daemon::{BootError, Options};
+use lanyard_store::{SqliteJournal, SqliteOptions};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -23,6 +24,7 @@ use crate::out::Out;
 const EXAMPLES: &str = "\
 Commands that need the daemon start one by themselves unless LANYARD_NO_START=1 is set.
 LANYARD_LOG says how much is logged, for example LANYARD_LOG=debug.
+A missing journal in a folder that was used before is refused: `lanyard restore` brings one back, --new-journal begins anew.
 A person who starts it is also shown a link to the dashboard; `lanyard open` makes further ones.
 
 Examples:
@@ -33,6 +35,8 @@ Examples:
 /// 5 s in all.
 const CLAIM: Duration = Duration::from_millis(20);
 const CLAIMS_MAX: u32 = 250;
+/// How long threads have that still work when the daemon has ended. What matters was waited for before.
+const THREADS_WAIT: Duration = Duration::from_secs(1);
 
 /// Run the daemon and print its address
 #[derive(Debug, clap::Args)]
@@ -50,6 +54,9 @@ pub(super) struct Up {
     /// Their allow-list for long-term memory in the mode selective; may be given more than once
     #[arg(long = "memory-allow", value_name = "TAG")]
     memory_allow: Vec<String>,
+    /// Begin a new journal where the old one is missing; its sessions are lost
+    #[arg(long)]
+    new_journal: bool,
     /// Set for the process `--detach` starts: leave the terminal's session, whose end must not be this one's.
     #[arg(long, hide = true, conflicts_with = "detach")]
     in_background: bool,
@@ -57,6 +64,9 @@ pub(super) struct Up {
 
 impl Up {
     pub(super) fn run(self, context: &Context) -> Result<(), Failure> {
+        if self.new_journal {
+            begin_journal(context)?;
+        }
         if self.detach { block_on(self.detach(context)) } else { self.serve(context) }
     }
 
@@ -100,19 +110,34 @@ impl Up {
         config.memory.policy().map_err(|what| Failure::usage(what, "see `lanyard up --help`"))?;
         let (out, in_background) = (context.out, self.in_background);
         let telemetry = log_to_stderr(out);
-        tokio::runtime::Builder::new_multi_thread()
+        let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
-            .map_err(|error| Failure::local("runtime", format!("cannot start: {error}"), ""))?
-            .block_on(serve_when_free(|| Options {
-                home: context.home.dir.clone(),
-                config: config.clone(),
-                listen: self.listen,
-                telemetry: telemetry.clone(),
-                on_ready: Box::new(move |running, app| announce(out, in_background, running, app)),
-            }))
-            .map_err(|error| not_booted(&error))
+            .map_err(|error| Failure::local("runtime", format!("cannot start: {error}"), ""))?;
+        let ended = runtime.block_on(serve_when_free(|| Options {
+            home: context.home.dir.clone(),
+            config: config.clone(),
+            listen: self.listen,
+            telemetry: telemetry.clone(),
+            on_ready: Box::new(move |running, app| announce(out, in_background, running, app)),
+        }));
+        // A thread that waits for a file system that hangs would otherwise keep the process for ever.
+        runtime.shutdown_timeout(THREADS_WAIT);
+        ended.map_err(|error| not_booted(&error))
     }
+}
+
+/// Makes an empty journal, unless there is one. A folder that a daemon has used before is not begun anew unasked.
+fn begin_journal(context: &Context) -> Result<(), Failure> {
+    let home = Home::create(&context.home.dir).map_err(|error| {
+        Failure::local("data_dir_unusable", chain(&error), "name another one with --data-dir")
+    })?;
+    if home.journal().exists() {
+        context.out.note("the journal is there; it is used as it is");
+        return Ok(());
+    }
+    let made = SqliteJournal::open(SqliteOptions::at(home.journal()));
+    made.map(drop).map_err(|error| Failure::local("journal_unusable", chain(&error), "run `lanyard doctor`"))
 }
 
 /// Runs a daemon. Whoever holds the folder without saying who it is only looks (`lanyard doctor`) or has just started:
@@ -191,6 +216,11 @@ fn not_booted(error: &BootError) -> Failure {
         ("daemon_already_runs", "use that one, end it with `lanyard down`, or name another --data-dir")
     } else if let BootError::Listen { .. } = error {
         ("address_unusable", "set another `listen` in the config, or `lanyard up --listen 127.0.0.1:0`")
+    } else if let BootError::JournalMissing { .. } = error {
+        (
+            "journal_missing",
+            "bring the file back, restore a backup with `lanyard restore FILE`, or begin anew with `lanyard up --new-journal`",
+        )
     } else {
         ("daemon_boot_failed", "run `lanyard doctor`")
     };

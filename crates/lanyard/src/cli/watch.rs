@@ -225,6 +225,7 @@ impl Watch<'_> {
             | ChangeEvent::Linked { .. }
             | ChangeEvent::ChildUnlinked { .. }
             | ChangeEvent::Migrated { .. }
+            | ChangeEvent::Driven { .. }
             | ChangeEvent::AliasAdded { .. }
             | ChangeEvent::MemorySet { .. }
             | ChangeEvent::Archived {}

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use lanyard_core::NoteId;
 use lanyard_core::session::{Call, Channel};
+use lanyard_daemon::api::types::NewSubagent;
 use lanyard_daemon::home::Home;
 
 use super::answer::{Verdict, answer};
 use super::input::{Happened, Harness, Moment};
-use crate::relay::{Desk, Given, Link, LinkError, Newcomer, is_marked};
+use crate::relay::{Desk, Given, Link, LinkError, Newcomer, inside, is_marked};
 
 /// All of it may take this long; then the agent goes on without an answer. Shorter than what harnesses wait.
 pub(super) const HOOK_WAIT: Duration = Duration::from_secs(8);
@@ -66,9 +67,12 @@ struct Said {
 }
 
 async fn ask(happened: &Happened, home: Option<&Home>) -> Option<Said> {
-    let given = Given::from_environment();
-    let at = find(happened, given.as_ref(), home).await.ok()??;
-    if passes_elsewhere(happened, &at, home).await {
+    let at = if inside().is_some() {
+        within(happened, &Given::from_environment()?).await.ok()??
+    } else {
+        find(happened, home).await.ok()??
+    };
+    if passes_elsewhere(happened, &at).await {
         return None;
     }
     if happened.moment == Moment::AfterAll {
@@ -81,6 +85,7 @@ async fn ask(happened: &Happened, home: Option<&Home>) -> Option<Said> {
         tool: happened.tool.clone(),
         channel: Channel::Hook,
         compliance: None,
+        proof: happened.proof(),
     };
     if happened.moment != Moment::AfterTool {
         let answer = at.desk.begins(&at.session, &call).await.ok()?;
@@ -97,39 +102,40 @@ async fn ask(happened: &Happened, home: Option<&Home>) -> Option<Said> {
     Some(Said { at, verdict, notes: lead.notes })
 }
 
-/// The session it happened in. One that Lanyard does not know yet is made known.
-async fn find(
-    happened: &Happened,
-    given: Option<&Given>,
-    home: Option<&Home>,
-) -> Result<Option<At>, LinkError> {
-    let local = || home.map(|home| Desk::new(Link::local(home.socket(), home.token())));
+/// The session it happened in, inside of a session that Lanyard runs: that one, or its subagent's. Its own token is all
+/// there is.
+async fn within(happened: &Happened, given: &Given) -> Result<Option<At>, LinkError> {
+    let Some(desk) = given.desk() else { return Ok(None) };
+    let mut session = given.session.clone();
+    if let Some(sub) = &happened.sub {
+        let agent = sub.role.clone().unwrap_or_else(|| happened.harness.as_str().to_owned());
+        let workspace = happened.workspace.clone();
+        let sub = NewSubagent { alias: sub.alias.clone(), agent: Some(agent), workspace };
+        // A family that may not grow any deeper refuses it: then it counts as its parent.
+        session = desk.enlist_below(&given.session, &sub).await.unwrap_or(session);
+    }
+    Ok(Some(At { desk, session }))
+}
+
+/// The session it happened in, seen by its operator. One that Lanyard does not know yet is made known.
+async fn find(happened: &Happened, home: Option<&Home>) -> Result<Option<At>, LinkError> {
     let mut newcomer = Newcomer {
         agent: happened.harness.as_str().to_owned(),
         workspace: happened.workspace.clone(),
         alias: Some(happened.native.clone()),
         parent: None,
+        resumable: true,
     };
-    let Some(given) = given else {
-        let Some(desk) = local() else { return Ok(None) };
-        let Some(sub) = &happened.sub else {
-            let session = desk.enlist(&newcomer).await?;
-            return Ok(Some(At { desk, session }));
-        };
-        newcomer.alias = Some(sub.of.clone());
-        let parent = desk.enlist(&newcomer).await?;
-        let session = below(&desk, newcomer, happened, &parent).await.unwrap_or(parent);
+    let Some(home) = home else { return Ok(None) };
+    let desk = Desk::new(Link::local(home.socket(), home.token()));
+    let Some(sub) = &happened.sub else {
+        let session = desk.enlist(&newcomer).await?;
         return Ok(Some(At { desk, session }));
     };
-    // A subagent of an agent that Lanyard runs has a session of its own, of which its parent's token knows nothing.
-    if happened.sub.is_some()
-        && let Some(desk) = local()
-        && let Ok(session) = below(&desk, newcomer, happened, &given.session).await
-    {
-        return Ok(Some(At { desk, session }));
-    }
-    let desk = given.desk(home).await;
-    Ok(desk.map(|desk| At { desk, session: given.session.clone() }))
+    newcomer.alias = Some(sub.of.clone());
+    let parent = desk.enlist(&newcomer).await?;
+    let session = below(&desk, newcomer, happened, &parent).await.unwrap_or(parent);
+    Ok(Some(At { desk, session }))
 }
 
 /// The session of a subagent. A family that may not grow any deeper refuses it.
@@ -141,13 +147,13 @@ async fn below(
 ) -> Result<String, LinkError> {
     let Some(sub) = &happened.sub else { return Ok(parent.to_owned()) };
     let agent = sub.role.clone().unwrap_or(newcomer.agent);
-    let (alias, parent) = (Some(sub.alias.clone()), Some(parent.to_owned()));
-    desk.enlist(&Newcomer { agent, alias, parent, ..newcomer }).await
+    let (alias, parent, resumable) = (Some(sub.alias.clone()), Some(parent.to_owned()), false);
+    desk.enlist(&Newcomer { agent, alias, parent, resumable, ..newcomer }).await
 }
 
 /// Whether the call is asked about where its MCP server is reached, so that it must not count twice. A server knows
 /// nothing of subagents, so theirs are asked about here in any case: it is another session.
-async fn passes_elsewhere(happened: &Happened, at: &At, home: Option<&Home>) -> bool {
+async fn passes_elsewhere(happened: &Happened, at: &At) -> bool {
     if happened.servers.is_empty() {
         return false;
     }
@@ -157,17 +163,9 @@ async fn passes_elsewhere(happened: &Happened, at: &At, home: Option<&Home>) -> 
     if happened.sub.is_some() {
         return false;
     }
-    let wrapped = |server: &String| home.is_some_and(|home| is_marked(&home.dir, &at.session, server));
-    if happened.servers.iter().any(wrapped) {
+    if happened.servers.iter().any(|server| is_marked(&at.session, server)) {
         return true;
     }
-    // A session's own token may not list the servers; the operator's may.
-    let listed = match at.desk.gateway_servers().await {
-        Ok(listed) => listed,
-        Err(_) => match home.map(|home| Desk::new(Link::local(home.socket(), home.token()))) {
-            Some(local) => local.gateway_servers().await.unwrap_or_default(),
-            None => Vec::new(),
-        },
-    };
+    let listed = at.desk.gateway_servers(&at.session).await.unwrap_or_default();
     happened.servers.iter().any(|server| listed.contains(server))
 }

@@ -1,6 +1,6 @@
 //! What harnesses say about a tool call, in one form. Fields nobody knows are passed over; what is missing is empty.
 
-use lanyard_core::session::Returned;
+use lanyard_core::session::{CallerProof, Returned};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -91,6 +91,14 @@ struct Context {
 }
 
 impl Happened {
+    /// What says whose call it is. Gemini's subagents act under their parent's id.
+    pub(super) fn proof(&self) -> CallerProof {
+        match self.harness {
+            Harness::Claude | Harness::Codex | Harness::Opencode => CallerProof::Named,
+            Harness::Gemini => CallerProof::Address,
+        }
+    }
+
     /// Nothing for what is no input of this harness, or for an event at which nothing can be said.
     pub(super) fn read(harness: Harness, text: &str) -> Option<Self> {
         let fields: Fields = serde_json::from_str(text).ok()?;

@@ -2,16 +2,15 @@
 
 use lanyard_core::session::{Call, Directive, NewSession, Returned, StopLevel};
 use lanyard_core::{NoteId, Outcome};
-use lanyard_daemon::api::types::{CallAnswer, CallEnded, CallLead, CallUnsent, StopReceipt};
+use lanyard_daemon::api::types::{
+    CallAnswer, CallEnded, CallLead, CallUnsent, FamilyMember, McpNames, NewSubagent, StopReceipt, Subagent,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::EXTERNAL;
 use super::link::{Link, LinkError};
 use crate::client::Route;
-
-/// Generations looked through for an ancestor. Families are far less deep.
-const ANCESTORS_MAX: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct Desk {
@@ -27,23 +26,14 @@ pub(crate) struct Newcomer {
     pub(crate) alias: Option<String>,
     /// The session it works for.
     pub(crate) parent: Option<String>,
+    /// The alias is the agent's own id of a conversation that it could resume.
+    pub(crate) resumable: bool,
 }
 
 /// What of a session matters here.
 #[derive(Debug, Deserialize)]
 struct Seen {
     id: String,
-    parent: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Servers {
-    servers: Vec<Server>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Server {
-    name: String,
 }
 
 impl Desk {
@@ -108,19 +98,6 @@ impl Desk {
         }
     }
 
-    /// Whether one session works for another, directly or not.
-    pub(crate) async fn is_below(&self, session: &str, ancestor: &str) -> Result<bool, LinkError> {
-        let mut at = session.to_owned();
-        for _ in 0..ANCESTORS_MAX {
-            let Some(parent) = self.look(&at).await?.and_then(|seen| seen.parent) else { return Ok(false) };
-            if parent == ancestor {
-                return Ok(true);
-            }
-            at = parent;
-        }
-        Ok(false)
-    }
-
     /// The newcomer's session: the one it has already, or a new one.
     pub(crate) async fn enlist(&self, newcomer: &Newcomer) -> Result<String, LinkError> {
         if let Some(alias) = &newcomer.alias
@@ -134,6 +111,7 @@ impl Desk {
             workspace: newcomer.workspace.clone(),
             parent: newcomer.parent.clone(),
             aliases: newcomer.alias.clone().into_iter().collect(),
+            native: newcomer.alias.clone().filter(|_| newcomer.resumable),
             ..NewSession::default()
         };
         match self.link.post::<Outcome>(&Route::to(&["sessions"]), &new).await {
@@ -148,8 +126,19 @@ impl Desk {
     }
 
     /// The MCP servers whose calls pass the daemon itself.
-    pub(crate) async fn gateway_servers(&self) -> Result<Vec<String>, LinkError> {
-        let servers: Servers = self.link.get(&Route::to(&["mcp"])).await?;
-        Ok(servers.servers.into_iter().map(|server| server.name).collect())
+    pub(crate) async fn gateway_servers(&self, session: &str) -> Result<Vec<String>, LinkError> {
+        let names: McpNames = self.link.get(&Route::to(&["sessions", session, "mcp"])).await?;
+        Ok(names.servers)
+    }
+
+    /// The session of a subagent that works in the process of `host`'s agent: the one it has already, or a new one.
+    pub(crate) async fn enlist_below(&self, host: &str, sub: &NewSubagent) -> Result<String, LinkError> {
+        let made: Subagent = self.link.post(&Route::to(&["sessions", host, "subagents"]), sub).await?;
+        Ok(made.session.to_string())
+    }
+
+    /// Whose a name is, seen from a session.
+    pub(crate) async fn relation(&self, session: &str, name: &str) -> Result<FamilyMember, LinkError> {
+        self.link.get(&Route::to(&["sessions", session, "family", name])).await
     }
 }

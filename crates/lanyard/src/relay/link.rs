@@ -11,6 +11,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use lanyard_daemon::api::types::Problem;
+use lanyard_daemon::runs::relay::DAEMON_AWAY;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::{TcpStream, UnixStream};
@@ -74,6 +75,11 @@ impl LinkError {
         matches!(self, Self::Gone | Self::Silent)
     }
 
+    /// The daemon does not let this token do it.
+    pub(crate) fn is_denied(&self) -> bool {
+        matches!(self, Self::Refused { status: 401 | 403, .. })
+    }
+
     pub(crate) fn is_code(&self, wanted: &str) -> bool {
         matches!(self, Self::Refused { code, .. } if code == wanted)
     }
@@ -83,11 +89,6 @@ impl Link {
     /// The daemon of a data folder, as its operator.
     pub(crate) fn local(socket: PathBuf, token: PathBuf) -> Self {
         Self { place: Place::Socket(socket), token: Token::File(token), idle: Mutex::default() }
-    }
-
-    /// The daemon of a data folder, as somebody else.
-    pub(crate) fn local_as(socket: PathBuf, token: &str) -> Self {
-        Self { place: Place::Socket(socket), token: Token::Known(token.to_owned()), idle: Mutex::default() }
     }
 
     /// The daemon at an address such as `http://127.0.0.1:4400`; nothing for another kind of address.
@@ -120,6 +121,10 @@ impl Link {
         let (status, body) = answer.unwrap_or(Err(LinkError::Silent))?;
         if !status.is_success() {
             let code = serde_json::from_slice::<Problem>(&body).map_or(String::new(), |problem| problem.code);
+            // The relay of the agent's run answers; a daemon does not.
+            if code == DAEMON_AWAY {
+                return Err(LinkError::Gone);
+            }
             return Err(LinkError::Refused { status: status.as_u16(), code });
         }
         // An answer without a body reads as nothing.

@@ -1,16 +1,19 @@
-//! What an agent that Lanyard runs is told about itself in its environment.
-
-use lanyard_daemon::home::Home;
+//! What an agent that Lanyard runs is told about itself in its environment. A process in such an environment acts as that
+//! session, with its token, at the address it was given; it looks for no data folder, no config and no other token.
 
 use super::desk::Desk;
 use super::link::Link;
+
+const SESSION: &str = "LANYARD_SESSION";
+const TOKEN: &str = "LANYARD_TOKEN";
+const URL: &str = "LANYARD_URL";
 
 /// The session this process works in, with the right to act as it and nothing else.
 #[derive(Clone)]
 pub(crate) struct Given {
     pub(crate) session: String,
-    token: String,
-    url: Option<String>,
+    pub(crate) token: String,
+    pub(crate) url: String,
 }
 
 /// A token is a secret.
@@ -23,31 +26,28 @@ impl std::fmt::Debug for Given {
     }
 }
 
+/// The session this process is inside of, also where it got no token for it.
+pub(crate) fn inside() -> Option<String> {
+    named(SESSION)
+}
+
+fn named(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 impl Given {
-    /// From `LANYARD_SESSION`, `LANYARD_TOKEN` and `LANYARD_URL`; nothing unless the first two are there.
+    /// From `LANYARD_SESSION`, `LANYARD_TOKEN` and `LANYARD_URL`; nothing unless all are there.
     pub(crate) fn from_environment() -> Option<Self> {
-        let named = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        Some(Self {
-            session: named("LANYARD_SESSION")?,
-            token: named("LANYARD_TOKEN")?,
-            url: named("LANYARD_URL"),
-        })
+        Some(Self { session: named(SESSION)?, token: named(TOKEN)?, url: named(URL)? })
     }
 
-    /// The daemon that gave it. Its address may have changed with a restart; its socket does not.
-    pub(crate) async fn desk(&self, home: Option<&Home>) -> Option<Desk> {
-        let there = self.url.as_deref().and_then(|url| Link::at(url, &self.token)).map(Desk::new);
-        let Some(there) = there else { return self.local(home) };
-        if there.is_up().await {
-            return Some(there);
-        }
-        match self.local(home) {
-            Some(local) if local.is_up().await => Some(local),
-            _ => Some(there),
-        }
+    /// Where it is asked about, by its own address alone.
+    pub(crate) fn desk(&self) -> Option<Desk> {
+        Link::at(&self.url, &self.token).map(Desk::new)
     }
 
-    fn local(&self, home: Option<&Home>) -> Option<Desk> {
-        home.map(|home| Desk::new(Link::local_as(home.socket(), &self.token)))
+    /// The host and port of the address.
+    pub(crate) fn host(&self) -> Option<&str> {
+        self.url.strip_prefix("http://").map(|host| host.trim_end_matches('/'))
     }
 }

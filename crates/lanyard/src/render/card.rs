@@ -6,7 +6,7 @@ use lanyard_core::Timestamp;
 use lanyard_core::session::{NoteStatus, Run, RunPhase, SessionView};
 use lanyard_core::text::dollars;
 
-use crate::render::event::stop_level;
+use crate::render::event::{driven_by, stop_level};
 use crate::render::memory::brief;
 use crate::render::session::state;
 use crate::render::text::{count, one_line, pad, quoted};
@@ -65,6 +65,7 @@ pub(crate) fn card(view: &SessionView, now: Timestamp) -> String {
     card.line("worker", view.worker.map(|worker| worker.to_string()).unwrap_or_default());
     card.text("owner", Some(&view.owner));
     card.text("source", Some(&view.source));
+    card.line("run by", driven_by(view.driven_by));
     card.text("workspace", view.workspace.as_ref());
     card.text("plan", view.plan.as_ref());
     card.text("phase", view.phase.as_ref());
@@ -153,6 +154,9 @@ fn run_line(run: &Run) -> String {
     }
     if let Some(how) = run.continuity {
         let _ = write!(text, ", continuity {}", how.as_str());
+    }
+    if !run.missing_tools.is_empty() {
+        let _ = write!(text, ", without MCP servers: {}", one_line(&run.missing_tools.join(", ")));
     }
     if run.mirrored {
         text.push_str(", inside its parent's process");
@@ -265,6 +269,7 @@ mod tests {
 
             owner        operator
             source       cli
+            run by       nobody
             memory       session_only
 
             depth        1 of 3, level 1
@@ -326,6 +331,7 @@ mod tests {
             agent        codex
             owner        mira
             source       chat
+            run by       Lanyard
             workspace    /srv/web
             plan         login
             phase        custom

@@ -2,9 +2,10 @@
 
 use lanyard_core::ActorKind;
 use lanyard_core::session::{
-    ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, Ending, Envelope, Event,
-    GateEvent, Hands, InboxEvent, Opening, Pen, PlanStatus, ReleaseReason, Role, RunEnd, RunEvent, Settled,
-    SnapshotReason, StallKind, StopLevel, StopScope, TranscriptEvent, TurnEvent, TurnOutcome, WriterEvent,
+    ChangeEvent, CheckpointReason, Compliance, ContextEvent, ControlEvent, Created, DrivenBy, Ending,
+    Envelope, Event, GateEvent, Hands, InboxEvent, Opening, Pen, PlanStatus, Receipt, ReleaseReason, Role,
+    RunEnd, RunEvent, Settled, SnapshotReason, StallKind, StopLevel, StopScope, TranscriptEvent, TurnEvent,
+    TurnOutcome, WriterEvent,
 };
 use lanyard_core::text::dollars;
 use serde::Deserialize;
@@ -75,6 +76,7 @@ fn change(event: &ChangeEvent) -> String {
         ChangeEvent::ChildUnlinked { child } => child.to_string(),
         ChangeEvent::Migrated { from, to, reason } => because(&handed(from, to), Some(reason)),
         ChangeEvent::AliasAdded { alias } => quoted(alias),
+        ChangeEvent::Driven { by } => format!("by {}", driven_by(*by)),
         ChangeEvent::MemorySet { policy } => brief(policy),
         ChangeEvent::Archived {} | ChangeEvent::Unarchived {} => String::new(),
         ChangeEvent::Reset { reason } | ChangeEvent::Deleted { reason } => because("", reason.as_ref()),
@@ -147,9 +149,10 @@ fn turn(event: &TurnEvent) -> String {
             };
             because(outcome, reason.as_ref())
         }
-        TurnEvent::Interrupted { cause, reason, uncertain, .. } => {
+        TurnEvent::Interrupted { cause, reason, uncertain, receipt, .. } => {
             let what = if *uncertain { "; what it did nobody knows" } else { "" };
-            because(&format!("{}{what}", cause.as_str()), reason.as_ref())
+            let told = because(&format!("{}{what}", cause.as_str()), reason.as_ref());
+            words([told, ended(receipt), left(receipt)])
         }
     }
 }
@@ -204,6 +207,12 @@ fn context(event: &ContextEvent) -> String {
             format!("{}, {reason}, {files} changed", one_line(name))
         }
         ContextEvent::SnapshotSkipped { why, .. } => one_line(why),
+        ContextEvent::RolledBack { from, to, changed, added, removed } => {
+            let (from, to) = (one_line(from), one_line(to));
+            format!(
+                "to {to}, {changed} changed, {added} added, {removed} removed; {from} has what was there before"
+            )
+        }
         ContextEvent::IssueSeen { hash, score } => {
             words([one_line(hash), score.map(|score| format!("score {score}")).unwrap_or_default()])
         }
@@ -215,6 +224,16 @@ fn context(event: &ContextEvent) -> String {
             };
             format!("the same {kind} {repeats} times, {}", one_line(hash))
         }
+    }
+}
+
+/// Who runs a session's agent, for people.
+pub(crate) fn driven_by(by: DrivenBy) -> &'static str {
+    match by {
+        DrivenBy::Lanyard => "Lanyard",
+        DrivenBy::Parent => "its parent's run",
+        DrivenBy::Host => "its own host",
+        DrivenBy::Nobody => "nobody",
     }
 }
 
@@ -235,6 +254,7 @@ fn control(event: &ControlEvent) -> String {
             Compliance::Acknowledge => "the agent heard".to_owned(),
         },
         ControlEvent::StopSettled {} => "the turn is over".to_owned(),
+        ControlEvent::EndBlocked { why } => one_line(why),
         ControlEvent::NoticeSent { to, .. } => {
             to.map_or("no ancestor lives".to_owned(), |to| format!("{to} is told"))
         }
@@ -279,6 +299,8 @@ fn run(event: &RunEvent) -> String {
             ready.continuity.map(|how| format!("continuity {}", how.as_str())).unwrap_or_default(),
         ]),
         RunEvent::Adopted { .. } => "the same process goes on, continuity exact".to_owned(),
+        RunEvent::ToolsMissing { servers, .. } if servers.is_empty() => "all are reached".to_owned(),
+        RunEvent::ToolsMissing { servers, .. } => format!("not reached: {}", one_line(&servers.join(", "))),
         RunEvent::Ended { how, reason, receipt, .. } => {
             let how = match how {
                 RunEnd::Exited { code } => format!("exited with {code}"),
@@ -289,14 +311,25 @@ fn run(event: &RunEvent) -> String {
             };
             let tried: Vec<_> = receipt.tried.iter().map(|one| one_line(&one.channel)).collect();
             let tried = if tried.is_empty() { String::new() } else { format!("tried {}", tried.join(", ")) };
-            let ended = match receipt.processes.len() {
-                0 => String::new(),
-                1 => "1 process ended".to_owned(),
-                n => format!("{n} processes ended"),
-            };
-            words([because(&how, reason.as_ref()), tried, ended])
+            words([because(&how, reason.as_ref()), tried, ended(receipt)])
         }
         RunEvent::Wanted { .. } => String::new(),
+    }
+}
+
+fn ended(receipt: &Receipt) -> String {
+    match receipt.processes.len() {
+        0 => String::new(),
+        1 => "1 process ended".to_owned(),
+        n => format!("{n} processes ended"),
+    }
+}
+
+fn left(receipt: &Receipt) -> String {
+    match receipt.left.len() {
+        0 => String::new(),
+        1 => "1 process may still run".to_owned(),
+        n => format!("{n} processes may still run"),
     }
 }
 

@@ -98,6 +98,7 @@ pub(crate) mod testing {
             agent: None,
             owner: "operator".to_owned(),
             source: "cli".to_owned(),
+            driven_by: None,
             workspace: None,
             plan: None,
             parent: parent.map(SessionId::from_u128),

@@ -168,6 +168,12 @@ fn run(event: &RunEvent) -> Option<String> {
             format!("{name}{} is ready{}", version.unwrap_or_default(), how.unwrap_or_default())
         }
         RunEvent::Adopted { .. } => "the daemon was started again; the same process goes on".to_owned(),
+        RunEvent::ToolsMissing { servers, .. } if servers.is_empty() => {
+            "the agent has reached all its MCP servers".to_owned()
+        }
+        RunEvent::ToolsMissing { servers, .. } => {
+            format!("the agent works without MCP servers it was offered: {}", one_line(&servers.join(", ")))
+        }
         RunEvent::Ended { how, reason, .. } => {
             let how = match how {
                 RunEnd::Exited { code } => format!("exited with {code}"),
@@ -215,6 +221,7 @@ fn context(event: &ContextEvent) -> Option<String> {
             Some(format!("context compacted: {size_before} → {size_after}"))
         }
         ContextEvent::SnapshotSkipped { why, .. } => Some(format!("no checkpoint: {}", one_line(why))),
+        ContextEvent::RolledBack { to, .. } => Some(format!("workspace rolled back to {}", one_line(to))),
         ContextEvent::ErrorSeen { text: Some(text), .. } => Some(format!("error: {}", one_line(text))),
         ContextEvent::Stalled { repeats, .. } => Some(format!("stalled: the same {repeats} times")),
         ContextEvent::AnchorsSet { .. }
@@ -234,6 +241,7 @@ fn control(event: &ControlEvent) -> Option<String> {
         ControlEvent::StopApplied { level, channel, .. } => {
             Some(format!("the agent was told to stop through {}, {}", channel.as_str(), stop_level(*level)))
         }
+        ControlEvent::EndBlocked { why } => Some(one_line(why)),
         ControlEvent::StopComplied { .. } => Some("the agent does what the stop asks for".to_owned()),
         ControlEvent::GuidanceDelivered { channel, .. } => {
             Some(format!("guidance delivered through {}", one_line(channel)))
@@ -259,6 +267,7 @@ fn change(event: &ChangeEvent) -> Option<String> {
         ChangeEvent::Created(_)
         | ChangeEvent::Linked { .. }
         | ChangeEvent::ChildUnlinked { .. }
+        | ChangeEvent::Driven { .. }
         | ChangeEvent::AliasAdded { .. }
         | ChangeEvent::MemorySet { .. }
         | ChangeEvent::Archived {}

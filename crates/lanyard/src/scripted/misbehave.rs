@@ -41,6 +41,8 @@ impl Turn {
             Misdeed::Endless(bytes) => self.agent.wire.endless(*bytes),
             Misdeed::Hang => self.agent.wire.hang(),
             Misdeed::ForkAway(command) => self.fork_away(command),
+            Misdeed::RunOn(command) => self.leave(Command::new("sh").args(["-c", command])),
+            Misdeed::Serve(line) => self.serve(line),
             Misdeed::IgnoreTerm => ignore_term(&self.agent),
             Misdeed::Die(number) => self.die(*number),
             Misdeed::Exit(code) => std::process::exit(*code),
@@ -89,6 +91,22 @@ impl Turn {
             Ok(status) if status.success() => {}
             Ok(status) => self.say_chunk(&format!("cannot fork away: {status}")),
             Err(error) => self.say_chunk(&format!("cannot fork away: {error}")),
+        }
+    }
+
+    /// A program without a shell, as agents start the servers they use.
+    fn serve(&mut self, line: &str) {
+        let mut words = line.split_ascii_whitespace();
+        self.leave(Command::new(words.next().unwrap_or_default()).args(words));
+    }
+
+    /// Starts a child and looks after it no more: a cancel does not end it.
+    fn leave(&mut self, command: &mut Command) {
+        let command = command.current_dir(&self.session.place.cwd).stdin(Stdio::null());
+        match command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() {
+            // Waited for, so that it leaves no zombie.
+            Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
+            Err(error) => self.say_chunk(&format!("cannot start it: {error}")),
         }
     }
 

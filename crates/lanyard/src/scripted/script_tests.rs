@@ -72,6 +72,8 @@ fn steps_that_misbehave() {
         ("/endless 70000", Misdeed::Endless(70_000)),
         ("/hang", Misdeed::Hang),
         ("/fork-away sleep 9", Misdeed::ForkAway(text("sleep 9"))),
+        ("/run-on sleep 9", Misdeed::RunOn(text("sleep 9"))),
+        ("/serve sleep 9", Misdeed::Serve(text("sleep 9"))),
         ("/ignore-term", Misdeed::IgnoreTerm),
         ("/die", Misdeed::Die(9)),
         ("/die 15", Misdeed::Die(15)),

@@ -68,6 +68,8 @@ pub(crate) enum Asked {
     Detail(SessionId),
     /// What flows ask.
     Gates,
+    /// Whether all work is halted.
+    Halt,
     /// An answer to a flow's gate.
     Answer(GateId),
 }

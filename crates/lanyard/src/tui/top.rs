@@ -8,6 +8,7 @@ pub(crate) mod row;
 mod tests;
 
 use lanyard_core::{SessionId, Timestamp};
+use lanyard_daemon::api::types::HaltState;
 use ratatui::Frame;
 
 use super::directory::{Directory, Shape};
@@ -45,6 +46,8 @@ pub(crate) struct Model {
     /// What flows ask; it comes first.
     gates: Gates,
     over: Over,
+    /// All work is halted: since when, by whom and why.
+    halt: HaltState,
     /// What happened, whether it is bad, and for how many ticks it is shown.
     notice: Option<(String, bool, u32)>,
 }
@@ -60,6 +63,7 @@ impl Model {
             directory: Directory::new(Shape::Tree),
             gates: Gates::default(),
             over: Over::Nothing,
+            halt: HaltState::default(),
             notice: None,
         }
     }
@@ -90,7 +94,11 @@ impl Model {
         let wanted = self.directory.wanting(self.height(), DETAILS_PER_TICK);
         let detail =
             |id: SessionId| Do::Call(Asked::Detail(id), Call::get(Route::to(&["sessions", &id.to_string()])));
-        self.gates.tick().into_iter().chain(wanted.into_iter().map(detail)).collect()
+        let looks = self.gates.tick().into_iter().flat_map(|gates| {
+            // Looked at as often as the gates: both say that something waits for a person.
+            [gates, Do::Call(Asked::Halt, Call::get(Route::to(&["halt"])))]
+        });
+        looks.chain(wanted.into_iter().map(detail)).collect()
     }
 }
 
@@ -108,6 +116,9 @@ impl Screen for Model {
             Message::Reply(Asked::Detail(id), Ok(value)) => self.directory.detail(id, &value),
             Message::Reply(Asked::Row(id, verb), Ok(_)) => self.done(id, verb),
             Message::Reply(Asked::Gates, Ok(value)) => self.gates_came(value),
+            Message::Reply(Asked::Halt, Ok(value)) => {
+                self.halt = serde_json::from_value(value).unwrap_or_default();
+            }
             Message::Reply(Asked::Answer(gate), Ok(_)) => self.answered(gate),
             Message::Reply(Asked::Row(..) | Asked::Answer(_), Err(refused)) => {
                 let text = format!("{} [{}]; {}", refused.title, refused.code, refused.advice);

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use lanyard_daemon::api::types::Relation;
 use lanyard_daemon::home::Home;
 use tokio::sync::Mutex;
 
@@ -76,6 +77,8 @@ pub(super) enum Owner {
     Session(Bound),
     /// The call names a session that is none of this connection's business.
     Foreign,
+    /// The token of this process is not good for its session: nothing can be supervised, so nothing passes.
+    Denied,
 }
 
 /// What a call says about where it comes from.
@@ -85,6 +88,13 @@ pub(super) struct Origin {
     pub(super) thread: Option<String>,
     pub(super) root: Option<String>,
     pub(super) hint: Option<String>,
+}
+
+impl Origin {
+    /// Whether the call itself says who makes it.
+    pub(super) fn names_caller(&self) -> bool {
+        self.thread.is_some() || self.hint.is_some()
+    }
 }
 
 impl Minder {
@@ -120,6 +130,7 @@ impl Minder {
         match self.find(&mut known, origin).await {
             Ok(Some(owner)) => owner,
             Ok(None) => Owner::Nobody,
+            Err(error) if error.is_denied() => Owner::Denied,
             Err(_) => {
                 self.lost();
                 Owner::Nobody
@@ -128,36 +139,27 @@ impl Minder {
     }
 
     async fn find(&self, known: &mut Known, origin: &Origin) -> Result<Option<Owner>, LinkError> {
-        let Some(desk) = self.desk(known).await else { return Ok(None) };
+        let Some(desk) = self.desk(known) else { return Ok(None) };
         let Some(session) = self.session(known, &desk, origin).await? else { return Ok(None) };
         let bound = Bound { desk, session };
         let Some(hint) = &origin.hint else { return Ok(Some(Owner::Session(bound))) };
         Ok(Some(match self.hinted(known, &bound, hint).await? {
             Hint::Same => Owner::Session(bound),
-            Hint::Below(session) => Owner::Session(Bound { desk: self.elder(&bound), session }),
+            Hint::Below(session) => Owner::Session(Bound { session, ..bound }),
             Hint::Foreign => Owner::Foreign,
         }))
     }
 
-    async fn desk(&self, known: &mut Known) -> Option<Arc<Desk>> {
+    fn desk(&self, known: &mut Known) -> Option<Arc<Desk>> {
         if let Some(desk) = &known.desk {
             return Some(desk.clone());
         }
-        let home = self.setting.home.as_ref();
         let desk = match &self.setting.given {
-            Some(given) => given.desk(home).await,
-            None => home.map(local),
+            Some(given) => given.desk(),
+            None => self.setting.home.as_ref().map(local),
         };
         known.desk = desk.map(Arc::new);
         known.desk.clone()
-    }
-
-    /// The operator's desk where there is one: a session's own token says nothing of other sessions.
-    fn elder(&self, bound: &Bound) -> Arc<Desk> {
-        match (&self.setting.given, &self.setting.home) {
-            (Some(_), Some(home)) => Arc::new(local(home)),
-            _ => bound.desk.clone(),
-        }
     }
 
     async fn session(
@@ -183,9 +185,10 @@ impl Minder {
         }
         let agent = self.client.get().cloned().unwrap_or_else(|| NAMELESS.to_owned());
         let workspace = self.setting.workspace.clone();
-        let mut newcomer = Newcomer { agent, workspace, alias: None, parent: None };
+        let mut newcomer = Newcomer { agent, workspace, alias: None, parent: None, resumable: true };
         newcomer.alias = if thread.is_empty() { self.setting.alias.clone() } else { Some(thread.to_owned()) };
         if let Some(root) = origin.root.as_deref().filter(|root| !thread.is_empty() && *root != thread) {
+            newcomer.resumable = false;
             let above = Newcomer { alias: Some(root.to_owned()), ..newcomer.clone() };
             newcomer.parent = Some(desk.enlist(&above).await?);
         }
@@ -199,10 +202,8 @@ impl Minder {
             known.sessions.clear();
             known.marks.clear();
         }
-        if known.sessions.insert(key, session.clone()).is_none()
-            && let Some(home) = &self.setting.home
-        {
-            known.marks.extend(Mark::set(&home.dir, &session, &self.setting.server));
+        if known.sessions.insert(key, session.clone()).is_none() {
+            known.marks.extend(Mark::set(&session, &self.setting.server));
         }
         session
     }
@@ -215,14 +216,13 @@ impl Minder {
         if let Some(seen) = known.hints.get(&key) {
             return Ok(seen.clone());
         }
-        let desk = self.elder(bound);
-        let seen = match desk.find(hint).await {
-            Ok(Some(found)) if found == bound.session => Hint::Same,
-            Ok(Some(found)) if desk.is_below(&found, &bound.session).await? => Hint::Below(found),
-            Ok(Some(_)) | Err(LinkError::Refused { status: 403 | 409, .. }) => Hint::Foreign,
+        let member = bound.desk.relation(&bound.session, hint).await?;
+        let seen = match (member.relation, member.session) {
+            (Relation::Same, _) => Hint::Same,
+            (Relation::Below, Some(below)) => Hint::Below(below.to_string()),
+            (Relation::Below | Relation::Other, _) => Hint::Foreign,
             // Unknown here: not ours to judge (S0-36). Not remembered, it may be made yet.
-            Ok(None) => return Ok(Hint::Same),
-            Err(error) => return Err(error),
+            (Relation::Unknown, _) => return Ok(Hint::Same),
         };
         if known.hints.len() >= REMEMBERED_MAX {
             known.hints.clear();
@@ -259,7 +259,7 @@ impl Minder {
             let mut known = self.known.lock().await;
             // Its address may be another one now.
             known.desk = None;
-            let Some(desk) = self.desk(&mut known).await else { return };
+            let Some(desk) = self.desk(&mut known) else { return };
             if !desk.is_up().await {
                 continue;
             }
@@ -272,7 +272,7 @@ impl Minder {
     }
 
     /// Once: stderr is the server's.
-    fn say(&self, text: &str) {
+    pub(super) fn say(&self, text: &str) {
         if !self.told.swap(true, Ordering::Relaxed) {
             super::say(&format!("lanyard mcp wrap ({}): {text}", self.setting.server));
         }

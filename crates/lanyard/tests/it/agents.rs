@@ -4,12 +4,16 @@
 mod bad;
 mod calls;
 mod cancel;
+mod clear;
 mod gates;
+mod host_run;
+mod hostile;
 mod inbox;
 mod kit;
 mod limits;
 mod misdeeds;
 mod offers;
+mod once;
 mod resume;
 mod stop;
 mod turns;

@@ -4,6 +4,7 @@
 mod driven;
 mod family;
 mod guidance;
+mod host_run;
 mod kills;
 mod ladder;
 

@@ -122,7 +122,7 @@ fn guidance_is_listed_with_what_became_of_it() {
     let session = executing(&daemon);
     let guide = |words: &str| {
         let output = daemon.lanyard(&["guide", &session, words]);
-        assert!(text(&output.stderr).contains("next tool call"), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("agent's next"), "{}", text(&output.stderr));
         text(&output.stdout).trim().to_owned()
     };
     let first = guide("mind the gap");
@@ -238,7 +238,7 @@ fn mcp_servers_are_listed_checked_and_addressed() {
     let mut lines = printed.lines();
     assert_eq!(lines.next(), Some(format!("http://{}/mcp/{session}/tools", daemon.address()).as_str()));
     assert!(
-        lines.next().unwrap().to_ascii_lowercase().starts_with("authorization: bearer lys_"),
+        lines.next().unwrap().to_ascii_lowercase().starts_with("authorization: bearer lyd_"),
         "{printed}"
     );
     let external = json_of(&daemon, &["mcp", "url", "tools", "--agent", "cursor", "--json"]);

@@ -14,6 +14,9 @@ use serde_json::Value;
 /// How long a daemon may take to start, and a request to be answered. Generous: the machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// In the environment of every daemon, and of what it starts: the folder of the test. `cargo xtask test` looks for it.
+const MARK: &str = "LY_TEST_FOLDER";
+
 /// How a daemon is started.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Setup {
@@ -21,12 +24,19 @@ pub(crate) struct Setup {
     config: Option<String>,
     program: Option<PathBuf>,
     listen: Option<String>,
+    new_journal: bool,
 }
 
 impl Setup {
     /// Another program than the one that was built.
     pub(crate) fn program(mut self, path: &Path) -> Self {
         self.program = Some(path.to_owned());
+        self
+    }
+
+    /// A journal of its own, where the one before is gone.
+    pub(crate) fn new_journal(mut self) -> Self {
+        self.new_journal = true;
         self
     }
 
@@ -62,6 +72,11 @@ impl Daemon {
         Self { folder, setup, child: Mutex::new(None) }
     }
 
+    /// A variable that is known only once there is a folder.
+    pub(crate) fn add_env(&mut self, name: &str, value: impl Into<OsString>) {
+        self.setup = std::mem::take(&mut self.setup).env(name, value);
+    }
+
     pub(crate) fn start(setup: Setup) -> Self {
         let mut daemon = Self::prepare(setup);
         daemon.must_start();
@@ -86,8 +101,11 @@ impl Daemon {
             .arg(self.home())
             .arg("--config")
             .arg(self.config())
+            .args(self.setup.new_journal.then_some("--new-journal"))
+            .env_remove("LANYARD_SESSION")
             .env_remove("LANYARD_FAILPOINT")
             .env("LANYARD_LOG", "info")
+            .env(MARK, self.folder.path())
             .envs(&self.setup.env)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -190,6 +208,7 @@ impl Daemon {
             .env("LANYARD_CONFIG", self.config())
             .env("LANYARD_NO_START", "1")
             .env("COLUMNS", "140")
+            .env_remove("LANYARD_SESSION")
             .env_remove("LANYARD_FAILPOINT")
             .stdin(Stdio::null())
             .output()
@@ -213,6 +232,27 @@ impl Daemon {
             .unwrap_or_else(|error| panic!("{method} {path}: {error}\n{}", self.stderr()))
     }
 
+    /// Everything that daemons in this folder have started and that lives, by number and command line.
+    fn processes(&self) -> Vec<(rustix::process::Pid, String)> {
+        let mut marks = vec![format!("{MARK}={}", self.folder.path().display())];
+        // An agent may be started without the daemon's environment; its run always stands in it.
+        let runs = std::fs::read_dir(self.home().join("runs")).into_iter().flatten().flatten();
+        marks.extend(runs.map(|run| format!("LANYARD_RUN={}", run.file_name().display())));
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
+            let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) else { continue };
+            // Of a zombie, and of a process of somebody else, nothing can be read.
+            let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+            let marked = |held: &[u8]| marks.iter().any(|mark| mark.as_bytes() == held);
+            if environ.split(|byte| *byte == 0).any(marked) {
+                let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                found.push((pid, String::from_utf8_lossy(&line).replace('\0', " ")));
+            }
+        }
+        found
+    }
+
     /// A session's events after a position, to the end of its log.
     pub(crate) fn log_after(&self, session: &str, after: u64) -> Vec<Value> {
         let mut log = Vec::new();
@@ -232,12 +272,25 @@ impl Daemon {
     }
 }
 
+/// Agents outlive a daemon that is killed. A test leaves none behind.
 impl Drop for Daemon {
     fn drop(&mut self) {
         self.kill_9();
         if std::thread::panicking() {
             eprintln!("the daemon said:\n{}", self.stderr());
         }
+        let since = Instant::now();
+        let mut left = self.processes();
+        while !left.is_empty() && since.elapsed() < PATIENCE {
+            for (pid, _) in &left {
+                let _ = rustix::process::kill_process(*pid, rustix::process::Signal::KILL);
+            }
+            // sleep: between two looks at processes that end.
+            std::thread::sleep(Duration::from_millis(2));
+            left = self.processes();
+        }
+        let lost = !left.is_empty() && !std::thread::panicking();
+        assert!(!lost, "processes are left behind: {left:?}");
     }
 }
 

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use lanyard_daemon::agents::known::KNOWN;
 use serde_json::{Value, json};
 
 use self::installed::node_dir;
@@ -172,6 +173,25 @@ pub(crate) fn claude_print(home: &Path, model: &Model, rights: Rights) -> Agent 
         ["-p", "--output-format", "stream-json", "--verbose", "--mcp-config", &file, "--strict-mcp-config"];
     claude("claude", "command", home, model, rights, &binary("claude", "claude"), &args)
         .per_turn("claude_json", &["--resume", "{native}"])
+}
+
+/// Claude Code as `lanyard init` writes it into the config.
+pub(crate) fn claude_entry(home: &Path, model: &Model, rights: Rights) -> Agent {
+    let known = KNOWN.iter().find(|known| known.name == "claude").unwrap();
+    let per_turn = known.settings().per_turn();
+    let list = |words: &[String]| Value::from(words.to_vec());
+    let (first, next) = (list(&per_turn.first), list(&per_turn.next));
+    let (stdin, output) = (per_turn.prompt_on_stdin, serde_json::to_value(per_turn.output).unwrap());
+    claude("claude", "command", home, model, rights, &binary("claude", "claude"), &[]).set(&format!(
+        "per_turn = {{ first = {first}, next = {next}, prompt_on_stdin = {stdin}, output = {output} }}"
+    ))
+}
+
+/// The same as an older guide had it: no way to ask, and no conversation to go on with.
+pub(crate) fn claude_old_guide(home: &Path, model: &Model, rights: Rights) -> Agent {
+    let first = r#"["-p", "--mcp-config", "{mcp_config}", "--output-format", "stream-json", "--verbose", "{prompt}"]"#;
+    claude("claude", "command", home, model, rights, &binary("claude", "claude"), &[])
+        .set(&format!("per_turn = {{ first = {first}, output = \"claude_json\" }}"))
 }
 
 fn claude(

@@ -33,6 +33,11 @@ macro_rules! chapters {
             }
 
             #[test]
+            fn fnd_r1_is_told_each_level_although_the_config_has_its_name() {
+                super::stop::named(&$case());
+            }
+
+            #[test]
             fn is_stopped_at_once_while_a_tool_works() {
                 super::stop::at_once(&$case());
             }

@@ -7,7 +7,9 @@ mod apart;
 mod breaks;
 mod cancel;
 mod cases;
+mod entry;
 mod family;
+mod files;
 mod flow;
 mod gateway;
 mod hub;
@@ -38,9 +40,25 @@ macro_rules! chapters {
                 super::cancel::shows(&$case());
             }
 
+            /// FND-R3.
+            #[test]
+            fn fnd_r3_its_commands_end_with_its_turn() {
+                super::cancel::commands(&$case());
+            }
+
             #[test]
             fn goes_on_when_the_daemon_is_killed_in_mid_turn() {
                 super::breaks::daemon(&$case());
+            }
+
+            #[test]
+            fn fnd_r10_goes_on_when_the_daemon_goes_in_a_call() {
+                super::breaks::call(&$case());
+            }
+
+            #[test]
+            fn fnd_r10_has_its_tools_when_the_daemon_is_killed_at_its_start() {
+                super::breaks::start(&$case());
             }
 
             #[test]
@@ -69,6 +87,11 @@ macro_rules! chapters {
             }
 
             #[test]
+            fn fnd_r2_keeps_its_words_from_a_subagent_on_the_same_connection() {
+                super::gateway::shared(&$case());
+            }
+
+            #[test]
             fn is_stopped_in_its_results_by_the_gateway() {
                 super::gateway::stop(&$case());
             }
@@ -82,8 +105,15 @@ chapters!(codex, super::Case::codex);
 chapters!(codex_acp, super::Case::codex_acp);
 chapters!(codex_exec, super::Case::codex_exec);
 chapters!(claude, super::Case::claude);
+chapters!(claude_entry, super::Case::claude_entry);
 chapters!(claude_acp, super::Case::claude_acp);
 chapters!(gemini, super::Case::gemini);
+
+/// FND-R6: Gemini CLI creates no file when reading is offered to it.
+#[test]
+fn fnd_r6_gemini_creates_a_file() {
+    files::creates_one(&Case::gemini());
+}
 
 #[test]
 fn opencode_hears_of_the_tasks_it_spawned() {
@@ -108,4 +138,36 @@ fn opencode_is_gone_on_with_after_it_took_too_long() {
 #[test]
 fn opencode_is_not_offered_to_go_on_when_it_cannot() {
     flow::is_not_offered(&Case::opencode());
+}
+
+/// FND-R4, FND-R5.
+#[test]
+fn fnd_r4_fnd_r5_claude_does_a_task_with_the_entry_of_init() {
+    entry::does_a_task(&Case::claude_entry());
+}
+
+/// FND-R4.
+#[test]
+fn fnd_r4_claude_that_cannot_ask_says_what_it_denied() {
+    entry::tells_denials(&Case::claude_old_guide());
+}
+
+/// FND-R5.
+#[test]
+fn fnd_r5_no_agent_is_told_of_a_session_id_for_its_tools() {
+    for case in [Case::opencode(), Case::codex(), Case::claude_entry(), Case::gemini()] {
+        entry::asks_for_no_session_id(&case);
+    }
+}
+
+/// FND-R9.
+#[test]
+fn fnd_r9_claude_knows_the_conversation_or_the_log_says_that_it_does_not() {
+    entry::knows_the_past();
+}
+
+/// FND-R15.
+#[test]
+fn fnd_r15_a_check_of_claude_says_what_its_run_says() {
+    entry::checks(&Case::claude_entry());
 }

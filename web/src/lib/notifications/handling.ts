@@ -5,11 +5,13 @@ import type { Tone } from '../states'
 export const KINDS: Record<NotificationKind, string> = {
   gate_waiting: 'Question waits',
   suspected_orphan: 'Suspected orphan',
+  tools_missing: 'MCP servers not reached',
   guidance_undelivered: 'Guidance undelivered',
   budget_spent: 'Budget spent',
   budget_warning: 'Budget nearly spent',
   flow_waiting: 'Flow waits',
   flow_failed: 'Flow failed',
+  journal_large: 'Journal large',
   continuity_alert: 'Continuity alert',
   continuity_recovered: 'Continuity recovered',
 }

@@ -8,7 +8,7 @@ fn a_session_begins() {
     check_made(
         make(&NewSession::default()),
         expect![[r#"
-            session.created owner=ann policy={depth_limit=3 leaf=false memory_mode=session_only} source=api state=beginning
+            session.created driven_by=nobody owner=ann policy={depth_limit=3 leaf=false memory_mode=session_only} source=api state=beginning
         "#]],
     );
 }
@@ -19,7 +19,7 @@ fn a_purpose_makes_a_session_custom() {
     check_made(
         make(&NewSession { purpose: Some("try it".into()), ..NewSession::default() }),
         expect![[r#"
-            session.created owner=ann phase=custom policy={depth_limit=3 leaf=false memory_mode=session_only} purpose="try it" source=api state=custom
+            session.created driven_by=nobody owner=ann phase=custom policy={depth_limit=3 leaf=false memory_mode=session_only} purpose="try it" source=api state=custom
         "#]],
     );
 }
@@ -29,7 +29,7 @@ fn a_phase_makes_a_session_custom() {
     check_made(
         make(&NewSession { phase: Some("review".into()), ..NewSession::default() }),
         expect![[r#"
-            session.created owner=ann phase=review policy={depth_limit=3 leaf=false memory_mode=session_only} source=api state=custom
+            session.created driven_by=nobody owner=ann phase=review policy={depth_limit=3 leaf=false memory_mode=session_only} source=api state=custom
         "#]],
     );
 }
@@ -39,7 +39,7 @@ fn a_parent_makes_a_session_custom() {
     check_made(
         make_under(&given([]).session, &NewSession::default()),
         expect![[r#"
-            session.created owner=ann parent=sess#1 phase=custom policy={depth_limit=3 leaf=false memory_mode=session_only} source=api state=custom
+            session.created driven_by=nobody owner=ann parent=sess#1 phase=custom policy={depth_limit=3 leaf=false memory_mode=session_only} source=api state=custom
         "#]],
     );
 }
@@ -64,11 +64,13 @@ fn everything_that_is_asked_for_is_kept() {
         depth_limit: Some(2),
         task: Some((crate::TaskId::from_u128(5), crate::WorkerId::from_u128(6))),
         observed: false,
+        driven_by: None,
+        native: Some("native-1".into()),
     };
     check_made(
         make(&new),
         expect![[r#"
-            session.created agent=executor aliases=[chat::7, b] anchors=["never push"] owner=bob phase=execute plan=plan-1 policy={depth_limit=2 leaf=true memory_mode=full} purpose=fix source=telegram state=custom task=task_00000000000000000000000005 title="Fix the test" worker=worker#6 workspace=/src/app
+            session.created agent=executor aliases=[chat::7, b] anchors=["never push"] driven_by=lanyard native=native-1 owner=bob phase=execute plan=plan-1 policy={depth_limit=2 leaf=true memory_mode=full} purpose=fix source=telegram state=custom task=task_00000000000000000000000005 title="Fix the test" worker=worker#6 workspace=/src/app
         "#]],
     );
 }
@@ -96,14 +98,14 @@ fn workspace_and_plan_come_from_the_parent() {
     check_made(
         make_under(&parent.session, &NewSession::default()),
         expect![[r#"
-            session.created owner=ann parent=sess#1 phase=custom plan=p policy={depth_limit=3 leaf=false memory_mode=session_only} source=api state=custom workspace=/a
+            session.created driven_by=nobody owner=ann parent=sess#1 phase=custom plan=p policy={depth_limit=3 leaf=false memory_mode=session_only} source=api state=custom workspace=/a
         "#]],
     );
     let elsewhere = NewSession { workspace: Some("/b".into()), ..NewSession::default() };
     check_made(
         make_under(&parent.session, &elsewhere),
         expect![[r#"
-            session.created owner=ann parent=sess#1 phase=custom plan=p policy={depth_limit=3 leaf=false memory_mode=session_only} source=api state=custom workspace=/b
+            session.created driven_by=nobody owner=ann parent=sess#1 phase=custom plan=p policy={depth_limit=3 leaf=false memory_mode=session_only} source=api state=custom workspace=/b
         "#]],
     );
 }

@@ -22,7 +22,7 @@ fn a_fork_goes_on_from_the_end_of_the_log() {
     check_made(
         fork(&source, None, None).map(Event::from),
         expect![[r#"
-            session.created agent=executor anchors=["never push"] forked_from={seq=2 session=sess#1} owner=ann phase=execute plan=p policy={depth_limit=2 leaf=false memory_mode=off} purpose=fork source=api state=custom title=Fix workspace=/a
+            session.created agent=executor anchors=["never push"] driven_by=lanyard forked_from={seq=2 session=sess#1} owner=ann phase=execute plan=p policy={depth_limit=2 leaf=false memory_mode=off} purpose=fork source=api state=custom title=Fix workspace=/a
         "#]],
     );
 }
@@ -32,7 +32,7 @@ fn a_fork_goes_on_from_a_place_in_the_log() {
     check_made(
         fork(&in_state(StateName::Stale).session, Some(2), Some("again".into())).map(Event::from),
         expect![[r#"
-            session.created forked_from={seq=2 session=sess#1} owner=ann policy={depth_limit=3 leaf=false memory_mode=session_only} purpose=fork source=api state=custom title=again
+            session.created driven_by=nobody forked_from={seq=2 session=sess#1} owner=ann policy={depth_limit=3 leaf=false memory_mode=session_only} purpose=fork source=api state=custom title=again
         "#]],
     );
 }

@@ -244,6 +244,7 @@ fn steered_words_are_never_cut() {
         prompt: prompt.clone(),
         delivery: Steer,
         memory: None,
+        take_over: false,
     };
     let given = busy().after(to_inbox(InboxChange::Send(Box::new(message))));
     assert_eq!(given.session.guidance[0].text, prompt);

@@ -187,7 +187,11 @@ fn a_turn_can_be_ended_by_its_user_elsewhere() {
 
 #[test]
 fn a_lost_turn_says_why() {
-    let lost = Signal::TurnLost { cause: InterruptCause::Crash, reason: Some("signal 9".into()) };
+    let lost = Signal::TurnLost {
+        cause: InterruptCause::Crash,
+        reason: Some("signal 9".into()),
+        receipt: crate::session::run::Receipt::default(),
+    };
     check(
         in_state(StateName::Executing),
         lost,

@@ -24,6 +24,7 @@ fn message(turn: u128, delivery: Delivery, memory: serde_json::Value) -> Input {
         prompt: "go".into(),
         delivery,
         memory: Some(ask(memory)),
+        take_over: false,
     };
     to_inbox(InboxChange::Send(Box::new(message)))
 }

@@ -115,6 +115,7 @@ fn the_codes_of_refusals() {
         session_ended          recorded             the session has ended as failed
         session_deleted        recorded             the session was deleted
         session_stopping       recorded             a stop is pending
+        session_host_run       recorded             the session's agent runs under its own host; Lanyard runs none of its turns
         session_archived       recorded             the session is archived
         session_not_archived   recorded             the session is not archived
         no_active_turn         recorded             no turn is running
@@ -145,12 +146,16 @@ fn the_codes_of_refusals() {
         takeover_denied                             connection conn_00000000000000000000000001 has just denied to hand over
         takeover_not_asked                          nobody has asked to take over
         inbox_full                                  the inbox holds at most 32 messages
+        log_full                                    the session's log has reached its limit of 1000000 events
         inbox_turn_unknown                          no message turn#1 waits in the inbox
         inbox_order_wrong                           the order does not name each of the 2 messages that wait once
         delivery_waits                  bad request a message that waits cannot have the delivery `reject`
         client_turn_conflict                        client_turn_id stands for turn turn#1, which had other content
         turn_uncertain                              turn turn#1 was handed to the agent and lost: it may have been carried out, or part of it
         turn_not_repeatable                         turn turn#1 is completed, and is not run again
+        signal_forbidden       recorded             an agent cannot report `turn_finished` about its own session
+        calls_open             recorded             tool calls of the session are under way, so its turn has not ended
+        halted                                      an operator halted all work
         memory_tag_bad                  bad request `a,b` cannot be a tag
         memory_policy_wider                         the memory policy would allow more than the session's does"#]]
     .assert_eq(&short_ids(&lines.join("\n")));
@@ -164,6 +169,7 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::Ended { state: StateName::Failed },
         Refusal::Deleted,
         Refusal::Stopping,
+        Refusal::HostRun { native: true },
         Refusal::Archived,
         Refusal::NotArchived,
         Refusal::NoTurn,
@@ -194,12 +200,16 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::TakeoverDenied { by: pen(1).connection },
         Refusal::NobodyAsked,
         Refusal::InboxFull { max: 32, unit: "messages" },
+        Refusal::LogFull { max: 1_000_000 },
         Refusal::InboxTurnUnknown { turn: turn_id(1) },
         Refusal::InboxOrderWrong { waiting: 2 },
         Refusal::DeliveryWaits,
         Refusal::ClientTurnConflict { turn: turn_id(1) },
         Refusal::TurnUncertain { turn: turn_id(1) },
         Refusal::TurnNotRepeatable { turn: turn_id(1), status: crate::session::TurnStatus::Completed },
+        Refusal::SignalForbidden { signal: "turn_finished" },
+        Refusal::CallsOpen,
+        Refusal::Halted,
         Refusal::Memory(crate::memory::Refusal::BadTag { tag: "a,b".into() }),
         Refusal::Memory(crate::memory::Refusal::Wider { of: "the session's" }),
     ];
@@ -210,6 +220,7 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::Ended { .. }
             | Refusal::Deleted
             | Refusal::Stopping
+            | Refusal::HostRun { .. }
             | Refusal::Archived
             | Refusal::NotArchived
             | Refusal::NoTurn
@@ -240,12 +251,16 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::TakeoverDenied { .. }
             | Refusal::NobodyAsked
             | Refusal::InboxFull { .. }
+            | Refusal::LogFull { .. }
             | Refusal::InboxTurnUnknown { .. }
             | Refusal::InboxOrderWrong { .. }
             | Refusal::DeliveryWaits
             | Refusal::ClientTurnConflict { .. }
             | Refusal::TurnUncertain { .. }
             | Refusal::TurnNotRepeatable { .. }
+            | Refusal::SignalForbidden { .. }
+            | Refusal::CallsOpen
+            | Refusal::Halted
             | Refusal::Memory(_) => {}
         }
     }

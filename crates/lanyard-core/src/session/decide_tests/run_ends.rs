@@ -272,7 +272,7 @@ fn the_end_of_a_run_comes_with_its_receipt() {
         in_state(StateName::BetweenTurn).with_run(),
         with_receipt(1),
         expect![[r#"
-            run.ended how={kind=signalled signal=9} receipt={processes=[{by=KILL name=agent pid=4711}, {name=sleep pid=4712}] tried=[{after_ms=0 channel=agent}, {after_ms=5000 channel=term}, {after_ms=7000 channel=kill}]} run=run#1
+            run.ended how={kind=signalled signal=9} receipt={kept=[{name=gopls pid=4714}] left=[{name=make pid=4713}] processes=[{by=KILL name=agent pid=4711}, {name=sleep pid=4712}] tried=[{after_ms=0 channel=agent}, {after_ms=5000 channel=term}, {after_ms=7000 channel=kill}]} run=run#1
             between_turn
         "#]],
     );

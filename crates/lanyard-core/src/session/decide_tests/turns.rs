@@ -169,6 +169,28 @@ fn an_ended_session_starts_no_turn() {
     );
 }
 
+/// FND-K9.
+#[test]
+fn fnd_k9_a_session_whose_log_is_full_takes_no_more_turns() {
+    let full = || in_state(StateName::Idle).rules(|rules| rules.limits.log_events = 2);
+    check(
+        full(),
+        start_turn(9),
+        expect![[r#"
+            refused log_full: the session's log has reached its limit of 2 events; go on in a new session with `lanyard fork`, or raise limits.log_events
+            idle
+        "#]],
+    );
+    check(
+        full().rules(|rules| rules.limits.log_events = 0),
+        delete(0),
+        expect![[r#"
+            session.deleted
+            idle, deleted
+        "#]],
+    );
+}
+
 #[test]
 fn a_deleted_session_starts_no_turn() {
     check(

@@ -51,6 +51,9 @@ pub enum ControlEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// The agent has no way to end this work alone: it goes on until it is done, or until the work it is part of ends.
+    #[serde(rename = "end.blocked")]
+    EndBlocked { why: String },
     #[serde(rename = "stop.withdrawn")]
     StopWithdrawn {
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -50,7 +50,7 @@ pub(in crate::session) fn run_began(run: u128) -> Event {
 
 fn began(run: u128, mirrored: bool) -> Event {
     let (agent, driver) = ("executor".into(), "acp".into());
-    RunEvent::Started { run: run_id(run), number: 1, agent, driver, mirrored }.into()
+    RunEvent::Started { run: run_id(run), number: 1, agent, driver, mirrored, steers: false }.into()
 }
 
 pub(in crate::session) fn run_over(run: u128) -> Event {
@@ -95,6 +95,8 @@ pub(in crate::session) fn receipt() -> Receipt {
     Receipt {
         tried: vec![tried("agent", 0), tried("term", 5_000), tried("kill", 7_000)],
         processes: vec![process(4_711, "agent", Some("KILL")), process(4_712, "sleep", None)],
+        left: vec![process(4_713, "make", None)],
+        kept: vec![process(4_714, "gopls", None)],
     }
 }
 
@@ -118,11 +120,16 @@ pub(in crate::session) fn mirrored_run_started(run: u128) -> Input {
 
 fn run_starts(run: u128, mirrored: bool) -> Input {
     let (agent, driver) = ("executor".into(), "acp".into());
-    Signal::RunStarted { run: run_id(run), agent, driver, mirrored }.into()
+    Signal::RunStarted { run: run_id(run), agent, driver, mirrored, steers: false }.into()
 }
 
 pub(in crate::session) fn run_ready(run: u128) -> Input {
     Signal::RunReady(Box::new(greeting(run))).into()
+}
+
+pub(in crate::session) fn tools_missing(run: u128, servers: &[&str]) -> Input {
+    let servers = servers.iter().map(|server| (*server).to_owned()).collect();
+    Signal::ToolsMissing { run: run_id(run), servers }.into()
 }
 
 pub(in crate::session) fn run_adopted(run: u128) -> Input {
@@ -174,6 +181,11 @@ pub(in crate::session) fn file_changed(path: &str) -> Input {
 pub(in crate::session) fn snapshot_taken(name: &str) -> Input {
     let (name, commit, reason) = (name.to_owned(), "9fceb02".to_owned(), SnapshotReason::TurnStart);
     Signal::SnapshotTaken { name, commit, reason, files_changed: 2 }.into()
+}
+
+pub(in crate::session) fn rolled_back() -> Input {
+    let (from, to) = ("rollback-42".into(), "turn-12".into());
+    Signal::RolledBack { from, to, changed: 2, added: 1, removed: 0 }.into()
 }
 
 pub(in crate::session) fn snapshot_skipped(code: &str) -> Input {

@@ -3,8 +3,9 @@
 use expect_test::{Expect, expect};
 
 use super::Acp;
-use crate::agents::driver::{Action, Actions, Begin, Driver, TurnEnd};
+use crate::agents::driver::{Action, Actions, Begin, Driver, Setting, TurnEnd};
 use crate::agents::played::{Play, setting, shown, survives_nonsense, turn};
+use crate::agents::settings::ClientFiles;
 
 const CLAUDE: &str = include_str!("traces/claude.jsonl");
 const CODEX: &str = include_str!("traces/codex.jsonl");
@@ -277,4 +278,21 @@ fn what_is_wrong_with_a_greeting_has_a_code() {
         broken resume_refused: who?
         broken resume_refused: it offers neither load nor resume
     "#]].assert_eq(&text);
+}
+
+/// FND-R6.
+#[test]
+fn fnd_r6_file_access_is_offered_as_the_agent_is_set() {
+    let offered = |client_files| {
+        let mut driver = Acp::new(Setting { client_files, ..setting(Begin::New) });
+        let mut out = Actions::new();
+        driver.begin(&mut out);
+        let Some(Action::Send { line, .. }) = out.first() else { panic!("it does not greet") };
+        let greeting: serde_json::Value = serde_json::from_str(line).unwrap();
+        let files = greeting["params"]["clientCapabilities"]["fs"].clone();
+        (files["readTextFile"] == true, files["writeTextFile"] == true)
+    };
+    assert_eq!(offered(ClientFiles::ReadWrite), (true, true));
+    assert_eq!(offered(ClientFiles::Write), (false, true));
+    assert_eq!(offered(ClientFiles::None), (false, false));
 }

@@ -2,38 +2,33 @@
 //! ended with it, whatever becomes of the daemon. A daemon that comes back does not know them, and says so.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lanyard_core::RunId;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, watch};
 
-use super::failed;
+use super::{Done, END_MAX, Stand, failed};
 use crate::agents::driver::CallError;
+use crate::runs::MARKER;
+use crate::{environment, workspace_files};
 
 /// Commands one run may have at a time.
 const TERMINALS_MAX: usize = 32;
 /// Output of a command that is kept; an agent may ask for less.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
-/// Answers that may wait to be passed on.
-const DONE_MAX: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Terminals {
-    workspace: PathBuf,
-    run: RunId,
+    stand: Stand,
     made: u64,
     open: HashMap<String, Terminal>,
-    done: (mpsc::Sender<Done>, mpsc::Receiver<Done>),
-    /// Requests that wait for a command to end.
-    pub(super) waited_for: usize,
+    /// Where answers go that come later.
+    done: mpsc::Sender<Done>,
 }
-
-type Done = (String, Result<Value, CallError>);
 
 #[derive(Debug)]
 struct Terminal {
@@ -50,11 +45,11 @@ struct Output {
 }
 
 impl Terminals {
-    pub(super) fn new(workspace: PathBuf, run: RunId) -> Self {
-        Self { workspace, run, made: 0, open: HashMap::new(), done: mpsc::channel(DONE_MAX), waited_for: 0 }
+    pub(super) fn new(stand: Stand, done: mpsc::Sender<Done>) -> Self {
+        Self { stand, made: 0, open: HashMap::new(), done }
     }
 
-    pub(super) fn create(
+    pub(super) async fn create(
         &mut self,
         command: &str,
         args: &[String],
@@ -65,7 +60,7 @@ impl Terminals {
         if self.open.len() >= TERMINALS_MAX {
             return Err(failed(format!("{TERMINALS_MAX} commands are open already")));
         }
-        let cwd = self.inside(cwd)?;
+        let cwd = self.inside(cwd).await?;
         // Agents give a whole command line as often as a program with arguments.
         let mut process = if args.is_empty() {
             let mut shell = Command::new("sh");
@@ -76,9 +71,15 @@ impl Terminals {
             program.args(args);
             program
         };
+        // An agent may not give its commands another session than its own.
+        let own = self.stand.env.iter().filter(|(name, _)| name.starts_with("LANYARD_"));
         process
+            .env_clear()
+            .envs(environment::inherited(self.stand.clear_env))
+            .envs(&self.stand.env)
             .envs(env)
-            .env("LANYARD_RUN", self.run.to_string())
+            .envs(own)
+            .env(MARKER, self.stand.run.to_string())
             .current_dir(cwd)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -103,16 +104,11 @@ impl Terminals {
         Ok(json!({ "terminalId": id }))
     }
 
-    fn inside(&self, cwd: Option<PathBuf>) -> Result<PathBuf, CallError> {
-        let Some(cwd) = cwd else { return Ok(self.workspace.clone()) };
-        let real = |path: &Path| {
-            std::fs::canonicalize(path).map_err(|error| failed(format!("{}: {error}", path.display())))
-        };
-        let (root, cwd) = (real(&self.workspace)?, real(&cwd)?);
-        if cwd.starts_with(&root) {
-            return Ok(cwd);
-        }
-        Err(failed(format!("{} is outside the workspace", cwd.display())))
+    async fn inside(&self, cwd: Option<PathBuf>) -> Result<PathBuf, CallError> {
+        let workspace = &self.stand.workspace;
+        let Some(cwd) = cwd else { return Ok(workspace.clone()) };
+        let inside = workspace_files::folder(workspace, &cwd).await;
+        inside.map_err(|error| failed(format!("{}: {error}", cwd.display())))
     }
 
     fn get(&self, id: &str) -> Result<&Terminal, CallError> {
@@ -136,8 +132,7 @@ impl Terminals {
     /// The answer comes when the command has ended.
     pub(super) fn wait(&mut self, request: &str, id: &str) -> Result<(), CallError> {
         let mut ended = self.get(id)?.ended.clone();
-        let (done, request) = (self.done.0.clone(), request.to_owned());
-        self.waited_for += 1;
+        let (done, request) = (self.done.clone(), request.to_owned());
         tokio::spawn(async move {
             let status = match ended.wait_for(Option::is_some).await {
                 Ok(status) => status.clone().unwrap_or(Value::Null),
@@ -148,46 +143,46 @@ impl Terminals {
         Ok(())
     }
 
-    pub(super) async fn done(&mut self) -> Done {
-        match self.done.1.recv().await {
-            Some(done) => {
-                self.waited_for = self.waited_for.saturating_sub(1);
-                done
-            }
-            // The sender is ours, so the channel never closes.
-            None => std::future::pending().await,
-        }
-    }
-
     pub(super) async fn kill(&self, id: &str) -> Result<Value, CallError> {
-        let terminal = self.get(id)?;
-        end(terminal).await;
-        Ok(json!({}))
+        end(self.get(id)?).await
     }
 
     pub(super) async fn release(&mut self, id: &str) -> Result<Value, CallError> {
         self.get(id)?;
-        if let Some(terminal) = self.open.remove(id) {
-            end(&terminal).await;
+        match self.open.remove(id) {
+            Some(terminal) => end(&terminal).await,
+            None => Ok(json!({})),
         }
-        Ok(json!({}))
     }
 
+    /// Ends all commands: all are told before one is waited for.
     pub(super) async fn end_all(&mut self) {
-        for (_, terminal) in self.open.drain() {
-            end(&terminal).await;
+        for terminal in self.open.values() {
+            kill(terminal);
         }
+        let all = async {
+            for (_, terminal) in self.open.drain() {
+                let _ = end(&terminal).await;
+            }
+        };
+        let _ = tokio::time::timeout(END_MAX, all).await;
     }
 }
 
-async fn end(terminal: &Terminal) {
-    let mut ended = terminal.ended.clone();
-    if ended.borrow().is_some() {
-        return;
+fn kill(terminal: &Terminal) {
+    if terminal.ended.borrow().is_none() {
+        // The child is not reaped before it is seen to have ended, so its number is still its own.
+        let _ = rustix::process::kill_process_group(terminal.group, rustix::process::Signal::KILL);
     }
-    // The child is not reaped before it is seen to have ended, so its number is still its own.
-    let _ = rustix::process::kill_process_group(terminal.group, rustix::process::Signal::KILL);
-    let _ = ended.wait_for(Option::is_some).await;
+}
+
+async fn end(terminal: &Terminal) -> Result<Value, CallError> {
+    kill(terminal);
+    let mut ended = terminal.ended.clone();
+    match tokio::time::timeout(END_MAX, ended.wait_for(Option::is_some)).await {
+        Ok(_) => Ok(json!({})),
+        Err(_) => Err(failed(format!("the command is not gone {} s after SIGKILL", END_MAX.as_secs()))),
+    }
 }
 
 async fn watch_over(

@@ -143,8 +143,13 @@ fn opening(setting: &Setting) -> Result<Value, String> {
         };
         params.insert(key.to_owned(), word.into());
     }
-    if !setting.mcp.is_empty() {
-        let config: Map<String, Value> = setting.mcp.iter().map(mcp).collect();
+    let mut config: Map<String, Value> = setting.mcp.iter().map(mcp).collect();
+    if !setting.git_folders.is_empty() {
+        // Without them Codex's own sandbox lets no commit through in a linked worktree.
+        let roots: Vec<_> = setting.git_folders.iter().map(|folder| folder.to_string_lossy()).collect();
+        config.insert("sandbox_workspace_write.writable_roots".to_owned(), json!(roots));
+    }
+    if !config.is_empty() {
         params.insert("config".to_owned(), config.into());
     }
     Ok(params.into())

@@ -93,6 +93,7 @@ impl Codex {
         thread.total.get_or_insert((0, 0));
         out.push(Action::Child(Box::new(Child {
             native: name.to_owned(),
+            also: Vec::new(),
             parent,
             title: title.map(str::to_owned),
             agent: None,

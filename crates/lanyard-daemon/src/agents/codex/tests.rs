@@ -173,7 +173,7 @@ fn a_subagent_is_a_conversation_of_its_own() {
             send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
             called call_00040_0 spawnAgent {"prompt":"child do it @@cxchild@@","threads":[]}
             returned call_00040_0 {"id-4":{"status":"pendingInit"}}
-            Child { native: "id-4", parent: None, title: None, agent: None, prompt: "child do it @@cxchild@@" }
+            Child { native: "id-4", also: [], parent: None, title: None, agent: None, prompt: "child do it @@cxchild@@" }
             Usage { input: 9468, output: 10, context: Some(9478), cost: 0 }
             called call_00041_0 wait {"prompt":null,"threads":["id-4"]}
             (id-4) called call_00042_0 shell {"command":"/bin/bash -lc 'echo child'","cwd":"/w"}
@@ -329,12 +329,12 @@ fn words_are_put_into_the_turn_and_the_context_is_compacted_between_turns() {
     let called = lines.iter().position(|line| line.contains("commandExecution")).unwrap() + 1;
     let over = lines.iter().position(|line| line.contains("turn/completed")).unwrap() + 1;
     let mut play = Play::new(make, Begin::New, 1, &[]);
-    assert!(!play.wish(|driver, out| driver.steer("early", "x", out)));
+    assert!(!play.wish(|driver, out| driver.steer("early", None, "x", out)));
     play.lines(&lines[..called]);
-    assert!(play.wish(|driver, out| driver.steer("n", "be quick", out)));
+    assert!(play.wish(|driver, out| driver.steer("n", None, "be quick", out)));
     assert!(!play.wish(|driver, out| driver.compact("early", out)), "it would end the turn");
     play.lines(&lines[called..over]);
-    assert!(!play.wish(|driver, out| driver.steer("late", "x", out)));
+    assert!(!play.wish(|driver, out| driver.steer("late", None, "x", out)));
     assert!(play.wish(|driver, out| driver.compact("k", out)));
     play.wish(|driver, out| driver.prompt(turn(2), None, "next", out));
     play.lines(&lines[over..]);
@@ -447,4 +447,32 @@ fn odd_lines_harm_nothing() {
 fn nonsense_never_panics() {
     survives_nonsense(make, &Begin::New, &[FULL, PERM, CANCEL, STEER, SPAWN, ERR]);
     survives_nonsense(make, &Begin::Resume { native: "id-1".to_owned() }, &[RESUME]);
+}
+
+/// FND-R8: words for a subagent go into its own thread's running turn, and nowhere when none runs there.
+#[test]
+fn fnd_r8_a_subagent_is_steered_in_its_own_thread() {
+    let mut play = at_work();
+    assert!(!play.wish(|driver, out| driver.steer("early", Some("sub"), "x", out)));
+    play.lines(&[
+        r#"{"method":"turn/started","params":{"threadId":"sub","turn":{"id":"t9","items":[],"status":"inProgress"}}}"#,
+    ]);
+    play.actions.clear();
+    assert!(play.wish(|driver, out| driver.steer("n", Some("sub"), "look left", out)));
+    expect![[r#"
+        send steer:n: {"id":"steer:n","method":"turn/steer","params":{"threadId":"sub","expectedTurnId":"t9","input":[{"type":"text","text":"look left"}]}}
+    "#]].assert_eq(&play.show());
+}
+
+/// FND-R13. In a worktree of Lanyard's, Codex's sandbox is told where a commit is written.
+#[test]
+fn fnd_r13_codex_may_write_where_a_commit_goes() {
+    let mut setting = setting(Begin::New);
+    setting.git_folders = vec!["/r/.git/worktrees/flow_1".into(), "/r/.git/objects".into()];
+    let mut out = Vec::new();
+    let mut codex = Codex::new(setting);
+    codex.begin(&mut out);
+    codex.line(GREETING[0].as_bytes(), &mut out);
+    let roots = r#""config":{"sandbox_workspace_write.writable_roots":["/r/.git/worktrees/flow_1","/r/.git/objects"]}"#;
+    assert!(shown(&out).contains(roots), "{}", shown(&out));
 }

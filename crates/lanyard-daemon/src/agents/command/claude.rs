@@ -7,18 +7,24 @@ use std::collections::BTreeMap;
 use lanyard_core::session::{PlanEntry, PlanStatus, TurnOutcome};
 use serde_json::Value;
 
-use super::{OPEN_MAX, Told};
+use super::{OPEN_MAX, Told, claude_asks};
 use crate::agents::driver::{Action, Actions, Child, Seen, TextKind, TurnEnd, micros};
 use crate::agents::settings::PerTurn;
 
 #[derive(Debug)]
 pub(super) struct Claude {
+    /// The main conversation, once it is open.
+    main: Option<String>,
     /// Parts of messages come as events of their own, and the messages repeat them.
     streams: bool,
     /// Subagents at work.
     children: BTreeMap<String, Subagent>,
     /// In whose conversation a call was made, for calls inside subagents.
     callers: BTreeMap<String, String>,
+    /// Subagents by the id that questions name.
+    tasks: BTreeMap<String, String>,
+    /// It asks Lanyard; what it denies otherwise, nobody was asked about.
+    asks: bool,
     context: Option<u64>,
 }
 
@@ -28,13 +34,23 @@ struct Subagent {
     done: bool,
     /// Its last message that was passed on.
     last: Option<String>,
+    /// The last message whose tokens were counted: each of its parts tells them again.
+    counted: Option<String>,
 }
 
 impl Claude {
-    pub(super) fn new(per_turn: &PerTurn) -> Self {
+    pub(super) fn new(per_turn: &PerTurn, main: Option<String>) -> Self {
         let mut arguments = per_turn.first.iter().chain(&per_turn.next);
         let streams = arguments.any(|argument| argument == "--include-partial-messages");
-        Self { streams, children: BTreeMap::new(), callers: BTreeMap::new(), context: None }
+        Self {
+            main,
+            streams,
+            children: BTreeMap::new(),
+            callers: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            asks: per_turn.asks(),
+            context: None,
+        }
     }
 
     pub(super) fn told(&mut self, message: &Value, out: &mut Actions) -> Told {
@@ -44,17 +60,29 @@ impl Claude {
             "assistant" => self.assistant(native.as_ref(), message, out),
             "user" => self.user(native.as_deref(), message, out),
             "stream_event" if self.streams => streamed(native, &message["event"], out),
+            "control_request" => self.asked(message, out),
+            "control_cancel_request" => claude_asks::withdrawn(message, out),
             "result" => return self.result(message, out),
             _ => {}
         }
         Told::Nothing
     }
 
+    /// Keeps in mind which subagent a task's id stands for.
+    pub(super) fn learn(&mut self, message: &Value) {
+        let (task, child) = (message["task_id"].as_str(), message["tool_use_id"].as_str());
+        if let (Some(task), Some(child), true) = (task, child, self.tasks.len() < OPEN_MAX) {
+            self.tasks.insert(task.to_owned(), child.to_owned());
+        }
+    }
+
     fn system(&mut self, message: &Value, out: &mut Actions) -> Told {
+        self.learn(message);
         let text = |key: &str| message[key].as_str().map(str::to_owned);
         match message["subtype"].as_str().unwrap_or_default() {
             "init" => {
                 if let Some(native) = text("session_id") {
+                    self.main = Some(native.clone());
                     return Told::Native { native, version: text("claude_code_version") };
                 }
             }
@@ -63,7 +91,10 @@ impl Claude {
                     && message["task_type"].as_str().is_none_or(|kind| kind == "local_agent")
                 {
                     self.open(&native);
+                    // By this name the hook knows it.
+                    let also = self.main.as_ref().zip(text("task_id"));
                     out.push(Action::Child(Box::new(Child {
+                        also: also.map(|(main, task)| format!("{main}/{task}")).into_iter().collect(),
                         parent: self.callers.get(&native).cloned(),
                         title: text("description"),
                         agent: text("subagent_type"),
@@ -85,6 +116,11 @@ impl Claude {
             _ => {}
         }
         Told::Nothing
+    }
+
+    fn asked(&mut self, message: &Value, out: &mut Actions) {
+        let native = message["request"]["agent_id"].as_str().and_then(|task| self.tasks.get(task)).cloned();
+        out.push(claude_asks::asked(native, message));
     }
 
     fn open(&mut self, child: &str) {
@@ -114,6 +150,7 @@ impl Claude {
         let body = &message["message"];
         if let Some(child) = native {
             self.open(child);
+            self.count(child, body, out);
         } else if body["model"] != "<synthetic>" {
             self.context = Some(input(&body["usage"]).saturating_add(output(&body["usage"])));
         }
@@ -142,6 +179,17 @@ impl Claude {
                 _ => {}
             }
         }
+    }
+
+    /// The tokens of a subagent's message. The program's own sum at the end is the main conversation's alone.
+    fn count(&mut self, child: &str, body: &Value, out: &mut Actions) {
+        let Some(state) = self.children.get_mut(child) else { return };
+        let id = body["id"].as_str().map(str::to_owned);
+        if id.is_none() || state.counted == id {
+            return;
+        }
+        state.counted = id;
+        out.extend(used(child, &body["usage"]));
     }
 
     fn called(&mut self, native: Option<&String>, block: &Value, out: &mut Actions) {
@@ -173,7 +221,7 @@ impl Claude {
                 continue;
             };
             if result["agentId"].is_string() && result["status"] == "completed" {
-                self.last_words(call, &result["content"], out);
+                self.last_words(call, result, out);
             }
             self.callers.remove(call);
             let (is_error, content) = (block["is_error"] == true, block["content"].clone());
@@ -182,14 +230,20 @@ impl Claude {
         }
     }
 
-    fn last_words(&mut self, child: &str, content: &Value, out: &mut Actions) {
+    fn last_words(&mut self, child: &str, result: &Value, out: &mut Actions) {
         let last = self.children.remove(child).and_then(|child| child.last);
-        for block in content.as_array().map_or(&[][..], Vec::as_slice) {
+        let mut news = false;
+        for block in result["content"].as_array().map_or(&[][..], Vec::as_slice) {
             // Some versions have said them as a message already.
             if let Some(text) = block["text"].as_str().filter(|text| last.as_deref() != Some(text)) {
                 let (native, text) = (Some(child.to_owned()), text.to_owned());
                 out.push(Action::Text { native, kind: TextKind::Message, text });
+                news = true;
             }
+        }
+        if news {
+            // The tokens of that last message, which nobody has told yet.
+            out.extend(used(child, &result["usage"]));
         }
         let end = TurnEnd::Done(TurnOutcome::Completed);
         out.push(Action::Finished { native: Some(child.to_owned()), turn: None, end });
@@ -207,6 +261,7 @@ impl Claude {
             let seen = Seen::Usage { input, output, context: self.context, cost };
             out.push(Action::Saw { native: None, seen });
         }
+        let denied = if self.asks { None } else { claude_asks::denied(message) };
         let errors = message["errors"].as_array().map_or(&[][..], Vec::as_slice);
         let errors: Vec<&str> = errors.iter().filter_map(Value::as_str).collect();
         let subtype = message["subtype"].as_str().unwrap_or_default();
@@ -217,7 +272,10 @@ impl Claude {
             "success" if message["is_error"] != true && message["stop_reason"] == "refusal" => {
                 TurnEnd::Done(TurnOutcome::Refused)
             }
-            "success" if message["is_error"] != true => TurnEnd::Done(TurnOutcome::Completed),
+            "success" if message["is_error"] != true => {
+                let done = TurnOutcome::Completed;
+                denied.map_or(TurnEnd::Done(done), |note| TurnEnd::Noted(done, note))
+            }
             _ => TurnEnd::Failed(words),
         })
     }
@@ -233,6 +291,14 @@ fn streamed(native: Option<String>, event: &Value, out: &mut Actions) {
     if let Some(text) = text.filter(|text| !text.is_empty()) {
         out.push(Action::Text { native, kind, text: text.to_owned() });
     }
+}
+
+/// What a message of a subagent cost; nothing where it does not say.
+fn used(child: &str, usage: &Value) -> Option<Action> {
+    let (input, output) = (input(usage), output(usage));
+    let context = Some(input.saturating_add(output));
+    let seen = Seen::Usage { input, output, context, cost: 0 };
+    (context != Some(0)).then(|| Action::Saw { native: Some(child.to_owned()), seen })
 }
 
 /// All the model read, from its cache or not.

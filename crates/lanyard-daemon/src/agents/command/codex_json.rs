@@ -119,6 +119,7 @@ impl CodexJson {
                 }
                 out.push(Action::Child(Box::new(Child {
                     native: native.to_owned(),
+                    also: Vec::new(),
                     parent: None,
                     title: None,
                     agent: None,

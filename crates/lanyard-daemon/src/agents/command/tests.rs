@@ -6,10 +6,13 @@ use expect_test::{Expect, expect};
 
 use super::{CommandDriver, arguments};
 use crate::agents::driver::{Action, Begin, Driver};
+use crate::agents::known::KNOWN;
 use crate::agents::played::{Play, goes_on_anywhere, setting, survives_nonsense, turn};
 use crate::agents::settings::{OutputForm, PerTurn};
 
 const CLAUDE: &str = include_str!("traces/claude.jsonl");
+/// It was allowed to write, denied a command, asked for a subagent's command, and asked a question of its own.
+const CLAUDE_ASKS: &str = include_str!("traces/claude_asks.jsonl");
 const CLAUDE_PARTS: &str = include_str!("traces/claude_parts.jsonl");
 const CLAUDE_ERROR: &str = include_str!("traces/claude_error.jsonl");
 const CLAUDE_REFUSED: &str = include_str!("traces/claude_refused.jsonl");
@@ -45,6 +48,12 @@ fn claude_parts(begin: Begin) -> Box<dyn Driver> {
     driver(begin, per_turn)
 }
 
+/// As `lanyard init` writes it.
+fn claude_two_way(begin: Begin) -> Box<dyn Driver> {
+    let known = KNOWN.iter().find(|known| known.name == "claude").unwrap();
+    driver(begin, known.settings().per_turn())
+}
+
 fn codex(begin: Begin) -> Box<dyn Driver> {
     driver(begin, per_turn(OutputForm::CodexJson))
 }
@@ -78,10 +87,12 @@ fn claude_works_with_tools_files_and_a_subagent() {
             returned toolu_call_00018_0 "File created successfully at: /w/cl.txt (file state is current in your context — no need to Read it back)"
             FileChanged { path: "/w/cl.txt", added: Some(2), removed: Some(0) }
             called toolu_call_00019_0 Agent {"description":"sub","prompt":"child go @@clchild@@","subagent_type":"general-purpose"}
-            Child { native: "toolu_call_00019_0", parent: None, title: Some("sub"), agent: Some("general-purpose"), prompt: "child go @@clchild@@" }
+            Child { native: "toolu_call_00019_0", also: ["id-1/ac3378aafd2afc871"], parent: None, title: Some("sub"), agent: Some("general-purpose"), prompt: "child go @@clchild@@" }
+            (toolu_call_00019_0) Usage { input: 11295, output: 1, context: Some(11296), cost: 0 }
             (toolu_call_00019_0) called toolu_call_00020_0 Bash {"command":"exit 3","description":"x"}
             (toolu_call_00019_0) returned toolu_call_00020_0 ERROR "Exit code 3"
             (toolu_call_00019_0) Message "CL-CHILD-OK"
+            (toolu_call_00019_0) Usage { input: 11758, output: 12, context: Some(11770), cost: 0 }
             (toolu_call_00019_0) finished -: Done(Completed)
             returned toolu_call_00019_0 [{"type":"text","text":"CL-CHILD-OK"},{"type":"text","text":"agentId: ac3378aafd2afc871 (use SendMessage with to: 'ac3378aafd2afc871', summary: '<5-10 word recap>' to continue this agent)\n<usage>subagent_tokens: 11770\ntool_uses: 1\nduration_ms: 160</usage>"}]
             Message "cl done."
@@ -89,6 +100,75 @@ fn claude_works_with_tools_files_and_a_subagent() {
             finished turn_01jz0000000000000000000001: Done(Completed)
         "#]],
     );
+}
+
+/// FND-R4.
+#[test]
+fn fnd_r4_claude_asks_and_is_answered_while_it_works() {
+    let mut play = Play::new(claude_two_way, Begin::New, 1, &["allow", "deny", "allow", "choice2"]);
+    play.lines(&CLAUDE_ASKS.lines().collect::<Vec<_>>());
+    play.wish(|driver, out| driver.exited(Some(0), out));
+    expect![[r#"
+        ready id-1 New, claude 2.1.197
+        send turn_01jz0000000000000000000001: {"type":"user","message":{"role":"user","content":[{"type":"text","text":"go"}]},"parent_tool_use_id":null,"session_id":""}
+        Message "Working. "
+        called toolu_call_00018_0 Write {"file_path":"/w/new.txt","content":"hello\n"}
+        asked req-1 about toolu_call_00018_0: Write: /w/new.txt [allow (AllowOnce, Allow once); deny (RejectOnce, Deny)]
+        send answer:req-1: {"type":"control_response","response":{"subtype":"success","request_id":"req-1","response":{"behavior":"allow","updatedInput":{}}}}
+        returned toolu_call_00018_0 "File created successfully at: /w/new.txt (file state is current in your context — no need to Read it back)"
+        FileChanged { path: "/w/new.txt", added: Some(1), removed: Some(0) }
+        called toolu_call_00019_0 Bash {"command":"touch b.txt","description":"x"}
+        asked req-2 about toolu_call_00019_0: Bash: touch b.txt [allow (AllowOnce, Allow once); deny (RejectOnce, Deny)]
+        send answer:req-2: {"type":"control_response","response":{"subtype":"success","request_id":"req-2","response":{"behavior":"deny","message":"This was denied."}}}
+        returned toolu_call_00019_0 ERROR "Not now."
+        called toolu_call_00020_0 Agent {"description":"sub","prompt":"child go @@subc@@","subagent_type":"general-purpose"}
+        Child { native: "toolu_call_00020_0", also: ["id-1/a74e909d10113eba0"], parent: None, title: Some("sub"), agent: Some("general-purpose"), prompt: "child go @@subc@@" }
+        (toolu_call_00020_0) asked req-3 about toolu_call_00021_0: Bash: touch /w/c.txt [allow (AllowOnce, Allow once); deny (RejectOnce, Deny)]
+        send answer:req-3: {"type":"control_response","response":{"subtype":"success","request_id":"req-3","response":{"behavior":"allow","updatedInput":{}}}}
+        (toolu_call_00020_0) Usage { input: 11262, output: 1, context: Some(11263), cost: 0 }
+        (toolu_call_00020_0) called toolu_call_00021_0 Bash {"command":"touch /w/c.txt","description":"x"}
+        (toolu_call_00020_0) returned toolu_call_00021_0 "(Bash completed with no output)"
+        (toolu_call_00020_0) Message "child done."
+        (toolu_call_00020_0) Usage { input: 11735, output: 12, context: Some(11747), cost: 0 }
+        (toolu_call_00020_0) finished -: Done(Completed)
+        returned toolu_call_00020_0 [{"type":"text","text":"child done."},{"type":"text","text":"agentId: a74e909d10113eba0 (use SendMessage with to: 'a74e909d10113eba0', summary: '<5-10 word recap>' to continue this agent)\n<usage>subagent_tokens: 11747\ntool_uses: 1\nduration_ms: 195</usage>"}]
+        called toolu_call_00023_0 AskUserQuestion {"questions":[{"question":"Which?","header":"W","multiSelect":false,"options":[{"label":"A","description":"a"},{"label":"B","description":"b"}]}]}
+        asked req-4 about toolu_call_00023_0: Which? [choice1 (Other, A); choice2 (Other, B); reject (RejectOnce, Do not answer)]
+        send answer:req-4: {"type":"control_response","response":{"subtype":"success","request_id":"req-4","response":{"behavior":"allow","updatedInput":{"questions":[{"question":"Which?","header":"W","options":[{"label":"A","description":"a"},{"label":"B","description":"b"}],"multiSelect":false}],"answers":{"Which?":"B"}}}}}
+        returned toolu_call_00023_0 "Your questions have been answered: \"Which?\"=\"B\". You can now continue with these answers in mind."
+        Message "done."
+        Usage { input: 110054, output: 53, context: Some(22233), cost: 667130 }
+        finished turn_01jz0000000000000000000001: Done(Completed)
+    "#]].assert_eq(&play.show());
+}
+
+/// FND-R4: its result lists what it denied; one that could ask was told each time.
+#[test]
+fn fnd_r4_what_claude_denied_by_itself_is_noted() {
+    let result = |denials: &str| {
+        format!(
+            r#"{{"type":"result","subtype":"success","is_error":false,"result":"ok","permission_denials":[{denials}]}}"#
+        )
+    };
+    let init = r#"{"type":"system","subtype":"init","session_id":"id-1"}"#;
+    let write = r#"{"tool_name":"Write","tool_use_id":"a","tool_input":{}}"#;
+    let two = format!(r#"{write},{{"tool_name":"Bash","tool_use_id":"b"}}"#);
+    for (make, denials, noted) in [
+        (
+            claude as fn(Begin) -> Box<dyn Driver>,
+            two.as_str(),
+            Some("denied 2 tool calls and asked nobody: Bash, Write;"),
+        ),
+        (claude, write, Some("denied 1 tool call and asked nobody: Write;")),
+        (claude, "", None),
+        (claude_two_way, two.as_str(), None),
+    ] {
+        let mut play = Play::new(make, Begin::New, 1, &[]);
+        play.lines(&[init, &result(denials)]);
+        let shown = play.show();
+        assert_eq!(shown.contains("Noted(Completed"), noted.is_some(), "{shown}");
+        assert!(noted.is_none_or(|noted| shown.contains(noted)), "{shown}");
+    }
 }
 
 #[test]
@@ -179,7 +259,7 @@ fn codex_starts_a_subagent() {
             Error { text: "Model metadata for `fake` not found. Defaulting to fallback metadata; this can degrade performance and cause issues." }
             called item_1 spawn_agent {"prompt":"child do it @@cxchild@@","threads":[]}
             returned item_1 {"id-2":{"status":"pending_init"}}
-            Child { native: "id-2", parent: None, title: None, agent: None, prompt: "child do it @@cxchild@@" }
+            Child { native: "id-2", also: [], parent: None, title: None, agent: None, prompt: "child do it @@cxchild@@" }
             called item_2 wait {"prompt":null,"threads":["id-2"]}
             returned item_2 {"id-2":{"status":"completed","message":"CX-CHILD-OK"}}
             (id-2) Message "CX-CHILD-OK"
@@ -315,6 +395,9 @@ fn the_prompt_goes_to_standard_input_when_asked() {
 #[test]
 fn a_driver_goes_on_where_another_stopped() {
     goes_on_anywhere(claude, &Begin::New, 1, &[], CLAUDE);
+    let alone = CLAUDE_ASKS.lines().filter(|line| !line.contains("00020_0") && !line.contains("00021_0"));
+    let alone = alone.collect::<Vec<_>>().join("\n");
+    goes_on_anywhere(claude_two_way, &Begin::New, 1, &["allow", "deny", "choice1"], &alone);
     goes_on_anywhere(claude, &Begin::New, 1, &[], CLAUDE_ERROR);
     goes_on_anywhere(claude_parts, &resume("id-1"), 1, &[], CLAUDE_PARTS);
     goes_on_anywhere(codex, &Begin::New, 1, &[], CODEX);
@@ -340,6 +423,7 @@ fn arguments_are_filled_in_one_pass_and_never_split() {
 #[test]
 fn nonsense_never_panics() {
     survives_nonsense(claude, &Begin::New, &[CLAUDE, CLAUDE_PARTS, CLAUDE_ERROR, CLAUDE_REFUSED]);
+    survives_nonsense(claude_two_way, &Begin::New, &[CLAUDE_ASKS, CLAUDE]);
     survives_nonsense(claude_parts, &resume("id-1"), &[CLAUDE, CLAUDE_PARTS]);
     survives_nonsense(codex, &Begin::New, &[CODEX, CODEX_ERROR, CODEX_SPAWN]);
     survives_nonsense(text, &Begin::New, &[CODEX]);

@@ -50,6 +50,7 @@ impl OpenCode {
         let title = said(&info["title"]);
         let child = Child {
             native: native.to_owned(),
+            also: Vec::new(),
             parent: info["parentID"].as_str().and_then(|parent| self.native_of(parent)),
             agent: said(&info["agent"]),
             prompt: said(&note["prompt"]).or_else(|| title.clone()).unwrap_or_default(),

@@ -9,6 +9,7 @@ use lanyard_core::session::{GateOption, OptionKind};
 
 use super::*;
 use crate::agents::driver::{McpServer, TextKind};
+use crate::agents::settings::ClientFiles;
 
 fn setting(begin: Begin) -> Setting {
     Setting {
@@ -18,6 +19,8 @@ fn setting(begin: Begin) -> Setting {
         mode: None,
         model: None,
         mcp: Vec::new(),
+        client_files: ClientFiles::default(),
+        git_folders: Vec::new(),
     }
 }
 
@@ -263,7 +266,9 @@ fn orders_have_keys_of_their_own() {
     driver.prompt(turn(), None, "hi", &mut out);
     driver.prompt(turn(), Some("ses_2"), "you", &mut out);
     driver.cancel(turn(), None, &mut out);
-    assert!(driver.steer("note_1", "left", &mut out));
+    assert!(driver.steer("note_1", None, "left", &mut out));
+    // FND-R8: a subagent is steered in its own conversation.
+    assert!(driver.steer("note_2", Some("ses_child"), "right", &mut out));
     assert!(driver.compact("c1", &mut out));
     driver.close(&mut out);
     let turn = turn();
@@ -272,6 +277,7 @@ fn orders_have_keys_of_their_own() {
         (format!("prompt:{turn}"), json!({"op": "prompt", "turn": turn, "session": "ses_2", "text": "you"})),
         (format!("cancel:{turn}"), json!({"op": "abort"})),
         ("steer:note_1".to_owned(), json!({"op": "steer", "text": "left"})),
+        ("steer:note_2".to_owned(), json!({"op": "steer", "session": "ses_child", "text": "right"})),
         ("compact:c1".to_owned(), json!({"op": "compact"})),
         ("end".to_owned(), json!({"op": "end"})),
     ]

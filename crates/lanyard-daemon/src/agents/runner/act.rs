@@ -1,10 +1,11 @@
 //! Carrying out what the driver wants and has seen.
 
 use lanyard_core::session::{
-    Command, Continuity, InterruptCause, NewSession, Question, RunReady, Signal, TurnOutcome,
+    Command, Continuity, InterruptCause, NewSession, Question, Receipt, RunReady, Session, Signal,
+    TurnOutcome,
 };
-use lanyard_core::text::one_line;
-use lanyard_core::{Actor, Cause, GateId, SessionId, TurnId};
+use lanyard_core::text::{one_line, without_escapes};
+use lanyard_core::{Actor, Address, Cause, GateId, SessionId, TurnId};
 use tokio::time::{Duration, Instant};
 
 use super::{Mirror, Runner, Stage};
@@ -86,7 +87,7 @@ impl Runner {
                 }
             }
             Action::Child(child) => self.child(at, *child).await,
-            Action::Finished { native: None, turn, end } => self.finished(at, turn, end),
+            Action::Finished { native: None, turn, end } => self.finished(at, turn, end).await,
             Action::Finished { native: Some(native), end, .. } => self.child_finished(at, &native, end),
             Action::Call { request, call } => self.call(request, call).await,
             Action::Broken { code, what } => self.break_with(code, what),
@@ -110,18 +111,18 @@ impl Runner {
         }
     }
 
-    /// Does what the agent asks of its client, unless an earlier daemon began to.
+    /// Begins what the agent asks of its client, unless an earlier daemon did. The answer comes by itself.
     async fn call(&mut self, request: String, call: Call) {
         let first = self.link.send(&format!("call:{request}"), b"").await;
-        let result = match first {
+        let begun = match first {
             Ok(Sent::Repeated) if call.changes() => {
                 let message = "the daemon ended while it did this; it may be done or not".to_owned();
-                Some(Err(CallError { message, missing: false }))
+                Err(CallError { message, missing: false })
             }
-            Ok(Sent::First | Sent::Repeated) | Err(_) => self.calls.run(&request, call).await,
+            Ok(Sent::First | Sent::Repeated) | Err(_) => self.calls.begin(&request, call),
         };
-        if let Some(result) = result {
-            self.say(|driver, out| driver.called(&request, result, out));
+        if let Err(error) = begun {
+            self.say(|driver, out| driver.called(&request, Err(error), out));
         }
     }
 
@@ -209,11 +210,13 @@ impl Runner {
     }
 
     /// Answers a question where the rules do; otherwise a person will.
-    pub(super) async fn judge_gate(&self, session: SessionId, gate: GateId, question: &Question) {
-        let word = match judge(&self.settings.permissions, &self.workspace, question) {
-            Judgement::Allow => "allow",
-            Judgement::Deny => "deny",
-            Judgement::Ask => return,
+    pub(super) async fn judge_gate(&mut self, session: SessionId, gate: GateId, question: &Question) {
+        let (permissions, workspace) = (self.settings.permissions.clone(), self.workspace.clone());
+        let judging = async move { judge(&permissions, &workspace, question).await };
+        let word = match self.unless_ended(judging).await {
+            Some(Judgement::Allow) => "allow",
+            Some(Judgement::Deny) => "deny",
+            Some(Judgement::Ask) | None => return,
         };
         if question.choose(word).is_some() {
             let command = Command::AnswerGate { gate, option: word.to_owned(), message: None };
@@ -282,16 +285,19 @@ impl Runner {
         let parent = child.parent.as_deref().and_then(|native| self.children.get(native));
         let parent = parent.map_or(self.session, |mirror| mirror.session);
         let id = SessionId::mint(self.shared.clock.now(), self.shared.clock.random());
+        // One without a name of its own goes by the first words it was given.
+        let title = child.title.clone().or_else(|| child.prompt.lines().next().map(str::to_owned));
+        let title = title.filter(|title| !title.trim().is_empty());
         let new = NewSession {
-            title: child.title.clone().map(|title| one_line(&title, CHILD_NAME_CHARS_MAX)),
+            title: title.map(|title| one_line(&title, CHILD_NAME_CHARS_MAX)),
             agent: child.agent.clone().map(|agent| one_line(&agent, CHILD_NAME_CHARS_MAX)),
             source: Some("subagent".to_owned()),
             workspace: Some(self.workspace.display().to_string()),
-            aliases: vec![child.native.clone()],
+            aliases: std::iter::once(&child.native).chain(&child.also).cloned().collect(),
             observed: true,
             ..NewSession::default()
         };
-        let session = match self.create(id, new, parent, &child.native).await {
+        let session = match self.create(id, new, parent, &child).await {
             Ok(session) => session,
             Err(error) => {
                 let what = format!("its subagent has no session of its own: {error}");
@@ -306,6 +312,7 @@ impl Runner {
             agent: child.agent.clone().unwrap_or_default(),
             driver: self.settings.driver.as_str().to_owned(),
             mirrored: true,
+            steers: self.settings.driver.steers_subagents(),
         };
         self.shared.note(session, started).await;
         self.child_begins(at, session, child).await;
@@ -326,7 +333,9 @@ impl Runner {
             None => 0,
         };
         self.own_turns.extend(turn);
-        self.children.insert(child.native, Mirror { session, turn, cursor: cursor.max(at), done: false });
+        let cursor = cursor.max(at);
+        let mirror = Mirror { session, turn, cursor, done: false, cancelled: false };
+        self.children.insert(child.native, mirror);
     }
 
     async fn create(
@@ -334,14 +343,17 @@ impl Runner {
         id: SessionId,
         mut new: NewSession,
         parent: SessionId,
-        native: &str,
+        child: &Child,
     ) -> Result<SessionId, AskError> {
         loop {
+            if let Some(known) = self.made_known(parent, child).await {
+                return Ok(known);
+            }
             let request = Request {
                 ask: Ask::Create { id, new: Box::new(new.clone()), parent: Some(parent) },
                 actor: Actor::system("agents"),
                 cause: Some(Cause::Signal("child".to_owned())),
-                keys: vec![once(self.run, &format!("child {native}"))],
+                keys: vec![once(self.run, &format!("child {}", child.native))],
             };
             match self.shared.insist(request).await {
                 Ok(outcome) => return Ok(outcome.session),
@@ -354,6 +366,35 @@ impl Runner {
         }
     }
 
+    /// The session a hook has made for this subagent, which then shows it.
+    async fn made_known(&self, parent: SessionId, child: &Child) -> Option<SessionId> {
+        for alias in std::iter::once(&child.native).chain(&child.also) {
+            let address = Address { session: alias.clone(), workspace: None, plan: None };
+            let found = self.shared.on_disk(move |store| store.find(&address)).await.ok()?;
+            for found in found.into_iter().filter(|found| !found.deleted) {
+                let held = self.shared.session(found.session).await;
+                let fits = |held: &Session| held.parent == Some(parent) && held.run.is_none();
+                if let Some(held) = held.filter(|held| fits(held) && !held.state.is_ended()) {
+                    self.name_child(&held, child).await;
+                    return Some(held.id);
+                }
+            }
+        }
+        None
+    }
+
+    /// The driver finds the session of a subagent by the agent's own id.
+    async fn name_child(&self, held: &Session, child: &Child) {
+        if held.aliases.contains(&child.native) {
+            return;
+        }
+        let command = Command::AddAlias { alias: child.native.clone() };
+        let keys = vec![once(self.run, &format!("alias {}", child.native))];
+        if let Err(error) = self.shared.command(held.id, command, Actor::system("agents"), keys).await {
+            tracing::warn!(session = %held.id, %error, "a subagent has no name of its own");
+        }
+    }
+
     fn child_finished(&mut self, at: u64, native: &str, end: TurnEnd) {
         let Some(mirror) = self.children.get_mut(native).filter(|mirror| !mirror.done && at > mirror.cursor)
         else {
@@ -361,18 +402,10 @@ impl Runner {
         };
         mirror.done = true;
         let (session, turn) = (mirror.session, mirror.turn.take());
-        self.pen.signal(session, end_of(turn, end), at);
-    }
-
-    fn finished(&mut self, at: u64, turn: Option<TurnId>, end: TurnEnd) {
-        let Some(running) = self.turn.take_if(|running| turn.is_none_or(|turn| turn == running.id)) else {
-            return tracing::debug!(run = %self.run, "the end of a turn that does not run");
-        };
-        self.idle_since = Instant::now();
-        if !running.over {
-            self.pen.signal(self.session, end_of(Some(running.id), end), at);
+        if std::mem::take(&mut mirror.cancelled) {
+            return self.clear_child(at, native, (session, turn), end);
         }
-        self.at_rest = true;
+        self.pen.signal(session, end_of(turn, end, Receipt::default()), at);
     }
 
     /// Puts everything that was seen into the log, in order.
@@ -404,15 +437,25 @@ impl Runner {
 }
 
 /// The end of a turn, as a signal.
-fn end_of(turn: Option<TurnId>, end: TurnEnd) -> Signal {
+pub(super) fn end_of(turn: Option<TurnId>, end: TurnEnd, receipt: Receipt) -> Signal {
+    let killed = !(receipt.processes.is_empty() && receipt.left.is_empty());
     match end {
+        // Its commands were ended: whatever it says itself, the turn was cut off.
+        TurnEnd::Done(_) | TurnEnd::Noted(..) | TurnEnd::Failed(_) if killed => cancelled(receipt),
         TurnEnd::Done(outcome) => Signal::TurnFinished { turn, outcome, reason: None },
+        TurnEnd::Noted(outcome, note) => Signal::TurnFinished { turn, outcome, reason: Some(note) },
         TurnEnd::Failed(reason) => {
-            Signal::TurnFinished { turn, outcome: TurnOutcome::Failed, reason: Some(reason) }
+            let reason = Some(without_escapes(&reason));
+            Signal::TurnFinished { turn, outcome: TurnOutcome::Failed, reason }
         }
-        TurnEnd::Cancelled => {
-            Signal::TurnLost { cause: InterruptCause::User, reason: Some("cancelled".to_owned()) }
+        TurnEnd::Cancelled => cancelled(receipt),
+        TurnEnd::Limit(reason) => {
+            let reason = Some(without_escapes(&reason));
+            Signal::TurnLost { cause: InterruptCause::Limit, reason, receipt }
         }
-        TurnEnd::Limit(reason) => Signal::TurnLost { cause: InterruptCause::Limit, reason: Some(reason) },
     }
+}
+
+fn cancelled(receipt: Receipt) -> Signal {
+    Signal::TurnLost { cause: InterruptCause::User, reason: Some("cancelled".to_owned()), receipt }
 }

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 
 use super::start::{About, driver, past, servers, setting};
-use super::{Mirror, Order, Runner, Stage};
+use super::{Mirror, Order, Runner, Stage, tools};
 use crate::agents::driver::{Begin, Opened, Readiness};
 use crate::agents::settings::DriverKind;
 use crate::agents::shared::Shared;
@@ -39,14 +39,23 @@ impl Runner {
             Some(native) => Begin::Resume { native: native.clone() },
             None => Begin::New,
         };
-        let mcp = servers(&shared, session, &settings);
+        let mcp = servers(&shared.addresses.through(about.relay), session, held.id, &settings);
+        // A run that an older daemon started goes past the relay, and nothing is known of its servers.
+        let offered = about.relay.map(|_| tools::offered(&settings, &mcp)).unwrap_or_default();
         let driver = driver(&settings, setting(&settings, &workspace, begin, mcp));
         let mut runner = Self::new(shared, session, settings, workspace, held.id, (driver, link), orders);
         runner.has_past = session.turns > u64::from(session.turn.is_some());
+        runner.offered = offered;
         runner.ways.clone_from(&about.ways);
         runner.own_turn = own_turn;
         if let Some(how) = about.past.filter(|_| held.turns <= 1) {
-            runner.past = past(&runner.shared, session, how).await.map(|text| (how, text));
+            let text = match how {
+                Continuity::Lost => Some(String::new()),
+                Continuity::Exact | Continuity::Native | Continuity::Replayed | Continuity::Preamble => {
+                    past(&runner.shared, session, how).await
+                }
+            };
+            runner.past = text.map(|text| (how, text));
         }
         let calls = session.open_calls.iter().chain(family.iter().flat_map(|child| &child.open_calls));
         runner.driver.knows(&calls.cloned().collect::<Vec<_>>());
@@ -56,7 +65,7 @@ impl Runner {
             runner.stage = Stage::Greeting { until: Instant::now() + patience };
         }
         for child in &family {
-            runner.take_child(child);
+            runner.take_child(child, session.native.as_deref().unwrap_or_default());
         }
         Some(runner)
     }
@@ -75,6 +84,10 @@ impl Runner {
             }
         }
         self.carry_out().await;
+        if self.runs_once() && self.turn.is_none() {
+            // Its turn is over: it waits for nothing but the end of its input.
+            let _ = self.link.close_input().await;
+        }
         self.repeat_orders(session).await;
         let mirrors: Vec<SessionId> = self.children.values().map(|mirror| mirror.session).collect();
         for mirror in mirrors {
@@ -90,12 +103,13 @@ impl Runner {
         let Some(text) = self.whole_prompt(session, active.seq).await else { return };
         let turn = active.id;
         self.take_turn(turn);
+        self.began = self.shared.runs.turn_began(&self.run.to_string(), &turn.to_string());
         self.say(|driver, out| driver.prompt(turn, None, &text, out));
         self.carry_out().await;
         self.handed_over(turn, None).await;
         if self.runs_once() {
             // The daemon before may have ended before it did so, and the program would wait for more.
-            let _ = self.link.close_input().await;
+            self.close_unless_two_way().await;
         }
     }
 
@@ -118,7 +132,8 @@ impl Runner {
 
     /// What was decided about a session, and may not have been carried out.
     async fn repeat_orders(&mut self, session: &Session) {
-        for gate in session.open_gates().filter(|gate| gate.run == self.run) {
+        let run = self.run;
+        for gate in session.open_gates().filter(|gate| gate.run == run) {
             self.judge_gate(session.id, gate.id, &gate.question).await;
         }
         self.pass_answers(session, None);
@@ -133,14 +148,18 @@ impl Runner {
     }
 
     /// A session that shows one of this run's subagents.
-    fn take_child(&mut self, child: &Session) {
-        let (Some(run), Some(native)) = (&child.run, child.aliases.first()) else { return };
+    fn take_child(&mut self, child: &Session, native: &str) {
+        // The names a hook goes by are no names of the driver's.
+        let of_hook = format!("{native}/");
+        let named = child.aliases.iter().find(|alias| !alias.starts_with(&of_hook));
+        let (Some(run), Some(native)) = (&child.run, named) else { return };
         let turn = child.turn.as_ref().map(|turn| turn.id);
         self.shared.mirror(child.id, self.session);
         self.told.insert(child.id, run.cursor);
         self.own_turns.extend(turn);
         self.told.insert(child.id, run.cursor);
-        let mirror = Mirror { session: child.id, turn, cursor: run.cursor, done: turn.is_none() };
+        let (done, cancelled) = (turn.is_none(), false);
+        let mirror = Mirror { session: child.id, turn, cursor: run.cursor, done, cancelled };
         self.children.insert(native.clone(), mirror);
     }
 }

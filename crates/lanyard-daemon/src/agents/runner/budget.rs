@@ -1,6 +1,7 @@
 //! Telling people in time that a turn comes near to what it may use.
 
 use lanyard_core::notification::{NewNotification, NotificationKind, Severity};
+use lanyard_core::session::InterruptCause;
 
 use super::Runner;
 
@@ -18,6 +19,36 @@ fn nearly(limit: u64, used: u64) -> bool {
 }
 
 impl Runner {
+    /// Whether the turn has written more than it may.
+    pub(super) fn measure_output(&mut self) {
+        let limit = self.settings.budget.output_bytes;
+        let written = self.position + self.unread.len() as u64;
+        let turn = self.turn.as_ref().filter(|turn| !turn.over);
+        if limit > 0 && turn.is_some_and(|turn| written.saturating_sub(turn.from) > limit) {
+            self.flood = Some(0);
+        }
+    }
+
+    /// Ends a turn that writes without end, and the run with it: an agent that floods heeds nothing in time. What it
+    /// writes from here on is dropped, and the end of the run says how much that was.
+    pub(super) async fn stem_flood(&mut self) {
+        if self.flood.is_none() || self.ending {
+            return;
+        }
+        let limit = self.settings.budget.output_bytes;
+        let reason = format!("output_limit: the turn wrote more than {limit} bytes; what follows is dropped");
+        self.cut_short(InterruptCause::Limit, reason).await;
+        self.end_run("output_limit: it wrote more than a turn may write").await;
+    }
+
+    /// What the end of the run says of output that was dropped.
+    pub(super) fn dropped(&self) -> String {
+        match self.flood {
+            None => String::new(),
+            Some(bytes) => format!("; {bytes} bytes of its output were dropped"),
+        }
+    }
+
     /// Once in a turn; `late` when most of its time is spent.
     pub(super) fn warn_of_budget(&mut self, late: bool) {
         let budget = self.settings.budget;

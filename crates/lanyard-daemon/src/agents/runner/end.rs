@@ -3,6 +3,7 @@
 use lanyard_core::session::{
     Attempt, EndedProcess, InterruptCause, Receipt, ResumeWay, RunEnd, Signal, SnapshotReason,
 };
+use lanyard_core::text::{one_line, without_escapes};
 use tokio::time::{Duration, Instant};
 
 use super::{Left, Runner, Stage};
@@ -66,6 +67,10 @@ impl Runner {
     /// The output has ended: what is left is read, and the log learns how the run ended.
     pub(super) async fn finish(mut self) -> Left {
         let exit = self.link.exited().await;
+        // Nothing of the run lives, so these come to their end too.
+        while let Some(cleared) = self.clearing.join_next().await {
+            self.cleared(cleared).await;
+        }
         let code = match exit.how {
             How::Exited(code) => Some(code),
             How::Signalled(_) | How::Lost => None,
@@ -73,6 +78,7 @@ impl Runner {
         self.say(|driver, out| driver.exited(code, out));
         self.carry_out().await;
         self.report().await;
+        self.tell_missing_tools().await;
         self.calls.end_all().await;
         let swept = match exit.how {
             How::Lost => self.sweep().await,
@@ -108,6 +114,7 @@ impl Runner {
         if let (Some(next), false) = (next, self.again) {
             orders.push(super::Order::Turn { session: self.session, turn: next.id });
         }
+        orders.extend(self.held_back.drain(..));
         while let Ok(order) = self.orders.try_recv() {
             orders.push(order);
         }
@@ -180,7 +187,7 @@ impl Runner {
             let after_ms = after.saturating_add(self.settings.kill_grace_ms);
             tried.push(Attempt { channel: "kill".to_owned(), after_ms });
         }
-        let receipt = Receipt { tried, processes };
+        let receipt = Receipt { tried, processes, ..Receipt::default() };
         let cause = self.takes_turn_along().then_some(InterruptCause::Crash);
         Signal::RunEnded { run: self.run, how, cause, reason: Some(self.reason_of(exit)), receipt }
     }
@@ -189,13 +196,13 @@ impl Runner {
         if let Some((code, what)) = &self.broken {
             // An early end has its last words already.
             let last_words = if code == EXITED_EARLY { String::new() } else { self.last_words() };
-            return format!("{code}: {what}{last_words}");
+            return format!("{code}: {}{last_words}", without_escapes(what));
         }
         if let Some(error) = &exit.spool_error {
             return format!("spool_failed: its output could not be kept: {error}");
         }
         if let Some(reason) = &self.end_reason {
-            return reason.clone();
+            return format!("{reason}{}", self.dropped());
         }
         match exit.how {
             How::Exited(code) => format!("the agent exited with {code}{}", self.last_words()),
@@ -206,10 +213,9 @@ impl Runner {
 
     /// The last line on stderr, which often says why.
     fn last_words(&self) -> String {
-        let tail = self.link.stderr_tail();
+        let tail = without_escapes(&self.link.stderr_tail());
         let last = tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let (last, _) = lanyard_core::text::cut(last.trim(), STDERR_CHARS_MAX);
-        let last: String = last.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let last = one_line(last, STDERR_CHARS_MAX);
         if last.is_empty() { String::new() } else { format!("; its last words: {last}") }
     }
 }

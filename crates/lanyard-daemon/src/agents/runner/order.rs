@@ -1,7 +1,7 @@
 //! What a runner is told to do: turns, cancels, stops, answers, words.
 
 use lanyard_core::session::{
-    Continuity, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind, Session, Signal,
+    Continuity, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind, Receipt, Session, Signal,
     SnapshotReason, StopLevel, StopScope,
 };
 use lanyard_core::{GateId, NoteId, SessionId, TurnId};
@@ -37,7 +37,7 @@ impl Runner {
                 self.stop_ordered(session, level, scope).await;
             }
             Order::Answer { session, gate } => self.answer_ordered(session, gate).await,
-            Order::Steer { note } => self.steer_ordered(note).await,
+            Order::Steer { session, note } => self.steer_ordered(session, note).await,
             Order::End { answered } => {
                 if answered {
                     tokio::time::sleep(ANSWER_GRACE).await;
@@ -72,14 +72,18 @@ impl Runner {
         let Some(session) = self.shared.session(self.session).await else { return };
         let Some(active) = session.turn.as_ref().filter(|active| active.id == turn) else { return };
         self.snapshot(&session, SnapshotReason::TurnStart, &turn.to_string()).await;
+        if self.held_back.iter().any(Order::ends) {
+            // It may be this turn that is to end: the agent is not given it before that is known.
+            self.waiting = Some(turn);
+            return;
+        }
         let Some(text) = self.whole_prompt(&session, active.seq).await else {
             let reason = Some("its prompt cannot be read from the log".to_owned());
-            return self
-                .shared
-                .note(self.session, Signal::TurnLost { cause: InterruptCause::Crash, reason })
-                .await;
+            let (cause, receipt) = (InterruptCause::Crash, Receipt::default());
+            return self.shared.note(self.session, Signal::TurnLost { cause, reason, receipt }).await;
         };
         self.take_turn(turn);
+        self.mark_turn(turn);
         failpoint::hit("before_prompt");
         self.say(|driver, out| driver.prompt(turn, None, &text, out));
         // Boxed, since carrying out may lead back here.
@@ -105,6 +109,7 @@ impl Runner {
     pub(super) fn take_turn(&mut self, turn: TurnId) {
         let now = Instant::now();
         let after = |ms: u64| (ms > 0).then(|| now + Duration::from_millis(ms));
+        self.began = None;
         self.turn = Some(Turn {
             id: turn,
             deadline: after(self.settings.turn_timeout_ms),
@@ -113,8 +118,10 @@ impl Runner {
             warned: false,
             tool_calls: 0,
             tokens: 0,
+            from: self.position + self.unread.len() as u64,
             cancel: None,
             over: false,
+            clearing: false,
         });
     }
 
@@ -128,7 +135,7 @@ impl Runner {
         let own_place = self.settings.driver == DriverKind::Codex;
         let before = Before {
             instructions: self.settings.instructions.as_deref().filter(|_| first && fresh && !own_place),
-            past: self.past.as_ref().map(|(_, text)| text.as_str()).filter(|_| first),
+            past: self.past.as_ref().map(|(_, text)| text.as_str()).filter(|text| first && !text.is_empty()),
             anchors: &anchors,
             guidance: &session.guidance,
         };
@@ -155,8 +162,8 @@ impl Runner {
     async fn cancel_ordered(&mut self, session: SessionId, turn: TurnId, forced: bool) {
         failpoint::hit("before_cancel");
         if session != self.session {
-            if let Some((native, _)) = self.child_of(session).await {
-                self.say(|driver, out| driver.cancel(turn, Some(&native), out));
+            if let Some((native, held)) = self.child_of(session).await {
+                self.end_child(&native, &held, turn).await;
             }
             return;
         }
@@ -200,15 +207,16 @@ impl Runner {
     async fn stop_ordered(&mut self, session: SessionId, level: StopLevel, scope: StopScope) {
         failpoint::hit("before_stop");
         // Whose calls come by is told in the answer to the next one, and has until the deadline to do what it is told.
-        if level == StopLevel::Graceful && self.is_told(session).await {
+        let can_be_told = session != self.session || self.turn.is_some();
+        if level == StopLevel::Graceful && can_be_told && self.is_told(session).await {
             // Once its turn is over nothing is left to wait for.
             self.stopping |= session == self.session && scope != StopScope::Turn;
             return;
         }
         if session != self.session {
             let Some((native, held)) = self.child_of(session).await else { return };
-            if let Some(turn) = held.turn {
-                return self.say(|driver, out| driver.cancel(turn.id, Some(&native), out));
+            if let Some(turn) = held.turn.as_ref().map(|turn| turn.id) {
+                return self.end_child(&native, &held, turn).await;
             }
             let channel = "nothing was running".to_owned();
             return self.shared.note(session, Signal::WorkEnded { channel }).await;
@@ -283,25 +291,33 @@ impl Runner {
         }
     }
 
-    /// Puts words into the running turn, where the agent can take them; otherwise they wait for the next channel.
-    async fn steer_ordered(&mut self, note: NoteId) {
-        if self.turn.as_ref().is_none_or(|turn| turn.cancel.is_some()) {
-            return;
-        }
+    /// Puts words into the running turn of the agent or of a subagent, where it can take them; otherwise they wait for
+    /// the next channel.
+    async fn steer_ordered(&mut self, session: SessionId, note: NoteId) {
+        let native = if session == self.session {
+            if self.turn.as_ref().is_none_or(|turn| turn.cancel.is_some()) {
+                return;
+            }
+            None
+        } else {
+            let child = self.children.iter().find(|(_, mirror)| mirror.session == session && !mirror.done);
+            let Some((native, _)) = child else { return };
+            Some(native.clone())
+        };
         // The answer to a call that is under way reaches the model at the same moment, and shows when it was heard.
-        if self.shared.engine.flags.answer_is_due(self.session) {
+        if self.shared.engine.flags.answer_is_due(session) {
             return;
         }
-        let Some(session) = self.shared.session(self.session).await else { return };
-        let words =
-            session.guidance.iter().find(|held| held.id == note && held.status == NoteStatus::Pending);
+        let Some(held) = self.shared.session(session).await else { return };
+        let words = held.guidance.iter().find(|held| held.id == note && held.status == NoteStatus::Pending);
         let Some(words) = words.cloned() else { return };
         let mut taken = false;
-        self.say(|driver, out| taken = driver.steer(&format!("steer:{note}"), &words.text, out));
+        let key = format!("steer:{note}");
+        self.say(|driver, out| taken = driver.steer(&key, native.as_deref(), &words.text, out));
         if taken {
             self.carry_out().await;
             let (notes, channel) = (vec![note], "steer".to_owned());
-            self.shared.note(self.session, Signal::GuidanceDelivered { notes, channel }).await;
+            self.shared.note(session, Signal::GuidanceDelivered { notes, channel }).await;
         }
     }
 
@@ -311,9 +327,23 @@ impl Runner {
         let message = format!("Lanyard: {owner}, {named}");
         let taking =
             tokio::task::spawn_blocking(move || snapshot::take(&workspace, &owner, &named, &message));
-        let Ok(taken) = tokio::time::timeout(SNAPSHOT_WAIT, taking).await else {
-            let why = format!("it takes longer than {} s; nobody waits for it", SNAPSHOT_WAIT.as_secs());
-            let signal = Signal::SnapshotSkipped { code: "snapshot_slow".to_owned(), why };
+        let taking = tokio::time::timeout(SNAPSHOT_WAIT, taking);
+        // The run is over at a stop's snapshot: no order can end it any more.
+        let taken = match reason {
+            SnapshotReason::Stop => Some(taking.await),
+            SnapshotReason::TurnStart | SnapshotReason::Asked | SnapshotReason::Rollback => {
+                self.unless_ended(taking).await
+            }
+        };
+        let Some(Ok(taken)) = taken else {
+            let (code, why) = match taken {
+                Some(_) => {
+                    let seconds = SNAPSHOT_WAIT.as_secs();
+                    ("snapshot_slow", format!("it takes longer than {seconds} s; nobody waits for it"))
+                }
+                None => ("snapshot_cut", "an order to end came while it was taken".to_owned()),
+            };
+            let signal = Signal::SnapshotSkipped { code: code.to_owned(), why };
             return self.shared.note(self.session, signal).await;
         };
         let signal = match taken {

@@ -1,6 +1,7 @@
 //! Starting a run.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,15 +13,17 @@ use lanyard_core::{RunId, SessionId, TurnId};
 use lanyard_store::StoreError;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant};
 
 use super::end::ways_after;
-use super::{Left, Order, Runner, Stage};
+use super::{Left, Order, Runner, Stage, tools};
 use crate::agents::acp::Acp;
-use crate::agents::calls::Calls;
+use crate::agents::calls::{Calls, Stand};
 use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver, Places};
 use crate::agents::driver::{Begin, Driver, McpServer, Setting};
+use crate::agents::known;
 use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
 use crate::agents::settings::{AgentSettings, DriverKind};
@@ -28,10 +31,11 @@ use crate::agents::shared::Shared;
 use crate::agents::words;
 use crate::engine::Store;
 use crate::failpoint;
-use crate::runs::{Limits, Link, Spec};
+use crate::mcp::Addresses;
+use crate::runs::relay::Inlet;
+use crate::runs::{Limits, Link, SESSION, Spec};
+use crate::{environment, workspace_files};
 
-/// What a cleared environment keeps.
-const KEPT_VARIABLES: [&str; 6] = ["HOME", "PATH", "LANG", "LC_ALL", "TERM", "USER"];
 /// Events read at a time when the past is put into words.
 const PAST_PAGE: usize = 1_000;
 /// Events of the past that are put into words at most.
@@ -52,6 +56,7 @@ pub(in crate::agents) struct Start {
 /// How a conversation begins in a new run.
 pub(super) struct Plan {
     pub(super) begin: Begin,
+    /// How the conversation comes over, and the words that carry it; none for one that is lost.
     pub(super) past: Option<(Continuity, String)>,
     pub(super) ways: Vec<ResumeWay>,
 }
@@ -70,6 +75,9 @@ pub(in crate::agents) struct About {
     /// What may be tried if that fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) ways: Vec<ResumeWay>,
+    /// Where its MCP servers are; none where that was the daemon itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) relay: Option<SocketAddr>,
     /// The turn it was started for, where an agent is run once per turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::agents) turn: Option<TurnId>,
@@ -105,7 +113,7 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
     failpoint::hit("before_run");
     let run = start.shared.mint_run();
     let driver = settings.driver.as_str().to_owned();
-    let started = Signal::RunStarted { run, agent: agent.clone(), driver, mirrored: false };
+    let started = Signal::RunStarted { run, agent: agent.clone(), driver, mirrored: false, steers: false };
     start.shared.note(start.session, started).await;
     // Read again: somebody may have stopped it, and a run the log does not know must not begin.
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
@@ -159,7 +167,7 @@ async fn prepare(
     settings: &AgentSettings,
     run: RunId,
 ) -> Result<Runner, Failure> {
-    let workspace = workspace_of(session)?;
+    let workspace = workspace_of(session).await?;
     let shared = start.shared.clone();
     let ways = start.ways.clone().unwrap_or_else(|| settings.resume.clone());
     let plan = plan(&shared, session, settings, ways).await?;
@@ -174,8 +182,12 @@ async fn prepare(
         (DriverKind::Acp | DriverKind::Codex | DriverKind::Opencode, _) => None,
     };
     let native = native_of(&plan.begin);
-    let mcp = servers(&shared, session, settings);
-    let (config, base) = (shared.addresses.config(&mcp), shared.addresses.base(start.session));
+    // The port is in the agent's configuration, so it is taken before there is an agent.
+    let inlet = inlet(&shared)?;
+    let relay = Some(inlet.address());
+    let addresses = shared.addresses.through(relay);
+    let mcp = servers(&addresses, session, run, settings);
+    let (config, base) = (addresses.config(&mcp), addresses.base(start.session));
     let places = prompt.as_deref().map(|prompt| Places {
         prompt,
         native: native.as_deref(),
@@ -183,7 +195,7 @@ async fn prepare(
         mcp: &base,
     });
     let mut spec = spec(settings, &workspace, start.session, places)?;
-    spec.env.extend(shared.addresses.environment(start.session));
+    spec.env.extend(addresses.environment(start.session, run));
     let about = About {
         session: start.session,
         agent: session.hands.agent.clone(),
@@ -191,23 +203,28 @@ async fn prepare(
         past: plan.past.as_ref().map(|(how, _)| *how),
         ways: plan.ways.clone(),
         turn: start.turn.filter(|_| settings.driver == DriverKind::Command),
+        relay,
     };
     let about = serde_json::to_value(about).map_err(|error| ("defect".to_owned(), error.to_string()))?;
     failpoint::hit("before_spawn");
-    let link = shared.runs.start(&run.to_string(), &about, &spec).await;
+    let link = shared.runs.start_with(&run.to_string(), &about, &spec, Some(inlet)).await;
     failpoint::hit("after_spawn");
     let link = link.map_err(|error| (error.code().to_owned(), error.to_string()))?;
-    let (_, closed) = mpsc::channel(1);
-    let orders = std::mem::replace(&mut start.orders, closed);
-    let driver = driver(settings, setting(settings, &workspace, plan.begin, mcp));
-    let greeting =
-        Stage::Greeting { until: Instant::now() + Duration::from_millis(settings.handshake_timeout_ms) };
+    let orders = std::mem::replace(&mut start.orders, mpsc::channel(1).1);
+    let offered = tools::offered(settings, &mcp);
+    let git_folders = git_folders(settings, &workspace).await;
+    let setting = Setting { git_folders, ..setting(settings, &workspace, plan.begin, mcp) };
+    let driver = driver(settings, setting);
+    let patience = Duration::from_millis(settings.handshake_timeout_ms);
     let mut runner = Runner::new(shared, session, settings.clone(), workspace, run, (driver, link), orders);
-    runner.stage = greeting;
+    runner.stage = Stage::Greeting { until: Instant::now() + patience };
     runner.waiting = start.turn;
+    runner.offered = offered;
     runner.past = plan.past;
     runner.ways = plan.ways;
-    runner.has_past = session.turns > u64::from(session.turn.is_some());
+    // A conversation the agent had before its first run here should be known to it too.
+    let brought = session.native.is_some() && session.run.as_ref().is_some_and(|held| held.number == 1);
+    runner.has_past = brought || session.turns > u64::from(session.turn.is_some());
     runner.say(|driver, out| driver.begin(out));
     if let (Some(text), Some(turn)) = (prompt, start.turn) {
         // It was started with its prompt and may greet in the middle of its answer.
@@ -218,9 +235,15 @@ async fn prepare(
         runner.say(|driver, out| driver.prompt(turn, None, &text, out));
         runner.carry_out().await;
         runner.handed_over(turn, Some(session)).await;
-        let _ = runner.link.close_input().await;
+        runner.close_unless_two_way().await;
     }
     Ok(runner)
+}
+
+/// The listener of the run's relay.
+fn inlet(shared: &Shared) -> Result<Inlet, Failure> {
+    Inlet::open(shared.addresses.socket.clone())
+        .map_err(|error| ("relay_failed".to_owned(), format!("no loopback port is free: {error}")))
 }
 
 fn native_of(begin: &Begin) -> Option<String> {
@@ -244,15 +267,24 @@ async fn once_prompt(
     let fresh = matches!(plan.begin, Begin::New);
     let before = words::Before {
         instructions: settings.instructions.as_deref().filter(|_| fresh),
-        past: plan.past.as_ref().map(|(_, text)| text.as_str()),
+        past: plan.past.as_ref().map(|(_, text)| text.as_str()).filter(|text| !text.is_empty()),
         anchors: &anchors,
         guidance: &session.guidance,
     };
     Ok(words::prompt(&prompt, &before))
 }
 
+impl Runner {
+    /// An agent that is started with its prompt is told nothing more, unless it takes answers while it works.
+    pub(super) async fn close_unless_two_way(&self) {
+        if !self.settings.per_turn().is_two_way() {
+            let _ = self.link.close_input().await;
+        }
+    }
+}
+
 /// The folder the agent works in: the session's workspace, which must be there.
-fn workspace_of(session: &Session) -> Result<PathBuf, Failure> {
+async fn workspace_of(session: &Session) -> Result<PathBuf, Failure> {
     let Some(text) = &session.workspace else {
         return Err(("workspace_missing".to_owned(), "the session names no workspace".to_owned()));
     };
@@ -261,7 +293,7 @@ fn workspace_of(session: &Session) -> Result<PathBuf, Failure> {
         let what = format!("the workspace `{text}` is no absolute path");
         return Err(("workspace_missing".to_owned(), what));
     }
-    if !path.is_dir() {
+    if !workspace_files::is_folder(&path).await {
         let what = format!("the workspace {text} is no folder, or has vanished");
         return Err(("workspace_missing".to_owned(), what));
     }
@@ -287,7 +319,7 @@ async fn plan(
         }
         return Ok(fresh);
     };
-    let alone = settings.per_turn.as_ref().is_some_and(|per_turn| per_turn.next.is_empty());
+    let alone = settings.driver == DriverKind::Command && settings.per_turn().next.is_empty();
     for way in &ways {
         let rest = ways_after(&ways, *way);
         let how = match way {
@@ -303,7 +335,8 @@ async fn plan(
         }
     }
     if alone {
-        return Ok(fresh);
+        // Each of its turns begins a new conversation, and the log must say so.
+        return Ok(Plan { past: Some((Continuity::Lost, String::new())), ..fresh });
     }
     let what =
         "no way is left to go on with the conversation; allow `replay` or `preamble`, or fork the session";
@@ -347,12 +380,13 @@ fn said(store: &dyn Store, id: SessionId, seq: u64, end: u64) -> Result<Vec<Enve
 
 /// What an agent is told of MCP servers: where the gateway has them for this session.
 pub(in crate::agents) fn servers(
-    shared: &Shared,
+    addresses: &Addresses,
     session: &Session,
+    run: RunId,
     settings: &AgentSettings,
 ) -> Vec<McpServer> {
     let agent = session.hands.agent.as_deref().unwrap_or_default();
-    shared.addresses.offered(session.id, agent, settings.mcp.keys())
+    addresses.offered((session.id, run), agent, settings.mcp.keys())
 }
 
 pub(in crate::agents) fn setting(
@@ -368,7 +402,19 @@ pub(in crate::agents) fn setting(
         mode: settings.mode.clone(),
         model: settings.model.clone(),
         mcp,
+        client_files: known::client_files(settings),
+        git_folders: Vec::new(),
     }
+}
+
+/// Where a commit in one of Lanyard's worktrees is written, for the agent whose sandbox has to be told.
+async fn git_folders(settings: &AgentSettings, workspace: &Path) -> Vec<PathBuf> {
+    if settings.driver != DriverKind::Codex {
+        return Vec::new();
+    }
+    let folder = workspace.to_owned();
+    let found = tokio::task::spawn_blocking(move || crate::worktree::commit_folders(&folder)).await;
+    found.unwrap_or_default()
 }
 
 pub(in crate::agents) fn driver(settings: &AgentSettings, setting: Setting) -> Box<dyn Driver> {
@@ -403,22 +449,27 @@ pub(in crate::agents) fn spec(
     if let Some(places) = places {
         argv.extend(command::arguments(&settings.per_turn(), places));
     }
-    let mut env: BTreeMap<String, String> = BTreeMap::new();
-    if settings.clear_env {
-        let kept =
-            KEPT_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
-        env.extend(kept);
-    }
-    env.extend(settings.env.clone());
-    env.insert("LANYARD_SESSION".to_owned(), session.to_string());
     Ok(Spec {
         argv,
-        env,
+        env: environment(settings, session),
         clear_env: settings.clear_env,
         cwd: workspace.to_owned(),
         grace_ms: settings.kill_grace_ms,
         limits: Limits::default(),
     })
+}
+
+/// What every process of a session's agent finds in its environment, beside what is inherited where that is not cleared.
+fn environment(settings: &AgentSettings, session: SessionId) -> BTreeMap<String, String> {
+    let mut env: BTreeMap<String, String> = BTreeMap::new();
+    if settings.clear_env {
+        let kept =
+            environment::KEPT.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+        env.extend(kept);
+    }
+    env.extend(settings.env.clone());
+    env.insert(SESSION.to_owned(), session.to_string());
+    env
 }
 
 /// Adds the subcommand a driver needs, unless the config has it.
@@ -441,6 +492,7 @@ impl Runner {
         let held = session.run.as_ref().filter(|held| held.id == run);
         let from = held.map_or(0, |held| held.cursor).max(link.consumed_to());
         let now = Instant::now();
+        let stand = Stand::of(&shared, &settings, &workspace, session.id, run);
         Self {
             session: session.id,
             output: link.output(from),
@@ -455,6 +507,7 @@ impl Runner {
             consumed: from,
             stage: Stage::Ready,
             turn: None,
+            began: None,
             waiting: None,
             own_turn: None,
             children: HashMap::new(),
@@ -465,7 +518,9 @@ impl Runner {
             stopping: false,
             let_go: false,
             at_rest: false,
-            calls: Calls::new(workspace.clone(), run),
+            calls: Calls::new(stand),
+            held_back: VecDeque::new(),
+            clearing: JoinSet::new(),
             past: None,
             own_turns: HashSet::new(),
             ways: Vec::new(),
@@ -473,8 +528,10 @@ impl Runner {
             has_past: false,
             replayed: 0,
             odd: 0,
+            offered: Vec::new(),
             idle_since: now,
             broken: None,
+            flood: None,
             shared,
             settings,
             workspace,

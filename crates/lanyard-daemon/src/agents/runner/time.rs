@@ -1,6 +1,6 @@
 //! What time brings: a greeting that takes too long, a turn that took too long, a cancel nobody heeded.
 
-use lanyard_core::session::{InterruptCause, Signal};
+use lanyard_core::session::{InterruptCause, Receipt, Signal};
 use tokio::time::{Duration, Instant};
 
 use super::{Runner, Stage};
@@ -27,7 +27,8 @@ impl Runner {
                     due.extend(turn.budget_at);
                     due.extend(turn.warn_at.filter(|_| !turn.warned));
                 }
-                due.extend(turn.cancel.filter(|_| !self.ending).map(|cancel| cancel.until));
+                let asked = turn.cancel.filter(|_| !self.ending && !turn.clearing);
+                due.extend(asked.map(|cancel| cancel.until));
             }
             None => due.extend(self.idle_until()),
         }
@@ -57,8 +58,8 @@ impl Runner {
         }
         let late = self.turn.as_ref().and_then(|turn| turn.warn_at).is_some_and(|at| at <= now);
         self.warn_of_budget(late);
-        let unheeded =
-            self.turn.as_ref().and_then(|turn| turn.cancel).is_some_and(|cancel| cancel.until <= now);
+        let asked = self.turn.as_ref().filter(|turn| !turn.clearing).and_then(|turn| turn.cancel);
+        let unheeded = asked.is_some_and(|cancel| cancel.until <= now);
         if unheeded && !self.ending {
             self.end_run("the agent did not heed its own cancel").await;
         }
@@ -102,7 +103,9 @@ impl Runner {
         turn.over = true;
         self.report().await;
         // Not part of the output: told with a place in it, it would pass for something that was told before.
-        self.shared.note(self.session, Signal::TurnLost { cause, reason: Some(reason) }).await;
+        self.shared
+            .note(self.session, Signal::TurnLost { cause, reason: Some(reason), receipt: Receipt::default() })
+            .await;
         self.cancel_turn(Duration::from_millis(self.settings.cancel_grace_ms));
     }
 }

@@ -11,7 +11,7 @@ use crate::api::types::AttachMode;
 use crate::config::{Features, Switch};
 
 /// Events that are played back before the stream goes on live.
-const LAST_MAX: u64 = 10_000;
+pub(in crate::api) const LAST_MAX: u64 = 10_000;
 /// Longest name of a client or channel.
 const NAME_CHARS_MAX: usize = 64;
 

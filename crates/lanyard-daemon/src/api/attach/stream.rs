@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -10,37 +9,30 @@ use futures_util::Stream;
 use hyper::body::{Body, Frame};
 use lanyard_core::SessionId;
 
-use crate::api::App;
 use crate::api::types::{AttachMode, PresentConnection, StreamFrame};
-use crate::hub::{BEAT, Reader, control};
+use crate::hub::{Reader, control};
 use crate::presence::Seat;
 
 /// Frames in the form of server-sent events: `connected`, the log, `goodbye`.
 pub(super) struct Attached {
-    app: Arc<App>,
     reader: Reader,
     /// Present for as long as this is kept.
     seat: Seat,
     guest: PresentConnection,
     mode: AttachMode,
-    /// What let it in; a token that is revoked lets it stay no longer.
-    authorization: String,
     first: Option<Bytes>,
     over: bool,
 }
 
 impl Attached {
     pub(super) fn new(
-        app: Arc<App>,
         reader: Reader,
         seat: Seat,
         guest: PresentConnection,
         mode: AttachMode,
-        authorization: String,
         first: Bytes,
     ) -> Self {
-        let attached =
-            Self { app, reader, seat, guest, mode, authorization, first: Some(first), over: false };
+        let attached = Self { reader, seat, guest, mode, first: Some(first), over: false };
         let Shown { session, connection, client, channel, actor, mode } = attached.shown();
         tracing::info!(%session, %connection, client, channel, actor, mode, "attached");
         attached
@@ -71,7 +63,6 @@ impl Attached {
         }
         let Poll::Ready(piece) = self.reader.poll_piece(cx) else { return Poll::Pending };
         Poll::Ready(Some(match piece {
-            Some(Ok(piece)) if piece == BEAT && !self.is_welcome() => self.goodbye("token_revoked"),
             Some(Ok(piece)) => piece,
             Some(Err(error)) => {
                 tracing::warn!(session = %self.seat.session(), %error, "an attached stream ends: the journal cannot be read");
@@ -79,10 +70,6 @@ impl Attached {
             }
             None => self.goodbye("closing"),
         }))
-    }
-
-    fn is_welcome(&self) -> bool {
-        self.app.tokens.caller(Some(&self.authorization)).is_ok()
     }
 }
 

@@ -2,7 +2,8 @@
 
 use lanyard_core::Timestamp;
 use lanyard_core::session::{
-    ChangeEvent, ControlEvent, Ending, Envelope, Event, RunEnd, RunEvent, Session, Stop, StopScope, TurnEvent,
+    ChangeEvent, ControlEvent, DrivenBy, Ending, Envelope, Event, Receipt, RunEnd, RunEvent, Session, Stop,
+    StopLevel, StopScope, TurnEvent,
 };
 use lanyard_store::StoreError;
 
@@ -36,6 +37,7 @@ pub(super) fn of(store: &dyn Store, session: &Session) -> Result<Option<StopRece
         log.iter().any(|event| matches!(event.event, Event::Control(ControlEvent::StopWithdrawn { .. })));
     let turn_over = held.scope == StopScope::Turn
         && log.iter().any(|event| matches!(event.event, Event::Control(ControlEvent::StopSettled {})));
+    let unconfirmed = unconfirmed(session, &log).filter(|_| !turn_over && !withdrawn);
     Ok(Some(StopReceipt {
         session: session.id,
         state: session.state.name(),
@@ -46,9 +48,38 @@ pub(super) fn of(store: &dyn Store, session: &Session) -> Result<Option<StopRece
         requested_at: held.requested_at,
         complying: held.complying,
         steps,
-        confirmed: (session.state.is_ended() && session.live_run().is_none()) || turn_over,
+        confirmed: ((session.state.is_ended() && session.live_run().is_none() && unconfirmed.is_none())
+            || turn_over)
+            && !lives_on(&log),
+        unconfirmed,
         withdrawn,
     }))
+}
+
+/// What may still live of a session that has ended: an agent of another host is known to have stopped only when it was
+/// told the last level, did what was asked, or ended by itself.
+fn unconfirmed(session: &Session, log: &[Envelope]) -> Option<String> {
+    let host = session.driver() == DrivenBy::Host && session.state.is_ended();
+    let knows = |envelope: &Envelope| match &envelope.event {
+        Event::Control(ControlEvent::StopApplied { level, refused, .. }) => {
+            *refused && *level == StopLevel::Terminated
+        }
+        Event::Control(ControlEvent::StopComplied { .. }) => true,
+        Event::Change(ChangeEvent::Ended { how, .. }) => *how != Ending::Stopped,
+        Event::Control(_)
+        | Event::Change(_)
+        | Event::Turn(_)
+        | Event::Inbox(_)
+        | Event::Context(_)
+        | Event::Transcript(_)
+        | Event::Run(_)
+        | Event::Gate(_)
+        | Event::Writer(_) => false,
+    };
+    (host && !log.iter().any(knows)).then(|| {
+        "the agent runs under its own host and has not been told yet; its next tool call is refused"
+            .to_owned()
+    })
 }
 
 /// The log from the newest `stop.requested` on.
@@ -87,8 +118,10 @@ fn step(envelope: &Envelope) -> Vec<StopStep> {
         Event::Control(event) => {
             control(envelope, event).map_or(Vec::new(), |(channel, what)| one(channel, what))
         }
-        Event::Turn(TurnEvent::Interrupted { reason, .. }) => {
-            one("turn", format!("the turn was interrupted{}", because(reason.as_deref())))
+        Event::Turn(TurnEvent::Interrupted { reason, receipt, .. }) => {
+            let mut steps = processes(at, receipt);
+            steps.push(made(at, "turn", format!("the turn was interrupted{}", because(reason.as_deref()))));
+            steps
         }
         Event::Turn(TurnEvent::Finished { .. }) => one("turn", "the turn came to its end".to_owned()),
         Event::Run(RunEvent::Ended { how, receipt, .. }) => {
@@ -97,10 +130,7 @@ fn step(envelope: &Envelope) -> Vec<StopStep> {
                 .iter()
                 .map(|tried| made(at, &tried.channel, format!("tried after {} ms", tried.after_ms)))
                 .collect();
-            steps.extend(receipt.processes.iter().map(|process| {
-                let by = process.by.as_deref().map_or("by itself".to_owned(), |by| format!("by {by}"));
-                made(at, "process", format!("{} (pid {}) ended {by}", process.name, process.pid))
-            }));
+            steps.extend(processes(at, receipt));
             steps.push(made(at, "process", ended(how)));
             steps
         }
@@ -121,6 +151,37 @@ fn step(envelope: &Envelope) -> Vec<StopStep> {
         | Event::Gate(_)
         | Event::Writer(_) => Vec::new(),
     }
+}
+
+/// The processes of a receipt: those that were ended, those that may still live, and those that belong to the agent.
+fn processes(at: Timestamp, receipt: &Receipt) -> Vec<StopStep> {
+    let ended = receipt.processes.iter().map(|process| {
+        let by = process.by.as_deref().map_or("by itself".to_owned(), |by| format!("by {by}"));
+        format!("{} (pid {}) ended {by}", process.name, process.pid)
+    });
+    let left =
+        receipt.left.iter().map(|process| format!("{} (pid {}) may still run", process.name, process.pid));
+    let kept = receipt.kept.iter().map(|process| {
+        format!("{} (pid {}) is a server of the agent itself and runs on", process.name, process.pid)
+    });
+    ended.chain(left).chain(kept).map(|what| made(at, "process", what)).collect()
+}
+
+/// Whether something of what was to end may still live. The end of the run is the end of it.
+fn lives_on(log: &[Envelope]) -> bool {
+    log.iter().fold(false, |lives, envelope| match &envelope.event {
+        Event::Turn(TurnEvent::Interrupted { receipt, .. }) => !receipt.left.is_empty(),
+        Event::Run(RunEvent::Ended { .. }) => false,
+        Event::Turn(_)
+        | Event::Inbox(_)
+        | Event::Change(_)
+        | Event::Context(_)
+        | Event::Control(_)
+        | Event::Transcript(_)
+        | Event::Run(_)
+        | Event::Gate(_)
+        | Event::Writer(_) => lives,
+    })
 }
 
 fn control(envelope: &Envelope, event: &ControlEvent) -> Option<(&'static str, String)> {
@@ -146,6 +207,7 @@ fn control(envelope: &Envelope, event: &ControlEvent) -> Option<(&'static str, S
         ControlEvent::StopWithdrawn { reason } => {
             Some(("request", format!("{who} took it back{}", because(reason.as_deref()))))
         }
+        ControlEvent::EndBlocked { why } => Some(("agent", why.clone())),
         ControlEvent::StopSettled {} => Some(("end", "the turn is over; the session can go on".to_owned())),
         ControlEvent::NoticeSent { to, .. } => Some((
             "parent",

@@ -43,6 +43,9 @@ pub struct AgentCheck {
     pub info: Option<AgentInfo>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Capabilities>,
+    /// Settings that work and have consequences: each sentence says what happens and what to set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<AgentProblem>,
 }

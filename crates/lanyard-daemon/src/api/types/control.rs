@@ -45,6 +45,9 @@ pub struct StopReceipt {
     pub steps: Vec<StopStep>,
     /// Nothing of what was to be stopped lives any more.
     pub confirmed: bool,
+    /// What may still live of a session that has ended, where its end is not confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unconfirmed: Option<String>,
     pub withdrawn: bool,
 }
 
@@ -75,6 +78,9 @@ pub struct CallAnswer {
     pub text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<StopLevel>,
+    /// A subagent may have made the call. Give it back as the call's `proof`: `uncertain`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncertain: bool,
 }
 
 /// A tool call that came back.

@@ -407,8 +407,9 @@ pub struct HaltReceipt {
     pub halted: bool,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HaltState {
+    /// Whether all work is halted. Then no session, turn, run, task or step of a flow begins.
     pub halted: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -416,4 +417,19 @@ pub struct HaltState {
     pub since: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// The end of the last halt, while nothing is halted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifted: Option<HaltLifted>,
+}
+
+/// Who lifted a halt, when and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HaltLifted {
+    pub at: Timestamp,
+    pub by: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When the halt began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halted_at: Option<Timestamp>,
 }

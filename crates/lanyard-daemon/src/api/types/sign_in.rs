@@ -75,6 +75,8 @@ pub struct Me {
     pub limits: MyLimits,
     /// The daemon's version.
     pub version: String,
+    /// The daemon's clock.
+    pub now: Timestamp,
 }
 
 /// Bounds and waits a page shows before they are met.

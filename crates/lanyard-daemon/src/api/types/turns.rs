@@ -25,6 +25,10 @@ pub struct NewTurn {
     /// What may be remembered in this turn, where that is to be less than the session may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryAsk>,
+    /// Let Lanyard take the conversation over from the agent's own host: the turn resumes it by the agent's own id, in
+    /// a run of Lanyard's. Without it a turn for such a session is refused with `session_host_run`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resume: bool,
 }
 
 /// What became of a message. A repeat gets the outcome of the first time, and the turn's status as it is now.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use tokio::sync::{mpsc, watch};
-use tokio::time::Duration;
 
 use super::pool::Lent;
 use crate::annotate;
 use crate::mcp::envelope::Said;
 use crate::mcp::rpc::Piece;
 use crate::mcp::seat::Seat;
-use crate::mcp::server::ANSWER_BYTES_MAX;
+use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Trouble};
 use crate::mcp::work::Work;
+use crate::runs::relay::PAUSED;
 
 /// Frames that wait for a client that reads slowly; then the server waits.
 pub(super) const FRAMES_MAX: usize = 16;
@@ -23,16 +23,23 @@ pub(super) async fn relay(
     mut body: Lent,
     mut work: Work,
     pieces: mpsc::Sender<Piece>,
-    patience: Duration,
+    server: Arc<Server>,
     mut closing: watch::Receiver<bool>,
 ) {
+    let patience = server.timeout;
     let mut frames = Frames::default();
     let mut answered = false;
     loop {
         let frame = tokio::select! {
             frame = frames.next(&mut body) => frame,
             () = pieces.closed() => return,
-            () = crate::mcp::closed(&mut closing) => return,
+            () = crate::mcp::closed(&mut closing) => {
+                // A client that hears nothing would wait for its answer to the end of its patience.
+                if !answered {
+                    let _ = pieces.send(work.failed(&server.failed(&Trouble::Closing)).await.into_frame()).await;
+                }
+                return;
+            }
             () = tokio::time::sleep(patience), if !answered => {
                 let late = format!("no word from the server for {} ms", patience.as_millis());
                 let _ = pieces.send(work.failed(&late).await.into_frame()).await;
@@ -77,7 +84,10 @@ pub(super) async fn listen(
         let frame = tokio::select! {
             frame = frames.next(&mut body) => frame,
             () = pieces.closed() => return,
-            () = crate::mcp::closed(&mut closing) => return,
+            () = crate::mcp::closed(&mut closing) => {
+                let _ = pieces.send(Piece::from(Bytes::from_static(PAUSED))).await;
+                return;
+            }
         };
         let Some(frame) = frame else { return };
         let piece = match &seat {

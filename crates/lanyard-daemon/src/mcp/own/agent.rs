@@ -123,10 +123,15 @@ async fn init(caller: &Caller, args: Args) -> Told {
         value["nonce"] = nonce.as_str().into();
         let depth = me.lineage.depth();
         value["can_delegate"] = (!me.session.policy.leaf && depth < me.session.policy.depth_limit).into();
-        texts.push(format!(
-            "Put \"_session_id\": \"{id}\" into the input of every tool call.\n{}",
-            lanyard_core::paper::instructions::short(id, &nonce)
-        ));
+        let short = lanyard_core::paper::instructions::short(id, &nonce);
+        // An agent that Lanyard runs has a connection of its own.
+        texts.push(match me.session.live_run() {
+            Some(_) => short,
+            None => format!(
+                "Put \"_session_id\": \"{id}\" into the input of every call of an MCP tool, and of no built-in \
+                 tool.\n{short}"
+            ),
+        });
         let seat = Seat { agent_type, plan: plan.clone(), ..Seat::of(id) };
         record_init(caller, &workspace, seat, args.extension_session_id).await?;
     }

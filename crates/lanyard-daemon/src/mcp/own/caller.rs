@@ -111,6 +111,25 @@ impl Caller {
         Ok(self.app.engine.ask(request).await?.outcome)
     }
 
+    /// Another session, if what is its own is the caller's too: itself or one below it. Operators are above all.
+    pub(super) async fn is_below(&self, id: SessionId) -> Result<Loaded, Refused> {
+        let me = self.id();
+        on_disk(&self.app, move |store| {
+            let loaded = load(store, id)?;
+            match me {
+                Some(me) if me != id && !loaded.lineage.ancestors.contains(&me) => Err(Refused::new(
+                    "not_your_session",
+                    format!(
+                        "session {id} is neither yours nor below you, so its own memory is not yours to read"
+                    ),
+                    "use the scope workspace or plan for what others should read",
+                )),
+                Some(_) | None => Ok(loaded),
+            }
+        })
+        .await
+    }
+
     /// Another session, if the caller may look at it: itself, one below it, or one of its workspace and plan.
     pub(super) async fn visible(&self, id: SessionId) -> Result<Loaded, Refused> {
         let me = self.me.clone();

@@ -103,7 +103,7 @@ impl Where {
             Scope::Session => {
                 let asked = args.session.as_deref().map(session_id).transpose()?;
                 let id = asked.or(caller.id()).ok_or_else(|| Refused::missing("session"))?;
-                caller.visible(id).await?;
+                caller.is_below(id).await?;
                 // Its memory is where it works, wherever the caller does.
                 let standing = on_disk(&caller.app, move |store| Ok(memory::standing(store, id)?)).await?;
                 workspace = standing.workspace;

@@ -4,7 +4,7 @@
 use std::sync::PoisonError;
 
 use lanyard_core::paper::{Facts, Liveness, judge};
-use lanyard_core::session::{Command, InterruptCause, Signal, StopScope};
+use lanyard_core::session::{Command, InterruptCause, Receipt, Signal, StopScope};
 use lanyard_core::text::{NAME_CHARS_MAX, one_line};
 use lanyard_core::{Session, SessionId};
 use lanyard_store::Loaded;
@@ -246,6 +246,7 @@ async fn resume(caller: &Caller, orphan: &Session) -> Result<(), Refused> {
         let signal = Signal::TurnLost {
             cause: InterruptCause::Crash,
             reason: Some("nobody works on it any more".to_owned()),
+            receipt: Receipt::default(),
         };
         caller.ask(Ask::Tell { session: orphan.id, signals: vec![signal] }).await?;
     }

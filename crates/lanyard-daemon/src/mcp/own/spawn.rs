@@ -2,8 +2,8 @@
 //! Lanyard is to start is a task, as those of the tool `tasks` are.
 
 use lanyard_core::SessionId;
-use lanyard_core::paper::{Bounds, Brief, NAME_CHARS_MAX};
-use lanyard_core::session::NewSession;
+use lanyard_core::paper::{Bounds, Brief, NAME_CHARS_MAX, instructions};
+use lanyard_core::session::{DrivenBy, NewSession};
 use lanyard_core::task::{Isolation, NewTask};
 use lanyard_core::text::cut;
 use schemars::JsonSchema;
@@ -91,6 +91,8 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
         session: id,
         parent: caller.id(),
         nonce: &nonce,
+        // It is started by its parent's own means and uses the parent's connection.
+        caller: instructions::Caller::ByArgument,
         agent: &agent,
         bounds: &bounds,
         may_spawn,
@@ -106,6 +108,8 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
         plan: plan.clone(),
         phase: args.phase,
         leaf: !may_spawn,
+        // Its own host starts it, whatever the agent is called: it is told of a stop in the answers to its calls.
+        driven_by: Some(DrivenBy::Host),
         ..NewSession::default()
     };
     caller.ask(Ask::Create { id, new: Box::new(new), parent: caller.id() }).await?;

@@ -1,6 +1,7 @@
 //! The tools against a real engine and a real journal, called as the gateway calls them.
 
 mod agents;
+mod document;
 mod memory;
 mod orphaned;
 mod papers;
@@ -72,12 +73,9 @@ impl Room {
         )]);
         let (desk, wishes) = agents(settings.clone());
         let continuity = crate::continuity::Continuity::open(Config::default().continuity, &*store).unwrap();
-        let notifications = crate::notifications::Notifications::open(
-            store.clone(),
-            clock.clone(),
-            &Config::default().notifications,
-        )
-        .unwrap();
+        let told = Config::default().notifications;
+        let notifications = crate::notifications::Notifications::open(store.clone(), clock.clone(), &told);
+        let notifications = notifications.unwrap();
         let parts = Parts {
             seen: Arc::new(|_, _| None),
             wishes: wishes.clone(),
@@ -95,7 +93,7 @@ impl Room {
         let (engine, thread) = engine::start(parts).unwrap();
         let runs = Runs::new(folder.path().join("runs"), "/nonexistent/lanyard".into());
         let (place, checks) = ((folder.path(), "/nonexistent/lanyard".into()), folder.path().join("checks"));
-        let tokens = Arc::new(Tokens::new("operator", &[]));
+        let tokens = Arc::new(Tokens::new("operator", &[], engine.live.clone()));
         let roster = Roster::new(settings, "helper".to_owned(), runs, clock.clone(), checks);
         let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, folder.path());
         let (families, tasks) = families::start(tools, &hub).unwrap();
@@ -119,6 +117,7 @@ impl Room {
             gateway: Gateway::new(&Config::default(), folder.path()),
             continuity,
             notifications,
+            storage: crate::storage::StorageRules::default(),
             features: crate::config::Features::default(),
             telemetry: None,
             started_at: clock.now(),

@@ -17,6 +17,7 @@ use tokio::time::{Duration, Instant};
 use super::link::Link;
 use super::route;
 use crate::agents::settings::McpStdio;
+use crate::environment;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Trouble};
 
 /// Messages that wait for a server that reads slowly.
@@ -83,6 +84,8 @@ impl Process {
         let mut command = Command::new(program);
         command
             .args(arguments)
+            .env_clear()
+            .envs(environment::inherited(settings.clear_env))
             .envs(&settings.env)
             .env(crate::runs::MARKER, marker)
             .stdin(Stdio::piped())

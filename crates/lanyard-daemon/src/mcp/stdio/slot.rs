@@ -14,6 +14,7 @@ use crate::agents::settings::McpStdio;
 use crate::annotate::json;
 use crate::mcp::server::Trouble;
 use crate::mcp::translate;
+use crate::workspace_files;
 
 /// How long a server may take to greet.
 pub(super) const START_PATIENCE: Duration = Duration::from_mins(1);
@@ -99,7 +100,10 @@ impl Slot {
         }
         tries.starts += 1;
         let Recipe { settings, marker, cwd, is_shared } = &self.recipe;
-        let cwd = cwd.as_deref().filter(|cwd| cwd.is_dir());
+        let cwd = match cwd.as_deref() {
+            Some(cwd) if workspace_files::is_folder(cwd).await => Some(cwd),
+            Some(_) | None => None,
+        };
         let started = Process::start(settings, marker, cwd, *is_shared);
         let process = match started {
             Ok(process) => process,

@@ -1,6 +1,8 @@
 //! Starting a run: its folder first, then the shim, which starts the agent.
 
 use std::io;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -11,11 +13,12 @@ use tokio::process::{Child, Command};
 
 use super::Runs;
 use super::connection::{self, Link};
-use crate::runs::MARKER;
 use crate::runs::folder::{Folder, RunFile, is_disk_full};
 use crate::runs::process::boot_id;
 use crate::runs::record::Spec;
+use crate::runs::relay::{Inlet, Order, RELAY_WAIT};
 use crate::runs::wire::{Birth, Failed, LINE_MAX};
+use crate::runs::{MARKER, withhold};
 
 /// How long a shim may take to start the agent. Programs on slow disks take a while.
 const START_MAX: Duration = Duration::from_secs(30);
@@ -76,12 +79,23 @@ impl From<(Failed, String)> for StartError {
 impl Runs {
     /// Starts a run. `about` is on disk before anything runs. After an error nothing is left of it, not even the folder.
     pub async fn start(&self, run: &str, about: &serde_json::Value, spec: &Spec) -> Result<Link, StartError> {
+        self.start_with(run, about, spec, None).await
+    }
+
+    /// The same for an agent whose MCP requests come in through a relay.
+    pub async fn start_with(
+        &self,
+        run: &str,
+        about: &serde_json::Value,
+        spec: &Spec,
+        inlet: Option<Inlet>,
+    ) -> Result<Link, StartError> {
         let folder = Folder::of(&self.root, run).map_err(|error| StartError::Shim(error.to_string()))?;
         let (runs, name, making, about) = (self.clone(), run.to_owned(), folder.clone(), about.clone());
         tokio::task::spawn_blocking(move || runs.create(&name, &making, about))
             .await
             .map_err(|error| StartError::Shim(error.to_string()))??;
-        let started = self.start_in(run, &folder, spec).await;
+        let started = self.start_in(run, &folder, spec, inlet).await;
         if started.is_err() {
             // The shim may be half way: it must be gone before its folder is.
             if self.sweep(run, Duration::ZERO).await.is_ok() {
@@ -111,11 +125,19 @@ impl Runs {
         }
     }
 
-    async fn start_in(&self, run: &str, folder: &Folder, spec: &Spec) -> Result<Link, StartError> {
+    async fn start_in(
+        &self,
+        run: &str,
+        folder: &Folder,
+        spec: &Spec,
+        inlet: Option<Inlet>,
+    ) -> Result<Link, StartError> {
         let fail = |error: io::Error| StartError::Shim(format!("{}: {error}", self.program.display()));
-        let spec = serde_json::to_vec(spec).map_err(|error| StartError::Shim(error.to_string()))?;
-        let mut child = self.spawn(run, folder).map_err(fail)?;
-        let heard = tokio::time::timeout(START_MAX, talk(&mut child, &spec)).await;
+        let (relay, listener) = inlet.map(|inlet| (inlet.socket, inlet.listener)).unzip();
+        let order = serde_json::to_vec(&Order { spec, relay });
+        let order = order.map_err(|error| StartError::Shim(error.to_string()))?;
+        let mut child = self.spawn(run, folder, listener).map_err(fail)?;
+        let heard = tokio::time::timeout(START_MAX, talk(&mut child, &order)).await;
         reap(child);
         let line = match heard {
             Ok(line) => line.map_err(fail)?,
@@ -134,14 +156,21 @@ impl Runs {
         }
     }
 
-    fn spawn(&self, run: &str, folder: &Folder) -> io::Result<Child> {
-        Command::new(&self.program)
+    /// The listener of a relay is handed over as the shim's stderr, which has no other use.
+    fn spawn(&self, run: &str, folder: &Folder, listener: Option<TcpListener>) -> io::Result<Child> {
+        let stderr = listener.map_or_else(Stdio::null, |listener| Stdio::from(OwnedFd::from(listener)));
+        let mut command = Command::new(&self.program);
+        withhold(command.as_std_mut());
+        if let Some(wait) = std::env::var_os(RELAY_WAIT) {
+            command.env(RELAY_WAIT, wait);
+        }
+        command
             .arg("shim")
             .arg(std::path::absolute(&folder.path)?)
             .env(MARKER, run)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(stderr)
             .spawn()
     }
 }

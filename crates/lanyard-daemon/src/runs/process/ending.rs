@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
-use rustix::process::Signal;
-
 use super::{EndedBy, EndedProcess, Identity, Process, Scope, look, now_ms, send};
 
 /// Listed in a receipt; a fork bomb should not fill the disk with names.
@@ -14,7 +12,26 @@ const LISTED_MAX: usize = 1_000;
 const PAUSE_MIN_MS: u64 = 4;
 const PAUSE_MAX_MS: u64 = 100;
 /// How long a sweep waits after the first KILL. What lives then hangs in the kernel or is not ours to kill.
-const KILL_PATIENCE_MS: u64 = 10_000;
+pub(super) const KILL_PATIENCE_MS: u64 = 10_000;
+
+/// Between two looks at what is left: longer each time.
+#[derive(Debug)]
+pub(super) struct Pace(u64);
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self(PAUSE_MIN_MS)
+    }
+}
+
+impl Pace {
+    /// Milliseconds to the next look, which is no later than the moment of KILL.
+    pub(super) fn next(&mut self, now: u64, kill_at: u64) -> u64 {
+        let pause = self.0;
+        self.0 = (pause * 2).min(PAUSE_MAX_MS);
+        if now < kill_at { pause.min(kill_at - now).max(1) } else { pause }
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Ending {
@@ -79,12 +96,8 @@ impl Ending {
     }
 
     fn tell(&mut self, process: &Process, by: EndedBy) {
-        let signal = match by {
-            EndedBy::Term => Signal::TERM,
-            EndedBy::Kill => Signal::KILL,
-        };
         // Not permitted: a process that changed its user. It stays in the scope, and the run is not over.
-        if !matches!(send(process, signal), Ok(true)) {
+        if !matches!(send(process, by.signal()), Ok(true)) {
             return;
         }
         let room = self.listed.len() < LISTED_MAX;

@@ -12,6 +12,8 @@ use crate::runs::MARKER;
 const ENVIRON_MAX: u64 = 8 * 1024 * 1024;
 /// Environments are read in pieces, since the shim should stay small.
 const PIECE: usize = 4 * 1024;
+/// The longest value of a variable that is looked for; a longer one is cut.
+const VALUE_MAX: usize = 64;
 
 /// Who is part of a run: whatever descends from the shim, is in its session or in the agent's group, or bears the
 /// run's marker in its environment. Another run's marker always wins: a run inside a run is supervised by its own shim.
@@ -118,12 +120,23 @@ fn close_over_children(candidates: &mut [Candidate]) {
     }
 }
 
-/// The value of the marker in an environment, which is text parted by zeroes.
-fn marker(mut environ: impl Read) -> Option<Vec<u8>> {
+/// The value of a variable in the environment of a process. One that may not be read says nothing.
+pub(super) fn variable(pid: u32, name: &str) -> Option<String> {
+    let file = File::open(format!("/proc/{pid}/environ")).ok()?;
+    String::from_utf8(found(file.take(ENVIRON_MAX), name)?).ok()
+}
+
+fn marker(environ: impl Read) -> Option<Vec<u8>> {
+    found(environ, MARKER)
+}
+
+/// The value of a variable in an environment, which is text parted by zeroes.
+fn found(mut environ: impl Read, name: &str) -> Option<Vec<u8>> {
+    let value = |entry: &[u8]| Some(entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?.to_vec());
     let mut piece = [0; PIECE];
     let mut entry = Vec::new();
-    // Of an entry only as much is kept as could be the marker and its value.
-    let most = MARKER.len() + 1 + 64;
+    // Of an entry only as much is kept as could be the variable and its value.
+    let most = name.len() + 1 + VALUE_MAX;
     loop {
         let read = environ.read(&mut piece).ok()?;
         for &byte in &piece[..read] {
@@ -140,10 +153,6 @@ fn marker(mut environ: impl Read) -> Option<Vec<u8>> {
             return value(&entry);
         }
     }
-}
-
-fn value(entry: &[u8]) -> Option<Vec<u8>> {
-    Some(entry.strip_prefix(MARKER.as_bytes())?.strip_prefix(b"=")?.to_vec())
 }
 
 #[cfg(test)]

@@ -323,3 +323,43 @@ fn git_is_killed_at_any_moment_or_outlives_its_daemon() {
         assert_eq!(lab.create(), tree);
     }
 }
+
+/// FND-R13. A commit counts as new work when it is on the worktree's branch and after the one the work began at.
+#[test]
+fn fnd_r13_only_a_new_commit_on_the_branch_is_new_work() {
+    let lab = Lab::new();
+    let tree = create(&lab.root, &lab.top, "flow_1", None, None).unwrap();
+    let folder = Path::new(&tree.path);
+    let commit = |folder: &Path, message: &str| {
+        git_in(folder, &["commit", "-q", "--allow-empty", "-m", message]).unwrap();
+        git_in(folder, &["rev-parse", "HEAD"]).unwrap().trim().to_owned()
+    };
+    let why = |commit: &str, after: &str| is_new_work(folder, commit, Some(after)).unwrap_err();
+    assert!(why(&tree.base, &tree.base).contains("is not new"), "the base is nobody's work");
+    assert!(why("HEAD", &tree.base).contains("is not new"));
+    let elsewhere = commit(&lab.top, "of somebody else");
+    assert!(why(&elsewhere, &tree.base).contains("is not on the branch"));
+    assert!(why("0123abcd", &tree.base).contains("there is no commit"));
+    let first = commit(folder, "first");
+    assert_eq!(is_new_work(folder, &first[..10], Some(&tree.base)), Ok(()));
+    assert!(why(&first, &first).contains("--allow-empty"));
+    let second = commit(folder, "second");
+    assert_eq!(is_new_work(folder, &second, Some(&first)), Ok(()));
+    assert!(why(&first, &second).contains("is not new"), "older than what was taken");
+}
+
+/// FND-R13. What an agent's sandbox has to let it write, and nothing that others run.
+#[test]
+fn fnd_r13_a_commit_writes_these_folders() {
+    let lab = Lab::new();
+    let tree = create(&lab.root, &lab.top, "flow_1", None, None).unwrap();
+    let common = lab.top.join(".git").canonicalize().unwrap();
+    let folders = commit_folders(Path::new(&tree.path));
+    let inside: Vec<&Path> = folders.iter().map(|folder| folder.strip_prefix(&common).unwrap()).collect();
+    assert!(inside[0].starts_with("worktrees"), "{inside:?}");
+    for folder in ["objects", "refs/heads/lanyard"] {
+        assert!(inside.contains(&Path::new(folder)), "{inside:?}");
+    }
+    assert!(inside.iter().all(|folder| !folder.as_os_str().is_empty() && !folder.starts_with("hooks")));
+    assert_eq!(commit_folders(&lab.top), Vec::<PathBuf>::new(), "not of the user's own checkout");
+}

@@ -146,3 +146,33 @@ fn a_childs_work_goes_into_its_parents_worktree() {
     assert_eq!(lab.git(&["log", "-1", "--format=%s", "lanyard/task_1"]), "Merge branch 'lanyard/task_2'");
     assert_eq!(lab.head(), parent.base);
 }
+
+/// FND-K13.
+#[test]
+fn fnd_k13_git_a_merge_driver_does_not_run_and_texts_are_merged() {
+    let lab = Lab::new();
+    let mark = lab.root.parent().unwrap().with_file_name("MARK");
+    let trap = format!("touch '{}'; exit 0", mark.display());
+    lab.write(".gitattributes", "* merge=m filter=f\n");
+    lab.commit("attributes");
+    for key in ["merge.m.driver", "filter.f.clean", "filter.f.smudge"] {
+        lab.git(&["config", key, &trap]);
+    }
+    // No `git` of the test itself may spring it.
+    let off = ["-c", "filter.f.clean=", "-c", "filter.f.smudge="];
+    let git = |folder: &Path, args: &[&str]| git_in(folder, &[&off[..], args].concat()).unwrap();
+    let tree = lab.create();
+    let path = Path::new(&tree.path);
+    write(path, "a", "1\n2\nmine\n");
+    git(path, &["commit", "-qam", "mine"]);
+    lab.write("a", "theirs\n2\n3\n");
+    git(&lab.top, &["commit", "-qam", "theirs"]);
+    merge(&tree, &lab.top, "both").unwrap();
+    assert_eq!(read(&lab.top, "a"), "theirs\n2\nmine\n");
+    write(path, "a", "1\n2\nnobody's\n");
+    lab.write("a", "theirs\n2\nours\n");
+    git(path, &["commit", "-qam", "again"]);
+    git(&lab.top, &["commit", "-qam", "again"]);
+    assert_eq!(merge(&tree, &lab.top, "both").unwrap_err().code(), "merge_conflict");
+    assert!(!mark.exists());
+}

@@ -1,6 +1,6 @@
 //! The journal: through the daemon when one runs, since it belongs to that; else opened here.
 
-use lanyard_daemon::api::types::{CheckReport, Reason, Rebuilt};
+use lanyard_daemon::api::types::{CheckReport, DaemonStatus, JournalStatus, Reason, Rebuilt};
 use lanyard_store::{OpenError, SqliteJournal, SqliteOptions, Upkeep};
 
 use super::Finding;
@@ -17,6 +17,16 @@ pub(super) async fn check(context: &Context, running: &Running, rebuild: bool) -
             through_daemon(context, rebuild).await.unwrap_or_else(|failure| vec![refused(failure)])
         }
         Running::Mute => vec![Finding::warn(NAME, "not looked at", "see the daemon first")],
+        Running::Nobody { .. } if !context.home.journal().exists() && context.home.token().exists() => {
+            vec![Finding::fail(
+                NAME,
+                format!(
+                    "{} is missing, although a daemon has used this folder before",
+                    context.home.journal().display()
+                ),
+                "bring the file back, `lanyard restore FILE`, or begin anew with `lanyard up --new-journal`",
+            )]
+        }
         Running::Nobody { .. } if !context.home.journal().exists() => {
             vec![Finding::ok(NAME, "there is none yet; the first start makes one")]
         }
@@ -33,7 +43,24 @@ async fn through_daemon(context: &Context, rebuild: bool) -> Result<Vec<Finding>
     }
     let report: CheckReport = client.get_patiently(&Route::to(&["check"])).await?;
     findings.extend(told(&report));
+    let status: DaemonStatus = client.get(&Route::to(&["status"])).await?;
+    findings.extend(too_large(&status.journal));
+    findings.extend(status.storage_error.map(|what| Finding::fail(NAME, what, LOST)));
     Ok(findings)
+}
+
+/// A journal beyond its limit.
+fn too_large(journal: &JournalStatus) -> Option<Finding> {
+    const MEBI: u64 = 1 << 20;
+    let total = journal.size.total();
+    (journal.alarm_bytes > 0 && total > journal.alarm_bytes).then(|| {
+        let what = format!("{} MB, more than its limit of {} MB", total / MEBI, journal.alarm_bytes / MEBI);
+        Finding::warn(
+            NAME,
+            what,
+            "delete sessions with `lanyard rm`, set [retention], then `lanyard gc --compact`",
+        )
+    })
 }
 
 fn alone(context: &Context, rebuild: bool) -> Vec<Finding> {
@@ -56,6 +83,7 @@ fn alone(context: &Context, rebuild: bool) -> Vec<Finding> {
     findings
 }
 
+const LOST: &str = "nothing is acknowledged; save what the daemon still has with `lanyard backup FILE`";
 const COPY: &str = "copy the data folder before anything else, then check the disk it is on";
 
 fn mend(error: &OpenError) -> &'static str {
@@ -81,13 +109,7 @@ fn told(report: &CheckReport) -> Vec<Finding> {
     if report.structure.is_empty() && report.damage.is_empty() {
         return vec![Finding::ok(NAME, format!("{size}, nothing is damaged"))];
     }
-    let structure = report.structure.iter().map(|what| {
-        Finding::fail(
-            NAME,
-            what,
-            "copy the data folder, then make what is derived again: `lanyard doctor --rebuild`",
-        )
-    });
+    let structure = report.structure.iter().map(|what| Finding::fail(NAME, what, mend_structure(what)));
     let damage = report.damage.iter().map(|damage| {
         let whose = damage.session.map_or_else(|| "unknown session".to_owned(), |session| session.to_string());
         let what =
@@ -101,6 +123,13 @@ fn told(report: &CheckReport) -> Vec<Finding> {
         Finding::fail(NAME, what, fix)
     });
     structure.chain(damage).chain([Finding::ok(NAME, format!("{size} can be read"))]).collect()
+}
+
+fn mend_structure(what: &str) -> &'static str {
+    if what.contains("(wal_") {
+        return "compare with a backup (`lanyard restore`); check the disk; a restart ends this notice";
+    }
+    "copy the data folder, then make what is derived again: `lanyard doctor --rebuild`"
 }
 
 fn refused(failure: Failure) -> Finding {

@@ -160,6 +160,7 @@ impl Model {
             | Asked::Row(..)
             | Asked::Detail(_)
             | Asked::Gates
+            | Asked::Halt
             | Asked::Answer(_) => String::new(),
         };
         let words = warning.unwrap_or(words);

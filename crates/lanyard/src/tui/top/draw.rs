@@ -1,5 +1,6 @@
 //! How the screen of all sessions looks. Only rows that are visible are drawn.
 
+use lanyard_daemon::api::types::HaltState;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
@@ -161,16 +162,25 @@ fn head(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     };
     let all = count(model.directory.len(), "session");
     let left = format!("lanyard top  {all}, {running} running{wanted}{asking}");
+    let halted = model.halt.halted && model.link == Link::Up;
     let right = match (model.link, model.directory.filter()) {
         (Link::Down, _) => "no connection, trying again".to_owned(),
         (Link::Connecting, _) => "connecting".to_owned(),
+        (Link::Up, _) if halted => halt(&model.halt),
         (Link::Up, "") => String::new(),
         (Link::Up, filter) => {
             format!("\"{filter}\": {} shown", model.directory.places().len())
         }
     };
-    let style = if model.link == Link::Up { model.paint.strong() } else { model.paint.bad() };
+    let well = model.link == Link::Up && !halted;
+    let style = if well { model.paint.strong() } else { model.paint.bad() };
     both_ends(frame, area, (&left, model.paint.strong()), (&right, style));
+}
+
+fn halt(halt: &HaltState) -> String {
+    let by = halt.by.as_deref().map(|by| format!(" by {}", one_line(by))).unwrap_or_default();
+    let why = halt.reason.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
+    format!("HALTED{by}{why}")
 }
 
 fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {

@@ -160,6 +160,20 @@ fn sessions_are_listed_by_their_folder_page_by_page() {
     assert_eq!(i32::from(bad.unwrap_err().code), -32602);
 }
 
+/// FND-R14. A session without a title is listed by its first prompt.
+#[test]
+fn fnd_r14_a_listed_session_has_a_title() {
+    let stage = Stage::new();
+    let editor = stage.editor();
+    let (spoken, silent) = (editor.new_session(&stage), editor.new_session(&stage));
+    editor.prompt(&spoken, "/say first\n/say more").unwrap();
+    editor.prompt(&spoken, "/say second").unwrap();
+    let listed = editor.request(ListSessionsRequest::new().cwd(stage.work())).unwrap();
+    let titles: Vec<_> =
+        listed.sessions.iter().map(|info| (&info.session_id, info.title.as_deref())).collect();
+    assert_eq!(titles, [(&silent, None), (&spoken, Some("/say first /say more"))]);
+}
+
 #[test]
 fn closing_a_session_only_leaves_it() {
     let stage = Stage::new();

@@ -19,6 +19,7 @@ const EVENT_WAIT: Duration = Duration::from_secs(20);
 
 pub(super) struct Stage {
     pub(super) daemon: Daemon,
+    setup: Setup,
     folder: tempfile::TempDir,
 }
 
@@ -42,9 +43,27 @@ impl Stage {
             let mut command = vec![binary().display().to_string(), "scripted-agent".to_owned()];
             command.extend(["--state".to_owned(), folder.path().join("state").display().to_string()]);
             command.extend(flags.iter().map(|flag| (*flag).to_owned()));
-            config.push_str(&entry(name, &command, settings));
+            config.push_str(&entry(name, "acp", &command, settings));
         }
-        Self { daemon: Daemon::start(Setup::default().config(&config)), folder }
+        Self::configured(folder, &config)
+    }
+
+    fn configured(folder: tempfile::TempDir, config: &str) -> Self {
+        let setup = Setup::default().config(config);
+        Self { daemon: Daemon::start(setup.clone()), setup, folder }
+    }
+
+    /// One agent, `a`, that is run once per turn: a program of `sh`, with the arguments of the turn from `$1` on.
+    pub(super) fn once(script: &str, settings: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix("ly").tempdir_in("/tmp").unwrap();
+        std::fs::create_dir(folder.path().join("work")).unwrap();
+        let command = ["sh", "-c", script, "agent"].map(str::to_owned);
+        Self::configured(folder, &entry("a", "command", &command, settings))
+    }
+
+    /// SIGKILL to the daemon, and a new one in its place.
+    pub(super) fn restart(&mut self) {
+        self.daemon.restart_with(self.setup.clone());
     }
 
     /// One agent, `a`, that is any program, and a scripted one, `b`.
@@ -55,8 +74,8 @@ impl Stage {
         let state = folder.path().join("state").display().to_string();
         let scripted =
             [binary().display().to_string(), "scripted-agent".to_owned(), "--state".to_owned(), state];
-        let config = entry("a", &command, settings) + &entry("b", &scripted, "");
-        Self { daemon: Daemon::start(Setup::default().config(&config)), folder }
+        let config = entry("a", "acp", &command, settings) + &entry("b", "acp", &scripted, "");
+        Self::configured(folder, &config)
     }
 
     pub(super) fn work(&self) -> PathBuf {
@@ -146,9 +165,9 @@ impl Stage {
     }
 }
 
-fn entry(name: &str, command: &[String], settings: &str) -> String {
+fn entry(name: &str, driver: &str, command: &[String], settings: &str) -> String {
     let command = serde_json::to_string(command).unwrap();
-    let mut text = format!("[agents.{name}]\ndriver = \"acp\"\ncommand = {command}\n");
+    let mut text = format!("[agents.{name}]\ndriver = \"{driver}\"\ncommand = {command}\n");
     for (key, value) in DEFAULTS {
         if !settings.contains(key) {
             writeln!(text, "{key} = {value}").unwrap();

@@ -115,3 +115,53 @@ fn a_halt_works_whatever_its_reason() {
         stage.ok("/halt/lift", &json!({}));
     }
 }
+
+/// FND-K6. While everything is halted no session, turn, run or flow begins, also after a restart; `status`, `ls` and `top`
+/// say so; and the record tells who lifted the halt.
+#[test]
+fn fnd_k6_a_halt_holds_ordinary_sessions() {
+    let mut stage = Stage::new();
+    let chat = stage.chat();
+    let turns = format!("/sessions/{chat}/turns");
+    stage.ok("/halt", &json!({ "reason": "fire" }));
+    for restarted in [false, true] {
+        if restarted {
+            stage.up();
+        }
+        for (path, body) in [
+            (turns.clone(), json!({ "prompt": "/say x" })),
+            (turns.clone(), json!({ "prompt": "/say x", "delivery": "queue" })),
+            (format!("/sessions/{chat}/resume"), json!({})),
+            (format!("/sessions/{chat}/fork"), json!({})),
+            ("/sessions".to_owned(), json!({ "title": "another" })),
+            ("/flows".to_owned(), json!({ "kind": "phases", "plan": stage.repo().join("plan.md") })),
+        ] {
+            assert_eq!(stage.refused(&path, &body), "halted", "{path}, restarted: {restarted}");
+        }
+        let problem = stage.post(&turns, &json!({ "prompt": "/say x" })).json();
+        assert!(problem["advice"].as_str().unwrap().contains("lanyard halt --lift"), "{problem}");
+        let status = stage.get("/status");
+        assert_eq!(
+            (&status["halt"]["halted"], &status["halt"]["reason"], &status["halt"]["by"]),
+            (&json!(true), &json!("fire"), &json!("local"))
+        );
+        for words in [&["status"][..], &["ls"], &["top", "--once"]] {
+            let said = stage.daemon.lanyard(words);
+            let said = [said.stdout, said.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+            assert!(
+                said.contains("work is halted since ") && said.contains("by local: fire"),
+                "{words:?}: {said}"
+            );
+        }
+    }
+    assert_eq!(stage.get(&format!("/sessions/{chat}"))["turn"], Value::Null);
+    let external = json!({ "source": "external", "agent": "someone" });
+    assert_eq!(stage.post("/sessions", &external).status, 201, "what others started is still watched");
+    let lifted = stage.ok("/halt/lift", &json!({ "reason": "it is out" }));
+    let of_lift = |state: &Value| (state["lifted"]["by"].clone(), state["lifted"]["reason"].clone());
+    assert_eq!(of_lift(&lifted), (json!("local"), json!("it is out")));
+    stage.up();
+    assert_eq!(of_lift(&stage.get("/halt")), (json!("local"), json!("it is out")));
+    stage.ok(&turns, &json!({ "prompt": "/say x" }));
+    stage.rests(&chat);
+}

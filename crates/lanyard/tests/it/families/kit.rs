@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{Answer, Daemon, PATIENCE, Setup, binary};
 
 /// In the environment of everything a stage starts.
-const MARK: &str = "LANYARD_FAMILY_STAGE";
+const MARK: &str = "LY_FAMILY_STAGE";
 
 pub(super) struct Stage {
     pub(super) daemon: Daemon,

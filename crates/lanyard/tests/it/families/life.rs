@@ -126,12 +126,12 @@ fn a_tasks_address_is_that_of_its_session() {
         assert_eq!(stage.get(&format!("/sessions/{name}"))["id"], session.as_str(), "{name}");
     }
     let token = stage.post("/tokens", &json!({ "role": "agent", "name": "a", "session": session })).json();
-    let bearer = format!("Bearer {}", id(&token, "token"));
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": { "name": "memory_agent", "arguments": { "action": "init", "agent_type": "Executor" } } });
-    let headers = [("authorization", bearer.as_str()), ("accept", "application/json, text/event-stream")];
+    let headers = [("accept", "application/json, text/event-stream")];
     let path = format!("/mcp/orchestrator:%2F{task}/lanyard");
-    let answer = stage.daemon.request("POST", &path, &headers, Some(&call.to_string()));
+    let agent = crate::support::Caller { token: id(&token, "token"), ..stage.daemon.caller() };
+    let answer = agent.try_request("POST", &path, &headers, Some(&call.to_string())).unwrap();
     assert!(answer.status == 200 && answer.text().contains(&session), "{}", answer.text());
     assert!(!stage.daemon.stderr().contains("unknown"), "{}", stage.daemon.stderr());
 

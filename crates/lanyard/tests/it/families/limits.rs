@@ -167,7 +167,8 @@ fn nothing_is_spawned_while_everything_is_halted() {
     let stage = Stage::new();
     let chat = stage.chat();
     stage.ok("/halt", &json!({ "reason": "fire" }));
-    assert_eq!(refused(&stage, &chat, &spawn("/say x")), "halted");
+    // Its agent cannot even begin the turn in which it would.
+    assert_eq!(stage.refused(&format!("/sessions/{chat}/turns"), &json!({ "prompt": "spawn" })), "halted");
     stage.ok("/halt/lift", &json!({}));
     tasks(&stage, &chat, &spawn("/say x"));
 }

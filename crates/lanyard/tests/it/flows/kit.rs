@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::{Answer, Daemon, PATIENCE, Setup, binary};
 
 /// In the environment of everything a stage starts.
-const MARK: &str = "LANYARD_FLOW_STAGE";
+const MARK: &str = "LY_FLOW_STAGE";
 
 /// A verdict that lets it pass.
 pub(super) const READY: &str = r#"{"readiness":"ready"}"#;

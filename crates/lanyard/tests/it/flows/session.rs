@@ -211,3 +211,25 @@ fn a_flow_that_goes_in_circles_asks() {
     stage.answer(&flow, &gate, "approve", None);
     assert_eq!(stage.settled(&flow, "completed")["phases"][0]["state"], "overridden");
 }
+
+/// FND-R13. The commit the branch began at is nobody's work: an author that names it is asked once more with the reason,
+/// and then a person is.
+#[test]
+fn fnd_r13_a_commit_that_is_not_new_is_no_work() {
+    let stage = Stage::new();
+    let base = super::kit::git(&stage.repo(), &["rev-parse", "HEAD"]);
+    let says = format!("/say! {}", DONE.replace("COMMIT", base.trim()));
+    stage.script("author", "/run echo idle >> SIGNS/turns");
+    stage.script("author", &says);
+    stage.script("author", &says);
+    let flow = stage.begin(&json!({}));
+    let gate = stage.gate(&flow, "unreadable");
+    assert!(id(&gate, "reason").contains("is not new"), "{gate}");
+    let asked = stage.events(&flow, "flow.asked");
+    assert!(asked[1]["fault"].as_str().unwrap().contains("git commit --allow-empty"), "{asked:?}");
+    stage.author("greet", DONE);
+    stage.reviewer("look", READY);
+    stage.answer(&flow, &gate, "continue_session", Some("Do the work, then commit it."));
+    stage.settled(&flow, "completed");
+    assert_eq!(stage.lines("turns"), ["idle", "greet", "look"]);
+}

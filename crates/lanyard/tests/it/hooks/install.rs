@@ -82,6 +82,20 @@ fn a_file_that_was_made_is_gone_again_with_its_folders() {
     assert_eq!(left, [".local"], "only Lanyard's own data");
 }
 
+/// FND-R15: Codex does not run a hook before its user trusts it.
+#[test]
+fn fnd_r15_installing_for_codex_says_that_the_hook_must_be_trusted() {
+    let place = Place::new();
+    for (agent, trust) in [("codex", true), ("claude", false), ("gemini", false), ("opencode", false)] {
+        let output = place.run(&["hook", "install", agent]);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && told.contains("Hook installed."), "{agent}: {told}");
+        assert_eq!(told.contains("trust the hook"), trust, "{agent}: {told}");
+        let json = place.ok(&["hook", "install", agent, "--json"]);
+        assert_eq!(json.contains("trust the hook"), trust, "{agent}: {json}");
+    }
+}
+
 #[test]
 fn what_was_there_comes_back_byte_for_byte() {
     let odd = "\u{20}{ \"model\":\"x\",\n\n\t\"hooks\" : {\"PreToolUse\":[],\"BeforeTool\": [ {\"hooks\":[{\"command\":\"a b\"}]}]},\n\"big\": 12345678901234567890.10 }\n\n";

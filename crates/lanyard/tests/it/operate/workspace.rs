@@ -53,6 +53,40 @@ fn a_workspace_goes_back_to_a_checkpoint_and_forth_again() {
     assert_eq!(kept, 2, "{log:#?}");
 }
 
+/// A rollback is in the log: who did it, from where and to where, once for each request.
+#[test]
+fn fnd_i19_a_rollback_leaves_an_event() {
+    let stage = Stage::new();
+    stage.git();
+    let work = stage.workspace().display().to_string();
+    let made = stage.post("/sessions", &json!({ "agent": "scripted", "workspace": work })).json();
+    let session = made["session"].as_str().unwrap().to_owned();
+    let kept = stage.post(&format!("/sessions/{session}/checkpoints"), &json!({}));
+    assert!((200..300).contains(&kept.status), "{}", kept.text());
+    let log = stage.daemon.log_after(&session, 0);
+    let taken = log.iter().find(|event| event["type"] == "context.snapshot").unwrap();
+    let to = taken["data"]["name"].as_str().unwrap().to_owned();
+    std::fs::write(stage.workspace().join("kept.txt"), "changed\n").unwrap();
+    std::fs::write(stage.workspace().join("new.txt"), "new\n").unwrap();
+    let path = format!("/api/v1/sessions/{session}/rollback");
+    let body = json!({ "to": to }).to_string();
+    let mut before = Value::Null;
+    for _ in 0..2 {
+        let back = stage.daemon.request("POST", &path, &[("idempotency-key", "once")], Some(&body));
+        assert_eq!(back.status, 200, "{}", back.text());
+        if before.is_null() {
+            before = back.json()["restored"]["before"].clone();
+        }
+    }
+    let log = stage.daemon.log_after(&session, 0);
+    let told: Vec<&Value> = log.iter().filter(|event| event["type"] == "context.rolled_back").collect();
+    let [told] = told[..] else { panic!("{log:#?}") };
+    assert_eq!(told["data"], json!({ "from": before, "to": to, "changed": 1, "added": 0, "removed": 1 }));
+    assert_eq!((&told["actor"]["kind"], &told["actor"]["name"]), (&json!("operator"), &json!("local")));
+    let shown = text(&stage.lanyard(&["logs", &session]).stdout);
+    assert!(shown.contains("context.rolled_back") && shown.contains(&format!("to {to}")), "{shown}");
+}
+
 #[test]
 fn a_checkpoint_that_is_asked_for_keeps_the_workspace() {
     let stage = Stage::new();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{Answer, Daemon, PATIENCE, Setup, binary};
 
 /// In the environment of everything a stage starts.
-const MARK: &str = "LANYARD_SURVIVAL_STAGE";
+const MARK: &str = "LY_SURVIVAL_STAGE";
 
 pub(super) struct Stage {
     pub(super) daemon: Daemon,
@@ -54,6 +54,12 @@ impl Stage {
     /// A daemon in place of the one that was, if any.
     pub(super) fn up(&mut self) {
         let setup = self.setup();
+        self.daemon.restart_with(setup);
+    }
+
+    /// A daemon that finds no journal, and is told to begin a new one.
+    pub(super) fn up_anew(&mut self) {
+        let setup = self.setup().new_journal();
         self.daemon.restart_with(setup);
     }
 

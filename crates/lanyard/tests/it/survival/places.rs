@@ -3,7 +3,7 @@
 use lanyard_daemon::failpoint;
 use serde_json::json;
 
-use super::kit::{Stage, state};
+use super::kit::{Stage, lives, state};
 use super::story::{SCRIPT, gist, play, went_through};
 
 /// A turn in which the daemon dies the n-th time it comes to a place; it is found again and goes through.
@@ -134,6 +134,26 @@ fn a_cancel_is_carried_out_by_whoever_comes_after() {
     assert_eq!(state(&told.shown), "interrupted user");
     assert_eq!(stage.agent(), agent, "the agent heeded its own cancel and is kept");
     assert_eq!(stage.events(&session, "turn.interrupted").len(), 1);
+    stage.end();
+}
+
+/// FND-R3: the daemon that comes back knows which processes belong to the turn.
+#[test]
+fn fnd_r3_a_cancel_after_a_restart_ends_the_commands_of_the_turn() {
+    let mut stage = Stage::new();
+    let script = "/run-on echo $$ > aside; mv aside command; sleep 1000; :\n/touch began\n/wait-file never";
+    let session = stage.started(script);
+    stage.until_file("began");
+    stage.until_file("command");
+    let [command] = stage.pids("command")[..] else { panic!("one command") };
+    let agent = stage.agent();
+    stage.up();
+    assert!(lives(command), "a restart ends nothing");
+    assert_eq!(stage.post(&format!("/sessions/{session}/cancel"), &json!({})).status, 202);
+    let shown = stage.until_at_rest(&session);
+    assert!(!lives(command), "{shown:#}");
+    assert_eq!(state(&shown), "interrupted user");
+    assert_eq!(stage.agent(), agent, "the agent itself is kept");
     stage.end();
 }
 

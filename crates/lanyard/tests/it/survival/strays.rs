@@ -38,7 +38,7 @@ fn a_run_no_session_knows_is_ended() {
             std::fs::remove_file(path).unwrap();
         }
     }
-    stage.up();
+    stage.up_anew();
     stage.nothing_is_left();
     assert!(!lives(stage.pids("scattered")[0]));
     stage.end();

@@ -175,6 +175,30 @@ fn an_agent_that_lanyard_runs_speaks_as_its_own_session() {
     assert_eq!(texts(&named.call("echo", &json!({ "text": "hi" }))).len(), 2);
 }
 
+/// FND-K13: with a token that is not its session's nothing can be supervised, so nothing passes.
+#[test]
+fn fnd_k13_a_call_with_another_sessions_token_is_not_carried_out() {
+    let daemon = Daemon::start(Setup::default());
+    let made = |_: u8| post(&daemon, "/sessions", &json!({}))["session"].as_str().unwrap().to_owned();
+    let (mine, other) = (made(1), made(2));
+    let token = post(&daemon, "/tokens", &json!({ "role": "agent", "name": "a", "session": other }));
+    let nowhere = tempfile::tempdir().unwrap();
+    let url = format!("http://{}", daemon.address());
+    let env = [
+        ("LANYARD_SESSION", mine.as_str()),
+        ("LANYARD_TOKEN", token["token"].as_str().unwrap()),
+        ("LANYARD_URL", &url),
+    ];
+    let mut server = Wrapped::start(&Wrapping { home: nowhere.path(), options: &[], env: &env });
+    server.greet("claude-code");
+    for _ in 0..2 {
+        let said = texts(&server.call("echo", &json!({ "text": "hi" })));
+        assert!(said.len() == 1 && said[0].contains("was not carried out"), "{said:?}");
+    }
+    assert!(server.stderr().contains("refused the token"), "{}", server.stderr());
+    assert!(!server.stderr().contains("no daemon answers"), "{}", server.stderr());
+}
+
 #[test]
 fn a_daemon_may_die_and_come_back() {
     let mut daemon = Daemon::start(Setup::default());

@@ -40,14 +40,26 @@ impl<'a> Kit<'a> {
         kit
     }
 
+    /// With the hooks in place, and a daemon whose config has an agent of the same name.
+    pub(super) fn named(case: &'a Case) -> Kit<'a> {
+        let entry = format!("[agents.{}]\ndriver = \"acp\"\ncommand = [\"true\"]\n", case.harness);
+        let kit = Kit::under(case, Setup::default().config(&entry));
+        kit.hook("install");
+        kit
+    }
+
     pub(super) fn without_hooks(case: &'a Case) -> Kit<'a> {
+        Kit::under(case, Setup::default())
+    }
+
+    fn under(case: &'a Case, setup: Setup) -> Kit<'a> {
         let model = Model::start();
         let folder = tempfile::tempdir().unwrap();
         let [home, work] = ["home", "work"].map(|name| folder.path().join(name));
         fs::create_dir(&home).unwrap();
         fs::create_dir(&work).unwrap();
         let agent = (case.make)(&home, &model, Rights::All);
-        let daemon = Daemon::start(Setup::default());
+        let daemon = Daemon::start(setup);
         Kit { case, model, daemon, home, work, agent, _folder: folder }
     }
 

@@ -13,7 +13,38 @@ const TERMINATED: &str = "❌ SESSION TERMINATED";
 
 /// A model that goes on calling: told at level 1, denied at level 2, and at level 3 ended or denied for good.
 pub(super) fn ladder(case: &Case) {
-    let kit = Kit::new(case);
+    climbs(&Kit::new(case));
+}
+
+/// FND-R1: the same where the config has an agent of its name. It is not Lanyard's, and never confirmed before it was
+/// told; a message to it is refused.
+pub(super) fn named(case: &Case) {
+    let kit = Kit::named(case);
+    climbs(&kit);
+    let session = kit.sessions()[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(kit.get(&format!("/sessions/{session}"))["driven_by"], "host");
+    let log = kit.daemon.log_after(&session, 0);
+    assert!(log.iter().all(|event| event["type"] != "run.started"), "{log:#?}");
+    let body = json!({ "prompt": "go" }).to_string();
+    let path = format!("/api/v1/sessions/{}/turns", second(&kit));
+    let refused = kit.daemon.request("POST", &path, &[], Some(&body));
+    assert_eq!((refused.status, refused.code().as_str()), (409, "session_host_run"), "{}", refused.text());
+    kit.say("its name in the config", true);
+}
+
+/// A further conversation of the agent, which ended by itself.
+fn second(kit: &Kit<'_>) -> String {
+    kit.model.script("more", [kit.plain("more"), Step::text("More-done.")]);
+    let known: Vec<_> = kit.sessions().iter().map(|session| session["id"].clone()).collect();
+    let mut running = kit.start("more", None);
+    running.ended();
+    let sessions = kit.sessions();
+    let new = sessions.iter().find(|session| !known.contains(&session["id"])).unwrap();
+    new["id"].as_str().unwrap().to_owned()
+}
+
+fn climbs(kit: &Kit<'_>) {
+    let case = kit.case;
     let rest = ["two", "three", "four"].map(|name| kit.plain(name));
     let steps = [kit.held("one")].into_iter().chain(rest).chain([Step::text("Work-done.")]);
     kit.model.script("stop", steps.collect::<Vec<_>>());

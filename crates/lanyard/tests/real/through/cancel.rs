@@ -1,12 +1,19 @@
-//! A cancel in the middle of an answer reaches the model, and the conversation goes on.
+//! A cancel in the middle of an answer reaches the model, and the conversation goes on. One in the middle of a command
+//! is confirmed when the command has ended.
+
+use std::collections::BTreeMap;
 
 use serde_json::json;
 
 use super::cases::Case;
 use super::kit::{AFTER, GREETING, Kit};
+use super::processes;
 use crate::agents::Rights;
-use crate::model::{Outcome, Role};
+use crate::model::{Outcome, Role, Step, marker};
 use crate::peer::PATIENCE;
+
+/// How long a command sleeps before it writes its file: longer than any of this takes.
+const LATE_S: u32 = 120;
 
 pub(super) fn shows(case: &Case) {
     let kit = Kit::new(case, Rights::All);
@@ -22,4 +29,37 @@ pub(super) fn shows(case: &Case) {
     assert!(after.ends_with(AFTER), "{after}\n{}", kit.told(&session));
     assert!(kit.answered("after", 0).asked.says(Role::Assistant, GREETING), "it remembers what was before");
     kit.ok("cancel");
+}
+
+/// A command that would write a file later is gone at the moment its turn is told as interrupted.
+pub(super) fn commands(case: &Case) {
+    let kit = Kit::new(case, Rights::All);
+    let ways = [
+        ("cancel", "cancel", json!({})),
+        ("stop", "stop", json!({ "scope": "turn", "now": true })),
+        (
+            "interrupt",
+            "turns",
+            json!({ "prompt": format!("go {}", marker("after")), "delivery": "interrupt" }),
+        ),
+    ];
+    for (way, path, body) in ways {
+        let [began, late] = ["began", "late"].map(|name| kit.work.join(format!("{name}-{way}")));
+        let command = format!("touch {}; sleep {LATE_S}; touch {}", began.display(), late.display());
+        kit.model.script(way, [(case.shell)(&command, Rights::All), Step::text("Done.")]);
+        let session = kit.session();
+        let turn = kit.begin(&session, way);
+        kit.wait("the command", &session, || began.exists().then_some(()));
+        kit.post(&format!("/sessions/{session}/{path}"), &body);
+        let end = kit.ended(&session, &turn);
+        let living = processes::with(&late.display().to_string());
+        assert_eq!(living, BTreeMap::new(), "{way}: {end:#}\n{}", kit.told(&session));
+        assert_eq!(
+            (&end["type"], &end["data"]["cause"]),
+            (&json!("turn.interrupted"), &json!("user")),
+            "{end}"
+        );
+        assert!(!late.exists(), "{way}");
+    }
+    kit.ok("commands end");
 }

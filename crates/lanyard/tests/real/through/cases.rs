@@ -108,6 +108,17 @@ impl Case {
         }
     }
 
+    /// As `lanyard init` writes it.
+    pub(super) fn claude_entry() -> Case {
+        let (name, asks) = ("claude, entry of init", Asks::Yes);
+        Case { name, make: agents::claude_entry, asks, ..Case::claude() }
+    }
+
+    /// As an older guide had it.
+    pub(super) fn claude_old_guide() -> Case {
+        Case { name: "claude, old guide", make: agents::claude_old_guide, ..Case::claude() }
+    }
+
     pub(super) fn claude_acp() -> Case {
         Case {
             package: "claude_acp",

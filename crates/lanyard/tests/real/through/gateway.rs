@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::cases::{Asks, Case};
-use super::kit::Kit;
+use super::cases::{Asks, Case, Family};
+use super::kit::{AFTER, Kit};
 use crate::agents::{self, Rights};
 use crate::mcp::forward::Forward;
 use crate::mcp::kit::everything_command;
@@ -22,7 +22,7 @@ const TERMINATED: &str = "❌ SESSION TERMINATED";
 const WORDS: &str = "Mind the gap, please.";
 
 /// The reference server, where its calls can be seen and held back.
-enum Behind {
+pub(super) enum Behind {
     /// Offered by Lanyard, over HTTP.
     Offered(Forward, Server),
     /// In the agent's own settings, behind `lanyard mcp wrap`: for an agent that Lanyard runs once per turn.
@@ -30,7 +30,7 @@ enum Behind {
 }
 
 impl Behind {
-    fn of(case: &Case) -> Behind {
+    pub(super) fn of(case: &Case) -> Behind {
         // Claude is run once per turn too, and told of the gateway's servers by an argument.
         if case.asks == Asks::Yes || case.name == "claude -p" {
             let server = Server::everything();
@@ -42,7 +42,7 @@ impl Behind {
     }
 
     /// Makes the server known by the name `ev`. Answers what goes into Lanyard's config.
-    fn offer(&self, home: &Path) -> String {
+    pub(super) fn offer(&self, home: &Path) -> String {
         let shown = |path: &Path| path.display().to_string();
         match self {
             Behind::Offered(forward, _) => format!("[mcp.ev]\nurl = \"{}\"\n", forward.url),
@@ -57,14 +57,14 @@ impl Behind {
         }
     }
 
-    fn hold(&self) {
+    pub(super) fn hold(&self) {
         match self {
             Behind::Offered(forward, _) => forward.hold(),
             Behind::Wrapped { hold, .. } => std::fs::write(hold, "").unwrap(),
         }
     }
 
-    fn release(&self) {
+    pub(super) fn release(&self) {
         match self {
             Behind::Offered(forward, _) => forward.release(),
             Behind::Wrapped { hold, .. } => std::fs::remove_file(hold).unwrap(),
@@ -72,7 +72,7 @@ impl Behind {
     }
 
     /// The tools that were called, as the server sees it.
-    fn called(&self) -> Vec<String> {
+    pub(super) fn called(&self) -> Vec<String> {
         match self {
             Behind::Offered(forward, _) => forward.called(),
             Behind::Wrapped { record, .. } => {
@@ -84,12 +84,12 @@ impl Behind {
 }
 
 /// A call of the server's echo.
-fn echo(message: &str) -> Step {
+pub(super) fn echo(message: &str) -> Step {
     Step::tool("~echo", json!({ "message": message }))
 }
 
 /// Waits until the server has seen so many calls.
-fn seen(kit: &Kit<'_>, session: &str, behind: &Behind, calls: usize) {
+pub(super) fn seen(kit: &Kit<'_>, session: &str, behind: &Behind, calls: usize) {
     kit.wait("a call at the server", session, || (behind.called().len() >= calls).then_some(()));
 }
 
@@ -136,6 +136,37 @@ fn leads(kit: &Kit<'_>, session: &str, script: &str, own: &str) {
     };
     assert!(marker < words && words < own, "{result}");
     assert!(!asked.says(Role::User, WORDS), "said twice: {}", kit.told(session));
+}
+
+/// FND-R2: words for the parent while its subagent makes the calls. No request of the subagent's model holds them; the
+/// parent's own model reads them, in this turn or with the next prompt.
+pub(super) fn shared(case: &Case) {
+    let behind = Behind::of(case);
+    let kit = Kit::with(case, Rights::All, |home| behind.offer(home));
+    let (Family::Sessions(steps) | Family::Hidden(steps)) = &case.family;
+    let mut steps = steps.clone();
+    steps.extend([echo("parent"), Step::text("Work done.")]);
+    kit.model.script("parent", steps);
+    kit.model.script("child", [echo("one"), echo("two"), case.child.clone()]);
+    let session = kit.session();
+    behind.hold();
+    let turn = kit.begin(&session, "parent");
+    seen(&kit, &session, &behind, 1);
+    kit.post(&format!("/sessions/{session}/guidance"), &json!({ "text": WORDS }));
+    behind.release();
+    kit.completed(&session, &turn);
+    assert!(kit.turn(&session, "after").ends_with(AFTER));
+    let reads = |script: &str| {
+        let all = kit.model.log();
+        all.iter().filter(|one| one.script == script).any(|one| {
+            one.asked.says(Role::User, WORDS)
+                || one.asked.tool_results().iter().any(|text| text.contains(WORDS))
+        })
+    };
+    kit.answered("child", 2);
+    assert!(!reads("child"), "the subagent's model read the parent's words\n{}", kit.told(&session));
+    assert!(reads("parent") || reads("after"), "the parent's model never read them\n{}", kit.told(&session));
+    kit.ok("words past a subagent");
 }
 
 /// A stop, to an agent whose model goes on calling: it is told, refused, and ended.

@@ -11,7 +11,7 @@ use super::tally;
 use crate::agents::Rights;
 use crate::model::{Exchange, Model, Outcome, Step, marker};
 use crate::peer::PATIENCE;
-use crate::support::{Daemon, Setup};
+use crate::support::{Daemon, Setup, binary};
 
 /// What the model says in the script `greet`.
 pub(super) const GREETING: &str = "Hello from the script.";
@@ -29,8 +29,16 @@ pub(super) struct Kit<'a> {
     pub(super) work: PathBuf,
     setup: Setup,
     agent: &'static str,
-    /// Held for its drop.
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
+}
+
+/// How a daemon goes, and what comes after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goes {
+    Killed,
+    Down,
+    /// Killed; the next one is another program.
+    Upgraded,
 }
 
 impl<'a> Kit<'a> {
@@ -51,7 +59,12 @@ impl<'a> Kit<'a> {
         let agent = (case.make)(&home, &model, rights);
         let setup = Setup::default().config(&(agent.config() + &more(&home)));
         let daemon = Daemon::start(setup.clone());
-        Kit { case, model, daemon, work, setup, agent: agent.name, _folder: folder }
+        Kit { case, model, daemon, work, setup, agent: agent.name, folder }
+    }
+
+    /// The agent's name in the config.
+    pub(super) fn agent(&self) -> &'static str {
+        self.agent
     }
 
     /// Puts a word into the table that is shown at the end.
@@ -169,6 +182,24 @@ impl<'a> Kit<'a> {
     pub(super) fn answered(&self, script: &str, step: usize) -> Exchange {
         let fits = |asked: &Exchange| asked.is(script, step) && asked.outcome == Outcome::Answered;
         self.model.wait(script, PATIENCE, fits)
+    }
+
+    pub(super) fn daemon_goes(&self, how: Goes) {
+        match how {
+            Goes::Killed | Goes::Upgraded => self.daemon.kill_9(),
+            Goes::Down => assert!(self.daemon.terminate().success(), "it was taken down"),
+        }
+    }
+
+    /// Another daemon, on another port; after an upgrade of another file.
+    pub(super) fn daemon_returns(&mut self, after: Goes) {
+        let mut setup = self.setup.clone();
+        if after == Goes::Upgraded {
+            let copy = self.folder.path().join("upgraded");
+            std::fs::copy(binary(), &copy).unwrap();
+            setup = setup.program(&copy);
+        }
+        self.daemon.restart_with(setup);
     }
 
     /// SIGKILL to the daemon, and a new one in its place.

@@ -32,6 +32,13 @@ pub(super) fn agents(run: &str) -> BTreeMap<i32, String> {
     all
 }
 
+/// Living processes whose command line holds these words: their numbers and command lines.
+pub(super) fn with(words: &str) -> BTreeMap<i32, String> {
+    let numbers = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    numbers.map(|pid| (pid, command_of(pid))).filter(|(_, command)| command.contains(words)).collect()
+}
+
 /// SIGKILL to the first process of the agent. Answers what it was.
 pub(super) fn kill_main(run: &str) -> String {
     let all = agents(run);

@@ -41,4 +41,5 @@ export const PAUSES: Record<PauseReason, string> = {
   interrupted: 'the last turn was cut short',
   failed: 'the last turn failed',
   asked: 'somebody paused it',
+  halted: 'all work is halted',
 }

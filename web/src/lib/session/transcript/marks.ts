@@ -82,6 +82,8 @@ export function mark(event: Event): Line | null {
       return quiet('archive', `Snapshot ${event.data.name}, ${plural(event.data.files_changed, 'file')} changed`)
     case 'context.snapshot_skipped':
       return quiet('archive', `No snapshot: ${words(event.data.code)}`)
+    case 'context.rolled_back':
+      return line('archive', `Workspace rolled back to ${event.data.to} by ${by}; ${event.data.from} has what was there before`, 'warn')
     case 'context.issue_seen':
     case 'context.error_seen':
     case 'turn.delivered':
@@ -103,6 +105,8 @@ export function mark(event: Event): Line | null {
       return line('stop', `The agent complies: ${words(event.data.how)}`, 'ok')
     case 'stop.settled':
       return line('stop', 'Stop carried out', 'ok')
+    case 'end.blocked':
+      return line('stop', event.data.why, 'warn')
     case 'stop.withdrawn':
       return line('stop', `Stop withdrawn by ${by}${because(event.data.reason)}`, 'plain')
     case 'agent.introduced':
@@ -115,6 +119,12 @@ export function mark(event: Event): Line | null {
       return quiet('warn', `Unexpected: ${words(event.data.signal)}`)
     case 'run.ended':
       return line('stop', `Run ended: ${ending(event.data.how)}${because(event.data.reason)}`, calm(event.data.how) ? 'plain' : 'warn')
+    case 'run.tools_missing': {
+      const servers = event.data.servers ?? []
+      return servers.length === 0
+        ? quiet('continuity', 'The agent has reached all its MCP servers')
+        : line('warn', `Without MCP servers: ${servers.join(', ')}`, 'warn')
+    }
     case 'run.wanted':
       return quiet('play', 'Wanted to go on')
     case 'writer.granted':

@@ -34,6 +34,7 @@ impl Room {
             prompt: "Fix the flaky test".to_owned(),
             delivery: Delivery::Reject,
             memory,
+            take_over: false,
         };
         self.command(session, Command::Inbox(InboxChange::Send(Box::new(message)).into())).await;
     }
@@ -319,7 +320,7 @@ fn case() -> impl Strategy<Value = Case> {
 fn nothing_reaches_a_store_that_a_policy_forbids() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let room = runtime.block_on(async { Room::new() });
-    let mut runner = TestRunner::new(Cases { cases: 96, failure_persistence: None, ..Cases::default() });
+    let mut runner = TestRunner::new(Cases { cases: 96, source_file: Some(file!()), ..Cases::default() });
     runner
         .run(&case(), |case| {
             let (policies, entries) = runtime.block_on(carried_out(&room, &case));
@@ -337,6 +338,64 @@ fn nothing_reaches_a_store_that_a_policy_forbids() {
         })
         .unwrap();
     runtime.block_on(room.close());
+}
+
+/// FND-K14. A policy's own tags may be all that lets an entry into long-term memory, so an entry that is brought in gets
+/// them like any other write: else it lies there under a policy above that lets in nothing without such a tag.
+#[tokio::test(flavor = "multi_thread")]
+async fn fnd_k14_what_is_brought_in_gets_the_tags_that_let_it_in() {
+    let words = |words: &[&str]| Some(words.iter().map(|&word| word.to_owned()).collect());
+    for (path, mode_later, expected) in [
+        (Path::Import, MemoryMode::Selective, &["api"][..]),
+        (Path::Tool, MemoryMode::Selective, &["api"]),
+        (Path::Api, MemoryMode::Selective, &["api"]),
+        (Path::SessionApi, MemoryMode::Selective, &["api"]),
+        (Path::Import, MemoryMode::Full, &["api"]),
+    ] {
+        let room = Room::new();
+        let case = Case {
+            session: MemoryAsk { allow: words(&["api"]), ..MemoryAsk::default() },
+            child: Some(MemoryAsk { tags: words(&["api"]), ..MemoryAsk::default() }),
+            turn: None,
+            later: Some(MemoryAsk { mode: Some(mode_later), ..MemoryAsk::default() }),
+            path,
+            long_term: true,
+            tags: Vec::new(),
+        };
+        let (policies, entries) = carried_out(&room, &case).await;
+        let [entry] = &entries[..] else { panic!("{path:?}: {entries:?}") };
+        assert!(
+            entry.tags.iter().map(ToString::to_string).eq(expected.iter().copied()),
+            "{path:?}: {entry:?}"
+        );
+        for policy in &policies {
+            assert!(admit(policy, entry.store, &entry.tags).is_ok(), "{path:?}: {entry:?} under {policy:?}");
+        }
+        room.close().await;
+    }
+}
+
+/// FND-K14. An entry that got a policy's tags is known when it comes again, with them or without.
+#[tokio::test(flavor = "multi_thread")]
+async fn fnd_k14_an_entry_that_got_tags_is_known_again() {
+    let room = Room::new();
+    let me = room.remembering(json!({ "mode": "full" }), None).await;
+    room.call(me, "memory_context", store("workspace", "a", "one", &["x"])).await;
+    let given = room.remembered();
+    room.set_memory(me, json!({ "tags": ["api"] })).await;
+    let import = json!({ "entries": given });
+    let (_, known) = room.http("POST", "/memory/import", import.clone()).await;
+    assert_eq!(known, json!({ "imported": 0, "known": 1 }));
+    room.app.store.forget_memories(&[given[0].id]).unwrap();
+    for expected in [json!({ "imported": 1, "known": 0 }), json!({ "imported": 0, "known": 1 })] {
+        let (_, brought) = room.http("POST", "/memory/import", import.clone()).await;
+        assert_eq!(brought, expected);
+    }
+    let held = room.remembered();
+    assert_eq!(held[0].tags.len(), 2, "{held:?}");
+    let (_, known) = room.http("POST", "/memory/import", json!({ "entries": held })).await;
+    assert_eq!(known, json!({ "imported": 0, "known": 1 }));
+    room.close().await;
 }
 
 /// Does what the case says, and answers which policies there were and what came in.

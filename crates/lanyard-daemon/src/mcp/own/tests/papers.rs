@@ -170,6 +170,28 @@ async fn context_is_kept_with_who_left_it_and_seen_by_those_it_is_for() {
     room.close().await;
 }
 
+/// FND-K11: a session's own memory is read by itself, by those above it and by operators, and by nobody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn fnd_k11_a_sessions_own_memory_is_read_only_by_those_above() {
+    let room = Room::new();
+    let hub = room.hub(None).await;
+    let (one, two) = (room.child(hub).await, room.child(hub).await);
+    let below = room.child(one).await;
+    let draft = json!({ "action": "store", "scope": "session", "name": "draft", "text": "mine alone" });
+    room.call(one, "memory_context", draft).await;
+    let about = |action: &str| json!({ "action": action, "scope": "session", "session": one, "name": "draft", "query": "alone" });
+    for reader in [one, hub] {
+        assert_eq!(room.call(reader, "memory_context", about("get")).await["text"], "mine alone");
+    }
+    for stranger in [two, below] {
+        for action in ["get", "list", "search", "delete"] {
+            let code = room.refused(stranger, "memory_context", about(action)).await;
+            assert_eq!(code, "not_your_session", "{action}");
+        }
+    }
+    room.close().await;
+}
+
 /// S0-B01: what an agent left cannot pass for Lanyard's own words when another reads it.
 #[tokio::test(flavor = "multi_thread")]
 async fn forged_markers_in_context_are_defused() {

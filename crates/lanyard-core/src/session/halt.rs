@@ -1,0 +1,75 @@
+//! All work is halted: no turn begins and no agent is started until an operator lifts the halt. Whether it is so comes
+//! from outside; this is what remains of a decision then.
+
+use crate::session::event::{Event, InboxEvent, TurnEvent};
+use crate::session::inbox::PauseReason;
+use crate::session::record::Session;
+use crate::session::run::RunEvent;
+
+/// Whether the events start work: a turn begins, or an agent is wanted.
+#[must_use]
+pub fn starts_work(events: &[Event]) -> bool {
+    events.iter().any(|event| is_start(event) || matches!(event, Event::Run(RunEvent::Wanted { .. })))
+}
+
+/// What a signal makes true while all work is halted: a message that would follow a turn stays in the inbox, which is
+/// paused until the halt is lifted.
+#[must_use]
+pub fn held(session: &Session, events: Vec<Event>) -> Vec<Event> {
+    let is_pause = |event: &Event| matches!(event, Event::Inbox(InboxEvent::Paused { .. }));
+    let paused = session.inbox_paused.is_some() || events.iter().any(is_pause);
+    let keep = |event: Event| match is_start(&event) {
+        true if paused => None,
+        true => Some(InboxEvent::Paused { reason: PauseReason::Halted }.into()),
+        false => Some(event),
+    };
+    events.into_iter().filter_map(keep).collect()
+}
+
+fn is_start(event: &Event) -> bool {
+    matches!(event, Event::Turn(TurnEvent::Started { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Rules;
+    use crate::session::inbox::Delivery;
+    use crate::session::testing::{Given, given, send, started};
+    use crate::session::{Signal, TurnOutcome, observe};
+
+    fn with_a_message() -> Given {
+        given([started(1)]).after(send(2, Delivery::Queue))
+    }
+
+    fn finished(session: &Session) -> Vec<Event> {
+        let signal = Signal::TurnFinished { turn: None, outcome: TurnOutcome::Completed, reason: None };
+        observe(session, &signal, &Rules::default())
+    }
+
+    /// FND-K6. What would follow a turn waits in the inbox while all work is halted.
+    #[test]
+    fn fnd_k6_the_next_turn_waits_for_the_end_of_the_halt() {
+        let given = with_a_message();
+        let events = finished(&given.session);
+        assert!(starts_work(&events), "{events:?}");
+        let events = held(&given.session, events);
+        assert!(!starts_work(&events), "{events:?}");
+        let pause = Event::from(InboxEvent::Paused { reason: PauseReason::Halted });
+        assert_eq!(events.last(), Some(&pause));
+    }
+
+    /// FND-K6. An inbox that is paused for another reason stays paused for that reason.
+    #[test]
+    fn fnd_k6_a_pause_keeps_its_own_reason() {
+        let mut session = with_a_message().session;
+        let events = finished(&session);
+        session.inbox_paused = Some(PauseReason::Asked);
+        let paused = held(&session, events);
+        assert!(
+            !paused
+                .iter()
+                .any(|event| matches!(event, Event::Inbox(_) | Event::Turn(TurnEvent::Started { .. })))
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! Who may report what. A signal is believed, so each one is taken only from those who can know it: an agent says what it
+//! did, and never what its user said or that its own work has ended.
+
+use crate::actor::ActorKind;
+use crate::session::event::Role;
+use crate::session::record::Session;
+use crate::session::refusal::Refusal;
+use crate::session::signal::Signal;
+
+/// Where a signal comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Lanyard itself: its drivers, timers and looks at processes.
+    Internal,
+    /// A person, or a program of theirs.
+    Operator,
+    /// The agent of a session that Lanyard runs, with its own token. Lanyard sees for itself when its turns end.
+    DrivenAgent,
+    /// The agent of a session that its own host runs, with its own token.
+    HostedAgent,
+}
+
+impl Origin {
+    /// As whom a caller speaks about a session.
+    #[must_use]
+    pub fn of(kind: ActorKind, session: &Session) -> Self {
+        match kind {
+            ActorKind::System => Self::Internal,
+            ActorKind::Operator | ActorKind::Observer => Self::Operator,
+            ActorKind::Agent if session.run.is_some() => Self::DrivenAgent,
+            ActorKind::Agent => Self::HostedAgent,
+        }
+    }
+
+    /// Whether it may report the signal at all. The one table of it.
+    #[must_use]
+    pub const fn may_report(self, signal: &Signal) -> bool {
+        match (signal.claim(), self) {
+            (_, Self::Internal) => true,
+            (Claim::Own, Self::Operator | Self::DrivenAgent | Self::HostedAgent) => false,
+            (Claim::Work | Claim::Words | Claim::TurnEnd | Claim::Confirmed, Self::Operator) => true,
+            (Claim::Work, Self::DrivenAgent | Self::HostedAgent) => true,
+            (Claim::TurnEnd, Self::HostedAgent) => true,
+            (Claim::TurnEnd, Self::DrivenAgent) => false,
+            (Claim::Words | Claim::Confirmed, Self::DrivenAgent | Self::HostedAgent) => false,
+        }
+    }
+}
+
+/// What kind of fact a signal claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Claim {
+    /// What the agent itself did or said.
+    Work,
+    /// What somebody else said.
+    Words,
+    /// That a turn came to its end.
+    TurnEnd,
+    /// That something arrived, or is gone: it settles guidance, a turn or a stop.
+    Confirmed,
+    /// What only Lanyard can know.
+    Own,
+}
+
+impl Signal {
+    const fn claim(&self) -> Claim {
+        match self {
+            Self::Said { role: Role::Agent, .. }
+            | Self::Thought { .. }
+            | Self::ToolCalled { .. }
+            | Self::ToolReturned { .. }
+            | Self::UsageReported { .. }
+            | Self::ContextCompacted { .. }
+            | Self::IssueSeen { .. }
+            | Self::ErrorSeen { .. }
+            | Self::Introduced { .. }
+            | Self::HandedOff { .. }
+            | Self::Planned { .. }
+            | Self::FileChanged { .. } => Claim::Work,
+            Self::Said { role: Role::User, .. } => Claim::Words,
+            Self::TurnFinished { .. } => Claim::TurnEnd,
+            Self::TurnDelivered { .. }
+            | Self::TurnLost { .. }
+            | Self::GuidanceDelivered { .. }
+            | Self::WorkEnded { .. } => Claim::Confirmed,
+            Self::AnswerLost { .. }
+            | Self::NoticeSent { .. }
+            | Self::Due { .. }
+            | Self::RunStarted { .. }
+            | Self::RunReady(_)
+            | Self::RunAdopted { .. }
+            | Self::RunEnded { .. }
+            | Self::EndBlocked { .. }
+            | Self::GateAsked { .. }
+            | Self::GateWithdrawn { .. }
+            | Self::SnapshotTaken { .. }
+            | Self::SnapshotSkipped { .. }
+            | Self::RolledBack { .. }
+            | Self::ToolsMissing { .. }
+            | Self::DaemonRestarted
+            | Self::Quiet { .. } => Claim::Own,
+        }
+    }
+
+    /// Signals only Lanyard itself may send: a client that could send them could stop a session's clock, or speak for a
+    /// process it does not own.
+    #[must_use]
+    pub const fn is_internal(&self) -> bool {
+        matches!(self.claim(), Claim::Own)
+    }
+}
+
+/// Whether a signal is taken. `calls_open` is whether tool calls of the session are under way: while they are, the end of
+/// its turn is no end of its work, and confirms no stop.
+pub fn check_origin(
+    origin: Origin,
+    session: &Session,
+    signal: &Signal,
+    calls_open: bool,
+) -> Result<(), Refusal> {
+    if !origin.may_report(signal) {
+        return Err(Refusal::SignalForbidden { signal: signal.name() });
+    }
+    let ends_turn = signal.claim() == Claim::TurnEnd && origin == Origin::HostedAgent;
+    let open = calls_open || !session.open_calls.is_empty();
+    if ends_turn && open && session.stop.is_some() {
+        return Err(Refusal::CallsOpen);
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Purges, garbage collection and backups.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use lanyard_store::PurgeStage;
+
+use crate::api::App;
+use crate::api::context::{Change, Target, on_disk};
+use crate::api::problem::Problem;
+use crate::api::types::{BackupReceipt, GcReport, JournalStatus, NewBackup, NewGc, PurgeView};
+use crate::engine::Store;
+use crate::storage::{self, BackupError};
+
+type Shared = State<Arc<App>>;
+
+/// How far a purge has come, for whoever waits for it.
+pub(super) async fn purge(State(app): Shared, target: Target) -> Result<Json<PurgeView>, Problem> {
+    let id = target.0;
+    let (tombstone, deleted) = on_disk(&app, move |store| {
+        let tombstone = store.tombstone(id)?;
+        let deleted = match &tombstone {
+            Some(_) => Some(true),
+            None => store.load(id)?.map(|loaded| loaded.session.deleted),
+        };
+        Ok((tombstone, deleted))
+    })
+    .await?;
+    match deleted {
+        None => Err(Problem::not_found(id)),
+        Some(false) => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "session_not_deleted",
+            format!("session {id} is not deleted"),
+            "delete it with `lanyard rm`",
+        )),
+        Some(true) => {
+            let stage = tombstone.as_ref().map(|stone| stone.stage);
+            Ok(Json(PurgeView { session: id, complete: stage == Some(PurgeStage::Wiped), stage, tombstone }))
+        }
+    }
+}
+
+pub(super) async fn gc(State(app): Shared, change: Change<NewGc>) -> Result<Json<GcReport>, Problem> {
+    let (shared, wanted) = (app.clone(), change.body);
+    let report = on_disk(&app, move |_| storage::collect(&shared, &wanted)).await?;
+    Ok(Json(report))
+}
+
+pub(super) async fn backup(
+    State(app): Shared,
+    change: Change<NewBackup>,
+) -> Result<Json<BackupReceipt>, Problem> {
+    let NewBackup { path, force } = change.body;
+    let made = on_disk(&app, move |store| Ok(storage::back_up(store, &PathBuf::from(path), force))).await?;
+    Ok(Json(made?))
+}
+
+/// For `status`.
+pub(super) fn status(app: &App, store: &dyn Store) -> Result<JournalStatus, lanyard_store::StoreError> {
+    let (tombstones, purging) = store.tombstones()?;
+    Ok(JournalStatus {
+        size: store.size()?,
+        alarm_bytes: app.storage.storage.alarm_bytes,
+        tombstones,
+        purging,
+        notices: store.notices(),
+    })
+}
+
+impl From<BackupError> for Problem {
+    fn from(error: BackupError) -> Self {
+        let status = match &error {
+            BackupError::Relative(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            BackupError::Exists(_) | BackupError::Write { .. } => StatusCode::CONFLICT,
+            BackupError::Copy(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        let refusal = error.refusal();
+        Self::new(status, refusal.code, refusal.title, refusal.advice)
+    }
+}

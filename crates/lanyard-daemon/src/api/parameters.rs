@@ -1,0 +1,174 @@
+//! The form of every parameter in a path, a query or a header, for the OpenAPI document. A value of that form is never
+//! refused because of its form; a test sends the bounds of each to its route.
+
+use lanyard_core::memory::{Scope, Where};
+use lanyard_core::notification::{NotificationKind, NotificationStatus, Severity};
+use lanyard_core::paper::PlanStatus;
+use lanyard_core::session::{Lifecycle, StateName, Status};
+use lanyard_core::task::TaskState;
+use lanyard_core::text::NAME_CHARS_MAX;
+use lanyard_core::{
+    ConnectionId, FlowId, GateId, MailId, MemoryId, MemoryMode, NoteId, NotificationId, SessionId, TaskId,
+    Timestamp, TurnId, WorkerId,
+};
+use lanyard_store::Sort;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Value, json};
+
+use crate::api::routes::Route;
+use crate::api::types::AuditKind;
+use crate::api::{audit, context, directory, flows, mailbox, memory, notifications, streams, tasks, turns};
+
+/// The largest position a client can name: the largest whole number every JSON reader keeps.
+const POSITION_MAX: u64 = (1 << 53) - 1;
+
+pub(super) fn parameters(route: &Route, generator: &mut SchemaGenerator) -> Vec<Value> {
+    let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let mut parameters: Vec<Value> = Vec::new();
+    for name in names {
+        let schema = in_path(name, generator);
+        parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
+    }
+    let narrowing: &[&str] = if route.path.contains("{id}") { &["workspace", "plan"] } else { &[] };
+    for name in narrowing.iter().chain(route.query) {
+        let mut parameter =
+            json!({ "name": name, "in": "query", "schema": in_query(route, name, generator) });
+        if let Some(description) = described(route, name) {
+            parameter["description"] = description.into();
+        }
+        parameters.push(parameter);
+    }
+    let mut header = |name: &str, schema: Value| {
+        parameters.push(json!({ "name": name, "in": "header", "schema": schema }));
+    };
+    if route.body.is_some() {
+        let pattern = format!("^[!-~]{{1,{}}}$", context::KEY_CHARS_MAX);
+        header("Idempotency-Key", json!({ "type": "string", "pattern": pattern }));
+    }
+    if route.name == "start_turn" {
+        header("Lanyard-Writer", position());
+    }
+    if ["list_events", "attach"].contains(&route.name) {
+        header("Last-Event-ID", position());
+    }
+    parameters
+}
+
+fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
+    Value::from(generator.subschema_for::<T>())
+}
+
+fn position() -> Value {
+    json!({ "type": "integer", "minimum": 0, "maximum": POSITION_MAX })
+}
+
+fn words() -> Value {
+    json!({ "type": "string" })
+}
+
+/// An id where only an id will do; elsewhere any name is looked up.
+fn in_path(name: &str, generator: &mut SchemaGenerator) -> Value {
+    match name {
+        "turn" => of::<TurnId>(generator),
+        "note" => of::<NoteId>(generator),
+        "gate" => of::<GateId>(generator),
+        "mail" => of::<MailId>(generator),
+        "notification" => of::<NotificationId>(generator),
+        "memory" => of::<MemoryId>(generator),
+        "flow" => of::<FlowId>(generator),
+        _ => json!({ "type": "string", "minLength": 1 }),
+    }
+}
+
+fn in_query(route: &Route, name: &str, generator: &mut SchemaGenerator) -> Value {
+    match name {
+        "limit" => json!({ "type": "integer", "minimum": 1, "maximum": limit_max(route) }),
+        "after" | "tail" => position(),
+        "last" => json!({ "type": "integer", "minimum": 0, "maximum": super::attach::LAST_MAX }),
+        "wait_ms" => json!({ "type": "integer", "minimum": 0, "maximum": wait_max(route) }),
+        "archived" | "live" | "attention" | "open" | "lasting" | "versions" | "write" | "all" | "dead"
+        | "settled" | "ended" => json!({ "type": "boolean" }),
+        "status" => status(route, generator),
+        "kind" => match route.name {
+            "audit" => of::<AuditKind>(generator),
+            _ => of::<NotificationKind>(generator),
+        },
+        "state" if route.name == "list_tasks" => of::<TaskState>(generator),
+        "state" => of::<StateName>(generator),
+        "lifecycle" => of::<Lifecycle>(generator),
+        "memory_mode" => of::<MemoryMode>(generator),
+        "sort" => of::<Sort>(generator),
+        "severity" => of::<Severity>(generator),
+        "store" => of::<Where>(generator),
+        "scope" => of::<Scope>(generator),
+        "since" | "until" => of::<Timestamp>(generator),
+        "mode" => json!({ "type": "string", "enum": ["tail", "full"] }),
+        "connection" => of::<ConnectionId>(generator),
+        "worker" => of::<WorkerId>(generator),
+        "before" => of::<FlowId>(generator),
+        "client" | "channel" => {
+            json!({ "type": "string", "minLength": 1, "maxLength": NAME_CHARS_MAX, "pattern": "^\\P{Cc}*$" })
+        }
+        "session" if route.path.contains("notifications") => of::<SessionId>(generator),
+        "cursor" => cursor(route, generator),
+        _ => words(),
+    }
+}
+
+fn status(route: &Route, generator: &mut SchemaGenerator) -> Value {
+    if route.path.contains("notifications") {
+        return of::<NotificationStatus>(generator);
+    }
+    match route.name {
+        "list_plans" => of::<PlanStatus>(generator),
+        _ => of::<Status>(generator),
+    }
+}
+
+/// What the page before gave as `next`.
+fn cursor(route: &Route, generator: &mut SchemaGenerator) -> Value {
+    let id = |prefix: &str| format!("{prefix}_[0-7][0-9a-hjkmnp-tv-z]{{25}}");
+    let pattern = |pattern: String| json!({ "type": "string", "pattern": pattern });
+    match route.name {
+        "list_turns" => of::<TurnId>(generator),
+        "list_tasks" => of::<TaskId>(generator),
+        "list_memory" | "session_memory" => of::<MemoryId>(generator),
+        "list_notifications" | "dashboard_notifications" => of::<NotificationId>(generator),
+        "list_mail" => pattern(format!("^{}\\.[0-9]{{1,15}}$", id("(task|sess)"))),
+        "audit" => pattern(format!("^-?[0-9]{{1,15}}\\.{}\\.[0-9]{{1,15}}$", id("sess"))),
+        _ => pattern("^[0-9a-f]{1,15}\\.[0-9a-f]{8}$".to_owned()),
+    }
+}
+
+/// What no schema can say.
+fn described(route: &Route, name: &str) -> Option<&'static str> {
+    match (route.name, name) {
+        (_, "cursor") => Some("`next` of the page before, which had the same conditions."),
+        ("attach", "mode" | "after" | "last") => Some("Of `mode`, `after` and `last` send one."),
+        (_, "after") if route.path.contains("notifications") => Some("Not together with `cursor`."),
+        (_, "tags") => Some("Tags, separated by commas."),
+        _ => None,
+    }
+}
+
+fn limit_max(route: &Route) -> usize {
+    match route.name {
+        "list_sessions" | "ops_list_sessions" => directory::PAGE_MAX,
+        "directory_stream" => streams::LIMIT_MAX,
+        "list_events" => directory::EVENTS_MAX,
+        "list_turns" => turns::PAGE_MAX,
+        "audit" => audit::PAGE_MAX,
+        "list_flows" | "flow_events" => flows::PAGE_MAX,
+        "list_mail" => mailbox::PAGE_MAX,
+        "list_tasks" | "task_log" => tasks::PAGE_MAX,
+        "list_notifications" | "dashboard_notifications" => notifications::PAGE_MAX,
+        _ => memory::PAGE_MAX,
+    }
+}
+
+fn wait_max(route: &Route) -> u64 {
+    match route.name {
+        "flow_events" => flows::WAIT_MAX,
+        _ => notifications::WAIT_MS_MAX,
+    }
+}

@@ -1,0 +1,61 @@
+//! The environment of programs that the daemon starts for others: MCP servers and the commands of agents.
+
+use std::ffi::{OsStr, OsString};
+use std::sync::OnceLock;
+
+/// Variables that a cleared environment keeps.
+pub(crate) const KEPT: [&str; 6] = ["HOME", "PATH", "LANG", "LC_ALL", "TERM", "USER"];
+/// Lanyard's own variables: where its data is, and whose token is used.
+const OWN_PREFIX: &str = "LANYARD_";
+/// Variables of others that carry credentials of the daemon.
+const CREDENTIALS: [&str; 4] = [
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
+    "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+];
+
+/// Variables that the config names as secrets of the daemon.
+static SECRETS: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Remembers which variables hold secrets of the daemon. Set once, at the start.
+pub(crate) fn keep_private(secrets: Vec<String>) {
+    // A second daemon in the same process is a test, with the same kind of names.
+    let _ = SECRETS.set(secrets);
+}
+
+/// The variables of the daemon that another program may have: all but its own and its secrets, or a few harmless ones.
+pub(crate) fn inherited(clear: bool) -> Vec<(OsString, OsString)> {
+    let secrets = SECRETS.get().map_or(&[][..], Vec::as_slice);
+    std::env::vars_os().filter(|(name, _)| is_passed_on(name, clear, secrets)).collect()
+}
+
+fn is_passed_on(name: &OsStr, clear: bool, secrets: &[String]) -> bool {
+    // A name that is not UTF-8 is none of ours.
+    let Some(name) = name.to_str() else { return !clear };
+    if clear {
+        return KEPT.contains(&name);
+    }
+    let private = name.starts_with(OWN_PREFIX)
+        || CREDENTIALS.contains(&name)
+        || secrets.iter().any(|secret| secret == name);
+    !private
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FND-K13.
+    #[test]
+    fn fnd_k13_mcp_env_has_nothing_of_the_daemons_own() {
+        let secrets = ["HOOK_SECRET".to_owned()];
+        let passed = |name: &str, clear| is_passed_on(OsStr::new(name), clear, &secrets);
+        for name in ["LANYARD_DATA_DIR", "LANYARD_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "HOOK_SECRET"] {
+            assert!(!passed(name, false), "{name}");
+            assert!(!passed(name, true), "{name}");
+        }
+        assert!(passed("PATH", true) && passed("PATH", false));
+        assert!(passed("EDITOR", false) && !passed("EDITOR", true));
+    }
+}

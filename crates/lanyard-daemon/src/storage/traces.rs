@@ -1,0 +1,108 @@
+//! What is kept of a session outside its log: snapshots in git, folders of runs, introductions of MCP clients, session
+//! memory, notifications, tokens. Each step can be repeated, and one that fails keeps no other from being made.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lanyard_core::SessionId;
+use lanyard_core::memory::Where;
+use lanyard_store::{MemoryFilter, StoreError};
+
+use crate::api::App;
+use crate::engine::{Store, error_chain};
+use crate::memory::ledger;
+use crate::notifications::Notifications;
+use crate::runs::{Known, Runs};
+use crate::snapshot::{self, SnapshotError};
+
+/// Entries of memory removed in one transaction.
+const ENTRIES_MAX: usize = 256;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Traces {
+    Gone,
+    /// A process of the session is still there; its folder is in use.
+    Running,
+}
+
+pub(super) async fn remove(app: &Arc<App>, session: SessionId) -> Traces {
+    let runs = app.agents.runs();
+    let running = tokio::task::spawn_blocking(move || remove_runs(&runs, session)).await;
+    if running.is_ok_and(|running| running) {
+        return Traces::Running;
+    }
+    app.gateway.forget_session(session).await;
+    let (store, notifications) = (app.store.clone(), app.notifications.clone());
+    let revoked = tokio::task::spawn_blocking(move || {
+        remove_refs(&*store, session);
+        let done = remove_rows(&*store, &notifications, session);
+        done.unwrap_or_else(|error| {
+            tracing::warn!(%session, error = error_chain(&error), "not all that is kept of a deleted session was removed");
+            Vec::new()
+        })
+    });
+    for token in revoked.await.unwrap_or_default() {
+        app.tokens.revoke(token);
+    }
+    Traces::Gone
+}
+
+/// Removes the folders of the session's runs that are over. Answers whether one is not.
+fn remove_runs(runs: &Runs, session: SessionId) -> bool {
+    let known = runs.list().unwrap_or_default();
+    let of_session = known.into_iter().filter(|known| session_of(known) == Some(session));
+    let mut running = false;
+    for known in of_session {
+        if !runs.is_over(&known.run) {
+            running = true;
+        } else if let Err(error) = runs.forget(&known.run) {
+            tracing::warn!(%session, run = known.run, %error, "the folder of a run could not be removed");
+        }
+    }
+    running
+}
+
+/// The session a run was started for, as its folder says.
+pub(super) fn session_of(known: &Known) -> Option<SessionId> {
+    known.about.as_ref()?.get("session")?.as_str()?.parse().ok()
+}
+
+/// A repository that is gone, or was never one, has no refs.
+fn remove_refs(store: &dyn Store, session: SessionId) {
+    let workspace = match store.load(session) {
+        Ok(Some(loaded)) => loaded.session.workspace.map(PathBuf::from),
+        Ok(None) | Err(_) => None,
+    };
+    let Some(workspace) = workspace.filter(|path| path.is_absolute()) else { return };
+    match snapshot::remove_all(&workspace, &session.to_string()) {
+        Ok(_) | Err(SnapshotError::NotGit { .. } | SnapshotError::Gone { .. } | SnapshotError::NoGit) => {}
+        Err(error) => {
+            tracing::warn!(%session, %error, "snapshots of a deleted session stay; `lanyard gc` removes them");
+        }
+    }
+}
+
+fn remove_rows(
+    store: &dyn Store,
+    notifications: &Notifications,
+    session: SessionId,
+) -> Result<Vec<lanyard_core::TokenId>, StoreError> {
+    let own = MemoryFilter { store: Some(Where::Session), session: Some(session), ..MemoryFilter::default() };
+    loop {
+        let entries = store.memories(&own, None, ENTRIES_MAX)?;
+        let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
+        if ids.is_empty() || store.forget_memories(&ids)? == 0 {
+            break;
+        }
+    }
+    store.remove_paper(&ledger::place(session))?;
+    if let Err(error) = notifications.forget_session(session) {
+        tracing::warn!(%session, %error, "notifications about a deleted session could not be removed");
+    }
+    let mut revoked = Vec::new();
+    for token in store.tokens()?.into_iter().filter(|token| token.session == Some(session)) {
+        store.revoke_token(token.id)?;
+        revoked.push(token.id);
+    }
+    Ok(revoked)
+}
