@@ -52,9 +52,10 @@ impl Worker {
             }
             Ask::CallPassed { session, call, returned } => {
                 self.resident(*session)?;
-                let call = self.attributed(*session, call);
-                self.call_returned(*session, &call);
-                let events = session::call_passed(self.resident(*session)?, &call, returned);
+                // Its answer went out while no subagent shared the connection, whatever does by now.
+                self.saw_call(*session, call);
+                self.call_returned(*session, call);
+                let events = session::call_passed(self.resident(*session)?, call, returned);
                 let written = self.write_all(*session, events, request);
                 self.outcome(*session, written)?
             }

@@ -86,7 +86,7 @@ impl Worker {
     }
 
     /// What a call that names its caller tells of the connection it came by.
-    fn saw_call(&mut self, id: SessionId, call: &Call) {
+    pub(super) fn saw_call(&mut self, id: SessionId, call: &Call) {
         if call.proof != CallerProof::Named {
             return;
         }
