@@ -69,6 +69,8 @@ test('S3-14 a writer who is asked hands over, and lets go', async ({ page, daemo
   // A page that is closed does not keep it either.
   await press(page, 'Write alone')
   await expect(composer(second)).toContainText('writes alone.')
+  // A page lets go of what it knows to hold.
+  await expect(composer(page)).toContainText('You write alone.')
   await page.goto(daemon.at('/'))
   await expect(composer(second)).toContainText('Anyone may write.')
 })
