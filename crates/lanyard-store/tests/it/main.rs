@@ -20,6 +20,5 @@ mod papers;
 mod properties;
 mod purges;
 mod sqlite;
-mod storage;
 mod tasks;
 mod tasks_on_disk;
