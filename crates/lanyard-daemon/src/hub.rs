@@ -19,7 +19,7 @@ use lanyard_store::Entry;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-pub(crate) use beside::{BEAT, control};
+pub(crate) use beside::{BEAT, Preview, control};
 pub(crate) use changes::{Changes, Of, Over};
 pub use reader::Reader;
 use ring::{Chunk, Ring};

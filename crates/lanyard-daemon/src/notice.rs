@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use lanyard_core::session::{
-    Command, Envelope, Event, Lineage, NoteKind, Role, Session, Signal, TranscriptEvent, TurnEvent,
+    Command, Envelope, Event, Lineage, MessageBreaks, NoteKind, Role, Session, Signal, TranscriptEvent, TurnEvent,
 };
 use lanyard_core::text::cut;
 use lanyard_core::{Actor, Cause, NoteId, SessionId};
@@ -129,22 +129,17 @@ impl Left {
 fn left(log: &[Envelope]) -> Left {
     let mut left = Left::default();
     let mut open: Vec<(String, String)> = Vec::new();
-    // What is said without anything in between is one message, in however many parts it came.
-    let mut speaking = false;
+    let mut breaks = MessageBreaks::default();
     for envelope in log {
+        let begins = breaks.begins(&envelope.event);
         match &envelope.event {
-            Event::Transcript(TranscriptEvent::Message { role: Role::Agent, text }) => {
-                match left.said.as_mut().filter(|_| speaking) {
+            Event::Transcript(TranscriptEvent::Message { role: Role::Agent, text, .. }) => {
+                match left.said.as_mut().filter(|_| !begins) {
                     Some(said) => said.push_str(text),
                     None => left.said = Some(text.clone()),
                 }
-                speaking = true;
-            }
-            Event::Transcript(TranscriptEvent::Message { .. } | TranscriptEvent::Thought { .. }) => {
-                speaking = false;
             }
             Event::Transcript(TranscriptEvent::ToolCalled { call, tool, .. }) => {
-                speaking = false;
                 open.push((call.clone(), tool.clone()));
             }
             Event::Transcript(TranscriptEvent::ToolReturned { call, .. }) => {
@@ -153,10 +148,7 @@ fn left(log: &[Envelope]) -> Left {
             Event::Transcript(TranscriptEvent::FileChanged { path, .. }) if !left.files.contains(path) => {
                 left.files.push(path.clone());
             }
-            Event::Turn(TurnEvent::Started { .. }) => {
-                speaking = false;
-                open.clear();
-            }
+            Event::Turn(TurnEvent::Started { .. }) => open.clear(),
             Event::Transcript(_)
             | Event::Turn(_)
             | Event::Inbox(_)

@@ -1,7 +1,7 @@
 //! What a session leaves behind, in words made from its log alone: no model is asked. Bounded, whatever the log's length.
 
 use crate::memory::{MemoryPolicy, Tags, Where, admit};
-use crate::session::{Envelope, Event, Role, Session, TranscriptEvent, TurnEvent};
+use crate::session::{Envelope, Event, MessageBreaks, Role, Session, TranscriptEvent, TurnEvent};
 use crate::text::cut;
 
 /// Characters of a prompt, and of the agent's last words.
@@ -17,6 +17,7 @@ pub const TAG: &str = "summary";
 #[derive(Debug)]
 pub struct Summary {
     to: Where,
+    breaks: MessageBreaks,
     /// The turn that is being read may not be told of.
     hushed: bool,
     asked: Option<String>,
@@ -28,10 +29,11 @@ pub struct Summary {
 impl Summary {
     #[must_use]
     pub fn new(to: Where) -> Self {
-        Self { to, hushed: false, asked: None, said: None, files: Vec::new(), more_files: 0 }
+        Self { to, breaks: MessageBreaks::default(), hushed: false, asked: None, said: None, files: Vec::new(), more_files: 0 }
     }
 
     pub fn see(&mut self, envelope: &Envelope) {
+        let begins = self.breaks.begins(&envelope.event);
         match &envelope.event {
             Event::Turn(TurnEvent::Started { prompt, memory, .. }) => {
                 self.hushed = memory.as_ref().is_some_and(|policy| !self.may_tell(policy));
@@ -41,10 +43,14 @@ impl Summary {
                 // The first thing that was asked is what it was about.
                 self.asked.get_or_insert_with(|| cut(prompt, WORDS_CHARS_MAX).0.to_owned());
             }
-            Event::Transcript(TranscriptEvent::Message { role: Role::Agent, text })
+            Event::Transcript(TranscriptEvent::Message { role: Role::Agent, text, .. })
                 if !self.hushed && !text.trim().is_empty() =>
             {
-                self.said = Some(cut(text, WORDS_CHARS_MAX).0.to_owned());
+                let words = match self.said.take().filter(|_| !begins) {
+                    Some(said) => said + text,
+                    None => text.clone(),
+                };
+                self.said = Some(cut(&words, WORDS_CHARS_MAX).0.to_owned());
             }
             Event::Transcript(TranscriptEvent::FileChanged { path, .. })
                 if !self.hushed && !self.files.contains(path) =>
@@ -133,7 +139,7 @@ mod tests {
     }
 
     fn said(text: &str) -> Event {
-        TranscriptEvent::Message { role: Role::Agent, text: text.to_owned() }.into()
+        TranscriptEvent::Message { role: Role::Agent, text: text.to_owned(), message_id: None }.into()
     }
 
     fn file(path: &str) -> Event {

@@ -1165,7 +1165,7 @@ mod the_wire {
             "\u{fffd}\u{10ffff}",
             "a\r\nb",
         ] {
-            let envelope = enclosed(TranscriptEvent::Message { role: Role::Agent, text: text.into() });
+            let envelope = enclosed(TranscriptEvent::Message { role: Role::Agent, text: text.into(), message_id: None });
             let json = serde_json::to_string(&envelope).unwrap();
             assert!(!json.contains('\n'));
             assert_eq!(serde_json::from_str::<Envelope>(&json).unwrap(), envelope);
@@ -1550,7 +1550,7 @@ fn work_samples() -> Vec<Event> {
         ContextEvent::IssueSeen { hash: "h".into(), score: Some(0.1) }.into(),
         ContextEvent::ErrorSeen { hash: "h".into(), text: Some("no space left".into()) }.into(),
         ContextEvent::Stalled { kind: StallKind::Issue, hash: "h".into(), repeats: 3 }.into(),
-        TranscriptEvent::Message { role: Role::User, text: "hi".into() }.into(),
+        TranscriptEvent::Message { role: Role::User, text: "hi".into(), message_id: None }.into(),
         TranscriptEvent::Thought { text: "hm".into() }.into(),
         TranscriptEvent::ToolCalled {
             call: "c".into(),

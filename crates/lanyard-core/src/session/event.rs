@@ -241,7 +241,14 @@ pub enum ContextEvent {
 #[serde(tag = "type", content = "data")]
 pub enum TranscriptEvent {
     #[serde(rename = "message")]
-    Message { role: Role, text: String },
+    Message {
+        role: Role,
+        text: String,
+        /// The message this text is part of. Neighbouring events with the same id are one message; a different id
+        /// begins a new paragraph. Absent where the agent's protocol has no such id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message_id: Option<String>,
+    },
     #[serde(rename = "thought")]
     Thought { text: String },
     #[serde(rename = "tool.called")]

@@ -5,8 +5,8 @@ use crate::policy::{Rules, Staleness};
 use crate::session::decide::{checkpoint, void_escalations, void_gates};
 use crate::session::decide_inbox::{Over, SESSION_ENDED, after_turn, steered, withdraw_all};
 use crate::session::event::{
-    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, InboxEvent, Settled,
-    TranscriptEvent, TurnEvent, TurnOutcome,
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, InboxEvent, Role,
+    Settled, TranscriptEvent, TurnEvent, TurnOutcome,
 };
 use crate::session::guidance::{Note, NoteKind, NoteStatus};
 use crate::session::intercept::{answer_lost, due, in_answer};
@@ -38,9 +38,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::SnapshotTaken { .. } | Signal::SnapshotSkipped { .. } => snapshot(session, signal),
         Signal::RolledBack { .. } => snapshot(session, signal),
         _ if session.state.is_ended() || session.deleted => unexpected(session, signal),
-        Signal::Said { role, text } => {
-            vec![TranscriptEvent::Message { role: *role, text: text.clone() }.into()]
-        }
+        Signal::Said { role, text, message_id } => vec![said(*role, text, message_id.as_deref())],
         Signal::Thought { text } => vec![TranscriptEvent::Thought { text: text.clone() }.into()],
         Signal::ToolCalled { call, tool, arguments } => tool_called(session, call, tool, arguments),
         Signal::ToolReturned { call, is_error, content } => {
@@ -185,6 +183,11 @@ fn heard(session: &Session, outcome: TurnOutcome) -> Vec<Event> {
         return Vec::new();
     }
     vec![ControlEvent::GuidanceSettled { notes, how: Settled::Acknowledged }.into()]
+}
+
+fn said(role: Role, text: &str, message_id: Option<&str>) -> Event {
+    let message_id = message_id.map(|id| cut(id, NAME_CHARS_MAX).0.to_owned());
+    TranscriptEvent::Message { role, text: text.to_owned(), message_id }.into()
 }
 
 fn tool_called(session: &Session, call: &str, tool: &str, arguments: &serde_json::Value) -> Vec<Event> {

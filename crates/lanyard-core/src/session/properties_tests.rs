@@ -741,7 +741,7 @@ fn signal(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
     // JSON has finite numbers only.
     let score = any::<f64>().prop_map(|score| score.is_finite().then_some(score));
     prop_oneof![
-        2 => (role, text.clone()).prop_map(|(role, text)| Signal::Said { role, text }),
+        2 => (role, text.clone()).prop_map(|(role, text)| Signal::Said { role, text, message_id: None }),
         1 => text.clone().prop_map(|text| Signal::Thought { text }),
         4 => (text.clone(), tool(text.clone()), json_value()).prop_map(|(call, tool, arguments)| {
             Signal::ToolCalled { call, tool, arguments }

@@ -18,6 +18,9 @@ pub enum Signal {
     Said {
         role: Role,
         text: String,
+        /// The agent's own id of the message this text is part of.
+        #[serde(default, skip_serializing_if = "is_default")]
+        message_id: Option<String>,
     },
     Thought {
         text: String,

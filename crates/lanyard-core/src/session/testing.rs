@@ -665,7 +665,7 @@ pub(super) fn delete(children: u64) -> Input {
 }
 
 pub(super) fn said(text: &str) -> Input {
-    Signal::Said { role: Role::Agent, text: text.into() }.into()
+    Signal::Said { role: Role::Agent, text: text.into(), message_id: None }.into()
 }
 
 pub(super) fn tool_called(call: &str, tool: &str) -> Input {

@@ -160,7 +160,7 @@ impl Driver for CommandDriver {
     fn line(&mut self, line: &[u8], out: &mut Actions) {
         if matches!(self.form, Form::Text) {
             let text = format!("{}\n", String::from_utf8_lossy(line));
-            return out.push(Action::Text { native: None, kind: TextKind::Message, text });
+            return out.push(Action::Text { native: None, kind: TextKind::Message, text, message: None });
         }
         let Ok(message) = serde_json::from_slice::<Value>(line) else {
             if !line.trim_ascii().is_empty() {

@@ -84,6 +84,8 @@ pub(crate) enum Action {
         native: Option<String>,
         kind: TextKind,
         text: String,
+        /// The protocol's id of the message that the text is part of.
+        message: Option<String>,
     },
     Saw {
         native: Option<String>,

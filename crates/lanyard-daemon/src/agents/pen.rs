@@ -32,16 +32,35 @@ pub(super) struct Pen {
 struct Text {
     session: SessionId,
     kind: TextKind,
+    message: Option<String>,
     words: String,
     to: u64,
 }
 
+/// Text that is being joined.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unfinished<'a> {
+    pub(super) session: SessionId,
+    pub(super) kind: TextKind,
+    pub(super) text: &'a str,
+    pub(super) message: Option<&'a str>,
+}
+
 impl Pen {
-    pub(super) fn text(&mut self, session: SessionId, kind: TextKind, text: &str, to: u64) {
+    /// Joins a piece of text to the one before it, where both are parts of one message.
+    pub(super) fn text(
+        &mut self,
+        session: SessionId,
+        kind: TextKind,
+        message: Option<String>,
+        text: &str,
+        to: u64,
+    ) {
         match &mut self.text {
             Some(held)
                 if held.session == session
                     && held.kind == kind
+                    && held.message == message
                     && held.words.len() + text.len() <= TEXT_BYTES_MAX =>
             {
                 held.words.push_str(text);
@@ -49,7 +68,7 @@ impl Pen {
             }
             _ => {
                 self.lift();
-                self.text = Some(Text { session, kind, words: text.to_owned(), to });
+                self.text = Some(Text { session, kind, message, words: text.to_owned(), to });
             }
         }
     }
@@ -75,9 +94,10 @@ impl Pen {
 
     /// The text that is being joined, unless something that came before it is still to be reported: who is shown the
     /// text would see it ahead of that.
-    pub(super) fn unfinished(&self) -> Option<(SessionId, TextKind, &str)> {
+    pub(super) fn unfinished(&self) -> Option<Unfinished<'_>> {
         let text = self.text.as_ref().filter(|_| self.reports.is_empty())?;
-        Some((text.session, text.kind, text.words.as_str()))
+        let message = text.message.as_deref();
+        Some(Unfinished { session: text.session, kind: text.kind, text: &text.words, message })
     }
 
     /// Everything so far, in order.
@@ -90,10 +110,10 @@ impl Pen {
 
     /// Ends the text that is being joined.
     fn lift(&mut self) {
-        let Some(Text { session, kind, words: text, to }) = self.text.take() else { return };
+        let Some(Text { session, kind, message, words: text, to }) = self.text.take() else { return };
         let signal = match kind {
-            TextKind::Message => Signal::Said { role: Role::Agent, text },
-            TextKind::User => Signal::Said { role: Role::User, text },
+            TextKind::Message => Signal::Said { role: Role::Agent, text, message_id: message },
+            TextKind::User => Signal::Said { role: Role::User, text, message_id: message },
             TextKind::Thought => Signal::Thought { text },
         };
         self.push(session, signal, to);
@@ -142,18 +162,39 @@ mod tests {
     }
 
     fn said(text: &str) -> Signal {
-        Signal::Said { role: Role::Agent, text: text.to_owned() }
+        Signal::Said { role: Role::Agent, text: text.to_owned(), message_id: None }
+    }
+
+    fn unfinished(text: &str) -> Unfinished<'_> {
+        Unfinished { session: session(1), kind: TextKind::Message, text, message: None }
+    }
+
+    /// FND-N8.
+    #[test]
+    fn fnd_n8_pieces_of_two_messages_are_not_joined() {
+        let mut pen = Pen::default();
+        for (at, (id, text)) in (1..).zip([("m1", "one"), ("m1", " two"), ("m2", "three")]) {
+            pen.text(session(1), TextKind::Message, Some(id.to_owned()), text, at);
+        }
+        assert_eq!(pen.unfinished(), None, "what came before it is not in the log yet");
+        let said = |text: &str, id: &str| Signal::Said {
+            role: Role::Agent,
+            text: text.to_owned(),
+            message_id: Some(id.to_owned()),
+        };
+        let signals = vec![said("one two", "m1"), said("three", "m2")];
+        assert_eq!(pen.take(), [Report { session: session(1), to: 3, signals }]);
     }
 
     #[test]
     fn text_is_joined_until_something_else_comes() {
         let mut pen = Pen::default();
-        pen.text(session(1), TextKind::Message, "a", 10);
-        pen.text(session(1), TextKind::Message, "b", 20);
+        pen.text(session(1), TextKind::Message, None, "a", 10);
+        pen.text(session(1), TextKind::Message, None, "b", 20);
         assert!(!pen.is_pressing());
-        pen.text(session(1), TextKind::Thought, "c", 30);
+        pen.text(session(1), TextKind::Thought, None, "c", 30);
         pen.signal(session(1), Signal::Planned { entries: vec![] }, 40);
-        pen.text(session(2), TextKind::Message, "d", 50);
+        pen.text(session(2), TextKind::Message, None, "d", 50);
         assert!(pen.is_pressing());
         let thought = Signal::Thought { text: "c".to_owned() };
         let first = Report {
@@ -169,14 +210,14 @@ mod tests {
     #[test]
     fn text_is_shown_only_when_nothing_before_it_waits() {
         let mut pen = Pen::default();
-        pen.text(session(1), TextKind::Message, "a", 10);
-        assert_eq!(pen.unfinished(), Some((session(1), TextKind::Message, "a")));
+        pen.text(session(1), TextKind::Message, None, "a", 10);
+        assert_eq!(pen.unfinished(), Some(unfinished("a")));
         pen.signal(session(1), Signal::Planned { entries: vec![] }, 20);
-        pen.text(session(1), TextKind::Message, "b", 30);
+        pen.text(session(1), TextKind::Message, None, "b", 30);
         assert_eq!(pen.unfinished(), None, "the plan is not in the log yet");
         pen.take();
-        pen.text(session(1), TextKind::Message, "c", 40);
-        assert_eq!(pen.unfinished(), Some((session(1), TextKind::Message, "c")));
+        pen.text(session(1), TextKind::Message, None, "c", 40);
+        assert_eq!(pen.unfinished(), Some(unfinished("c")));
     }
 
     #[test]
@@ -184,7 +225,7 @@ mod tests {
         let mut pen = Pen::default();
         let part = "é".repeat(1_000);
         for at in 0..40 {
-            pen.text(session(1), TextKind::Message, &part, at);
+            pen.text(session(1), TextKind::Message, None, &part, at);
         }
         let reports = pen.take();
         let texts: Vec<String> = reports

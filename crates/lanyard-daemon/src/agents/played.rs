@@ -256,7 +256,10 @@ pub(super) fn shown(actions: &[Action]) -> String {
                 format!("ready {} {:?}, {} {version}", ready.native, ready.how, ready.info.name)
             }
             Action::Replayed(count) => format!("replayed {count}"),
-            Action::Text { native, kind, text } => format!("{}{kind:?} {text:?}", of(native.as_ref())),
+            Action::Text { native, kind, text, message } => {
+                let message = message.as_ref().map(|id| format!(" of {id}")).unwrap_or_default();
+                format!("{}{kind:?}{message} {text:?}", of(native.as_ref()))
+            }
             Action::Saw { native, seen } => format!("{}{}", of(native.as_ref()), saw(seen)),
             Action::Asked { native, question } => {
                 let options: Vec<String> = question

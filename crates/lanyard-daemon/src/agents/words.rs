@@ -1,9 +1,10 @@
 //! The words an agent is given: its prompt, and before it what it has to know.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use lanyard_core::session::{
-    Continuity, Envelope, Event, Note, NoteStatus, Role, TranscriptEvent, TurnEvent,
+    Continuity, Envelope, Event, MessageBreaks, Note, NoteStatus, Role, TranscriptEvent, TurnEvent,
 };
 
 /// Characters of a transcript that is given back whole; a longer one is not.
@@ -50,7 +51,8 @@ pub(super) fn prompt(text: &str, before: &Before<'_>) -> String {
 /// when the whole of it would be too long. `lost`: it was the agent's own, and its process is gone.
 pub(super) fn past(events: &[Envelope], how: Continuity, lost: bool) -> Option<String> {
     let whole = how == Continuity::Replayed;
-    let lines: Vec<String> = events.iter().filter_map(|envelope| line(&envelope.event, whole)).collect();
+    let lines: Vec<String> =
+        joined(events).iter().filter_map(|event| line(event.as_ref(), whole)).collect();
     if lines.is_empty() {
         return None;
     }
@@ -87,11 +89,33 @@ pub(super) fn past(events: &[Envelope], how: Continuity, lost: bool) -> Option<S
     Some(format!("{heading}{note}{}\n", kept.join("\n")))
 }
 
+/// The events, with the pieces of one message put together.
+fn joined(events: &[Envelope]) -> Vec<Cow<'_, Event>> {
+    let mut breaks = MessageBreaks::default();
+    let mut joined: Vec<Cow<'_, Event>> = Vec::with_capacity(events.len());
+    // Where the message that may go on stands: calls may have returned since.
+    let mut open = None;
+    for Envelope { event, .. } in events {
+        let begins = breaks.begins(event);
+        if let Event::Transcript(TranscriptEvent::Message { text: more, .. }) = event {
+            if let Some(Event::Transcript(TranscriptEvent::Message { text, .. })) =
+                open.filter(|_| !begins).and_then(|place| joined.get_mut::<usize>(place)).map(Cow::to_mut)
+            {
+                text.push_str(more);
+                continue;
+            }
+            open = Some(joined.len());
+        }
+        joined.push(Cow::Borrowed(event));
+    }
+    joined
+}
+
 fn line(event: &Event, whole: bool) -> Option<String> {
     let (who, text) = match event {
         Event::Turn(TurnEvent::Started { prompt, .. }) => ("user", prompt.as_str()),
-        Event::Transcript(TranscriptEvent::Message { role: Role::Agent, text }) => ("you", text.as_str()),
-        Event::Transcript(TranscriptEvent::Message { role: Role::User, text }) => ("user", text.as_str()),
+        Event::Transcript(TranscriptEvent::Message { role: Role::Agent, text, .. }) => ("you", text.as_str()),
+        Event::Transcript(TranscriptEvent::Message { role: Role::User, text, .. }) => ("user", text.as_str()),
         Event::Transcript(TranscriptEvent::ToolCalled { tool, arguments, .. }) => {
             return Some(format!("you used {tool} {}", short(&arguments.to_string(), whole)));
         }
@@ -159,7 +183,20 @@ mod tests {
     }
 
     fn said(text: &str) -> Envelope {
-        envelope(TranscriptEvent::Message { role: Role::Agent, text: text.to_owned() })
+        part("", text)
+    }
+
+    fn part(id: &str, text: &str) -> Envelope {
+        let message_id = (!id.is_empty()).then(|| id.to_owned());
+        envelope(TranscriptEvent::Message { role: Role::Agent, text: text.to_owned(), message_id })
+    }
+
+    /// FND-N8.
+    #[test]
+    fn fnd_n8_the_past_has_a_line_for_each_message() {
+        let told = [asked("go"), part("m1", "Look"), part("m1", "ing."), part("m2", "Found it.")];
+        let whole = past(&told, Continuity::Replayed, true).unwrap();
+        assert!(whole.ends_with("user: go\nyou: Looking.\nyou: Found it.\n"), "{whole}");
     }
 
     #[test]
@@ -194,7 +231,7 @@ mod tests {
         let whole = past(&told, Continuity::Replayed, true).unwrap();
         assert!(whole.ends_with("user: one\n    /two\nyou: three\n"), "{whole}");
         let long: Vec<Envelope> =
-            (0..100).map(|number| said(&format!("{number} {}", "x".repeat(1_000)))).collect();
+            (0..100).map(|number| part(&number.to_string(), &format!("{number} {}", "x".repeat(1_000)))).collect();
         let summary = past(&long, Continuity::Preamble, true).unwrap();
         assert!(summary.chars().count() < PREAMBLE_CHARS_MAX + 300);
         assert!(summary.contains("earlier lines are left out") && summary.contains("you: 99 x"), "{summary}");

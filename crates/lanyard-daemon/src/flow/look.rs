@@ -2,7 +2,7 @@
 
 use lanyard_core::flow::{FailKind, FlowRules, Looked, Probe};
 use lanyard_core::session::{
-    Envelope, Event, InterruptCause, ResumeWay, Role, State, StateName, TranscriptEvent, TurnRow, TurnStatus,
+    Envelope, Event, InterruptCause, MessageBreaks, ResumeWay, Role, State, StateName, TranscriptEvent, TurnRow, TurnStatus,
 };
 use lanyard_core::{Session, SessionId, TurnId};
 
@@ -111,22 +111,27 @@ pub(super) fn seen(store: &dyn Store, id: SessionId, turn: TurnId) -> Result<See
     Ok(Seen { session, turn: row, said })
 }
 
-/// All that the agent said in a turn, piece by piece; the last of it when it said very much.
+/// All that the agent said in a turn, message by message; the last of it when it said very much.
 fn said(store: &dyn Store, id: SessionId, row: &TurnRow) -> Result<String, FlowError> {
     let end = row.ended_seq.unwrap_or(u64::MAX);
     let begin = row.started_seq.unwrap_or(row.first_seq);
     let after = begin.max(end.saturating_sub(TURN_EVENTS_MAX as u64));
     let page = store.events(id, after, TURN_EVENTS_MAX)?;
-    let mut text = String::new();
+    let (mut text, mut breaks) = (String::new(), MessageBreaks::default());
     for event in page.events.into_iter().filter(|event| event.seq <= end) {
         let Ok(body) = event.body else { continue };
         let Ok(envelope) = serde_json::from_slice::<Envelope>(&body) else { continue };
-        if let Event::Transcript(TranscriptEvent::Message { role: Role::Agent, text: words }) = envelope.event
+        let begins = breaks.begins(&envelope.event);
+        if let Event::Transcript(TranscriptEvent::Message { role: Role::Agent, text: words, .. }) =
+            envelope.event
         {
+            if begins && !text.is_empty() {
+                text.push_str("\n\n");
+            }
             text.push_str(&words);
-            text.push('\n');
         }
     }
+    text.push('\n');
     Ok(text)
 }
 

@@ -19,6 +19,18 @@ const PREVIEW_EVERY: Duration = Duration::from_millis(50);
 /// Events a reader that was up with the log may fall behind before it is told.
 const RESYNC_EVENTS: u64 = 1_000;
 
+/// Text that an agent is writing and that is no event yet.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(tag = "type", rename = "preview")]
+pub(crate) struct Preview<'a> {
+    pub(crate) kind: &'static str,
+    pub(crate) text: &'a str,
+    /// As in the message that will hold the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) message_id: Option<&'a str>,
+    pub(crate) turn: Option<TurnId>,
+}
+
 /// How much of what stands beside the log one reader has seen.
 #[derive(Debug)]
 pub(super) struct Beside {
@@ -67,7 +79,7 @@ pub(crate) fn control(name: &str, data: &impl Serialize) -> Bytes {
 
 impl Hub {
     /// Shows the text an agent is writing to whoever is attached. Lossy: the event that holds it replaces it.
-    pub fn preview(&self, session: SessionId, kind: &str, text: &str, turn: Option<TurnId>) {
+    pub(crate) fn preview(&self, session: SessionId, preview: &Preview<'_>) {
         let Some(topic) = self.topic(session).filter(|topic| topic.ring().watchers > 0) else { return };
         {
             let mut last = topic.previewed_at.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -77,12 +89,12 @@ impl Hub {
             }
             *last = Some(now);
         }
+        let text = preview.text;
         let redacted = self.redactor().map(|redactor| {
             let text = &text[..redactor.shown(text)];
             redactor.redacted(text, Scope::All).map_or_else(|| text.to_owned(), |(clean, _)| clean)
         });
-        let text = redacted.as_deref().unwrap_or(text);
-        let shown = serde_json::json!({ "type": "preview", "kind": kind, "text": text, "turn": turn });
+        let shown = Preview { text: redacted.as_deref().unwrap_or(text), ..*preview };
         topic.ring().preview.put(control("preview", &shown));
         self.stir(&topic);
     }

@@ -189,7 +189,7 @@ impl Teller {
     }
 
     pub(crate) fn say(&mut self, id: SessionId, text: &str) {
-        self.push(id, TranscriptEvent::Message { role: Role::Agent, text: text.to_owned() });
+        self.push(id, TranscriptEvent::Message { role: Role::Agent, text: text.to_owned(), message_id: None });
     }
 
     pub(crate) fn started(&mut self) -> TurnEvent {

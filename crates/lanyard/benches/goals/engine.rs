@@ -95,7 +95,7 @@ impl Rig {
                     if Instant::now() >= until {
                         break;
                     }
-                    let signal = Signal::Said { role: Role::Agent, text: "x".repeat(200) };
+                    let signal = Signal::Said { role: Role::Agent, text: "x".repeat(200), message_id: None };
                     engine.ask(request(Ask::Tell { session: *session, signals: vec![signal] })).await?;
                     events += 1;
                 }

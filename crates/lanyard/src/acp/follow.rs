@@ -23,6 +23,7 @@ pub(super) enum Told {
     Preview {
         kind: Kind,
         text: String,
+        message_id: Option<String>,
     },
     /// The log cannot be read any more, and why. Nothing comes after this.
     Over(Failure),
@@ -61,6 +62,7 @@ enum Aside {
     Preview {
         kind: Kind,
         text: String,
+        message_id: Option<String>,
     },
     #[serde(other)]
     Unknown,
@@ -105,7 +107,9 @@ impl Follow {
     fn read(&mut self, data: &str) -> Option<Told> {
         let Ok(mark) = serde_json::from_str::<Mark>(data) else {
             return match serde_json::from_str(data) {
-                Ok(Aside::Preview { kind, text }) => Some(Told::Preview { kind, text }),
+                Ok(Aside::Preview { kind, text, message_id }) => {
+                    Some(Told::Preview { kind, text, message_id })
+                }
                 Ok(Aside::Unknown) | Err(_) => None,
             };
         };

@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 use self::kin::{Kin, News};
 use super::follow::{Follow, Told, Want};
 use super::host::Host;
-use super::tell::{Teller, Telling};
+use super::tell::{Part, Teller, Telling};
 use super::wire::Answer;
 use super::words::{error_of, failed, finished, interrupted, permission};
 use crate::client::Route;
@@ -255,8 +255,8 @@ impl Seat {
     async fn hear(&mut self, told: Told) -> Stay {
         match told {
             Told::Event(envelope) => return self.event(&envelope).await,
-            Told::Preview { kind, text } => {
-                if let Some(update) = self.teller.preview(kind, &text) {
+            Told::Preview { kind, text, message_id } => {
+                if let Some(update) = self.teller.preview(&Part::new(kind, message_id.as_deref()), &text) {
                     self.host.wire.update(&self.name, update).await;
                 }
             }

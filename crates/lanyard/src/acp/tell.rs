@@ -34,6 +34,22 @@ pub(super) enum Kind {
     Thought,
 }
 
+/// What a piece of text is part of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    kind: Kind,
+    /// The agent's own id of the message.
+    message_id: Option<String>,
+}
+
+impl Part {
+    pub(super) fn new(kind: Kind, message_id: Option<&str>) -> Self {
+        // Thoughts are not told apart.
+        let message_id = message_id.filter(|_| kind == Kind::Message).map(str::to_owned);
+        Self { kind, message_id }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Teller {
     /// What the names of this process's turns begin with.
@@ -41,9 +57,9 @@ pub(super) struct Teller {
     /// Where the last event was that an editor sees.
     visible: u64,
     /// The text that goes on, and where it began: its chunks have one id.
-    text: Option<(Kind, u64)>,
+    text: Option<(Part, u64)>,
     /// Text that was sent before its event came.
-    shown: Option<(Kind, String)>,
+    shown: Option<(Part, String)>,
     /// What calls that have not returned want to change: an update with the answer replaces what was shown.
     changes: BTreeMap<String, Vec<ToolCallContent>>,
 }
@@ -55,7 +71,7 @@ impl Teller {
 
     /// Goes on where another one has told of everything so far.
     pub(super) fn go_on_from(&mut self, other: &Self) {
-        (self.visible, self.text, self.shown) = (other.visible, other.text, None);
+        (self.visible, self.text, self.shown) = (other.visible, other.text.clone(), None);
         self.changes.clone_from(&other.changes);
     }
 
@@ -75,17 +91,17 @@ impl Teller {
     }
 
     /// Text that is not an event yet, as far as it goes.
-    pub(super) fn preview(&mut self, kind: Kind, text: &str) -> Option<SessionUpdate> {
+    pub(super) fn preview(&mut self, part: &Part, text: &str) -> Option<SessionUpdate> {
         let sent = match &self.shown {
-            Some((held, sent)) if *held == kind => sent.as_str(),
+            Some((held, sent)) if held == part => sent.as_str(),
             // What was sent of another text is not settled yet.
             Some(_) => return None,
             None => "",
         };
         // A preview of what comes after an event that is still on its way.
         let more = text.strip_prefix(sent).filter(|more| !more.is_empty())?.to_owned();
-        self.shown = Some((kind, text.to_owned()));
-        Some(self.words(kind, more))
+        self.shown = Some((part.clone(), text.to_owned()));
+        Some(self.words(part, more))
     }
 
     fn turn(&mut self, event: &TurnEvent, seq: u64, telling: Telling) -> Option<SessionUpdate> {
@@ -104,11 +120,13 @@ impl Teller {
 
     fn transcript(&mut self, event: &TranscriptEvent, seq: u64) -> Option<SessionUpdate> {
         let update = match event {
-            TranscriptEvent::Message { role: Role::Agent, text } => {
-                return self.written(Kind::Message, text, seq);
+            TranscriptEvent::Message { role: Role::Agent, text, message_id } => {
+                return self.written(&Part::new(Kind::Message, message_id.as_deref()), text, seq);
             }
-            TranscriptEvent::Thought { text } => return self.written(Kind::Thought, text, seq),
-            TranscriptEvent::Message { role: Role::User, text } => {
+            TranscriptEvent::Thought { text } => {
+                return self.written(&Part::new(Kind::Thought, None), text, seq);
+            }
+            TranscriptEvent::Message { role: Role::User, text, .. } => {
                 SessionUpdate::UserMessageChunk(chunk(text.clone(), format!("user_{seq}")))
             }
             TranscriptEvent::ToolCalled { call, tool, arguments } => {
@@ -147,9 +165,9 @@ impl Teller {
     }
 
     /// Text that is an event: what was not sent of it before.
-    fn written(&mut self, kind: Kind, text: &str, seq: u64) -> Option<SessionUpdate> {
+    fn written(&mut self, part: &Part, text: &str, seq: u64) -> Option<SessionUpdate> {
         let (sent, rest) = match self.shown.take() {
-            Some((held, sent)) if held == kind => settle(&sent, text),
+            Some((held, sent)) if held == *part => settle(&sent, text),
             // Another kind of text is being written; its event is still to come.
             other => {
                 self.shown = other;
@@ -157,21 +175,26 @@ impl Teller {
             }
         };
         if let Some(sent) = sent {
-            self.shown = Some((kind, sent));
+            self.shown = Some((part.clone(), sent));
         }
-        let update = (!rest.is_empty()).then(|| self.words(kind, rest.to_owned()));
+        let update = (!rest.is_empty()).then(|| self.words(part, rest.to_owned()));
         self.visible = seq;
         update
     }
 
-    /// A piece of text, in the message it belongs to.
-    fn words(&mut self, kind: Kind, text: String) -> SessionUpdate {
-        let began = match self.text {
-            Some((held, began)) if held == kind => began,
-            _ => self.visible,
+    /// A piece of text, in the message it belongs to. Most editors join chunks whatever their ids are, so a message
+    /// that follows another begins with an empty line.
+    fn words(&mut self, part: &Part, mut text: String) -> SessionUpdate {
+        let began = match &self.text {
+            Some((held, began)) if held == part => *began,
+            Some((held, _)) if held.kind == part.kind => {
+                text.insert_str(0, "\n\n");
+                self.visible
+            }
+            Some(_) | None => self.visible,
         };
-        self.text = Some((kind, began));
-        match kind {
+        self.text = Some((part.clone(), began));
+        match part.kind {
             Kind::Message => SessionUpdate::AgentMessageChunk(chunk(text, format!("message_{began}"))),
             Kind::Thought => SessionUpdate::AgentThoughtChunk(chunk(text, format!("thought_{began}"))),
         }

@@ -374,7 +374,7 @@ fn transcript(event: &TranscriptEvent) -> String {
             };
             words([one_line(path), lines])
         }
-        TranscriptEvent::Message { role, text } => {
+        TranscriptEvent::Message { role, text, .. } => {
             let role = match role {
                 Role::User => "user",
                 Role::Agent => "agent",

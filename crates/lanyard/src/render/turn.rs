@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lanyard_core::GateId;
 use lanyard_core::session::{
-    ChangeEvent, ContextEvent, ControlEvent, Envelope, Event, GateEvent, InboxEvent, PlanStatus, Role,
+    ChangeEvent, ContextEvent, ControlEvent, Envelope, Event, GateEvent, InboxEvent, MessageBreaks, PlanStatus, Role,
     RunEnd, RunEvent, TranscriptEvent, TurnEvent,
 };
 use serde_json::Value;
@@ -22,7 +22,12 @@ const CALLS_MAX: usize = 1_024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// The agent's own words, which may go on in the next piece.
-    Words(String),
+    Words {
+        text: String,
+        message_id: Option<String>,
+        /// They begin a message.
+        begins: bool,
+    },
     /// One line about what happens.
     Line(String),
     /// What the agent thinks, line by line.
@@ -34,12 +39,14 @@ pub(crate) enum Piece {
 pub(crate) struct Narrator {
     calls: BTreeMap<String, String>,
     plan: String,
+    breaks: MessageBreaks,
 }
 
 impl Narrator {
     pub(crate) fn tell(&mut self, envelope: &Envelope) -> Vec<Piece> {
+        let begins = self.breaks.begins(&envelope.event);
         let line = match &envelope.event {
-            Event::Transcript(event) => return self.transcript(event),
+            Event::Transcript(event) => return self.transcript(event, begins),
             Event::Run(event) => run(event),
             Event::Gate(event) => return gate(event),
             Event::Turn(event) => turn(event),
@@ -58,9 +65,12 @@ impl Narrator {
         open.into_values().map(|call| Piece::Line(format!("tool {call}: no result"))).collect()
     }
 
-    fn transcript(&mut self, event: &TranscriptEvent) -> Vec<Piece> {
+    fn transcript(&mut self, event: &TranscriptEvent, begins: bool) -> Vec<Piece> {
         let line = match event {
-            TranscriptEvent::Message { role: Role::Agent, text } => return vec![Piece::Words(text.clone())],
+            TranscriptEvent::Message { role: Role::Agent, text, message_id } => {
+                let (text, message_id) = (text.clone(), message_id.clone());
+                return vec![Piece::Words { text, message_id, begins }];
+            }
             TranscriptEvent::Message { role: Role::User, .. } => return Vec::new(),
             TranscriptEvent::Thought { text } => return vec![Piece::Thought(text.clone())],
             TranscriptEvent::ToolCalled { call, tool, arguments } => {

@@ -41,12 +41,30 @@ pub(crate) struct Entry {
     /// The last event that went into it.
     seq: u64,
     text: String,
+    /// The message that words are part of, where the agent names it.
+    message_id: Option<String>,
+    /// An empty row stands before it.
+    apart: bool,
     rows: Vec<String>,
 }
 
 impl Entry {
     fn new(kind: Kind, seq: u64, text: String) -> Self {
-        Self { kind, seq, text, rows: Vec::new() }
+        // A turn stands apart from what was before it.
+        let apart = kind == Kind::Prompt;
+        Self { kind, seq, text, message_id: None, apart, rows: Vec::new() }
+    }
+
+    /// Words that come after `last`: of the same message, or of a new one that stands apart.
+    fn words(last: Option<&Self>, seq: u64, text: String, message_id: Option<&str>) -> Self {
+        let message_id = message_id.map(str::to_owned);
+        let apart = last.is_some_and(|last| last.kind == Kind::Words && last.message_id != message_id);
+        Self { message_id, apart, ..Self::new(Kind::Words, seq, text) }
+    }
+
+    /// Whether words of this message belong to it.
+    fn goes_on_with(&self, message_id: Option<&str>) -> bool {
+        self.kind == Kind::Words && self.message_id.as_deref() == message_id
     }
 
     fn lay_out(&mut self, width: usize) {
@@ -68,8 +86,7 @@ impl Entry {
             }
         };
         self.rows = wrap(&text, width, first, rest);
-        // A turn stands apart from what was before it.
-        if matches!(self.kind, Kind::Prompt) {
+        if self.apart {
             self.rows.insert(0, String::new());
         }
     }
@@ -162,19 +179,19 @@ impl Transcript {
     }
 
     /// Text that is not an event yet. The event that follows stands in its place.
-    pub(crate) fn preview(&mut self, thought: bool, text: &str) {
+    pub(crate) fn preview(&mut self, thought: bool, text: &str, message_id: Option<&str>) {
         if !self.is_live() {
             return;
         }
         let before = self.total();
         let text = crate::render::text::harmless(text);
-        let entry = match self.entries.back() {
-            Some(last) if !thought && last.kind == Kind::Words => {
-                Entry::new(Kind::Words, self.to, format!("{}{text}", last.text))
+        let mut entry = match self.entries.back() {
+            _ if thought => Entry::new(Kind::Thought, self.to, text),
+            Some(last) if last.goes_on_with(message_id) => {
+                Entry { seq: self.to, text: format!("{}{text}", last.text), ..last.clone() }
             }
-            _ => Entry::new(if thought { Kind::Thought } else { Kind::Words }, self.to, text),
+            last => Entry::words(last, self.to, text, message_id),
         };
-        let mut entry = entry;
         entry.lay_out(self.width);
         self.preview = Some(entry);
         self.keep_place(before);
@@ -296,26 +313,29 @@ impl Transcript {
         self.to = seq;
         for told in self.narration.tell(raw) {
             match told {
-                Told::Entry(kind, text) => self.add(kind, seq, text),
+                Told::Entry(kind, text) => self.add(Entry::new(kind, seq, text)),
+                Told::Words { text, message_id } => {
+                    self.add(Entry::words(self.entries.back(), seq, text, message_id.as_deref()));
+                }
                 Told::Returned { call, outcome } => self.returned(seq, &call, outcome),
             }
         }
     }
 
-    fn add(&mut self, kind: Kind, seq: u64, text: String) {
+    fn add(&mut self, mut entry: Entry) {
         let width = self.width;
         if let Some(last) = self.entries.back_mut()
-            && matches!((&last.kind, &kind), (Kind::Words, Kind::Words) | (Kind::Thought, Kind::Thought))
-            && last.text.len() + text.len() <= ENTRY_BYTES_MAX
+            && matches!((&last.kind, &entry.kind), (Kind::Words, Kind::Words) | (Kind::Thought, Kind::Thought))
+            && last.message_id == entry.message_id
+            && last.text.len() + entry.text.len() <= ENTRY_BYTES_MAX
         {
             self.rows -= last.rows.len();
-            last.text.push_str(&text);
-            last.seq = seq;
+            last.text.push_str(&entry.text);
+            last.seq = entry.seq;
             last.lay_out(width);
             self.rows += last.rows.len();
             return;
         }
-        let mut entry = Entry::new(kind, seq, text);
         entry.lay_out(width);
         self.rows += entry.rows.len();
         self.entries.push_back(entry);
@@ -387,7 +407,9 @@ impl Transcript {
     /// Rows of the last entry that the preview shows with more behind them.
     fn replaced(&self) -> usize {
         match (&self.preview, self.entries.back()) {
-            (Some(preview), Some(last)) if preview.kind == Kind::Words && last.kind == Kind::Words => {
+            (Some(preview), Some(last))
+                if preview.kind == Kind::Words && last.goes_on_with(preview.message_id.as_deref()) =>
+            {
                 last.rows.len()
             }
             _ => 0,

@@ -11,6 +11,7 @@ mod hostile;
 mod inbox;
 mod kit;
 mod limits;
+mod messages;
 mod misdeeds;
 mod offers;
 mod once;

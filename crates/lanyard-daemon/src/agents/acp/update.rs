@@ -1,7 +1,7 @@
 //! What an ACP agent tells of its work: words, thoughts, tool calls, plans.
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate,
+    ContentBlock, ContentChunk, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields,
 };
 use lanyard_core::session::{PlanEntry, PlanStatus};
@@ -60,7 +60,8 @@ impl Acp {
         if let (Some(kind), false) = (plain_text(&kind, &update), self.replaying) {
             self.stir();
             let text = update["content"]["text"].as_str().unwrap_or_default().to_owned();
-            return out.push(Action::Text { native, kind, text });
+            let message = update["messageId"].as_str().map(str::to_owned);
+            return out.push(Action::Text { native, kind, text, message });
         }
         let hint = Hint::of(&update["_meta"]);
         let update: SessionUpdate = match serde_json::from_value(update) {
@@ -89,11 +90,11 @@ impl Acp {
         match update {
             SessionUpdate::AgentMessageChunk(chunk) => {
                 self.stir();
-                text(native, TextKind::Message, chunk.content, out);
+                text(native, TextKind::Message, chunk, out);
             }
             SessionUpdate::AgentThoughtChunk(chunk) => {
                 self.stir();
-                text(native, TextKind::Thought, chunk.content, out);
+                text(native, TextKind::Thought, chunk, out);
             }
             // The prompt, said back: it is in the log already.
             SessionUpdate::UserMessageChunk(_) => {}
@@ -246,10 +247,11 @@ fn with_changes(content: Value, changes: Vec<Value>) -> Value {
     Value::Array(text.into_iter().chain(changes).collect())
 }
 
-fn text(native: Option<String>, kind: TextKind, content: ContentBlock, out: &mut Actions) {
-    let text = words(content);
+fn text(native: Option<String>, kind: TextKind, chunk: ContentChunk, out: &mut Actions) {
+    let text = words(chunk.content);
     if !text.is_empty() {
-        out.push(Action::Text { native, kind, text });
+        let message = chunk.message_id.map(|id| id.0.to_string());
+        out.push(Action::Text { native, kind, text, message });
     }
 }
 

@@ -34,7 +34,9 @@ impl Codex {
                 self.part(name, params, TextKind::Thought, out);
             }
             "item/reasoning/summaryPartAdded" if params["summaryIndex"].as_u64() > Some(0) => {
-                out.push(Action::Text { native, kind: TextKind::Thought, text: "\n\n".to_owned() });
+                let (kind, text) = (TextKind::Thought, "\n\n".to_owned());
+                let message = params["itemId"].as_str().map(str::to_owned);
+                out.push(Action::Text { native, kind, text, message });
             }
             "turn/plan/updated" => {
                 out.push(Action::Saw { native, seen: Seen::Planned { entries: plan(&params["plan"]) } });
@@ -131,7 +133,8 @@ impl Codex {
         }
         let text = params["delta"].as_str().unwrap_or_default().to_owned();
         if !text.is_empty() {
-            out.push(Action::Text { native, kind, text });
+            let message = params["itemId"].as_str().map(str::to_owned);
+            out.push(Action::Text { native, kind, text, message });
         }
     }
 
@@ -167,7 +170,7 @@ impl Codex {
         let begun = thread.items.remove(id);
         if let Some((kind, text)) = items::text(item) {
             if !text.is_empty() && begun.map_or(self.whole, |item| !item.streamed) {
-                out.push(Action::Text { native, kind, text });
+                out.push(Action::Text { native, kind, text, message: Some(id.to_owned()) });
             }
             return;
         }
@@ -207,7 +210,7 @@ impl Codex {
                 self.announce(child, name, None, prompt, out);
             } else if !prompt.is_empty() {
                 let (native, text) = (self.native(child), prompt.to_owned());
-                out.push(Action::Text { native, kind: TextKind::User, text });
+                out.push(Action::Text { native, kind: TextKind::User, text, message: None });
             }
         }
     }

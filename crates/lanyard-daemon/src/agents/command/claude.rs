@@ -23,6 +23,8 @@ pub(super) struct Claude {
     callers: BTreeMap<String, String>,
     /// Subagents by the id that questions name.
     tasks: BTreeMap<String, String>,
+    /// The message whose parts the main conversation is streaming.
+    streaming: Option<String>,
     /// It asks Lanyard; what it denies otherwise, nobody was asked about.
     asks: bool,
     context: Option<u64>,
@@ -48,6 +50,7 @@ impl Claude {
             children: BTreeMap::new(),
             callers: BTreeMap::new(),
             tasks: BTreeMap::new(),
+            streaming: None,
             asks: per_turn.asks(),
             context: None,
         }
@@ -59,7 +62,7 @@ impl Claude {
             "system" => return self.system(message, out),
             "assistant" => self.assistant(native.as_ref(), message, out),
             "user" => self.user(native.as_deref(), message, out),
-            "stream_event" if self.streams => streamed(native, &message["event"], out),
+            "stream_event" if self.streams => self.streamed(native, &message["event"], out),
             "control_request" => self.asked(message, out),
             "control_cancel_request" => claude_asks::withdrawn(message, out),
             "result" => return self.result(message, out),
@@ -68,8 +71,16 @@ impl Claude {
         Told::Nothing
     }
 
-    /// Keeps in mind which subagent a task's id stands for.
+    /// Keeps in mind which message the streamed parts belong to.
+    fn begins(&mut self, event: &Value) {
+        if event["type"] == "message_start" {
+            self.streaming = event["message"]["id"].as_str().map(str::to_owned);
+        }
+    }
+
+    /// Keeps in mind which subagent a task's id stands for, and which message is being streamed.
     pub(super) fn learn(&mut self, message: &Value) {
+        self.begins(&message["event"]);
         let (task, child) = (message["task_id"].as_str(), message["tool_use_id"].as_str());
         if let (Some(task), Some(child), true) = (task, child, self.tasks.len() < OPEN_MAX) {
             self.tasks.insert(task.to_owned(), child.to_owned());
@@ -157,6 +168,7 @@ impl Claude {
         // Subagents' messages, and those the program made up itself, come only whole.
         let whole = !self.streams || native.is_some() || body["model"] == "<synthetic>";
         let failed = !message["error"].is_null();
+        let id = body["id"].as_str().map(str::to_owned);
         for block in body["content"].as_array().map_or(&[][..], Vec::as_slice) {
             let text = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
             match block["type"].as_str().unwrap_or_default() {
@@ -169,11 +181,11 @@ impl Claude {
                     if let Some(child) = native.and_then(|child| self.children.get_mut(child)) {
                         child.last = Some(text.clone());
                     }
-                    out.push(Action::Text { native: native.cloned(), kind, text });
+                    out.push(Action::Text { native: native.cloned(), kind, text, message: id.clone() });
                 }
                 "thinking" if whole => {
                     let (kind, text) = (TextKind::Thought, text("thinking"));
-                    out.push(Action::Text { native: native.cloned(), kind, text });
+                    out.push(Action::Text { native: native.cloned(), kind, text, message: id.clone() });
                 }
                 "tool_use" | "server_tool_use" => self.called(native, block, out),
                 _ => {}
@@ -237,7 +249,7 @@ impl Claude {
             // Some versions have said them as a message already.
             if let Some(text) = block["text"].as_str().filter(|text| last.as_deref() != Some(text)) {
                 let (native, text) = (Some(child.to_owned()), text.to_owned());
-                out.push(Action::Text { native, kind: TextKind::Message, text });
+                out.push(Action::Text { native, kind: TextKind::Message, text, message: None });
                 news = true;
             }
         }
@@ -247,6 +259,20 @@ impl Claude {
         }
         let end = TurnEnd::Done(TurnOutcome::Completed);
         out.push(Action::Finished { native: Some(child.to_owned()), turn: None, end });
+    }
+
+    fn streamed(&mut self, native: Option<String>, event: &Value, out: &mut Actions) {
+        self.begins(event);
+        let delta = &event["delta"];
+        let (kind, text) = match delta["type"].as_str().unwrap_or_default() {
+            "text_delta" => (TextKind::Message, delta["text"].as_str()),
+            "thinking_delta" => (TextKind::Thought, delta["thinking"].as_str()),
+            _ => return,
+        };
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            let (text, message) = (text.to_owned(), self.streaming.clone());
+            out.push(Action::Text { native, kind, text, message });
+        }
     }
 
     fn result(&mut self, message: &Value, out: &mut Actions) -> Told {
@@ -278,18 +304,6 @@ impl Claude {
             }
             _ => TurnEnd::Failed(words),
         })
-    }
-}
-
-fn streamed(native: Option<String>, event: &Value, out: &mut Actions) {
-    let delta = &event["delta"];
-    let (kind, text) = match delta["type"].as_str().unwrap_or_default() {
-        "text_delta" => (TextKind::Message, delta["text"].as_str()),
-        "thinking_delta" => (TextKind::Thought, delta["thinking"].as_str()),
-        _ => return,
-    };
-    if let Some(text) = text.filter(|text| !text.is_empty()) {
-        out.push(Action::Text { native, kind, text: text.to_owned() });
     }
 }
 

@@ -77,13 +77,13 @@ impl CodexJson {
     fn completed(&mut self, item: &Value, out: &mut Actions) {
         planned(item, out);
         let text = || item["text"].as_str().unwrap_or_default().to_owned();
+        let said = |kind| {
+            let message = item["id"].as_str().map(str::to_owned);
+            Action::Text { native: None, kind, text: text(), message }
+        };
         match item["type"].as_str().unwrap_or_default() {
-            "agent_message" => {
-                out.push(Action::Text { native: None, kind: TextKind::Message, text: text() });
-            }
-            "reasoning" => {
-                out.push(Action::Text { native: None, kind: TextKind::Thought, text: text() });
-            }
+            "agent_message" => out.push(said(TextKind::Message)),
+            "reasoning" => out.push(said(TextKind::Thought)),
             "error" => out.push(error(item)),
             "file_change" if item["status"] != "failed" => {
                 let changes = item["changes"].as_array().map_or(&[][..], Vec::as_slice);
@@ -142,7 +142,7 @@ impl CodexJson {
             let native = Some(child.clone());
             if !words.is_empty() && end == TurnEnd::Done(TurnOutcome::Completed) {
                 let kind = TextKind::Message;
-                out.push(Action::Text { native: native.clone(), kind, text: words });
+                out.push(Action::Text { native: native.clone(), kind, text: words, message: None });
             }
             out.push(Action::Finished { native, turn: None, end });
         }

@@ -67,7 +67,8 @@ fn text(native: Option<String>, properties: &Value, note: &Value, out: &mut Acti
         Some("reasoning" | "summary") => TextKind::Thought,
         Some(_) | None => TextKind::Message,
     };
-    out.push(Action::Text { native, kind, text: text.to_owned() });
+    let message = properties["partID"].as_str().or(properties["messageID"].as_str()).map(str::to_owned);
+    out.push(Action::Text { native, kind, text: text.to_owned(), message });
 }
 
 fn part(native: Option<&str>, part: &Value, note: &Value, out: &mut Actions) {

@@ -42,11 +42,12 @@ fn joined(actions: Vec<Action>) -> Vec<Action> {
     let mut out: Vec<Action> = Vec::new();
     for action in actions {
         if let (
-            Some(Action::Text { native: n1, kind: k1, text: t1 }),
-            Action::Text { native: n2, kind: k2, text: t2 },
+            Some(Action::Text { native: n1, kind: k1, text: t1, message: m1 }),
+            Action::Text { native: n2, kind: k2, text: t2, message: m2 },
         ) = (out.last_mut(), &action)
             && *n1 == *n2
             && *k1 == *k2
+            && *m1 == *m2
         {
             t1.push_str(t2);
         } else {
@@ -348,6 +349,6 @@ fn an_answer_from_elsewhere_withdraws_the_question() {
 fn words_of_a_summary_are_thoughts() {
     let mut driver = OpenCode::new(setting(Begin::Resume { native: "ses_1".to_owned() }));
     let line = r#"{"event":{"type":"message.part.delta","properties":{"sessionID":"ses_1","delta":"So far"}},"note":{"kind":"summary","at":0}}"#;
-    let text = Action::Text { native: None, kind: TextKind::Thought, text: "So far".to_owned() };
+    let text = Action::Text { native: None, kind: TextKind::Thought, text: "So far".to_owned(), message: None };
     assert_eq!(actions_of(&mut driver, &[line]), [text]);
 }

@@ -13,7 +13,7 @@ use crate::agents::driver::{
     Action, Answer, Call, CallError, Child, Opened, Readiness, Seen, TextKind, TurnEnd,
 };
 use crate::agents::judge::judge;
-use crate::agents::pen::signal_of;
+use crate::agents::pen::{Unfinished, signal_of};
 use crate::agents::settings::Judgement;
 use crate::agents::shared::once;
 use crate::engine::{Ask, AskError, Request};
@@ -55,14 +55,14 @@ impl Runner {
 
     /// Shows the text that waits to whoever is attached.
     fn preview(&self) {
-        let Some((session, kind, text)) = self.pen.unfinished() else { return };
+        let Some(Unfinished { session, kind, text, message }) = self.pen.unfinished() else { return };
         let kind = match kind {
             TextKind::Message => "message",
             TextKind::Thought => "thought",
             TextKind::User => return,
         };
         let turn = self.turn.as_ref().filter(|_| session == self.session).map(|turn| turn.id);
-        self.shared.hub.preview(session, kind, text, turn);
+        self.shared.hub.preview(session, &Preview { kind, text, message_id: message, turn });
     }
 
     async fn act(&mut self, at: u64, action: Action) {
@@ -70,12 +70,12 @@ impl Runner {
             Action::Send { key, line } => self.send(&key, line).await,
             Action::Ready(readiness) => self.greeted(*readiness).await,
             Action::Replayed(messages) => self.heard_replay(messages),
-            Action::Text { native, kind, text } => {
+            Action::Text { native, kind, text, message } => {
                 if kind == TextKind::Message {
                     self.saw_work();
                 }
                 if let Some(session) = self.target(native.as_deref(), at) {
-                    self.pen.text(session, kind, &text, at);
+                    self.pen.text(session, kind, message, &text, at);
                 }
             }
             Action::Saw { native, seen } => self.saw(at, native.as_deref(), seen).await,

@@ -35,7 +35,7 @@ pub(super) fn of(store: &dyn Store, session: SessionId, workspace: &str) -> Resu
         let Ok(body) = &event.body else { continue };
         let Ok(envelope) = serde_json::from_slice::<Envelope>(body) else { continue };
         let Event::Transcript(event) = envelope.event else { continue };
-        if let TranscriptEvent::Message { role: Role::Agent, text } = &event
+        if let TranscriptEvent::Message { role: Role::Agent, text, .. } = &event
             && traces.last_words.is_none()
         {
             let (kept, was_cut) = cut(text, WORDS_MAX);

@@ -12,11 +12,16 @@ use crate::failure::Failure;
 use crate::render::text::{harmless, one_line};
 use crate::render::turn::{Narrator, Piece};
 
+/// Line ends between two messages: the first one's own, and an empty line.
+const PARAGRAPH_NEWLINES: usize = 2;
+
 pub(super) struct Show<'a> {
     context: &'a Context,
     narrator: Narrator,
     children: HashMap<SessionId, (String, Narrator)>,
     tail: Tail,
+    /// Line ends at the end of the agent's words so far; nothing before the first of them.
+    newlines: Option<usize>,
     on_terminal: bool,
     dims: bool,
 }
@@ -41,6 +46,7 @@ impl<'a> Show<'a> {
             narrator: Narrator::default(),
             children: HashMap::new(),
             tail: Tail::Done,
+            newlines: None,
             on_terminal: std::io::stdout().is_terminal(),
             dims: std::io::stderr().is_terminal() && !plain,
         }
@@ -75,7 +81,7 @@ impl<'a> Show<'a> {
     fn pieces(&mut self, pieces: Vec<Piece>) -> Result<(), Failure> {
         for piece in pieces {
             match piece {
-                Piece::Words(text) => self.words(&text)?,
+                Piece::Words { text, begins, .. } => self.words(&text, begins)?,
                 Piece::Line(line) => self.line(&line),
                 Piece::Thought(text) => self.thought(&text),
             }
@@ -83,14 +89,21 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
-    fn words(&mut self, text: &str) -> Result<(), Failure> {
+    fn words(&mut self, text: &str, begins: bool) -> Result<(), Failure> {
         if text.is_empty() {
             return Ok(());
         }
-        if self.tail != Tail::Words {
+        if begins || self.tail != Tail::Words {
             self.fresh();
         }
-        self.tail = if text.ends_with('\n') { Tail::Done } else { Tail::Words };
+        if begins && let Some(newlines) = self.newlines {
+            let missing = PARAGRAPH_NEWLINES.saturating_sub(newlines);
+            self.context.out.words(&"\n".repeat(missing))?;
+        }
+        let newlines = text.len() - text.trim_end_matches('\n').len();
+        let before = if newlines == text.len() { self.newlines.unwrap_or(0) } else { 0 };
+        self.newlines = Some(before + newlines);
+        self.tail = if newlines > 0 { Tail::Done } else { Tail::Words };
         if self.on_terminal { self.context.out.words(&harmless(text)) } else { self.context.out.words(text) }
     }
 
@@ -132,7 +145,10 @@ impl<'a> Show<'a> {
         match std::mem::replace(&mut self.tail, Tail::Done) {
             Tail::Done => {}
             // Who reads the words and is gone is noticed with the next of them.
-            Tail::Words => drop(self.context.out.words("\n")),
+            Tail::Words => {
+                self.newlines = Some(1);
+                drop(self.context.out.words("\n"));
+            }
             Tail::Thought | Tail::Question => self.context.out.question("\n"),
         }
     }

@@ -17,7 +17,8 @@ impl Model {
             Some("connected") => self.connected(frame),
             Some("preview") => {
                 let thought = frame["kind"].as_str() == Some("thought");
-                self.transcript.preview(thought, frame["text"].as_str().unwrap_or_default());
+                let text = frame["text"].as_str().unwrap_or_default();
+                self.transcript.preview(thought, text, frame["message_id"].as_str());
                 Vec::new()
             }
             Some("presence") => {

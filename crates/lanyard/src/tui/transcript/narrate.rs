@@ -18,6 +18,7 @@ const ANSWER_COLUMNS: usize = 120;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Told {
     Entry(Kind, String),
+    Words { text: String, message_id: Option<String> },
     Returned { call: String, outcome: String },
 }
 
@@ -63,7 +64,7 @@ impl Narration {
             .tell(envelope)
             .into_iter()
             .map(|piece| match piece {
-                Piece::Words(text) => Told::Entry(Kind::Words, harmless(&text)),
+                Piece::Words { text, message_id, .. } => Told::Words { text: harmless(&text), message_id },
                 Piece::Thought(text) => Told::Entry(Kind::Thought, harmless(&text)),
                 Piece::Line(text) => Told::Entry(line.clone(), text),
             })

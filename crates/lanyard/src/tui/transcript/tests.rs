@@ -62,6 +62,39 @@ fn a_turn_reads_from_prompt_to_end_and_an_unknown_event_is_passed_over() {
     );
 }
 
+/// FND-N8.
+#[test]
+fn fnd_n8_messages_of_different_ids_stand_apart_and_a_preview_goes_on_with_its_own() {
+    let mut transcript = Transcript { width: 40, ..Transcript::default() };
+    let said = |seq, id: &str, text: &str| {
+        event(seq, "message", &json!({"role": "agent", "text": text, "message_id": id}))
+    };
+    for (seq, (id, text)) in (1..).zip([("m1", "Looking"), ("m1", " at it."), ("m2", "Found")]) {
+        transcript.live(seq, &said(seq, id, text));
+    }
+    transcript.preview(false, " it.", Some("m2"));
+    let expected = expect![[r#"
+        Looking at it.
+
+        Found it.
+    "#]];
+    check(&transcript, 20, &expected);
+    transcript.live(4, &said(4, "m2", " it."));
+    check(&transcript, 20, &expected);
+    transcript.preview(false, "Done.", Some("m3"));
+    check(
+        &transcript,
+        20,
+        &expect![[r#"
+            Looking at it.
+
+            Found it.
+
+            Done.
+        "#]],
+    );
+}
+
 /// S3-B05: what arrives again after a reconnect is shown once.
 #[test]
 fn an_event_counts_once() {
@@ -77,8 +110,8 @@ fn an_event_counts_once() {
 fn a_preview_goes_on_in_the_same_line_and_the_event_takes_its_place() {
     let mut transcript = Transcript { width: 40, ..Transcript::default() };
     transcript.live(1, &event(1, "message", &json!({"role": "agent", "text": "I am "})));
-    transcript.preview(false, "goi");
-    transcript.preview(false, "going");
+    transcript.preview(false, "goi", None);
+    transcript.preview(false, "going", None);
     check(
         &transcript,
         5,
@@ -95,7 +128,7 @@ fn a_preview_goes_on_in_the_same_line_and_the_event_takes_its_place() {
         I am going on.
     "]],
     );
-    transcript.preview(true, "why not");
+    transcript.preview(true, "why not", None);
     check(
         &transcript,
         5,
@@ -150,7 +183,7 @@ fn whoever_scrolled_up_is_not_moved_by_what_comes() {
     for seq in 11..30 {
         transcript.live(seq, &event(seq, "file.changed", &json!({"path": format!("src/{seq}.rs")})));
     }
-    transcript.preview(false, "more");
+    transcript.preview(false, "more", None);
     assert_eq!(shown(&transcript, 4), before);
     assert!(transcript.up(1_000, 4));
     assert!(transcript.down(1_000));
