@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{NoteId, SessionId, TurnId};
-use crate::session::{PlannedDelivery, StateName};
+use crate::session::{Continuity, PlannedDelivery, StateName};
 
 /// The receipt of an accepted command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +25,9 @@ pub struct Outcome {
     /// How the words of a note will reach the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<PlannedDelivery>,
+    /// How another agent gets the conversation, where a session was handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuity: Option<Continuity>,
     /// The stop level in force: 1 graceful, 2 immediate, 3 terminated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_level: Option<u8>,

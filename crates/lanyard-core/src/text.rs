@@ -94,6 +94,30 @@ fn fits(value: &Value, levels: usize) -> bool {
     }
 }
 
+/// The one of `names` that `text` was probably meant to be: the nearest by single letters, unless most of it differs.
+#[must_use]
+pub fn near<'a>(text: &str, names: &[&'a str]) -> Option<&'a str> {
+    let text = text.to_lowercase();
+    let far = text.chars().count().div_ceil(3);
+    let distances = names.iter().map(|name| (distance(&text, &name.to_lowercase()), *name));
+    distances.filter(|(distance, _)| *distance <= far).min().map(|(_, name)| name)
+}
+
+/// How many letters have to be put in, taken out or changed to make one of the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (number, letter) in (1..).zip(from.chars()) {
+        let mut diagonal = std::mem::replace(&mut row[0], number);
+        for (place, other) in to.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *other);
+            diagonal = row[place + 1];
+            row[place + 1] = changed.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row[to.len()]
+}
+
 /// A short, stable fingerprint of content, for telling a repeat from something new.
 #[must_use]
 pub fn content_hash(content: &[u8]) -> String {
@@ -103,6 +127,20 @@ pub fn content_hash(content: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_that_was_meant_is_found_and_a_far_one_is_not() {
+        let names = ["claude", "codex", "opencode"];
+        for (text, found) in [
+            ("opencod", Some("opencode")),
+            ("Claud", Some("claude")),
+            ("coedx", Some("codex")),
+            ("ghost", None),
+            ("", None),
+        ] {
+            assert_eq!(near(text, &names), found, "{text}");
+        }
+    }
 
     #[test]
     fn cutting_counts_scalars_and_never_splits_one() {

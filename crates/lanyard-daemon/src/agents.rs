@@ -11,8 +11,10 @@ mod codex;
 mod command;
 mod desk;
 pub(crate) mod driver;
+pub(crate) mod handover;
 mod judge;
 pub mod known;
+pub mod naming;
 mod opencode;
 mod pen;
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub struct DaemonConfig {
     pub listen: SocketAddr,
     /// How long the outcome of a mutation is kept for a repeat of its key; that it made a task, after the task's end.
     pub keep_outcomes_ms: u64,
-    /// The agent of `lanyard run` when it names none.
+    /// The agent of sessions, tasks and flows that name none.
     pub default_agent: Option<String>,
 }
 
@@ -168,17 +168,14 @@ impl Config {
         agents
     }
 
-    /// The agent of whoever names none: the one the config says, else the only one it has, else the demo agent.
+    /// The agent used where none is named: `default_agent`, else the only one in the config. The demo agent only by name.
     #[must_use]
-    pub fn default_agent(&self) -> String {
+    pub fn default_agent(&self) -> Option<String> {
         if let Some(name) = &self.daemon.default_agent {
-            return name.clone();
+            return Some(name.clone());
         }
         let mut names = self.agents.keys();
-        match (names.next(), names.next()) {
-            (Some(only), None) => only.clone(),
-            (Some(_), Some(_)) | (None, _) => DEMO.to_owned(),
-        }
+        names.next().filter(|_| names.next().is_none()).cloned()
     }
 
     /// What is kept, and for how long.
@@ -225,7 +222,7 @@ mod tests {
         assert_eq!(config.storage, StorageSettings::default());
         assert_eq!(config.daemon.listen, DEFAULT_LISTEN.parse().unwrap());
         assert_eq!(config.daemon.keep_outcomes_ms, DaemonConfig::default().keep_outcomes_ms);
-        assert_eq!(config.default_agent(), Config::default().default_agent());
+        assert_eq!(config.daemon.default_agent.as_deref(), Some("example"));
         let example = AgentSettings::of(DriverKind::Acp, vec!["gemini".to_owned(), "--acp".to_owned()]);
         assert_eq!(config.agents.get("example"), Some(&example));
         assert_eq!(TEMPLATE.matches(" = ").count(), text.matches(" = ").count());
@@ -237,15 +234,16 @@ mod tests {
     }
 
     #[test]
-    fn the_default_agent_is_the_named_one_the_only_one_or_the_demo() {
+    fn fnd_n4_the_default_agent_is_the_named_one_or_the_only_one_and_never_the_demo_in_silence() {
         let default = |text: &str| toml::from_str::<Config>(text).unwrap().default_agent();
         let agent = |name: &str| format!("[agents.{name}]\ndriver = \"acp\"\ncommand = [\"x\"]\n");
-        assert_eq!(default(""), DEMO);
-        assert_eq!(default(&agent("one")), "one");
-        assert_eq!(default(&(agent("one") + &agent("two"))), DEMO);
+        assert_eq!(default(""), None);
+        assert_eq!(default(&agent("one")).as_deref(), Some("one"));
+        assert_eq!(default(&(agent("one") + &agent("two"))), None);
         assert_eq!(
-            default(&("[daemon]\ndefault_agent = \"two\"\n".to_owned() + &agent("one") + &agent("two"))),
-            "two"
+            default(&("[daemon]\ndefault_agent = \"two\"\n".to_owned() + &agent("one") + &agent("two")))
+                .as_deref(),
+            Some("two")
         );
     }
 

@@ -35,6 +35,7 @@ pub mod telemetry;
 mod timers;
 mod wire;
 mod workspace_files;
+mod workspace_path;
 mod worktree;
 
 pub use api::document as openapi;

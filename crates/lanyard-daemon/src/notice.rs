@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use lanyard_core::session::{
-    Command, Envelope, Event, Lineage, MessageBreaks, NoteKind, Role, Session, Signal, TranscriptEvent, TurnEvent,
+    Command, Envelope, Event, Lineage, MessageBreaks, NoteKind, Role, Session, Signal, TranscriptEvent,
+    TurnEvent,
 };
 use lanyard_core::text::cut;
 use lanyard_core::{Actor, Cause, NoteId, SessionId};

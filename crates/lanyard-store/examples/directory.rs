@@ -144,7 +144,8 @@ fn fill(path: &Path, sessions: usize, events: usize) -> Vec<SessionId> {
             let index = if number.is_multiple_of(10) { 0 } else { rng.usize(0..sessions) };
             let (id, head) = &mut heads[index];
             *head += 1;
-            let event = TranscriptEvent::Message { role: Role::Agent, text: "x".repeat(150), message_id: None };
+            let event =
+                TranscriptEvent::Message { role: Role::Agent, text: "x".repeat(150), message_id: None };
             batch.entries.push(entry(*id, *head, event.into()).1);
         }
         journal.append(&batch).unwrap();

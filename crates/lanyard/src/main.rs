@@ -2,6 +2,7 @@
 
 mod acp;
 mod bridge;
+mod chosen_agent;
 mod cli;
 mod client;
 mod context;

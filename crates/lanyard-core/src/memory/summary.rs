@@ -29,7 +29,15 @@ pub struct Summary {
 impl Summary {
     #[must_use]
     pub fn new(to: Where) -> Self {
-        Self { to, breaks: MessageBreaks::default(), hushed: false, asked: None, said: None, files: Vec::new(), more_files: 0 }
+        Self {
+            to,
+            breaks: MessageBreaks::default(),
+            hushed: false,
+            asked: None,
+            said: None,
+            files: Vec::new(),
+            more_files: 0,
+        }
     }
 
     pub fn see(&mut self, envelope: &Envelope) {

@@ -11,7 +11,7 @@ use crate::session::event::{
 use crate::session::record::{
     ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage, remember,
 };
-use crate::session::run::Run;
+use crate::session::run::{Continuity, Run};
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName};
 use crate::time::Timestamp;
@@ -123,12 +123,15 @@ impl Session {
                 alive && fits
             }
             ChangeEvent::ChildLinked { .. } | ChangeEvent::ChildUnlinked { .. } => true,
-            ChangeEvent::Migrated { from, to, reason } => {
+            ChangeEvent::Migrated { from, to, reason, continuity } => {
                 let handoff = Handoff { at, from: from.clone(), to: to.clone(), reason: reason.clone() };
                 remember(&mut self.handoffs, handoff);
                 let fits = *from == self.hands;
-                // Another agent knows nothing of this one's conversation.
-                self.native = self.native.take().filter(|_| from.agent == to.agent);
+                if from.agent != to.agent {
+                    // Another agent knows nothing of this one's conversation, unless it can load the same.
+                    self.native = self.native.take().filter(|_| *continuity == Some(Continuity::Native));
+                    self.carries = *continuity;
+                }
                 self.hands = to.clone();
                 alive && fits
             }
@@ -195,6 +198,7 @@ impl Session {
     fn start_over(&mut self, at: Timestamp) {
         self.enter(State::Beginning, at);
         self.native = None;
+        self.carries = None;
         self.anchors_due.clear();
         self.compactions = 0;
         self.compaction_history.clear();
@@ -413,6 +417,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         writer_epoch: 0,
         run: None,
         native: created.native.clone(),
+        carries: None,
         gates: Vec::new(),
         snapshots: 0,
         snapshot_skipped: None,

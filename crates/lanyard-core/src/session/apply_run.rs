@@ -37,6 +37,7 @@ impl Session {
             }
             RunEvent::Ready(ready) => {
                 self.native = Some(ready.native.clone());
+                self.carries = None;
                 let Some(run) = self.run.as_mut().filter(|run| run.id == ready.run && run.is_live()) else {
                     return false;
                 };

@@ -223,8 +223,12 @@ mod illegal_events {
     #[test]
     fn a_hand_off_from_other_hands() {
         let hands = |owner: &str| Hands { agent: None, worker: None, owner: owner.into() };
-        let migrated =
-            |from: &str| ChangeEvent::Migrated { from: hands(from), to: hands("cid"), reason: "r".into() };
+        let migrated = |from: &str| ChangeEvent::Migrated {
+            from: hands(from),
+            to: hands("cid"),
+            reason: "r".into(),
+            continuity: None,
+        };
         assert!(apply(&given([]), migrated("ann")).is_ok());
         fits_not(&given([]), migrated("bob"));
     }
@@ -1165,7 +1169,8 @@ mod the_wire {
             "\u{fffd}\u{10ffff}",
             "a\r\nb",
         ] {
-            let envelope = enclosed(TranscriptEvent::Message { role: Role::Agent, text: text.into(), message_id: None });
+            let envelope =
+                enclosed(TranscriptEvent::Message { role: Role::Agent, text: text.into(), message_id: None });
             let json = serde_json::to_string(&envelope).unwrap();
             assert!(!json.contains('\n'));
             assert_eq!(serde_json::from_str::<Envelope>(&json).unwrap(), envelope);
@@ -1465,7 +1470,8 @@ fn change_samples() -> Vec<Event> {
         ChangeEvent::Linked { parent: session_id(2), previous: Some(session_id(3)) }.into(),
         ChangeEvent::ChildLinked { child: session_id(4), agent: Some("executor".into()) }.into(),
         ChangeEvent::ChildUnlinked { child: session_id(4) }.into(),
-        ChangeEvent::Migrated { from: hands("a"), to: hands("b"), reason: "r".into() }.into(),
+        ChangeEvent::Migrated { from: hands("a"), to: hands("b"), reason: "r".into(), continuity: None }
+            .into(),
         ChangeEvent::AliasAdded { alias: "y".into() }.into(),
         ChangeEvent::Driven { by: crate::session::DrivenBy::Host }.into(),
         archived(),

@@ -4,7 +4,7 @@ use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};
 use crate::memory::{MemoryAsk, MemoryPolicy};
 use crate::session::guidance::NoteKind;
 use crate::session::inbox::InboxCommand;
-use crate::session::run::ResumeWay;
+use crate::session::run::{Continuity, ResumeWay};
 use crate::session::stop::StopScope;
 use crate::session::writer::WriterCommand;
 
@@ -66,6 +66,8 @@ pub enum Command {
         worker: Option<WorkerId>,
         owner: Option<String>,
         reason: String,
+        /// How another agent gets the conversation; nothing where there is none yet, or no other agent.
+        continuity: Option<Continuity>,
     },
     AddAlias {
         alias: String,

@@ -18,7 +18,7 @@ use crate::session::guidance::{self, NoteKind, NoteStatus};
 use crate::session::inbox::Delivery;
 use crate::session::record::{ActiveTurn, Session};
 use crate::session::refusal::Refusal;
-use crate::session::run::{ResumeWay, RunEvent};
+use crate::session::run::{Continuity, ResumeWay, RunEvent};
 use crate::session::state::State;
 use crate::session::stop::{StopLevel, StopScope};
 use crate::session::writer;
@@ -56,8 +56,9 @@ pub fn decide(
         Command::WithdrawGuidance { note } => withdraw_guidance(session, *note),
         Command::AnswerGate { gate, option, message } => answer(session, *gate, option, message.as_deref()),
         Command::Resume { ways } => resume(session, ways),
-        Command::Migrate { agent, worker, owner, reason } => {
-            migrate(session, agent.as_deref(), *worker, owner.as_deref(), reason)
+        Command::Migrate { agent, worker, owner, reason, continuity } => {
+            let to = (agent.as_deref(), *worker, owner.as_deref());
+            migrate(session, to, reason, *continuity)
         }
         Command::AddAlias { alias } => add_alias(session, alias),
         Command::SetAnchors { anchors } => set_anchors(session, anchors),
@@ -309,10 +310,9 @@ fn resume(session: &Session, ways: &[ResumeWay]) -> Result<Vec<Event>, Refusal> 
 
 fn migrate(
     session: &Session,
-    agent: Option<&str>,
-    worker: Option<WorkerId>,
-    owner: Option<&str>,
+    (agent, worker, owner): (Option<&str>, Option<WorkerId>, Option<&str>),
     reason: &str,
+    continuity: Option<Continuity>,
 ) -> Result<Vec<Event>, Refusal> {
     alive(session)?;
     if agent.is_none() && worker.is_none() && owner.is_none() {
@@ -331,7 +331,8 @@ fn migrate(
         worker: worker.or(from.worker),
         owner: owner.map_or_else(|| from.owner.clone(), str::to_owned),
     };
-    Ok(vec![ChangeEvent::Migrated { from, to, reason: reason.to_owned() }.into()])
+    let continuity = continuity.filter(|_| from.agent != to.agent);
+    Ok(vec![ChangeEvent::Migrated { from, to, reason: reason.to_owned(), continuity }.into()])
 }
 
 fn add_alias(session: &Session, alias: &str) -> Result<Vec<Event>, Refusal> {

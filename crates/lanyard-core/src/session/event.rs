@@ -17,7 +17,7 @@ use crate::session::driven::DrivenBy;
 use crate::session::gate::GateEvent;
 use crate::session::inbox::Delivery;
 use crate::session::record::{Policy, is_default};
-use crate::session::run::{Receipt, RunEvent};
+use crate::session::run::{Continuity, Receipt, RunEvent};
 use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, StateName};
 use crate::session::writer::WriterEvent;
@@ -78,7 +78,14 @@ pub enum ChangeEvent {
     #[serde(rename = "session.child_unlinked")]
     ChildUnlinked { child: SessionId },
     #[serde(rename = "session.migrated")]
-    Migrated { from: Hands, to: Hands, reason: String },
+    Migrated {
+        from: Hands,
+        to: Hands,
+        reason: String,
+        /// How the next run of another agent gets the conversation. Absent where there was nothing to carry over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        continuity: Option<Continuity>,
+    },
     /// Somebody else runs the agent from now on (Lanyard took the conversation over from the agent's own host).
     #[serde(rename = "session.driven")]
     Driven { by: DrivenBy },

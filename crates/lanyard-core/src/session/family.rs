@@ -52,8 +52,9 @@ pub struct NewSession {
     /// An agent's own subagent: it is at work already, whatever its parent may do. Only Lanyard itself says so.
     #[serde(skip)]
     pub observed: bool,
-    /// Who runs its agent, where that does not follow from the rest. Only Lanyard itself says so.
-    #[serde(skip)]
+    /// Who runs its agent, where that does not follow from the rest. Callers may say `nobody`: a client of the API
+    /// carries out its turns and reports on them, whatever its agent is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub driven_by: Option<DrivenBy>,
 }
 

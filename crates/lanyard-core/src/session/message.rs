@@ -18,8 +18,7 @@ impl MessageBreaks {
     pub fn begins(&mut self, event: &Event) -> bool {
         match event {
             Event::Transcript(TranscriptEvent::Message { role, message_id, .. }) => {
-                let goes_on =
-                    self.open.as_ref().is_some_and(|(held, id)| held == role && id == message_id);
+                let goes_on = self.open.as_ref().is_some_and(|(held, id)| held == role && id == message_id);
                 if !goes_on {
                     self.open = Some((*role, message_id.clone()));
                 }

@@ -5,8 +5,8 @@ use crate::policy::{Rules, Staleness};
 use crate::session::decide::{checkpoint, void_escalations, void_gates};
 use crate::session::decide_inbox::{Over, SESSION_ENDED, after_turn, steered, withdraw_all};
 use crate::session::event::{
-    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, InboxEvent, Role,
-    Settled, TranscriptEvent, TurnEvent, TurnOutcome,
+    ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, InboxEvent, Role, Settled,
+    TranscriptEvent, TurnEvent, TurnOutcome,
 };
 use crate::session::guidance::{Note, NoteKind, NoteStatus};
 use crate::session::intercept::{answer_lost, due, in_answer};

@@ -715,7 +715,7 @@ fn command(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
             .prop_map(|ways| Command::Resume { ways }),
         2 => (option::of(text.clone()), option::of(0..3_u128), option::of(text.clone()), text.clone()).prop_map(
             |(agent, worker, owner, reason)| {
-                Command::Migrate { agent, worker: worker.map(WorkerId::from_u128), owner, reason }
+                Command::Migrate { agent, worker: worker.map(WorkerId::from_u128), owner, reason, continuity: None }
             }
         ),
         2 => text.clone().prop_map(|alias| Command::AddAlias { alias }),

@@ -14,7 +14,7 @@ use crate::session::event::{CheckpointReason, Fork, Hands};
 use crate::session::gate::{Gate, GateStatus};
 use crate::session::guidance::Note;
 use crate::session::inbox::{PauseReason, QueuedTurn};
-use crate::session::run::Run;
+use crate::session::run::{Continuity, Run};
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName, Status};
 use crate::session::stop::Stop;
@@ -107,6 +107,9 @@ pub struct Session {
     /// The agent's own id of the conversation, by which a later run can take it up again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<String>,
+    /// How the next run gets the conversation of the agent before it; set when another agent takes over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carries: Option<Continuity>,
     /// Gates that are open, and the newest that are settled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,

@@ -622,13 +622,25 @@ pub(super) fn withdraw_guidance(note: u128) -> Input {
 }
 
 pub(super) fn migrate_to_agent(agent: &str) -> Input {
-    Command::Migrate { agent: Some(agent.into()), worker: None, owner: None, reason: "better at it".into() }
-        .into()
+    Command::Migrate {
+        agent: Some(agent.into()),
+        worker: None,
+        owner: None,
+        reason: "better at it".into(),
+        continuity: None,
+    }
+    .into()
 }
 
 pub(super) fn migrate_to_owner(owner: &str) -> Input {
-    Command::Migrate { agent: None, worker: None, owner: Some(owner.into()), reason: "end of shift".into() }
-        .into()
+    Command::Migrate {
+        agent: None,
+        worker: None,
+        owner: Some(owner.into()),
+        reason: "end of shift".into(),
+        continuity: None,
+    }
+    .into()
 }
 
 pub(super) fn add_alias(alias: &str) -> Input {

@@ -11,8 +11,10 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::Semaphore;
 
 use crate::agents::known::{self, KNOWN};
+use crate::agents::naming::{self, AgentRefusal};
 use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::clock::Clock;
+use crate::config::DEMO;
 use crate::runs::Runs;
 
 /// How long a program may take to say its version.
@@ -28,7 +30,7 @@ const CHECKS_MAX: usize = 4;
 #[derive(Clone)]
 pub struct Roster {
     settings: Arc<BTreeMap<String, AgentSettings>>,
-    default: String,
+    default: Option<String>,
     pub(super) runs: Runs,
     pub(super) clock: Arc<Clock>,
     /// Where an agent that is tried finds itself: empty folders, one per try.
@@ -82,7 +84,7 @@ impl Roster {
     #[must_use]
     pub fn new(
         settings: BTreeMap<String, AgentSettings>,
-        default: String,
+        default: Option<String>,
         runs: Runs,
         clock: Arc<Clock>,
         folder: PathBuf,
@@ -101,10 +103,32 @@ impl Roster {
         Self { settings, default, runs, clock, folder, checks: Arc::new(Semaphore::new(CHECKS_MAX)), checked }
     }
 
-    /// The agent of whoever names none.
-    #[must_use]
-    pub fn default_name(&self) -> &str {
-        &self.default
+    /// The agent used where none is named.
+    pub fn default_name(&self) -> Result<&str, AgentRefusal> {
+        let names = || self.names().into_iter().filter(|name| *name != DEMO).collect::<Vec<_>>();
+        self.default.as_deref().ok_or_else(|| naming::undecided(&names()))
+    }
+
+    /// The settings of an agent by a name that somebody chose.
+    pub fn named(&self, name: &str) -> Result<&AgentSettings, AgentRefusal> {
+        self.settings(name).ok_or_else(|| {
+            let known = KNOWN.iter().find(|known| known.name == name);
+            let installed = known.is_some_and(|known| place(&known.settings()).is_some());
+            naming::unknown(name, &self.names(), installed)
+        })
+    }
+
+    /// Whether the agent is configured and its program is on this machine. Looks at files, so it may block for a moment.
+    pub fn can_start(&self, name: &str) -> Result<(), AgentRefusal> {
+        let settings = self.named(name)?;
+        if place(settings).is_some() {
+            return Ok(());
+        }
+        Err(naming::program_missing(name, settings.command.first().map_or("", String::as_str)))
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.settings.keys().map(String::as_str).collect()
     }
 
     #[must_use]

@@ -61,8 +61,13 @@ impl Shared {
 
     /// Tells one thing that did not come out of the agent's output.
     pub(super) async fn note(&self, session: SessionId, signal: Signal) {
-        let name = signal.name();
-        if let Err(error) = self.tell(session, None, vec![signal]).await {
+        self.note_all(session, vec![signal]).await;
+    }
+
+    /// Signals that become true together.
+    pub(super) async fn note_all(&self, session: SessionId, signals: Vec<Signal>) {
+        let name = signals.first().map(Signal::name);
+        if let Err(error) = self.tell(session, None, signals).await {
             tracing::warn!(%session, %error, signal = name, "a signal was not taken");
         }
     }

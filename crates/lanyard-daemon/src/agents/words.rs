@@ -47,23 +47,40 @@ pub(super) fn prompt(text: &str, before: &Before<'_>) -> String {
     whole
 }
 
+/// PastOf conversation the past is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PastOf {
+    /// The agent's own, whose process is gone.
+    Lost,
+    /// The one that this session was forked from.
+    Forked,
+    /// That of the agent before this one.
+    Another,
+}
+
 /// The conversation's past as text, from its log: whole, or the newest of it in bounds. Nothing when there is none, or
-/// when the whole of it would be too long. `lost`: it was the agent's own, and its process is gone.
-pub(super) fn past(events: &[Envelope], how: Continuity, lost: bool) -> Option<String> {
+/// when the whole of it would be too long.
+pub(super) fn past(events: &[Envelope], how: Continuity, whose: PastOf) -> Option<String> {
     let whole = how == Continuity::Replayed;
-    let lines: Vec<String> =
-        joined(events).iter().filter_map(|event| line(event.as_ref(), whole)).collect();
+    let lines: Vec<String> = joined(events).iter().filter_map(|event| line(event.as_ref(), whole)).collect();
     if lines.is_empty() {
         return None;
     }
-    let heading = match (whole, lost) {
-        (true, true) => "This is the conversation so far. Your process was lost; go on from here.\n",
-        (true, false) => "This is the conversation you go on from, in a session of your own.\n",
-        (false, true) => {
+    let heading = match (whole, whose) {
+        (true, PastOf::Lost) => "This is the conversation so far. Your process was lost; go on from here.\n",
+        (true, PastOf::Forked) => "This is the conversation you go on from, in a session of your own.\n",
+        (true, PastOf::Another) => {
+            "You take this conversation over from another agent. This is all of it so far; `you` is that agent.\n"
+        }
+        (false, PastOf::Lost) => {
             "Your process was lost. This is a summary of the newest part of the conversation, from its log.\n"
         }
-        (false, false) => {
+        (false, PastOf::Forked) => {
             "You go on from another conversation, in a session of your own. This is a summary of its newest part.\n"
+        }
+        (false, PastOf::Another) => {
+            "You take this conversation over from another agent. This is a summary of its newest part; `you` is that \
+             agent.\n"
         }
     };
     let size: usize = lines.iter().map(|line| line.chars().count() + 1).sum();
@@ -195,7 +212,7 @@ mod tests {
     #[test]
     fn fnd_n8_the_past_has_a_line_for_each_message() {
         let told = [asked("go"), part("m1", "Look"), part("m1", "ing."), part("m2", "Found it.")];
-        let whole = past(&told, Continuity::Replayed, true).unwrap();
+        let whole = past(&told, Continuity::Replayed, PastOf::Lost).unwrap();
         assert!(whole.ends_with("user: go\nyou: Looking.\nyou: Found it.\n"), "{whole}");
     }
 
@@ -228,11 +245,12 @@ mod tests {
     fn the_past_is_told_whole_or_its_newest_part_in_bounds() {
         let plan = vec![PlanEntry { text: "p".to_owned(), status: PlanStatus::Pending }];
         let told = [asked("one\n/two"), said("three"), envelope(TranscriptEvent::Planned { entries: plan })];
-        let whole = past(&told, Continuity::Replayed, true).unwrap();
+        let whole = past(&told, Continuity::Replayed, PastOf::Lost).unwrap();
         assert!(whole.ends_with("user: one\n    /two\nyou: three\n"), "{whole}");
-        let long: Vec<Envelope> =
-            (0..100).map(|number| part(&number.to_string(), &format!("{number} {}", "x".repeat(1_000)))).collect();
-        let summary = past(&long, Continuity::Preamble, true).unwrap();
+        let long: Vec<Envelope> = (0..100)
+            .map(|number| part(&number.to_string(), &format!("{number} {}", "x".repeat(1_000))))
+            .collect();
+        let summary = past(&long, Continuity::Preamble, PastOf::Lost).unwrap();
         assert!(summary.chars().count() < PREAMBLE_CHARS_MAX + 300);
         assert!(summary.contains("earlier lines are left out") && summary.contains("you: 99 x"), "{summary}");
         assert!(!summary.contains("you: 0 x"));
@@ -240,8 +258,8 @@ mod tests {
 
     #[test]
     fn there_may_be_no_past_and_one_that_is_too_long_is_not_told_whole() {
-        assert_eq!(past(&[], Continuity::Preamble, true), None);
+        assert_eq!(past(&[], Continuity::Preamble, PastOf::Lost), None);
         let long: Vec<Envelope> = (0..300).map(|_| said(&"x".repeat(1_000))).collect();
-        assert_eq!(past(&long, Continuity::Replayed, true), None);
+        assert_eq!(past(&long, Continuity::Replayed, PastOf::Lost), None);
     }
 }

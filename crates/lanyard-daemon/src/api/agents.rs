@@ -6,9 +6,10 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use lanyard_core::session::Command;
+use lanyard_core::session::{Command, DrivenBy};
 use lanyard_core::{Outcome, Session};
 
+use crate::agents::naming;
 use crate::agents::roster::{Checked, Listed};
 use crate::agents::settings::DriverKind;
 use crate::api::App;
@@ -28,7 +29,7 @@ struct ListQuery {
 pub(super) async fn list(State(app): Shared, uri: Uri) -> Result<Json<AgentList>, Problem> {
     let query: ListQuery = query(&uri)?;
     let listed = app.agents.list(query.versions).await;
-    let default = app.agents.default_name().to_owned();
+    let default = app.agents.default_name().ok().map(str::to_owned);
     Ok(Json(AgentList { agents: listed.into_iter().map(entry).collect(), default }))
 }
 
@@ -39,12 +40,11 @@ pub(super) async fn check(
 ) -> Result<Json<AgentCheck>, Problem> {
     match app.agents.check(&name).await {
         Some(checked) => Ok(Json(report(name, checked))),
-        None => Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            "agent_unknown",
-            format!("there is no agent `{name}` in the config"),
-            "list the agents with `lanyard agents`",
-        )),
+        None => {
+            let refusal = app.agents.named(&name).err();
+            let refusal = refusal.unwrap_or_else(|| naming::unknown(&name, &[], false));
+            Err(Problem::of_agent(StatusCode::NOT_FOUND, refusal))
+        }
     }
 }
 
@@ -89,6 +89,18 @@ pub(super) fn can_be_run(app: &App, session: &Session) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Refuses a turn that no process could carry out: its agent is not in the config, or its program is missing. A session
+/// that somebody else runs, one whose agent is there already, and one that is over are for the engine to judge.
+pub(super) fn can_take_turn(app: &App, session: &Session) -> Result<(), Problem> {
+    let over = session.state.is_ended() || session.deleted;
+    if over || session.driver() != DrivenBy::Lanyard || session.live_run().is_some() {
+        return Ok(());
+    }
+    can_be_run(app, session)?;
+    let agent = session.hands.agent.as_deref().unwrap_or_default();
+    app.agents.can_start(agent).map_err(|refusal| Problem::of_agent(StatusCode::CONFLICT, refusal))
+}
+
 /// The agent's own event says when it is done, and with what sizes.
 pub(super) async fn compact(
     State(app): Shared,
@@ -110,6 +122,7 @@ pub(super) async fn compact(
                 turn: None,
                 note: None,
                 delivery: None,
+                continuity: None,
                 stop_level,
                 warnings: Vec::new(),
             };

@@ -22,6 +22,7 @@ use crate::api::types::{
 };
 use crate::engine::Store;
 use crate::families::{Adding, FamilyError, Owner, plans, wrong};
+use crate::workspace_path;
 
 type Shared = State<Arc<App>>;
 
@@ -102,7 +103,8 @@ async fn ask(
 }
 
 pub(super) async fn add(State(app): Shared, change: Change<NewPlanBody>) -> Result<Response, Problem> {
-    let (by, key, body) = (change.by(), change.keys.first().copied(), change.body);
+    let (by, key, mut body) = (change.by(), change.keys.first().copied(), change.body);
+    body.workspace = workspace_path::place(body.workspace).await?;
     let made = ask(&app, move |owner| {
         let (id, written) = owner.plan_for(key.as_ref())?;
         if written && (body.tasks.is_empty() || !owner.tasks_of(id)?.is_empty()) {
@@ -122,7 +124,8 @@ pub(super) async fn add(State(app): Shared, change: Change<NewPlanBody>) -> Resu
 }
 
 pub(super) async fn import(State(app): Shared, change: Change<ImportPlan>) -> Result<Response, Problem> {
-    let (by, key, body) = (change.by(), change.keys.first().copied(), change.body);
+    let (by, key, mut body) = (change.by(), change.keys.first().copied(), change.body);
+    body.workspace = workspace_path::place(body.workspace).await?;
     let read = markdown::read(&body.markdown)
         .map_err(|error| wrong(error.what.code(), error.to_string(), error.what.advice()))?;
     let made = ask(&app, move |owner| {

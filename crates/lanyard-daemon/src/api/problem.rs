@@ -5,12 +5,14 @@ use axum::response::{IntoResponse, Response};
 use lanyard_core::session::Refusal;
 use lanyard_store::{CursorError, Loss, StoreError};
 
+use crate::agents::naming::AgentRefusal;
 use crate::api::types;
 use crate::auth::Denied;
 use crate::engine::AskError;
 use crate::families::FamilyError;
 use crate::memory::MemoryError;
 use crate::snapshot::SnapshotError;
+use crate::workspace_path::PathRefusal;
 
 /// The code and the advice when writing failed.
 const UNAVAILABLE: (&str, &str) = (
@@ -67,6 +69,11 @@ impl Problem {
             format!("session {what} was deleted"),
             "create a new one with `lanyard new`",
         )
+    }
+
+    /// An agent cannot be used: 422 where the caller named it, 409 where the session has it already.
+    pub(super) fn of_agent(status: StatusCode, refusal: AgentRefusal) -> Self {
+        Self::new(status, refusal.code, refusal.title, refusal.advice)
     }
 
     pub(super) fn rolling_back() -> Self {
@@ -239,6 +246,13 @@ impl From<StoreError> for Problem {
             format!("the journal cannot be read: {}", crate::engine::error_chain(&error)),
             "check the disk with `lanyard doctor`",
         )
+    }
+}
+
+impl From<PathRefusal> for Problem {
+    fn from(refusal: PathRefusal) -> Self {
+        let (code, title, advice) = (refusal.code(), refusal.title(), refusal.advice());
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, title, advice)
     }
 }
 

@@ -6,22 +6,25 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use lanyard_core::session::{Command, NewSession, Signal};
+use lanyard_core::session::{Command, Continuity, DrivenBy, EXTERNAL, NewSession, Signal};
 use lanyard_core::{Address, NoteId, Outcome, SessionId};
 
+use crate::agents::handover;
 use crate::api::App;
-use crate::api::context::{Change, Target};
+use crate::api::context::{Change, Target, load, on_disk};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
 use crate::api::types::{Anchors, Migration, NewAlias, NewFork, NewGuidance, NewLink, Reason};
 use crate::engine::{Ask, Request};
+use crate::workspace_path;
 
 type Answer = Result<Response, Problem>;
 type Shared = State<Arc<App>>;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-pub(super) async fn create(State(app): Shared, change: Change<NewSession>) -> Answer {
+pub(super) async fn create(State(app): Shared, mut change: Change<NewSession>) -> Answer {
+    check_new(&app, &mut change.body).await?;
     let parent = match &change.body.parent {
         Some(parent) => {
             let place = (change.body.workspace.clone(), change.body.plan.clone());
@@ -32,6 +35,34 @@ pub(super) async fn create(State(app): Shared, change: Change<NewSession>) -> An
     let id = SessionId::mint(app.clock.now(), app.clock.random());
     let ask = Ask::Create { id, new: Box::new(change.body.clone()), parent };
     carry_out(&app, change, ask, StatusCode::CREATED).await
+}
+
+/// Refuses a session that could never run: its agent or its folder is not there. Sessions that Lanyard does not run may
+/// have any agent's name, and a name instead of a folder.
+async fn check_new(app: &App, new: &mut NewSession) -> Result<(), Problem> {
+    if new.driven_by.is_some_and(|by| by != DrivenBy::Nobody) {
+        return Err(Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "driven_by_bad",
+            "`driven_by` can only be `nobody`",
+            "leave it out; a session whose agent runs under a host of its own has the source `external`",
+        ));
+    }
+    if let Some(workspace) = &mut new.workspace {
+        *workspace = workspace_path::expanded(workspace);
+    }
+    let Some(agent) = new.agent.as_deref().filter(|_| new.source.as_deref() != Some(EXTERNAL)) else {
+        return Ok(());
+    };
+    if new.driven_by.is_some() {
+        return Ok(());
+    }
+    let unusable = |refusal| Problem::of_agent(StatusCode::UNPROCESSABLE_ENTITY, refusal);
+    app.agents.can_start(agent).map_err(unusable)?;
+    match &new.workspace {
+        Some(workspace) => workspace_path::check(workspace).await.map_err(Problem::from),
+        None => Ok(()),
+    }
 }
 
 pub(super) async fn fork(State(app): Shared, target: Target, change: Change<NewFork>) -> Answer {
@@ -92,8 +123,26 @@ pub(super) async fn signal(State(app): Shared, target: Target, change: Change<Si
 
 pub(super) async fn migrate(State(app): Shared, target: Target, change: Change<Migration>) -> Answer {
     let Migration { agent, worker, owner, reason } = change.body.clone();
-    let command = Command::Migrate { agent, worker, owner, reason };
+    let continuity = match &agent {
+        Some(agent) => carried(&app, target.0, agent).await?,
+        None => None,
+    };
+    let command = Command::Migrate { agent, worker, owner, reason, continuity };
     command_on(&app, target, change, command, StatusCode::OK).await
+}
+
+/// How the agent that takes over gets the conversation. Refuses one that could not be started.
+async fn carried(app: &Arc<App>, id: SessionId, agent: &str) -> Result<Option<Continuity>, Problem> {
+    let session = load(app, id).await?.session;
+    let to = match app.agents.can_start(agent) {
+        Ok(()) => app.agents.settings(agent).cloned(),
+        // The host or client that runs a session may call its agent what it likes.
+        Err(_) if session.driver() != DrivenBy::Lanyard => None,
+        Err(refusal) => return Err(Problem::of_agent(StatusCode::UNPROCESSABLE_ENTITY, refusal)),
+    };
+    let Some(to) = to.filter(|_| session.hands.agent.as_deref() != Some(agent)) else { return Ok(None) };
+    let from = session.hands.agent.as_deref().and_then(|agent| app.agents.settings(agent)).cloned();
+    on_disk(app, move |store| handover::carried(store, &session, from.as_ref(), &to)).await
 }
 
 pub(super) async fn add_alias(State(app): Shared, target: Target, change: Change<NewAlias>) -> Answer {

@@ -7,7 +7,9 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use lanyard_core::task::{NewTask, REQUEST_KEY, Task, TaskCommand, TaskEvent, TaskResult, TaskState};
+use lanyard_core::task::{
+    NewTask, REQUEST_KEY, Task, TaskCommand, TaskEvent, TaskResult, TaskState, WorkerKind,
+};
 use lanyard_core::{PlanId, TaskId, WorkerId};
 use lanyard_store::TaskFilter;
 use serde::Deserialize;
@@ -23,6 +25,7 @@ use crate::api::types::{
 use crate::engine::AskError;
 use crate::families::{Adding, By, FamilyError, Owner, find, plans, refused};
 use crate::snapshot::diff::DiffStatus;
+use crate::workspace_path;
 use crate::worktree::{self, WorktreeError};
 
 type Shared = State<Arc<App>>;
@@ -94,6 +97,9 @@ fn plan_id(store: &dyn crate::engine::Store, name: &str) -> Result<PlanId, Famil
 
 pub(super) async fn add(State(app): Shared, change: Change<NewTask>) -> Result<Response, Problem> {
     let (by, mut new) = (change.by(), change.body);
+    if new.kind == WorkerKind::Background {
+        new.workspace = workspace_path::folder(new.workspace).await?;
+    }
     // Asked for again under the same key, it is the same task; another one needs another key.
     let request = change.keys.first().map(|key| {
         let name = format!("{REQUEST_KEY}{:032x}", u128::from_be_bytes(key.key));

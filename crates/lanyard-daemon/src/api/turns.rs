@@ -11,7 +11,7 @@ use lanyard_core::{NoteId, Outcome, TurnId};
 use serde::Deserialize;
 
 use crate::api::App;
-use crate::api::agents::can_be_run;
+use crate::api::agents::{can_be_run, can_take_turn};
 use crate::api::context::{Change, Target, WriterEpoch, key_of, load, on_disk, query};
 use crate::api::problem::Problem;
 use crate::api::sessions::{command_on, marked, not_rolling_back};
@@ -35,9 +35,8 @@ pub(super) async fn send(
 ) -> Answer {
     not_rolling_back(&app, target.0)?;
     let NewTurn { prompt, client_turn_id, delivery, again, writer_epoch, memory, resume } = change.body;
-    if resume {
-        can_be_run(&app, &load(&app, target.0).await?.session)?;
-    }
+    let session = load(&app, target.0).await?.session;
+    if resume { can_be_run(&app, &session) } else { can_take_turn(&app, &session) }?;
     if again && client_turn_id.is_none() {
         return Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,

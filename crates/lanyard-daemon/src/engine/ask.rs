@@ -229,6 +229,7 @@ impl Worker {
                 outcome.warnings = warnings;
             }
             Command::Notify { note, .. } => outcome.note = Some(*note),
+            Command::Migrate { .. } => outcome.continuity = self.resident(id)?.carries,
             Command::Inbox(command) => outcome.turn = command.change.turn(),
             Command::Complete { .. }
             | Command::Fail { .. }
@@ -237,7 +238,6 @@ impl Worker {
             | Command::WithdrawGuidance { .. }
             | Command::AnswerGate { .. }
             | Command::Resume { .. }
-            | Command::Migrate { .. }
             | Command::AddAlias { .. }
             | Command::SetAnchors { .. }
             | Command::SetMemory { .. }
@@ -440,6 +440,7 @@ impl Worker {
             turn: None,
             note: None,
             delivery: None,
+            continuity: None,
             stop_level: session.stop.as_ref().map(|stop| stop.level.into()),
             warnings: Vec::new(),
         })

@@ -143,14 +143,15 @@ impl Owner {
     }
 
     fn known_agent(&self, new: &NewTask) -> Result<(), FamilyError> {
-        let Some(agent) = new.agent.as_deref().filter(|_| new.kind == WorkerKind::Background) else {
-            return Ok(());
-        };
-        if self.tools.agents.settings(agent).is_some() {
+        if new.kind != WorkerKind::Background || new.session.is_some() {
             return Ok(());
         }
-        let what = format!("Lanyard runs no agent `{agent}`");
-        Err(wrong("agent_not_configured", what, "see which it runs with `lanyard agents`"))
+        let agents = &self.tools.agents;
+        let found = match new.agent.as_deref() {
+            Some(agent) => agents.named(agent),
+            None => agents.default_name().and_then(|agent| agents.named(agent)),
+        };
+        found.map(drop).map_err(|refusal| wrong(refusal.code, refusal.title, refusal.advice))
     }
 
     fn workspace(

@@ -107,12 +107,12 @@ enum Taker {
 }
 
 impl Owner {
-    /// A task that names no agent is worked at by the one of whoever names none.
+    /// Tasks without an explicit agent use the default agent.
     pub(super) fn name_in(&self, mut letter: Letter) -> Letter {
         let unnamed =
             letter.from.task.and_then(|id| self.tasks.get(&id)).is_some_and(|task| task.spec.agent.is_none());
-        if unnamed {
-            self.tools.agents.default_name().clone_into(&mut letter.from.name);
+        if let (true, Ok(agent)) = (unnamed, self.tools.agents.default_name()) {
+            agent.clone_into(&mut letter.from.name);
         }
         letter
     }

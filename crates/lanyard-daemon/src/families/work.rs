@@ -98,13 +98,15 @@ async fn create(
     }
     let workspace = tree.map(|tree| tree.path).or_else(|| task.workspace.clone());
     let external = task.spec.kind == WorkerKind::External;
+    let agent = match (&task.spec.agent, tools.agents.default_name()) {
+        (Some(agent), _) => Some(agent.clone()),
+        (None, _) if external => None,
+        (None, Ok(agent)) => Some(agent.to_owned()),
+        (None, Err(refusal)) => return Done::Failed { why: refusal.title, for_good: true },
+    };
     let new = NewSession {
         title: Some(task.spec.title.clone()),
-        agent: task
-            .spec
-            .agent
-            .clone()
-            .or_else(|| (!external).then(|| tools.agents.default_name().to_owned())),
+        agent,
         source: Some(if external { lanyard_core::session::EXTERNAL } else { SOURCE }.to_owned()),
         workspace,
         plan: task.plan.map(|plan| plan.to_string()),

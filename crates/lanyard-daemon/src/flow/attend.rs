@@ -113,10 +113,12 @@ impl Driver {
 
     fn new_session(&self, invocation: &Invocation, title: &str) -> Ask {
         let role = self.flow.settings.role(invocation.role);
-        let agent = role.agent.clone().unwrap_or_else(|| self.tools.agents.default_name().to_owned());
+        // A flow is begun with the agents of its roles; one of an older daemon may lack them.
+        let default = || self.tools.agents.default_name().ok().map(str::to_owned);
+        let agent = role.agent.clone().or_else(default);
         let new = NewSession {
             title: Some(lanyard_core::text::cut(title, lanyard_core::text::NAME_CHARS_MAX).0.to_owned()),
-            agent: Some(agent),
+            agent,
             source: Some(SOURCE.to_owned()),
             workspace: Some(self.flow.folder()),
             plan: Some(self.flow.id.to_string()),

@@ -11,11 +11,12 @@ use lanyard_core::text::content_hash;
 use lanyard_core::{Actor, FlowId};
 use lanyard_store::{FlowBatch, FlowFilter};
 
+use crate::agents::naming::AgentRefusal;
 use crate::engine::{AskError, error_chain};
 use crate::failpoint;
 use crate::flow::plan_lock::PlanLock;
 use crate::flow::{FlowError, Flows, OPEN_MAX, bad};
-use crate::workspace_files;
+use crate::{workspace_files, workspace_path};
 
 /// Flows of one plan that are looked through for a repeat of a request.
 const REPEATS_MAX: usize = 100;
@@ -122,11 +123,14 @@ impl Flows {
             if agent.is_some() {
                 role.agent.clone_from(agent);
             }
-            let name = role.agent.get_or_insert_with(|| self.0.tools.agents.default_name().to_owned());
-            if self.0.tools.agents.settings(name).is_none() {
-                let what = format!("there is no agent `{name}`");
-                return Err(bad("agent_unknown", what, "see which there are with `lanyard agents`"));
-            }
+            let agents = &self.0.tools.agents;
+            let unusable = |refusal: AgentRefusal| bad(refusal.code, refusal.title, refusal.advice);
+            let name = match role.agent.take() {
+                Some(name) => name,
+                None => agents.default_name().map_err(unusable)?.to_owned(),
+            };
+            agents.can_start(&name).map_err(unusable)?;
+            role.agent = Some(name);
         }
         settings.rules.phase_gate = asked.phase_gate.unwrap_or(settings.rules.phase_gate);
         settings.rules.review_gate = asked.review_gate.unwrap_or(settings.rules.review_gate);
@@ -139,7 +143,7 @@ impl Flows {
 }
 
 fn absolute(what: &str, path: &str) -> Result<PathBuf, FlowError> {
-    let path = PathBuf::from(path);
+    let path = PathBuf::from(workspace_path::expanded(path));
     let whole = path.is_absolute() && path.components().all(|part| part != std::path::Component::ParentDir);
     if !whole || path.to_str().is_none_or(|text| text.chars().any(char::is_control)) {
         let what = format!("the {what} `{}` is not a whole path", path.display());

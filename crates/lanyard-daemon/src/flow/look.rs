@@ -2,7 +2,8 @@
 
 use lanyard_core::flow::{FailKind, FlowRules, Looked, Probe};
 use lanyard_core::session::{
-    Envelope, Event, InterruptCause, MessageBreaks, ResumeWay, Role, State, StateName, TranscriptEvent, TurnRow, TurnStatus,
+    Envelope, Event, InterruptCause, MessageBreaks, ResumeWay, Role, State, StateName, TranscriptEvent,
+    TurnRow, TurnStatus,
 };
 use lanyard_core::{Session, SessionId, TurnId};
 

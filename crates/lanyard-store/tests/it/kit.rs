@@ -189,7 +189,10 @@ impl Teller {
     }
 
     pub(crate) fn say(&mut self, id: SessionId, text: &str) {
-        self.push(id, TranscriptEvent::Message { role: Role::Agent, text: text.to_owned(), message_id: None });
+        self.push(
+            id,
+            TranscriptEvent::Message { role: Role::Agent, text: text.to_owned(), message_id: None },
+        );
     }
 
     pub(crate) fn started(&mut self) -> TurnEvent {
@@ -278,6 +281,7 @@ pub(crate) fn outcome(key: u8, session: SessionId, millis: i64) -> KeptOutcome {
         turn: None,
         note: None,
         delivery: None,
+        continuity: None,
         stop_level: None,
         warnings: vec!["cut at 500".to_owned()],
     };

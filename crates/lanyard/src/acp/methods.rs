@@ -21,6 +21,7 @@ use super::host::Host;
 use super::seat::Order;
 use super::wire::Incoming;
 use super::words::{error_of, params_of, prompt_text};
+use crate::chosen_agent::chosen;
 use crate::client::Route;
 use crate::failure::Failure;
 use crate::render::text::{fit, one_line};
@@ -209,20 +210,10 @@ async fn create(host: &Host, workspace: String) -> Result<Outcome, Failure> {
     host.post(&Route::to(&["sessions"]), &new).await
 }
 
-/// An agent the daemon does not run would be waited for without end.
+/// The agent of `--agent`, else the daemon's default.
 async fn choose(host: &Host) -> Result<String, Failure> {
     let list: AgentList = host.get(&Route::to(&["agents"])).await?;
-    let name = host.options.agent.clone().unwrap_or(list.default);
-    if list.agents.iter().any(|agent| agent.name == name && agent.configured) {
-        return Ok(name);
-    }
-    let configured = list.agents.iter().filter(|agent| agent.configured);
-    let names: Vec<&str> = configured.map(|agent| agent.name.as_str()).collect();
-    Err(Failure::local(
-        "agent_unknown",
-        format!("there is no agent `{name}` in Lanyard's config; there is {}", names.join(", ")),
-        "start `lanyard acp` with --agent and one of those",
-    ))
+    chosen(&list, host.options.agent.as_deref())
 }
 
 /// A page of sessions; pages on which there is nothing for an editor are passed over.

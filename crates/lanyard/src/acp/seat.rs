@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 use self::kin::{Kin, News};
 use super::follow::{Follow, Told, Want};
 use super::host::Host;
-use super::tell::{Part, Teller, Telling};
+use super::tell::{Teller, Telling, TextPart};
 use super::wire::Answer;
 use super::words::{error_of, failed, finished, interrupted, permission};
 use crate::client::Route;
@@ -256,7 +256,8 @@ impl Seat {
         match told {
             Told::Event(envelope) => return self.event(&envelope).await,
             Told::Preview { kind, text, message_id } => {
-                if let Some(update) = self.teller.preview(&Part::new(kind, message_id.as_deref()), &text) {
+                if let Some(update) = self.teller.preview(&TextPart::new(kind, message_id.as_deref()), &text)
+                {
                     self.host.wire.update(&self.name, update).await;
                 }
             }

@@ -36,13 +36,13 @@ pub(super) enum Kind {
 
 /// What a piece of text is part of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct TextPart {
     kind: Kind,
     /// The agent's own id of the message.
     message_id: Option<String>,
 }
 
-impl Part {
+impl TextPart {
     pub(super) fn new(kind: Kind, message_id: Option<&str>) -> Self {
         // Thoughts are not told apart.
         let message_id = message_id.filter(|_| kind == Kind::Message).map(str::to_owned);
@@ -57,9 +57,9 @@ pub(super) struct Teller {
     /// Where the last event was that an editor sees.
     visible: u64,
     /// The text that goes on, and where it began: its chunks have one id.
-    text: Option<(Part, u64)>,
+    text: Option<(TextPart, u64)>,
     /// Text that was sent before its event came.
-    shown: Option<(Part, String)>,
+    shown: Option<(TextPart, String)>,
     /// What calls that have not returned want to change: an update with the answer replaces what was shown.
     changes: BTreeMap<String, Vec<ToolCallContent>>,
 }
@@ -91,7 +91,7 @@ impl Teller {
     }
 
     /// Text that is not an event yet, as far as it goes.
-    pub(super) fn preview(&mut self, part: &Part, text: &str) -> Option<SessionUpdate> {
+    pub(super) fn preview(&mut self, part: &TextPart, text: &str) -> Option<SessionUpdate> {
         let sent = match &self.shown {
             Some((held, sent)) if held == part => sent.as_str(),
             // What was sent of another text is not settled yet.
@@ -121,10 +121,10 @@ impl Teller {
     fn transcript(&mut self, event: &TranscriptEvent, seq: u64) -> Option<SessionUpdate> {
         let update = match event {
             TranscriptEvent::Message { role: Role::Agent, text, message_id } => {
-                return self.written(&Part::new(Kind::Message, message_id.as_deref()), text, seq);
+                return self.written(&TextPart::new(Kind::Message, message_id.as_deref()), text, seq);
             }
             TranscriptEvent::Thought { text } => {
-                return self.written(&Part::new(Kind::Thought, None), text, seq);
+                return self.written(&TextPart::new(Kind::Thought, None), text, seq);
             }
             TranscriptEvent::Message { role: Role::User, text, .. } => {
                 SessionUpdate::UserMessageChunk(chunk(text.clone(), format!("user_{seq}")))
@@ -165,7 +165,7 @@ impl Teller {
     }
 
     /// Text that is an event: what was not sent of it before.
-    fn written(&mut self, part: &Part, text: &str, seq: u64) -> Option<SessionUpdate> {
+    fn written(&mut self, part: &TextPart, text: &str, seq: u64) -> Option<SessionUpdate> {
         let (sent, rest) = match self.shown.take() {
             Some((held, sent)) if held == *part => settle(&sent, text),
             // Another kind of text is being written; its event is still to come.
@@ -184,7 +184,7 @@ impl Teller {
 
     /// A piece of text, in the message it belongs to. Most editors join chunks whatever their ids are, so a message
     /// that follows another begins with an empty line.
-    fn words(&mut self, part: &Part, mut text: String) -> SessionUpdate {
+    fn words(&mut self, part: &TextPart, mut text: String) -> SessionUpdate {
         let began = match &self.text {
             Some((held, began)) if held == part => *began,
             Some((held, _)) if held.kind == part.kind => {

@@ -42,10 +42,10 @@ fn text_grows_and_its_event_brings_only_what_is_missing() {
     let mut teller = Teller::new("acp-1");
     teller.tell(&started(3, "acp-1-x"), Telling::Live);
     let told = [
-        teller.preview(&Part::new(Kind::Message, None), "Hel"),
-        teller.preview(&Part::new(Kind::Message, None), "Hello wo"),
+        teller.preview(&TextPart::new(Kind::Message, None), "Hel"),
+        teller.preview(&TextPart::new(Kind::Message, None), "Hello wo"),
         teller.tell(&said(4, "Hello world"), Telling::Live),
-        teller.preview(&Part::new(Kind::Message, None), ", again"),
+        teller.preview(&TextPart::new(Kind::Message, None), ", again"),
         teller.tell(&said(5, ", again"), Telling::Live),
     ];
     let told: Vec<_> = told.into_iter().map(text).collect();
@@ -57,7 +57,7 @@ fn text_grows_and_its_event_brings_only_what_is_missing() {
 /// FND-N8: in an editor, live and played back.
 #[test]
 fn fnd_n8_a_second_message_has_an_id_of_its_own_and_stands_apart() {
-    let part = |id| Part::new(Kind::Message, Some(id));
+    let part = |id| TextPart::new(Kind::Message, Some(id));
     let said = |seq, id: &str, text: &str| {
         event(seq, "message", &json!({"role": "agent", "text": text, "message_id": id}))
     };
@@ -75,8 +75,12 @@ fn fnd_n8_a_second_message_has_an_id_of_its_own_and_stands_apart() {
     assert_eq!(told, expected);
     let mut back = Teller::new("acp-1");
     back.tell(&started(3, "acp-1-x"), Telling::PlayedBack);
-    let told = [said(4, "m1", "One."), said(5, "m2", "Two.")].map(|event| text(back.tell(&event, Telling::PlayedBack)));
-    assert_eq!(told, [("One.".to_owned(), "message_3".to_owned()), ("\n\nTwo.".to_owned(), "message_4".to_owned())]);
+    let told = [said(4, "m1", "One."), said(5, "m2", "Two.")]
+        .map(|event| text(back.tell(&event, Telling::PlayedBack)));
+    assert_eq!(
+        told,
+        [("One.".to_owned(), "message_3".to_owned()), ("\n\nTwo.".to_owned(), "message_4".to_owned())]
+    );
 }
 
 #[test]
@@ -95,9 +99,9 @@ fn played_back_it_is_the_same_text_under_the_same_id() {
 fn a_text_cut_differently_after_a_restart_is_neither_lost_nor_doubled() {
     let mut teller = Teller::new("acp-1");
     let told = [
-        teller.preview(&Part::new(Kind::Message, None), "abcd"),
+        teller.preview(&TextPart::new(Kind::Message, None), "abcd"),
         teller.tell(&said(4, "ab"), Telling::Live),
-        teller.preview(&Part::new(Kind::Message, None), "cde"),
+        teller.preview(&TextPart::new(Kind::Message, None), "cde"),
         teller.tell(&said(5, "cdef"), Telling::Live),
     ];
     let told: String = told.into_iter().map(|update| text(update).0).collect();
@@ -107,10 +111,14 @@ fn a_text_cut_differently_after_a_restart_is_neither_lost_nor_doubled() {
 #[test]
 fn a_preview_that_is_ahead_of_its_turn_waits() {
     let mut teller = Teller::new("acp-1");
-    assert_eq!(text(teller.preview(&Part::new(Kind::Message, None), "one ")).0, "one ");
-    assert_eq!(teller.preview(&Part::new(Kind::Message, None), "thr"), None, "of the event after the next");
+    assert_eq!(text(teller.preview(&TextPart::new(Kind::Message, None), "one ")).0, "one ");
+    assert_eq!(
+        teller.preview(&TextPart::new(Kind::Message, None), "thr"),
+        None,
+        "of the event after the next"
+    );
     assert_eq!(text(teller.tell(&said(2, "one two "), Telling::Live)).0, "two ");
-    assert_eq!(text(teller.preview(&Part::new(Kind::Message, None), "three")).0, "three");
+    assert_eq!(text(teller.preview(&TextPart::new(Kind::Message, None), "three")).0, "three");
     assert_eq!(teller.tell(&said(3, "three"), Telling::Live), None);
 }
 

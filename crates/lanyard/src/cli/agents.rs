@@ -79,7 +79,11 @@ async fn list(context: &Context, versions: bool) -> Result<(), Failure> {
             vec![
                 one_line(&agent.name),
                 agent.driver.as_str().to_owned(),
-                if agent.name == list.default { format!("{state}, default") } else { state.to_owned() },
+                if Some(&agent.name) == list.default.as_ref() {
+                    format!("{state}, default")
+                } else {
+                    state.to_owned()
+                },
                 one_line(&agent.version.clone().or(told).unwrap_or_default()),
                 can.join(", "),
                 one_line(&agent.command.join(" ")),

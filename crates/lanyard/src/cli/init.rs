@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Every setting is there with its default, commented out, and an entry for each agent that is
-installed. Lanyard works without any config file.
+installed. The first of them becomes the default agent; change `default_agent` to have another.
 
 Examples:
   lanyard init
@@ -32,7 +32,8 @@ pub(super) struct Init {
 
 impl Init {
     pub(super) fn run(self, context: &Context) -> Result<(), Failure> {
-        let text = text();
+        let found: Vec<Known> = installed().into_iter().map(|(known, _)| known).collect();
+        let text = text(&found);
         if self.print {
             return context.out.data(&text);
         }
@@ -57,17 +58,35 @@ impl Init {
             Failure::local("config_unwritable", format!("cannot write {shown}: {error}"), "")
         })?;
         if context.out.is_json() {
-            return context.out.json(&serde_json::json!({ "config": path }));
+            let names: Vec<&str> = found.iter().map(|known| known.name).collect();
+            let default = names.first();
+            let told = serde_json::json!({ "config": path, "agents": names, "default_agent": default });
+            return context.out.json(&told);
         }
+        context.out.note(&told(&found));
         context.out.data(&path.display().to_string())
     }
 }
 
-/// The template, and a table for each agent that is installed here.
-fn text() -> String {
+/// What was found, and which of it is the default.
+fn told(found: &[Known]) -> String {
+    let Some(default) = found.first() else {
+        return "no agent is installed that Lanyard knows; add one to the file, or try `lanyard run --agent demo`"
+            .to_owned();
+    };
+    let names: Vec<&str> = found.iter().map(|known| known.name).collect();
+    format!("found {}; the default agent is {}", names.join(", "), default.name)
+}
+
+/// The template, with a table for each agent that is installed here and the first of them as the default.
+fn text(found: &[Known]) -> String {
     let mut text = TEMPLATE.to_owned();
-    for (known, _) in installed() {
-        text.push_str(&entry(&known));
+    if let Some(default) = found.first() {
+        let set = format!("default_agent = \"{}\"\n", default.name);
+        text = text.replacen("# default_agent = \"example\"\n", &set, 1);
+    }
+    for known in found {
+        text.push_str(&entry(known));
     }
     text
 }
@@ -108,6 +127,21 @@ mod tests {
     use lanyard_daemon::config::Config;
 
     use super::*;
+
+    /// FND-N4.
+    #[test]
+    fn fnd_n4_the_first_agent_that_is_found_is_set_as_the_default() {
+        let read = |found: &[Known]| {
+            let path = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(path.path(), text(found)).unwrap();
+            Config::load(path.path()).unwrap()
+        };
+        assert_eq!(read(&[]).default_agent(), None);
+        let several = read(&KNOWN);
+        assert_eq!(several.default_agent().as_deref(), Some(KNOWN[0].name));
+        assert_eq!(several.agents.len(), KNOWN.len());
+        assert!(told(&KNOWN).ends_with(&format!("the default agent is {}", KNOWN[0].name)));
+    }
 
     #[test]
     fn an_entry_is_read_back_as_the_settings_it_was_made_from() {

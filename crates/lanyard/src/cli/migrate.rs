@@ -1,6 +1,7 @@
 //! `lanyard migrate`: put a session into other hands.
 
 use lanyard_core::WorkerId;
+use lanyard_core::session::Continuity;
 use lanyard_daemon::api::types::Migration;
 
 use super::target::Target;
@@ -8,7 +9,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-A new owner can take over at any time; a new agent or worker only between turns.
+A new owner can take over at any time; a new agent or worker only between turns. Another agent
+gets the conversation: by its own load where it shares it (`native`), else the transcript
+(`replayed`) or a summary (`preamble`) goes with its first prompt. The output says which.
 
 Examples:
   lanyard migrate ses_4f2a --owner mira --reason \"end of my shift\"
@@ -42,6 +45,19 @@ impl Migrate {
         let Self { target, agent, worker, owner, reason } = self;
         let outcome =
             target.change(context, &["migrate"], &Migration { agent, worker, owner, reason }).await?;
-        context.out.receipt(&outcome, None, &format!("{} was handed over", outcome.session))
+        let how = outcome.continuity.map(|how| format!(", continuity {}: {}", how.as_str(), told(how)));
+        let sentence = format!("{} was handed over{}", outcome.session, how.unwrap_or_default());
+        context.out.receipt(&outcome, None, &sentence)
+    }
+}
+
+/// What the next agent knows of the conversation.
+const fn told(how: Continuity) -> &'static str {
+    match how {
+        Continuity::Exact => "the same process goes on",
+        Continuity::Native => "the agent loads it by its own id",
+        Continuity::Replayed => "the agent gets the transcript with its first prompt",
+        Continuity::Preamble => "the agent gets a summary with its first prompt",
+        Continuity::Lost => "the agent knows nothing of it",
     }
 }

@@ -1,10 +1,10 @@
 //! `lanyard new`: make a session.
 
 use lanyard_core::Outcome;
-use lanyard_core::session::NewSession;
+use lanyard_core::session::{DrivenBy, EXTERNAL, NewSession};
 
 use super::memory::flags::MemoryFlags;
-use super::target::workspace;
+use super::target::{folder, workspace};
 use crate::client::Route;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ pub(super) struct New {
     /// What people see it under
     #[arg(long)]
     title: Option<String>,
-    /// The agent that works in it
+    /// The agent that works in it, as `lanyard agents` lists them
     #[arg(long)]
     agent: Option<String>,
     /// Who it belongs to [default: the token's name]
@@ -61,6 +61,9 @@ pub(super) struct New {
     /// It does its own work and cannot delegate
     #[arg(long)]
     leaf: bool,
+    /// Lanyard does not run its turns: a client of the API carries them out and reports on them
+    #[arg(long)]
+    not_run: bool,
     /// How deep its family may grow; never deeper than the parent's
     #[arg(long, value_name = "N")]
     depth_limit: Option<u32>,
@@ -68,16 +71,22 @@ pub(super) struct New {
 
 impl New {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        // An agent works in a folder; sessions that nothing runs in may have a name instead.
+        let runs = self.agent.is_some() && !self.not_run && self.source != EXTERNAL;
+        let workspace = match self.workspace {
+            Some(path) if runs => Some(folder(Some(path.into()), "--workspace")?),
+            named => named,
+        };
         let new = NewSession {
             task: None,
             observed: false,
-            driven_by: None,
+            driven_by: self.not_run.then_some(DrivenBy::Nobody),
             native: self.native,
             title: self.title,
             agent: self.agent,
             owner: self.owner,
             source: Some(self.source),
-            workspace: self.workspace,
+            workspace,
             plan: self.plan,
             phase: self.phase,
             purpose: self.purpose,

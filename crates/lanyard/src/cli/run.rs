@@ -9,7 +9,8 @@ use lanyard_daemon::api::types::{AgentList, NewTurn};
 use super::memory::flags::MemoryFlags;
 use super::target::{folder, text_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
-use crate::client::{Client, Route};
+use crate::chosen_agent::chosen;
+use crate::client::Route;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::text::{fit, one_line};
@@ -35,7 +36,7 @@ Examples:
 pub(super) struct Run {
     /// What the agent is told; `-` reads it from stdin
     prompt: String,
-    /// The agent, as `lanyard agents` lists them [default: the config's, or the only one]
+    /// The agent, as `lanyard agents` lists them [default: the config's default, or its only agent]
     #[arg(long)]
     agent: Option<String>,
     /// The folder it works in [default: this one]
@@ -59,7 +60,8 @@ impl Run {
         let prompt = text_or_stdin(self.prompt)?;
         let workspace = folder(self.cwd, "--cwd")?;
         let mut client = context.client().await?;
-        let agent = choose(&mut client, self.agent).await?;
+        let list: AgentList = client.get(&Route::to(&["agents"])).await?;
+        let agent = chosen(&list, self.agent.as_deref())?;
         let first = prompt.lines().map(one_line).find(|line| !line.is_empty()).unwrap_or_default();
         let title = self.title.unwrap_or_else(|| fit(&first, TITLE_COLUMNS));
         let new = NewSession {
@@ -83,25 +85,5 @@ impl Run {
         context.out.note(&format!("session {id}"));
         let Some(turn) = started.turn else { return Ok(()) };
         watch(context, Watched { session: made.session, turn, after: made.seq }).await
-    }
-}
-
-/// An agent the daemon does not run would be waited for without end.
-async fn choose(client: &mut Client<'_>, asked: Option<String>) -> Result<String, Failure> {
-    let list: AgentList = client.get(&Route::to(&["agents"])).await?;
-    let name = asked.unwrap_or(list.default);
-    match list.agents.iter().find(|agent| agent.name == name) {
-        Some(agent) if agent.configured => Ok(name),
-        Some(_) => Err(Failure::local(
-            "agent_not_configured",
-            format!("`{name}` is installed, but not in the config"),
-            "add it to the file `lanyard init` writes, and start the daemon again",
-        )),
-        None => {
-            let configured = list.agents.iter().filter(|agent| agent.configured);
-            let names: Vec<&str> = configured.map(|agent| agent.name.as_str()).collect();
-            let title = format!("there is no agent `{name}`; there is {}", names.join(", "));
-            Err(Failure::local("agent_unknown", title, "list them with `lanyard agents`"))
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! `lanyard send`: a further message to a session, watched to the end of its turn.
 
-use lanyard_core::session::{Delivery, TurnResult, TurnStatus};
+use lanyard_core::session::{Delivery, DrivenBy, SessionView, TurnResult, TurnStatus};
 use lanyard_daemon::api::types::{NewTurn, TurnReceipt};
 
 use super::memory::flags::MemoryFlags;
@@ -86,9 +86,7 @@ impl Send {
             memory: self.memory.ask(),
             resume: self.resume,
         };
-        let route = self.target.route(&["turns"]);
-        let receipt: TurnReceipt = context.client().await?.post(&route, &turn).await?;
-        show(context, receipt, self.detach).await
+        post(context, &self.target, &turn, self.detach).await
     }
 }
 
@@ -99,9 +97,36 @@ pub(super) async fn send(
     prompt: String,
     detach: bool,
 ) -> Result<(), Failure> {
-    let turn = NewTurn { prompt, ..NewTurn::default() };
-    let receipt: TurnReceipt = context.client().await?.post(&target.route(&["turns"]), &turn).await?;
+    post(context, target, &NewTurn { prompt, ..NewTurn::default() }, detach).await
+}
+
+async fn post(context: &Context, target: &Target, turn: &NewTurn, detach: bool) -> Result<(), Failure> {
+    let mut client = context.client().await?;
+    if !detach {
+        let view: SessionView = client.get(&target.route(&[])).await?;
+        may_wait(&view)?;
+    }
+    let receipt: TurnReceipt = client.post(&target.route(&["turns"]), turn).await?;
+    drop(client);
     show(context, receipt, detach).await
+}
+
+/// A turn that only a client of the API could carry out is not waited for: perhaps none ever does.
+fn may_wait(view: &SessionView) -> Result<(), Failure> {
+    match view.driven_by {
+        DrivenBy::Lanyard | DrivenBy::Parent | DrivenBy::Host => Ok(()),
+        DrivenBy::Nobody => {
+            let id = view.id;
+            Err(Failure::local(
+                "session_not_run",
+                format!("Lanyard runs no agent in session {id}; a client of the API carries out its turns"),
+                format!(
+                    "hand it to an agent with `lanyard migrate {id} --agent NAME --reason WHY`, or leave a turn for \
+                     that client with --detach"
+                ),
+            ))
+        }
+    }
 }
 
 /// Watches what runs or is about to, and tells of everything else.

@@ -1,6 +1,6 @@
 //! What a command is about: a session, a folder, words.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::NonEmptyStringValueParser;
 use lanyard_core::Outcome;
@@ -72,7 +72,7 @@ pub(super) fn workspace(text: &str) -> Result<String, std::convert::Infallible> 
 
 /// The folder to work in, by its whole path: the daemon stands in another one. `option` is how another can be named.
 pub(super) fn folder(asked: Option<PathBuf>, option: &str) -> Result<String, Failure> {
-    let path = asked.unwrap_or_else(|| PathBuf::from("."));
+    let path = asked.map_or_else(|| PathBuf::from("."), at_home);
     let whole = std::fs::canonicalize(&path).and_then(|whole| {
         if whole.is_dir() { Ok(whole) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
     });
@@ -84,6 +84,15 @@ pub(super) fn folder(asked: Option<PathBuf>, option: &str) -> Result<String, Fai
         let title = format!("the folder's name is not UTF-8: {}", PathBuf::from(path).display());
         Failure::usage(title, "work in a folder whose name is")
     })
+}
+
+/// A `~/` that the shell did not expand, in quotes for example.
+fn at_home(path: PathBuf) -> PathBuf {
+    let below = path.strip_prefix("~").ok().map(Path::to_owned);
+    match (below, std::env::var_os("HOME")) {
+        (Some(below), Some(home)) => PathBuf::from(home).join(below),
+        (Some(_), None) | (None, _) => path,
+    }
 }
 
 /// Text from the command line, or all of stdin for `-`.

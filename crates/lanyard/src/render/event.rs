@@ -74,7 +74,10 @@ fn change(event: &ChangeEvent) -> String {
             words([child.to_string(), agent.as_deref().map(one_line).unwrap_or_default()])
         }
         ChangeEvent::ChildUnlinked { child } => child.to_string(),
-        ChangeEvent::Migrated { from, to, reason } => because(&handed(from, to), Some(reason)),
+        ChangeEvent::Migrated { from, to, reason, continuity } => {
+            let how = continuity.map(|how| format!("continuity {}", how.as_str()));
+            because(&words([handed(from, to), how.unwrap_or_default()]), Some(reason))
+        }
         ChangeEvent::AliasAdded { alias } => quoted(alias),
         ChangeEvent::Driven { by } => format!("by {}", driven_by(*by)),
         ChangeEvent::MemorySet { policy } => brief(policy),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use lanyard_core::GateId;
 use lanyard_core::session::{
-    ChangeEvent, ContextEvent, ControlEvent, Envelope, Event, GateEvent, InboxEvent, MessageBreaks, PlanStatus, Role,
-    RunEnd, RunEvent, TranscriptEvent, TurnEvent,
+    ChangeEvent, ContextEvent, ControlEvent, Envelope, Event, GateEvent, InboxEvent, MessageBreaks,
+    PlanStatus, Role, RunEnd, RunEvent, TranscriptEvent, TurnEvent,
 };
 use serde_json::Value;
 

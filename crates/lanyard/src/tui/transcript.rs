@@ -325,7 +325,10 @@ impl Transcript {
     fn add(&mut self, mut entry: Entry) {
         let width = self.width;
         if let Some(last) = self.entries.back_mut()
-            && matches!((&last.kind, &entry.kind), (Kind::Words, Kind::Words) | (Kind::Thought, Kind::Thought))
+            && matches!(
+                (&last.kind, &entry.kind),
+                (Kind::Words, Kind::Words) | (Kind::Thought, Kind::Thought)
+            )
             && last.message_id == entry.message_id
             && last.text.len() + entry.text.len() <= ENTRY_BYTES_MAX
         {

@@ -13,6 +13,7 @@ mod kit;
 mod limits;
 mod messages;
 mod misdeeds;
+mod named;
 mod offers;
 mod once;
 mod resume;

@@ -272,7 +272,7 @@ fn watching_outlasts_the_daemon() {
     };
     until_told("step 1 execute");
     desk.stage.daemon.kill_9();
-    until_told("the daemon went away after event");
+    until_told("the daemon is gone; start it with `lanyard up --detach`");
     let config = std::fs::read_to_string(desk.stage.daemon.config()).unwrap();
     desk.stage.daemon.restart_with(Setup::default().config(&config));
     desk.let_go();

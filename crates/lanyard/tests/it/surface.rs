@@ -189,8 +189,36 @@ fn following_outlasts_a_crash_of_the_daemon() {
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(
         text(&output.stderr),
-        "the stream broke after event 2; waiting for the daemon\nthe daemon is back; going on after event 2\n"
+        "the daemon is gone; start it with `lanyard up --detach` (waiting up to 60 s)\nthe daemon is back; going on \
+         after event 2\n"
     );
+}
+
+/// FND-N12: a daemon that does not come back is not waited for without end.
+#[test]
+fn fnd_n12_following_ends_when_the_daemon_stays_away() {
+    let daemon = Daemon::start(Setup::default());
+    let id = ok(&daemon, &["new"]);
+    let mut reader = Command::new(binary())
+        .args(["logs", "--follow", &id])
+        .env("LANYARD_DATA_DIR", daemon.home())
+        .env("LANYARD_DAEMON_WAIT_MS", "1500")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(reader.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().contains("session.created"));
+    ok(&daemon, &["alias", &id, "two"]);
+    assert!(lines.next().unwrap().unwrap().contains("two"), "it follows");
+    daemon.kill_9();
+    let output = reader.wait_with_output().unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.starts_with("the daemon is gone; start it with `lanyard up --detach`"), "{told}");
+    assert!(told.contains("[daemon_gone]"), "{told}");
+    assert!(told.contains(&format!("lanyard logs -f {id} --after 2")), "{told}");
 }
 
 #[test]

@@ -18,7 +18,8 @@ fn a_session_is_handed_to_another_agent() {
 #[test]
 fn a_session_is_handed_to_another_worker() {
     let worker = Some(WorkerId::from_u128(7));
-    let migrate = Command::Migrate { agent: None, worker, owner: None, reason: "redeployed".into() };
+    let migrate =
+        Command::Migrate { agent: None, worker, owner: None, reason: "redeployed".into(), continuity: None };
     check(
         in_state(StateName::Interrupted),
         migrate,
@@ -58,6 +59,7 @@ fn a_running_session_changes_no_owner_together_with_its_agent() {
         worker: None,
         owner: Some("bob".into()),
         reason: "both".into(),
+        continuity: None,
     };
     check(
         in_state(StateName::Executing),
@@ -108,7 +110,13 @@ fn hand_offs_are_kept_in_order() {
 
 #[test]
 fn a_hand_off_names_someone() {
-    let migrate = Command::Migrate { agent: None, worker: None, owner: None, reason: "why not".into() };
+    let migrate = Command::Migrate {
+        agent: None,
+        worker: None,
+        owner: None,
+        reason: "why not".into(),
+        continuity: None,
+    };
     check(
         given([]),
         migrate,
@@ -121,8 +129,13 @@ fn a_hand_off_names_someone() {
 
 #[test]
 fn a_hand_off_says_why() {
-    let migrate =
-        Command::Migrate { agent: Some("a".into()), worker: None, owner: None, reason: String::new() };
+    let migrate = Command::Migrate {
+        agent: Some("a".into()),
+        worker: None,
+        owner: None,
+        reason: String::new(),
+        continuity: None,
+    };
     check(
         given([]),
         migrate,

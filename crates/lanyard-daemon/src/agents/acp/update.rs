@@ -1,8 +1,8 @@
 //! What an ACP agent tells of its work: words, thoughts, tool calls, plans.
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, ContentChunk, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields,
+    ContentBlock, ContentChunk, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus,
+    ToolCallUpdate, ToolCallUpdateFields,
 };
 use lanyard_core::session::{PlanEntry, PlanStatus};
 use serde_json::{Value, json};

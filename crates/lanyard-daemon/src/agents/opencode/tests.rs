@@ -349,6 +349,7 @@ fn an_answer_from_elsewhere_withdraws_the_question() {
 fn words_of_a_summary_are_thoughts() {
     let mut driver = OpenCode::new(setting(Begin::Resume { native: "ses_1".to_owned() }));
     let line = r#"{"event":{"type":"message.part.delta","properties":{"sessionID":"ses_1","delta":"So far"}},"note":{"kind":"summary","at":0}}"#;
-    let text = Action::Text { native: None, kind: TextKind::Thought, text: "So far".to_owned(), message: None };
+    let text =
+        Action::Text { native: None, kind: TextKind::Thought, text: "So far".to_owned(), message: None };
     assert_eq!(actions_of(&mut driver, &[line]), [text]);
 }

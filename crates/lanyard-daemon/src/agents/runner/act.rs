@@ -18,6 +18,7 @@ use crate::agents::settings::Judgement;
 use crate::agents::shared::once;
 use crate::engine::{Ask, AskError, Request};
 use crate::failpoint;
+use crate::hub::Preview;
 use crate::runs::Sent;
 
 /// How long text may wait for more of it before it is reported.

@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lanyard_core::session::{
-    Continuity, Envelope, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Session, Signal, SnapshotReason,
-    TurnOutcome,
+    Continuity, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Session, Signal, SnapshotReason, TurnOutcome,
 };
 use lanyard_core::{RunId, SessionId, TurnId};
-use lanyard_store::StoreError;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -23,25 +21,18 @@ use crate::agents::calls::{Calls, Stand};
 use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver, Places};
 use crate::agents::driver::{Begin, Driver, McpServer, Setting};
+use crate::agents::handover;
 use crate::agents::known;
 use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
 use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::agents::shared::Shared;
-use crate::agents::words;
-use crate::engine::Store;
+use crate::agents::words::{self, PastOf};
 use crate::failpoint;
 use crate::mcp::Addresses;
 use crate::runs::relay::Inlet;
 use crate::runs::{Limits, Link, SESSION, Spec};
 use crate::{environment, workspace_files};
-
-/// Events read at a time when the past is put into words.
-const PAST_PAGE: usize = 1_000;
-/// Events of the past that are put into words at most.
-const PAST_EVENTS_MAX: usize = 20_000;
-/// Forks of forks that are followed back.
-const FORKS_MAX: usize = 8;
 
 /// A run to be started.
 pub(in crate::agents) struct Start {
@@ -125,9 +116,8 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
         Ok(runner) => runner.run().await,
         Err((code, what)) => {
             tracing::warn!(session = %start.session, %run, code, what, "an agent was not started");
-            let signal =
-                not_started(run, RunEnd::NotStarted { code: code.clone() }, format!("{code}: {what}"));
-            start.shared.note(start.session, signal).await;
+            let signals = not_started(&start, run, code, &what);
+            start.shared.note_all(start.session, signals).await;
             let _ = start.shared.runs.forget(&run.to_string());
             left_by(start)
         }
@@ -156,9 +146,17 @@ fn left_by(mut start: Start) -> Left {
     Left { orders, again: None }
 }
 
-fn not_started(run: RunId, how: RunEnd, reason: String) -> Signal {
-    let (cause, receipt) = (Some(InterruptCause::Crash), Receipt::default());
-    Signal::RunEnded { run, how, cause, reason: Some(reason), receipt }
+/// A run that did not begin. Without a program or a folder its turn failed, and nothing of it is in doubt; other ends
+/// may be mended by another try.
+fn not_started(start: &Start, run: RunId, code: String, what: &str) -> Vec<Signal> {
+    let failed = matches!(code.as_str(), "workspace_missing" | "agent_program_missing");
+    let turn = start.turn.filter(|_| failed);
+    let reason = Some(format!("{code}: {what}"));
+    let (cause, how) = (Some(InterruptCause::Crash).filter(|_| turn.is_none()), RunEnd::NotStarted { code });
+    let ended = Signal::RunEnded { run, how, cause, reason: reason.clone(), receipt: Receipt::default() };
+    let outcome = TurnOutcome::Failed;
+    let finished = turn.map(|turn| Signal::TurnFinished { turn: Some(turn), outcome, reason });
+    std::iter::once(ended).chain(finished).collect()
 }
 
 async fn prepare(
@@ -169,7 +167,11 @@ async fn prepare(
 ) -> Result<Runner, Failure> {
     let workspace = workspace_of(session).await?;
     let shared = start.shared.clone();
-    let ways = start.ways.clone().unwrap_or_else(|| settings.resume.clone());
+    let ways = start.ways.clone().unwrap_or_else(|| match session.carries {
+        // Another agent's conversation, that this one can load: where that fails it is told.
+        Some(_) => [ResumeWay::Native].into_iter().chain(handover::ways(settings)).collect(),
+        None => settings.resume.clone(),
+    });
     let plan = plan(&shared, session, settings, ways).await?;
     let prompt = match (settings.driver, start.turn) {
         (DriverKind::Command, Some(turn)) => {
@@ -309,15 +311,19 @@ async fn plan(
 ) -> Result<Plan, Failure> {
     let fresh = Plan { begin: Begin::New, past: None, ways: Vec::new() };
     let Some(native) = session.native.clone() else {
-        // A fork goes on from what was said before it; its agent was not there.
-        for how in [Continuity::Replayed, Continuity::Preamble] {
-            if session.forked_from.is_some()
-                && let Some(text) = past(shared, session, how).await
-            {
+        // A fork goes on from what was said before it, and an agent that takes over from what another was told.
+        let told = match (session.carries, session.forked_from) {
+            (Some(_), _) => handover::ways(settings),
+            (None, Some(_)) => vec![ResumeWay::Replay, ResumeWay::Preamble],
+            (None, None) => return Ok(fresh),
+        };
+        for how in told.into_iter().filter_map(handover::in_words) {
+            if let Some(text) = past(shared, session, how).await {
                 return Ok(Plan { past: Some((how, text)), ..fresh });
             }
         }
-        return Ok(fresh);
+        let lost = session.carries.map(|_| (Continuity::Lost, String::new()));
+        return Ok(Plan { past: lost, ..fresh });
     };
     let alone = settings.driver == DriverKind::Command && settings.per_turn().next.is_empty();
     for way in &ways {
@@ -345,37 +351,14 @@ async fn plan(
 
 /// The conversation before the running turn, in words: with what came before the fork, where it is one.
 pub(super) async fn past(shared: &Shared, session: &Session, how: Continuity) -> Option<String> {
-    let (id, seq, forked) = (session.id, session.seq, session.forked_from);
-    let end = session.turn.as_ref().map_or(u64::MAX, |turn| turn.seq);
-    let read = shared.on_disk(move |store| {
-        let mut parts = vec![said(store, id, seq, end)?];
-        let mut from = forked;
-        while let Some(fork) = from.filter(|_| parts.len() < FORKS_MAX) {
-            parts.push(said(store, fork.session, fork.seq, fork.seq.saturating_add(1))?);
-            from = store.load(fork.session)?.and_then(|loaded| loaded.session.forked_from);
-        }
-        parts.reverse();
-        Ok(parts.concat())
-    });
-    let lost = session.native.is_some();
-    words::past(&read.await.ok()?, how, lost)
-}
-
-/// The newest events up to `seq` that come before `end`.
-fn said(store: &dyn Store, id: SessionId, seq: u64, end: u64) -> Result<Vec<Envelope>, StoreError> {
-    let mut events: Vec<Envelope> = Vec::new();
-    let mut after = seq.saturating_sub(PAST_EVENTS_MAX as u64);
-    loop {
-        let page = store.events(id, after, PAST_PAGE)?;
-        let Some(last) = page.events.last() else { return Ok(events) };
-        after = last.seq;
-        let bodies = page.events.iter().filter(|event| event.seq < end);
-        let bodies = bodies.filter_map(|event| event.body.as_ref().ok());
-        events.extend(bodies.filter_map(|body| serde_json::from_slice(body).ok()));
-        if after >= end {
-            return Ok(events);
-        }
-    }
+    let held = session.clone();
+    let read = shared.on_disk(move |store| handover::conversation(store, &held));
+    let whose = match (session.carries, &session.native) {
+        (Some(_), _) => PastOf::Another,
+        (None, Some(_)) => PastOf::Lost,
+        (None, None) => PastOf::Forked,
+    };
+    words::past(&read.await.ok()?, how, whose)
 }
 
 /// What an agent is told of MCP servers: where the gateway has them for this session.

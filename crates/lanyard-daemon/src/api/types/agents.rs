@@ -11,8 +11,8 @@ use crate::agents::settings::DriverKind;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AgentList {
     pub agents: Vec<AgentEntry>,
-    /// The agent of whoever names none.
-    pub default: String,
+    /// The agent used where none is named; null when one has to be named.
+    pub default: Option<String>,
 }
 
 /// An agent that is configured, or installed and known.

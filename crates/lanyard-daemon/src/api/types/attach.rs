@@ -21,6 +21,9 @@ pub enum StreamFrame {
     Preview {
         kind: PreviewKind,
         text: String,
+        /// As in the message that will hold the text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message_id: Option<String>,
         turn: Option<TurnId>,
     },
     /// Who is attached, after it changed.

@@ -122,14 +122,9 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
 
 /// A task of Lanyard's, in the caller's own workspace: its end comes into the caller's mailbox.
 async fn start(caller: &Caller, args: Args, agent: String, prompt: String) -> Told {
-    if caller.app.agents.settings(&agent).is_none() {
-        let known = caller.app.agents.list(false).await.into_iter().filter(|listed| listed.configured);
-        let known: Vec<String> = known.map(|listed| listed.name).collect();
-        return Err(Refused::new(
-            "agent_not_configured",
-            format!("Lanyard runs no agent `{agent}`; it runs {}", known.join(", ")),
-            "name one of those, or use action prepare and start it yourself",
-        ));
+    if let Err(refusal) = caller.app.agents.named(&agent) {
+        let advice = "name one of those, or use action prepare and start it yourself";
+        return Err(Refused::new(refusal.code, refusal.title, advice));
     }
     let place = caller.workspace(args.workspace.as_deref())?;
     let workspace = match &caller.me {

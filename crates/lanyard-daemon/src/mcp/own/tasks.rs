@@ -326,7 +326,7 @@ async fn list(caller: &Caller, all: bool) -> Told {
 
 async fn agents(caller: &Caller) -> crate::mcp::own::Answer {
     let listed = caller.app.agents.list(false).await.into_iter().filter(|listed| listed.configured);
-    let default = caller.app.agents.default_name();
+    let default = caller.app.agents.default_name().unwrap_or_default();
     let agents: Vec<Value> =
         listed.map(|one| json!({ "name": one.name, "default": one.name == default })).collect();
     json!({ "agents": agents }).into()

@@ -94,7 +94,7 @@ impl Room {
         let runs = Runs::new(folder.path().join("runs"), "/nonexistent/lanyard".into());
         let (place, checks) = ((folder.path(), "/nonexistent/lanyard".into()), folder.path().join("checks"));
         let tokens = Arc::new(Tokens::new("operator", &[], engine.live.clone()));
-        let roster = Roster::new(settings, "helper".to_owned(), runs, clock.clone(), checks);
+        let roster = Roster::new(settings, Some("helper".to_owned()), runs, clock.clone(), checks);
         let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, folder.path());
         let (families, tasks) = families::start(tools, &hub).unwrap();
         let settings = lanyard_core::flow::FlowSettings::default();

@@ -1,12 +1,11 @@
 //! Following a flow's log: every event once and in order, whatever happens to the daemon meanwhile.
 
-use std::time::Duration;
-
 use lanyard_core::FlowId;
 use lanyard_daemon::api::types::FlowEventPage;
 use tokio::sync::mpsc;
 
 use super::at;
+use crate::cli::follow::Absence;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 
@@ -14,9 +13,6 @@ use crate::failure::{Exit, Failure};
 const HELD_MS: u64 = 25_000;
 /// Pages that may wait to be shown.
 const PAGES_MAX: usize = 4;
-/// Waiting for a daemon that went away starts quick and gets patient.
-const WAIT_MIN: Duration = Duration::from_millis(100);
-const WAIT_MAX: Duration = Duration::from_secs(2);
 /// From here on an answer says that the daemon is in trouble, not that the question was wrong.
 const TROUBLE: u16 = 500;
 
@@ -24,8 +20,8 @@ const TROUBLE: u16 = 500;
 pub(super) enum Heard {
     /// Events that were not heard before, perhaps none, and the flow as it is.
     Page(Box<FlowEventPage>),
-    /// The daemon does not answer; it is tried again and again.
-    Lost,
+    /// The daemon does not answer; it is tried again for a while. The sentence says so.
+    Lost(String),
     Back,
     /// No further try will mend it.
     Refused(Failure),
@@ -44,26 +40,25 @@ pub(super) fn follow(context: &Context, flow: FlowId) -> mpsc::Receiver<Heard> {
 /// Ends when a word cannot be said any more.
 async fn run(context: &Context, flow: FlowId, sender: &mpsc::Sender<Heard>) -> Option<()> {
     let mut after = 0;
-    let mut lost = false;
-    let mut wait = WAIT_MIN;
+    let mut absence = Absence::default();
     loop {
         match page(context, flow, after).await {
             Ok(mut page) => {
-                if lost {
+                if absence.lasts() {
                     sender.send(Heard::Back).await.ok()?;
                 }
-                (lost, wait) = (false, WAIT_MIN);
+                absence.ends();
                 page.events.retain(|event| event.seq > after);
                 after = page.events.last().map_or(after, |event| event.seq);
                 sender.send(Heard::Page(Box::new(page))).await.ok()?;
             }
             Err(failure) if is_trouble(&failure) => {
-                if !lost {
-                    sender.send(Heard::Lost).await.ok()?;
+                if let Some(sentence) = absence.begins() {
+                    sender.send(Heard::Lost(sentence)).await.ok()?;
                 }
-                lost = true;
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(WAIT_MAX);
+                if let Err(failure) = absence.pause(&format!("lanyard flow watch {flow}")).await {
+                    return sender.send(Heard::Refused(failure)).await.ok();
+                }
             }
             Err(failure) => return sender.send(Heard::Refused(failure)).await.ok(),
         }

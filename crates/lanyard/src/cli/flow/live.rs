@@ -100,8 +100,8 @@ impl Live<'_> {
     fn heard(&mut self, heard: Heard) -> Result<bool, Failure> {
         match heard {
             Heard::Page(page) => self.page(*page),
-            Heard::Lost => {
-                self.say(&format!("the daemon went away after event {}; waiting for it", self.seq));
+            Heard::Lost(sentence) => {
+                self.say(&sentence);
                 Ok(false)
             }
             Heard::Back => {

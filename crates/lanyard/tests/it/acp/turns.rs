@@ -139,7 +139,7 @@ fn sessions_are_listed_by_their_folder_page_by_page() {
     let made =
         stage.post("/sessions", &json!({"title": "from the shell", "agent": "a", "workspace": stage.work()}));
     let second = made.json()["session"].as_str().unwrap().to_owned();
-    stage.post("/sessions", &json!({"agent": "a", "workspace": "/somewhere/else"}));
+    stage.post("/sessions", &json!({"agent": "a", "workspace": "/tmp"}));
     stage.post("/sessions", &json!({"agent": "a", "workspace": stage.work(), "parent": second}));
     let listed = editor.request(ListSessionsRequest::new().cwd(stage.work())).unwrap();
     let ids: Vec<String> = listed.sessions.iter().map(|info| info.session_id.to_string()).collect();

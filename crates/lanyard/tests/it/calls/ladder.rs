@@ -100,7 +100,7 @@ fn a_stop_in_mid_call_is_told_with_its_answer() {
 #[test]
 fn a_stop_of_the_turn_ends_the_turn_alone() {
     let daemon = daemon();
-    let session = made(&daemon, &json!({ "agent": "someone" }));
+    let session = made(&daemon, &json!({ "agent": "someone", "driven_by": "nobody" }));
     let refused = post(&daemon, &session, "stop", &json!({ "scope": "turn" }));
     assert_eq!((refused.status, refused.code().as_str()), (409, "no_active_turn"), "{}", refused.text());
     assert_eq!(post(&daemon, &session, "turns", &json!({ "prompt": "go" })).status, 201);

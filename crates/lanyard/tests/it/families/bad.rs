@@ -108,7 +108,7 @@ fn a_task_that_makes_no_sense_is_not_made() {
         (json!({ "title": "x", "prompt": "" }), 422, "field_empty"),
         (json!({ "title": "x", "prompt": long }), 422, "field_too_long"),
         (json!({ "title": "x", "files": many }), 422, "field_too_many"),
-        (json!({ "title": "x", "agent": "nobody" }), 422, "agent_not_configured"),
+        (json!({ "title": "x", "agent": "nobody" }), 422, "agent_unknown"),
         (json!({ "title": "x", "kind": "chat" }), 422, "chat_needs_session"),
         (json!({ "title": "x", "session": "nothing" }), 404, "session_not_found"),
         (json!({ "title": "x", "parent": "nothing" }), 404, "task_not_found"),

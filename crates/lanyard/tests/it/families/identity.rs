@@ -130,7 +130,8 @@ fn a_chat_is_brought_back_as_it_is() {
     let brought = stage.ok(&format!("/resume/{chat}"), &json!({}));
     assert_eq!((&brought["how"], &brought["session"]), (&json!("resumed"), &json!(chat)));
     until("its process to be there again", || stage.get(&format!("/ids/{chat}"))["session"]["live"] == true);
-    let foreign = stage.ok("/sessions", &json!({ "agent": "somebody", "workspace": stage.repo() }));
+    let foreign = stage
+        .ok("/sessions", &json!({ "agent": "somebody", "driven_by": "nobody", "workspace": stage.repo() }));
     let foreign = id(&foreign, "session");
     assert_eq!(stage.refused(&format!("/resume/{foreign}"), &json!({})), "agent_not_configured");
     let plan = id(&stage.ok("/plans", &json!({ "title": "p", "workspace": stage.repo() })), "id");

@@ -182,7 +182,7 @@ fn bad_calls_are_refused_with_their_code() {
     for (arguments, expected) in [
         (json!({ "action": "spawn" }), "field_missing"),
         (json!({ "action": "spawn", "prompt": "  " }), "field_empty"),
-        (json!({ "action": "spawn", "prompt": "x", "agent": "nobody" }), "agent_not_configured"),
+        (json!({ "action": "spawn", "prompt": "x", "agent": "nobody" }), "agent_unknown"),
         (json!({ "action": "spawn", "prompt": "x", "depends_on": ["nothing"] }), "task_not_found"),
         (json!({ "action": "spawn", "prompt": "x", "plan": "nothing" }), "plan_not_found"),
         (json!({ "action": "spawn_many", "tasks": [] }), "tasks_too_many"),

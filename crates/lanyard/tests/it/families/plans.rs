@@ -105,7 +105,7 @@ fn a_plan_that_is_exported_and_imported_is_the_same() {
         assert_eq!(stage.refused("/plans/import", &body), code, "{bad}");
     }
     let body = json!({ "markdown": "# T\n\n## [ ] a: A\n\n- agent: nobody\n", "workspace": stage.repo() });
-    assert_eq!(stage.refused("/plans/import", &body), "agent_not_configured");
+    assert_eq!(stage.refused("/plans/import", &body), "agent_unknown");
     assert_eq!(stage.get("/plans")["plans"].as_array().unwrap().len(), 2, "nothing is left of those");
 }
 

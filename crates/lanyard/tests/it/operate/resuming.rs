@@ -49,7 +49,7 @@ fn a_conversation_that_is_lost_is_told_and_not_silently_begun_anew() {
 #[test]
 fn a_session_whose_agent_is_not_run_here_is_not_resumed() {
     let stage = Stage::new();
-    for body in [json!({}), json!({"agent": "somebody-elses"})] {
+    for body in [json!({}), json!({"agent": "somebody-elses", "driven_by": "nobody"})] {
         let session = stage.post("/sessions", &body).json()["session"].as_str().unwrap().to_owned();
         let refused = stage.post(&format!("/sessions/{session}/resume"), &json!({}));
         assert_eq!((refused.status, refused.code()), (409, "agent_not_configured".to_owned()));

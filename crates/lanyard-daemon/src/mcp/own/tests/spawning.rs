@@ -54,7 +54,7 @@ async fn a_configured_agent_is_started_and_others_are_refused_before_anything_is
     let session = room.load(child);
     assert_eq!((session.state.name(), session.parent), (StateName::Executing, Some(hub)));
     assert_eq!(started["task_id"], json!(session.task));
-    assert_eq!(room.refused(hub, "memory_spawn_agent", start("nobody")).await, "agent_not_configured");
+    assert_eq!(room.refused(hub, "memory_spawn_agent", start("nobody")).await, "agent_unknown");
     let bad = json!({ "action": "prepare", "agent": "x", "prompt": "  " });
     assert_eq!(room.refused(hub, "memory_spawn_agent", bad).await, "field_empty");
     let listed = room.call(hub, "memory_agent", json!({ "action": "list" })).await;
