@@ -41,6 +41,7 @@ use crate::hub::Hub;
 use crate::mcp::Addresses;
 use crate::notifications::Notifications;
 use crate::runs::Runs;
+use crate::snapshot::CheckpointStore;
 use desk::Desk;
 use runner::Order;
 use settings::AgentSettings;
@@ -125,10 +126,21 @@ impl Agents {
         hub: Arc<Hub>,
         clock: Arc<Clock>,
         runs: Runs,
-        (addresses, notifications): (Addresses, Notifications),
+        (addresses, notifications, checkpoints): (Addresses, Notifications, CheckpointStore),
     ) -> (HashSet<SessionId>, JoinHandle<()>) {
         let (settings, mirrors) = (self.settings, Mutex::new(HashMap::new()));
-        let shared = Shared { engine, store, hub, clock, runs, settings, mirrors, addresses, notifications };
+        let shared = Shared {
+            engine,
+            store,
+            hub,
+            clock,
+            runs,
+            settings,
+            mirrors,
+            addresses,
+            notifications,
+            checkpoints,
+        };
         let mut desk = Desk::new(Arc::new(shared), self.wishes);
         let adopted = Box::pin(recover::recover(&mut desk)).await;
         (adopted, tokio::spawn(desk.run()))

@@ -62,6 +62,7 @@ use crate::mcp::Gateway;
 use crate::memory::Memory;
 use crate::notifications::Notifications;
 use crate::presence::Presence;
+use crate::snapshot::CheckpointStore;
 use crate::storage::StorageRules;
 use crate::telemetry::Telemetry;
 
@@ -85,6 +86,8 @@ pub struct App {
     pub wishes: Wishes,
     /// Sessions whose workspace is being taken back: no turn begins meanwhile.
     pub rollbacks: Mutex<HashSet<SessionId>>,
+    /// Where the workspaces of sessions are kept as they were.
+    pub checkpoints: CheckpointStore,
     pub store: Arc<dyn Store>,
     pub hub: Arc<Hub>,
     /// Who is attached to which session.

@@ -36,6 +36,7 @@ use crate::presence::Presence;
 use crate::redaction::redactor;
 use crate::runs::Runs;
 use crate::server::serve;
+use crate::snapshot::CheckpointStore;
 use crate::storage::Purger;
 use crate::telemetry::Telemetry;
 use crate::timers::Timers;
@@ -115,10 +116,10 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (continuity, notifications) = watching(&store, &clock, &options.config)?;
     let parts = parts(&store, &hub, &clock, presence.seen(), &options, &wishes, (&continuity, policy));
     let (engine, thread) = start_engine(parts)?;
-    let runs = Runs::new(home.runs(), program);
+    let (runs, checkpoints) = (Runs::new(home.runs(), program), CheckpointStore::new(&home.dir));
     let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?, engine.live.clone()));
     let gateway = Gateway::open(&options.config, &home.dir).await;
-    let beside = (Addresses::new(address, &home, tokens.clone(), &options.config), notifications.clone());
+    let beside = beside(&home, address, &tokens, &options.config, (&notifications, &checkpoints));
     let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), beside);
     let (adopted, agents) = Box::pin(open).await;
     let (default, checks) = (options.config.default_agent(), home.dir.join("checks"));
@@ -141,6 +142,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         wishes,
         seen: presence.seen(),
         rollbacks: Mutex::default(),
+        checkpoints,
         store,
         presence,
         router: Mutex::default(),
@@ -168,8 +170,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let at_work = AtWork::begin(&app, tcp, socket, options.config.daemon.keep_outcomes_ms);
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
     (options.on_ready)(&running, &app);
-    let ended = until_told(&app, at_work, ends, agents, (thread, tasks)).await;
-    ended.map(|()| drop(std::fs::remove_file(home.socket())))
+    until_told(&app, at_work, ends, agents, (thread, tasks)).await
 }
 
 /// Where readers are fed, and secrets taken out of what they get.
@@ -265,7 +266,21 @@ async fn until_told(
     if let Some(telemetry) = &app.telemetry {
         telemetry.last_words().await;
     }
+    // One that stays is replaced by the next daemon.
+    std::fs::remove_file(Home { dir: app.data_dir.clone() }.socket()).ok();
     Ok(())
+}
+
+/// What agents reach, and where is told and kept what they do.
+fn beside(
+    home: &Home,
+    address: SocketAddr,
+    tokens: &Arc<Tokens>,
+    config: &Config,
+    (notifications, checkpoints): (&Notifications, &CheckpointStore),
+) -> (Addresses, Notifications, CheckpointStore) {
+    let addresses = Addresses::new(address, home, tokens.clone(), config);
+    (addresses, notifications.clone(), checkpoints.clone())
 }
 
 fn running(home: &Home, address: SocketAddr, clock: &Clock) -> Running {

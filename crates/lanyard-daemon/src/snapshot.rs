@@ -1,9 +1,9 @@
-//! Checkpoints of a workspace as git commits under a private ref.
+//! Checkpoints of a workspace as git commits in a repository of Lanyard's own (`own_store`).
 //!
-//! A snapshot is a commit under `refs/lanyard/<session>/<name>`. Its tree is the worktree: tracked changes, deletions
-//! and untracked files, without what is ignored. Its parents are HEAD (if there is one), a commit with the index's
-//! tree, and, when there is something a tree cannot say, a commit with that (`extras`). HEAD, branches, stash,
-//! reflogs and the real index are not touched by [`take`]; [`restore`] writes the worktree and the index only.
+//! A snapshot is a commit under `refs/lanyard/<session>/<name>` there. Its tree is the worktree: tracked changes,
+//! deletions and untracked files, without what is ignored. Its parents are a commit with the index's tree and, when
+//! there is something a tree cannot say, a commit with that (`extras`). Taking one writes nothing into the user's
+//! repository; restoring one writes the worktree, the index, and the objects that the index names.
 //!
 //! Kept as git keeps it: empty folders are not part of it; a submodule, or any repository inside the worktree, is
 //! recorded by its commit and not descended into; files marked assume-unchanged or skip-worktree count as unchanged.
@@ -23,19 +23,22 @@ mod extras;
 pub(crate) mod git;
 pub(crate) mod live;
 pub(crate) mod message;
+pub(crate) mod old_refs;
+mod own_store;
 mod plan;
 pub(crate) mod repo;
 mod restore;
 mod take;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod verbatim;
 
 use std::path::PathBuf;
 
-pub use diff::{Diff, DiffFile, DiffStatus, DiffTo, diff};
-pub use restore::{Restored, restore};
-pub use take::{list, remove_all, sessions, take};
+pub use diff::{Diff, DiffFile, DiffStatus, DiffTo};
+pub use own_store::CheckpointStore;
+pub use restore::Restored;
 
 /// A checkpoint that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +75,8 @@ pub enum SnapshotError {
     TooLarge { what: String },
     #[error("another git process holds the index's lock, {}", lock.display())]
     Locked { lock: PathBuf },
+    #[error("the store of checkpoints {} is in use", store.display())]
+    StoreBusy { store: PathBuf },
     #[error("{} is a FIFO, a socket or a device, which git would wait for", path.display())]
     Special { path: PathBuf },
     #[error("`{name}` cannot be part of a ref's name")]
@@ -100,6 +105,7 @@ impl SnapshotError {
             Self::TooLong { .. } => "git_too_long",
             Self::TooLarge { .. } => "git_too_large",
             Self::Locked { .. } => "git_locked",
+            Self::StoreBusy { .. } => "checkpoints_busy",
             Self::Special { .. } => "git_special_file",
             Self::BadName { .. } => "bad_checkpoint_name",
             Self::Exists { .. } => "checkpoint_exists",
@@ -125,6 +131,7 @@ impl SnapshotError {
             }
             Self::TooLarge { .. } => "Ignore large generated folders with .gitignore.",
             Self::Locked { .. } => "Wait for the other git command; if there is none, remove the lock file.",
+            Self::StoreBusy { .. } => "Try again in a minute.",
             Self::Special { .. } => "Remove it, or put a regular file in its place.",
             Self::BadName { .. } => {
                 "Use letters, digits, `-`, `_` and `.`, beginning with a letter or a digit."

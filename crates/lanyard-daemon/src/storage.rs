@@ -8,12 +8,12 @@ mod alarm;
 mod copies;
 mod garbage;
 mod purger;
-mod retention;
+pub(crate) mod retention;
 mod settings;
 mod traces;
 
 pub(crate) use copies::{BackupError, back_up};
 pub use copies::{BackupRefusal, back_up_alone};
-pub(crate) use garbage::collect;
+pub(crate) use garbage::{collect, move_old_checkpoints};
 pub(crate) use purger::Purger;
 pub(crate) use settings::{Retention, StorageRules, StorageSettings};

@@ -1,6 +1,8 @@
 //! The contract of a journal. SQLite is the default; the in-memory one is for tests; the same suite runs on both.
 //!
-//! All calls block. One thread, the engine's, appends; any number of threads read.
+//! All calls block. Appends to session logs come one at a time, from whoever holds the engine. Tasks, memory, tokens,
+//! notifications and purges are written by other threads on the same connection, one transaction at a time. Any number
+//! of threads read.
 
 use bytes::Bytes;
 use lanyard_core::continuity::Tally;

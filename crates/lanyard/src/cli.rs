@@ -21,6 +21,7 @@ mod delegation;
 mod diff;
 mod doctor;
 mod down;
+mod duration;
 mod fail;
 mod flow;
 mod follow;
@@ -242,11 +243,40 @@ enum Advanced {
     OpencodeBridge(opencode_bridge::OpencodeBridge),
 }
 
-/// Reads the command line. Help and mistakes end the program here.
-pub(crate) fn parse() -> Cli {
+/// Reads the command line. Help ends the program here, and so do mistakes, except where errors are wanted as JSON.
+pub(crate) fn parse() -> Result<Cli, Failure> {
     let mut command = help::command();
-    let matches = command.get_matches_mut();
-    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+    let read = command
+        .try_get_matches_from_mut(std::env::args_os())
+        .and_then(|matches| Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command)));
+    match read {
+        Ok(cli) => Ok(cli),
+        Err(error) if error.exit_code() == 0 || !wants_json(std::env::args_os().skip(1)) => error.exit(),
+        Err(error) => Err(misread(&error)),
+    }
+}
+
+/// Whether errors are wanted as JSON, told without understanding the rest.
+fn wants_json(mut words: impl Iterator<Item = std::ffi::OsString>) -> bool {
+    // What follows `--` is no option.
+    words.by_ref().take_while(|word| word != "--").any(|word| word == "--json")
+}
+
+/// What clap says of a mistake, as every other error is told.
+fn misread(error: &clap::Error) -> Failure {
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Failure::usage("a subcommand or an argument is missing", "see what there is with `--help`");
+    }
+    let text = error.render().to_string();
+    let words = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+    let (title, rest) = words.split_once("\n\n").unwrap_or((words, ""));
+    let usage = rest.lines().find_map(|line| line.trim().strip_prefix("Usage: "));
+    let advice = usage.map_or_else(
+        || "see `lanyard --help`".to_owned(),
+        |usage| format!("use it as `{usage}`; `--help` explains it"),
+    );
+    let title: Vec<&str> = title.lines().map(str::trim).collect();
+    Failure::usage(title.join(" "), advice)
 }
 
 pub(crate) fn run(cli: Cli) -> Result<(), Failure> {

@@ -21,15 +21,38 @@ pub(crate) enum Failure {
     ClosedPipe,
 }
 
-/// The exit codes scripts can rely on; 0 is success.
+/// The exit codes scripts can rely on, each with one meaning; 0 is success. [`Exit::TABLE`] is what the help prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Refused by the daemon, or failed here.
     Failed = 1,
-    /// The command line makes no sense; clap uses the same code.
+    /// Clap uses the same code.
     Usage = 2,
-    /// No daemon, or none that answers.
     Unreachable = 3,
+    Pending = 4,
+    Stopped = 5,
+    Cancelled = 6,
+    Interrupted = 7,
+    /// As shells have it: 128 and the number of SIGINT.
+    Left = 130,
+}
+
+impl Exit {
+    pub(crate) const TABLE: [(Self, &'static str); 8] = [
+        (Self::Failed, "refused or failed"),
+        (Self::Usage, "the command line was not understood"),
+        (Self::Unreachable, "no daemon answers"),
+        (Self::Pending, "not ended, answered or confirmed in time"),
+        (Self::Stopped, "the session was stopped"),
+        (Self::Cancelled, "the turn was cancelled"),
+        (Self::Interrupted, "the turn was interrupted by a crash, a timeout or a limit"),
+        (Self::Left, "left with Ctrl-C; the work goes on"),
+    ];
+
+    /// The table as the help shows it.
+    pub(crate) fn help() -> String {
+        let rows = Self::TABLE.map(|(exit, meaning)| format!("\n  {:<4} {meaning}", exit as u8));
+        format!("Exit codes:\n  0    done{}", rows.concat())
+    }
 }
 
 impl Failure {

@@ -31,7 +31,10 @@ fn main() -> ExitCode {
     {
         return lanyard_daemon::runs::shim::main(dir.as_ref());
     }
-    let cli = cli::parse();
+    let cli = match cli::parse() {
+        Ok(cli) => cli,
+        Err(failure) => return failure.report(out::Form::Json),
+    };
     let form = cli.form();
     match cli::run(cli) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1668,7 +1668,14 @@ fn gate_samples() -> Vec<Event> {
         GateEvent::Opened { gate, run: run_id(1), question: Box::new(question("7")) }.into(),
         GateEvent::Answered { gate, option: "no".into(), message: Some("not on main".into()) }.into(),
         GateEvent::Withdrawn { gate, why: "the turn ended".into() }.into(),
-        ContextEvent::Snapshot { name, commit, reason: SnapshotReason::Stop, files_changed: 2 }.into(),
+        ContextEvent::Snapshot {
+            name,
+            commit,
+            position: Some(40),
+            reason: SnapshotReason::Stop,
+            files_changed: 2,
+        }
+        .into(),
         ContextEvent::SnapshotSkipped {
             code: "no_git".into(),
             why: "the workspace is no git repository".into(),

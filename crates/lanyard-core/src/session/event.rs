@@ -205,19 +205,22 @@ pub enum ContextEvent {
         position: u64,
         reason: CheckpointReason,
     },
-    /// A real snapshot of the workspace, in git, that can be gone back to (S1-B06).
+    /// A checkpoint with the workspace, kept by git, that can be gone back to (S1-B06).
     #[serde(rename = "context.snapshot")]
     Snapshot {
         name: String,
         commit: String,
+        /// The journal position whose workspace it holds. Older logs do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        position: Option<u64>,
         reason: SnapshotReason,
         /// Files that differ from the last commit of the branch.
         files_changed: u32,
     },
-    /// No snapshot could be made, and why; said once per reason.
+    /// The workspace could not be kept, and why; said once per reason.
     #[serde(rename = "context.snapshot_skipped")]
     SnapshotSkipped { code: String, why: String },
-    /// The workspace was taken back to a snapshot. Its files as they were before are in the snapshot `from`.
+    /// The workspace was taken back to a checkpoint. Its files as they were before are in the checkpoint `from`.
     #[serde(rename = "context.rolled_back")]
     RolledBack {
         from: String,
@@ -424,11 +427,13 @@ pub enum PlanStatus {
     Completed,
 }
 
-/// Why a snapshot of the workspace was taken.
+/// Why the workspace was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SnapshotReason {
     TurnStart,
+    /// Also of one that was cancelled or lost.
+    TurnEnd,
     Stop,
     Asked,
     /// Before the workspace was taken back to an older one.

@@ -4,7 +4,7 @@
 use crate::id::{GateId, RunId};
 use crate::session::decide::void_gates;
 use crate::session::driven::DrivenBy;
-use crate::session::event::{ContextEvent, Event, PlanEntry, TranscriptEvent};
+use crate::session::event::{ContextEvent, Event, PlanEntry, SnapshotReason, TranscriptEvent};
 use crate::session::gate::{Gate, GateEvent, GateKind, OPEN_MAX, Question};
 use crate::session::observe::{interrupted, stop_done, unexpected, work_ended};
 use crate::session::record::Session;
@@ -196,8 +196,12 @@ pub(super) fn snapshot(session: &Session, signal: &Signal) -> Vec<Event> {
         return Vec::new();
     }
     if let Signal::SnapshotTaken { name, commit, reason, files_changed } = signal {
-        let (name, commit, reason) = (short(name), short(commit), *reason);
-        return vec![ContextEvent::Snapshot { name, commit, reason, files_changed: *files_changed }.into()];
+        // The end of a turn and a wish leave a mark in the log first; a checkpoint has the position it names.
+        let marked = matches!(reason, SnapshotReason::TurnEnd | SnapshotReason::Asked);
+        let mark = session.checkpoints.back().filter(|_| marked).map(|mark| mark.position);
+        let (name, commit, position) = (short(name), short(commit), Some(mark.unwrap_or(session.seq)));
+        let (reason, files_changed) = (*reason, *files_changed);
+        return vec![ContextEvent::Snapshot { name, commit, position, reason, files_changed }.into()];
     }
     if let Signal::RolledBack { from, to, changed, added, removed } = signal {
         let (changed, added, removed) = (*changed, *added, *removed);

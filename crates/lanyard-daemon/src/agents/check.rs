@@ -19,6 +19,8 @@ use crate::runs::{How, Link};
 
 /// Longest line of a greeting.
 const LINE_BYTES_MAX: usize = 4 << 20;
+/// How long to wait for the end of a process that cannot be spoken to.
+const END_WAIT: Duration = Duration::from_secs(5);
 /// Characters of what the agent said on stderr that are repeated.
 const STDERR_CHARS_MAX: usize = 300;
 
@@ -110,9 +112,9 @@ async fn greet(driver: &mut dyn Driver, link: &Link) -> Result<(AgentInfo, Capab
             match action {
                 Action::Send { key, mut line } => {
                     line.push('\n');
-                    link.send(&key, line.as_bytes())
-                        .await
-                        .map_err(|error| unheard(&error.to_string(), link))?;
+                    if let Err(error) = link.send(&key, line.as_bytes()).await {
+                        return Err(unheard(&error.to_string(), link).await);
+                    }
                 }
                 Action::Ready(readiness) => return Ok((readiness.info, readiness.capabilities)),
                 Action::Broken { code, what } => return Err((code.to_owned(), with_stderr(&what, link))),
@@ -128,13 +130,14 @@ async fn greet(driver: &mut dyn Driver, link: &Link) -> Result<(AgentInfo, Capab
                 | Action::Call { .. } => {}
             }
         }
-        let Some(piece) = output.next().await.map_err(|error| unheard(&error.to_string(), link))? else {
-            let what = match link.exited().await.how {
-                How::Exited(code) => format!("it exited with {code} before it greeted"),
-                How::Signalled(signal) => format!("it was ended by signal {signal} before it greeted"),
-                How::Lost => "its supervisor died before it greeted".to_owned(),
-            };
-            return Err(("handshake_failed".to_owned(), with_stderr(&what, link)));
+        let piece = match output.next().await {
+            Ok(Some(piece)) => piece,
+            Ok(None) => {
+                let ended = ended(link).await;
+                let what = ended.unwrap_or_else(|| "its supervisor died before it greeted".to_owned());
+                return Err(("handshake_failed".to_owned(), with_stderr(&what, link)));
+            }
+            Err(error) => return Err(unheard(&error.to_string(), link).await),
         };
         unread.extend_from_slice(&piece);
         while let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
@@ -174,8 +177,19 @@ fn fails(code: &str, what: String) -> Checked {
     Checked::Fails { code: code.to_owned(), what }
 }
 
-fn unheard(what: &str, link: &Link) -> Failure {
-    ("handshake_failed".to_owned(), with_stderr(what, link))
+/// A program that exits at once is not there any more when it is spoken to: how it ended says more than that.
+async fn unheard(what: &str, link: &Link) -> Failure {
+    let ended = tokio::time::timeout(END_WAIT, ended(link)).await.ok().flatten();
+    ("handshake_failed".to_owned(), with_stderr(ended.as_deref().unwrap_or(what), link))
+}
+
+/// How the agent's process ended; nothing when its supervisor took that along.
+async fn ended(link: &Link) -> Option<String> {
+    match link.exited().await.how {
+        How::Exited(code) => Some(format!("it exited with {code} before it greeted")),
+        How::Signalled(signal) => Some(format!("it was ended by signal {signal} before it greeted")),
+        How::Lost => None,
+    }
 }
 
 /// What the agent last said of itself often is the reason.

@@ -173,7 +173,8 @@ impl Roster {
 }
 
 /// Where an agent's program is.
-pub(super) fn place(settings: &AgentSettings) -> Option<PathBuf> {
+#[must_use]
+pub fn place(settings: &AgentSettings) -> Option<PathBuf> {
     known::find(settings.command.first()?, &known::path_of(settings))
 }
 

@@ -144,6 +144,8 @@ pub(super) struct Runner {
     let_go: bool,
     /// A turn has just ended.
     at_rest: bool,
+    /// The turn whose end has no checkpoint yet.
+    ended_turn: Option<TurnId>,
     calls: Calls,
     /// Processes of turns that were cancelled, being ended. The log learns of the end of such a turn after that.
     clearing: JoinSet<Cleared>,
@@ -244,6 +246,7 @@ impl Runner {
             self.stem_flood().await;
             if std::mem::take(&mut self.at_rest) {
                 self.tell_missing_tools().await;
+                self.snapshot_end().await;
                 self.rest().await;
                 continue;
             }

@@ -16,6 +16,7 @@ use crate::hub::Hub;
 use crate::mcp::Addresses;
 use crate::notifications::Notifications;
 use crate::runs::Runs;
+use crate::snapshot::CheckpointStore;
 
 /// How long to wait before a journal that could not be written is asked again.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
@@ -39,6 +40,8 @@ pub(super) struct Shared {
     pub(super) addresses: Addresses,
     /// Where people are told that a turn comes near to what it may use.
     pub(super) notifications: Notifications,
+    /// Where workspaces are kept as they were.
+    pub(super) checkpoints: CheckpointStore,
 }
 
 impl Shared {

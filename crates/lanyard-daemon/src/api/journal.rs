@@ -13,6 +13,7 @@ use crate::api::context::{Change, Target, on_disk};
 use crate::api::problem::Problem;
 use crate::api::types::{BackupReceipt, GcReport, JournalStatus, NewBackup, NewGc, PurgeView};
 use crate::engine::Store;
+use crate::storage::retention::{self, PRUNE_MAX, Prune};
 use crate::storage::{self, BackupError};
 
 type Shared = State<Arc<App>>;
@@ -46,8 +47,24 @@ pub(super) async fn purge(State(app): Shared, target: Target) -> Result<Json<Pur
 
 pub(super) async fn gc(State(app): Shared, change: Change<NewGc>) -> Result<Json<GcReport>, Problem> {
     let (shared, wanted) = (app.clone(), change.body);
+    let ended = match wanted.ended_after_ms {
+        None => 0,
+        Some(after_ms) if wanted.dry_run => {
+            retention::count(&app, after_ms).await.map_err(|why| pruning(&why))?
+        }
+        Some(ended_after_ms) => {
+            let reason = format!("it ended more than {} minutes ago", ended_after_ms / 60_000);
+            let prune = Prune { ended_after_ms, actor: change.actor, reason, max: PRUNE_MAX };
+            retention::prune(&app, prune).await.map_err(|why| pruning(&why))?
+        }
+    };
     let report = on_disk(&app, move |_| storage::collect(&shared, &wanted)).await?;
-    Ok(Json(report))
+    Ok(Json(GcReport { ended, ..report }))
+}
+
+fn pruning(why: &str) -> Problem {
+    let title = format!("sessions that ended could not be deleted: {why}");
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "retention_failed", title, "run `lanyard doctor`")
 }
 
 pub(super) async fn backup(

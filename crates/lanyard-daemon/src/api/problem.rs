@@ -80,7 +80,7 @@ impl Problem {
         Self::new(
             StatusCode::CONFLICT,
             "rollback_running",
-            "the session's workspace is being taken back to a snapshot",
+            "the session's workspace is being taken back to a checkpoint",
             "repeat it in a moment",
         )
     }
@@ -268,6 +268,7 @@ impl From<SnapshotError> for Problem {
             | SnapshotError::TooLong { .. }
             | SnapshotError::TooLarge { .. }
             | SnapshotError::Locked { .. }
+            | SnapshotError::StoreBusy { .. }
             | SnapshotError::Special { .. }
             | SnapshotError::Exists { .. }
             | SnapshotError::Git { .. }

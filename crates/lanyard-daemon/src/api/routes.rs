@@ -272,9 +272,9 @@ fn about_agents() -> Vec<Route> {
         look!("/gates" LookAll "list_gates" "Every question that waits for an answer." &[] => GateList, gates::list),
         look!("/sessions/{id}/gates" Look "list_session_gates" "A session's questions, with the newest that are settled." &[] => GateList, gates::of_session),
         change!(post "/sessions/{id}/gates/{gate}" Operate "answer_gate" "Answer a question; the first answer stands." GateAnswer => 200 Outcome, gates::answer),
-        look!("/sessions/{id}/snapshots" Look "list_snapshots" "The workspace as it was, each time it was kept." &[] => SnapshotList, snapshots::list),
-        look!("/sessions/{id}/diff" Look "diff_workspace" "What differs between two snapshots, or from one to now." &["from", "to"] => WorkspaceDiff, snapshots::diff),
-        change!(post "/sessions/{id}/rollback" Operate "roll_back" "Take the workspace back to a snapshot." NewRollback => 200 RolledBack, snapshots::rollback),
+        look!("/sessions/{id}/snapshots" Look "list_snapshots" "The checkpoints that the workspace can be taken back to." &[] => SnapshotList, snapshots::list),
+        look!("/sessions/{id}/diff" Look "diff_workspace" "What differs between two checkpoints, or from one to now." &["from", "to"] => WorkspaceDiff, snapshots::diff),
+        change!(post "/sessions/{id}/rollback" Operate "roll_back" "Take the workspace back to a checkpoint." NewRollback => 200 RolledBack, snapshots::rollback),
     ]
 }
 

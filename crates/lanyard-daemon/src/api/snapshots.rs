@@ -23,7 +23,7 @@ use crate::api::types::{
     WorkspaceDiff,
 };
 use crate::engine::{Ask, AskError, Key, Request, Store};
-use crate::snapshot::{self, DiffStatus, DiffTo, Snapshot, SnapshotError};
+use crate::snapshot::{DiffFile, DiffStatus, DiffTo, Snapshot, SnapshotError};
 
 type Shared = State<Arc<App>>;
 
@@ -37,15 +37,15 @@ const NEIGHBOURS_MAX: usize = 2;
 
 pub(super) async fn list(State(app): Shared, target: Target) -> Result<Json<SnapshotList>, Problem> {
     let session = load(&app, target.0).await?.session;
-    let taken = known(&session).await?;
-    let told = on_disk(&app, move |store| told(store, session.id, session.seq)).await?;
-    let entry = |snapshot: Snapshot| {
-        let (at, reason) = told.get(&snapshot.name).copied().unzip();
+    let taken = known(&app, &session).await?;
+    let entry = |Known { snapshot, told }: Known| {
+        let told = told.as_ref();
         SnapshotEntry {
             name: snapshot.name,
             commit: snapshot.commit,
-            at,
-            reason,
+            at: told.map(|told| told.at),
+            position: told.and_then(|told| told.position),
+            reason: told.map(|told| told.reason),
             head: snapshot.head,
             files_changed: snapshot.files_changed,
             notes: snapshot.notes,
@@ -54,12 +54,24 @@ pub(super) async fn list(State(app): Shared, target: Target) -> Result<Json<Snap
     Ok(Json(SnapshotList { snapshots: taken.into_iter().map(entry).collect() }))
 }
 
+/// What the log tells of a checkpoint.
+#[derive(Debug, Clone)]
+struct Told {
+    seq: u64,
+    at: Timestamp,
+    position: Option<u64>,
+    reason: SnapshotReason,
+}
+
+/// A checkpoint in the store, and what the log tells of it.
+#[derive(Debug, Clone)]
+struct Known {
+    snapshot: Snapshot,
+    told: Option<Told>,
+}
+
 /// When and why each was taken, from the log.
-fn told(
-    store: &dyn Store,
-    session: SessionId,
-    head: u64,
-) -> Result<HashMap<String, (Timestamp, SnapshotReason)>, StoreError> {
+fn told(store: &dyn Store, session: SessionId, head: u64) -> Result<HashMap<String, Told>, StoreError> {
     let mut told = HashMap::new();
     let mut after = head.saturating_sub(SCANNED_MAX);
     loop {
@@ -72,8 +84,8 @@ fn told(
                 continue;
             }
             let Ok(envelope) = serde_json::from_slice::<Envelope>(body) else { continue };
-            if let Event::Context(ContextEvent::Snapshot { name, reason, .. }) = envelope.event {
-                told.insert(name, (envelope.at, reason));
+            if let Event::Context(ContextEvent::Snapshot { name, position, reason, .. }) = envelope.event {
+                told.insert(name, Told { seq: envelope.seq, at: envelope.at, position, reason });
             }
         }
     }
@@ -93,19 +105,20 @@ pub(super) async fn diff(
 ) -> Result<Json<WorkspaceDiff>, Problem> {
     let query: DiffQuery = query(&uri)?;
     let session = load(&app, target.0).await?.session;
-    let taken = known(&session).await?;
+    let taken = known(&app, &session).await?;
     let from = match &query.from {
         Some(named) => find(&taken, named)?,
-        None => taken.last().cloned().ok_or_else(none)?,
+        None => newest(&taken)?,
     };
     let to = query.to.map(|named| find(&taken, &named)).transpose()?;
     let workspace = workspace_of(&session)?;
     let (old, new) = (from.commit.clone(), to.as_ref().map(|to| to.commit.clone()));
+    let checkpoints = app.checkpoints.clone();
     let diff = aside(move || {
-        snapshot::diff(&workspace, &old, new.as_deref().map_or(DiffTo::Worktree, DiffTo::Commit))
+        checkpoints.diff(&workspace, &old, new.as_deref().map_or(DiffTo::Worktree, DiffTo::Commit))
     });
     let diff = diff.await??;
-    let file = |file: snapshot::DiffFile| ChangedFile {
+    let file = |file: DiffFile| ChangedFile {
         path: file.path,
         old_path: file.old_path,
         change: match file.status {
@@ -171,17 +184,17 @@ async fn take_back(
     at_rest(&session)?;
     let workspace = workspace_of(&session)?;
     undisturbed(app, &session).await?;
-    let to = find(&known(&session).await?, &change.body.to)?;
+    let to = find(&known(app, &session).await?, &change.body.to)?;
+    let name = format!("rollback-{}", session.seq);
     let (before, outcome) =
-        keep(app, &session, SnapshotReason::Rollback, "rollback", &change.actor, change.cause.clone())
-            .await?;
+        keep(app, &session, SnapshotReason::Rollback, name, &change.actor, change.cause.clone()).await?;
     let before = before.map_err(Problem::from)?;
     // A turn that began just before the mark was set.
     if outcome.state == StateName::Executing {
         at_rest(&load(app, id).await?.session)?;
     }
-    let commit = to.commit.clone();
-    let restored = aside(move || snapshot::restore(&workspace, &commit)).await??;
+    let (commit, checkpoints) = (to.commit.clone(), app.checkpoints.clone());
+    let restored = aside(move || checkpoints.restore(&workspace, &commit)).await??;
     // The key is kept with the event, so that a repeat rolls nothing back again.
     let signal = Signal::RolledBack {
         from: before.name.clone(),
@@ -256,30 +269,32 @@ pub(super) async fn checkpoint(
     }
     let session = load(&app, target.0).await?.session;
     if workspace_of(&session).is_ok() {
-        match keep(&app, &session, SnapshotReason::Asked, "at", &actor, cause).await {
+        // The number that the log and the answer give: the position before the checkpoint's own event.
+        let name = format!("at-{}", outcome.seq.saturating_sub(1));
+        match keep(&app, &session, SnapshotReason::Asked, name, &actor, cause).await {
             Ok((Ok(_), _)) => {}
             Ok((Err(error), _)) => outcome.warnings.push(format!("the workspace was not kept: {error}")),
             Err(_) => {
-                outcome.warnings.push("the snapshot of the workspace could not be written down".to_owned());
+                outcome.warnings.push("the checkpoint of the workspace was not recorded".to_owned());
             }
         }
     }
     Ok((StatusCode::CREATED, Json(outcome)).into_response())
 }
 
-/// Takes a snapshot named after the session's position, and tells the log, also of why there is none.
+/// Takes a checkpoint of the workspace, and tells the log, also of why there is none.
 async fn keep(
     app: &Arc<App>,
     session: &Session,
     reason: SnapshotReason,
-    word: &str,
+    name: String,
     actor: &Actor,
     cause: Option<Cause>,
 ) -> Result<(Result<Snapshot, SnapshotError>, Outcome), Problem> {
     let (workspace, owner) = (workspace_of(session)?, session.id.to_string());
-    let name = format!("{word}-{}", session.seq);
     let message = format!("Lanyard: {owner}, {name}");
-    let taken = aside(move || snapshot::take(&workspace, &owner, &name, &message)).await?;
+    let checkpoints = app.checkpoints.clone();
+    let taken = aside(move || checkpoints.take(&workspace, &owner, &name, &message)).await?;
     let signal = match &taken {
         Ok(taken) => Signal::SnapshotTaken {
             name: taken.name.clone(),
@@ -294,27 +309,49 @@ async fn keep(
     Ok((taken, app.engine.ask(request).await?.outcome))
 }
 
-/// The session's snapshots, oldest first.
-async fn known(session: &Session) -> Result<Vec<Snapshot>, Problem> {
+/// The session's checkpoints, oldest first. Those of an unchanged workspace share a commit, so that its date is no order;
+/// the log is.
+async fn known(app: &Arc<App>, session: &Session) -> Result<Vec<Known>, Problem> {
     let (workspace, owner) = (workspace_of(session)?, session.id.to_string());
-    Ok(aside(move || snapshot::list(&workspace, &owner)).await??)
+    let checkpoints = app.checkpoints.clone();
+    let taken = aside(move || checkpoints.list(&workspace, &owner)).await??;
+    let (id, head) = (session.id, session.seq);
+    let mut told = on_disk(app, move |store| told(store, id, head)).await?;
+    let known = |snapshot: Snapshot| Known { told: told.remove(&snapshot.name), snapshot };
+    let mut known: Vec<Known> = taken.into_iter().map(known).collect();
+    // What the log does not tell of is older than what it is read for, and keeps its order.
+    known.sort_by_key(|known| known.told.as_ref().map(|told| told.seq));
+    Ok(known)
 }
 
-/// By name, or by the beginning of the commit where that is enough.
-fn find(taken: &[Snapshot], named: &str) -> Result<Snapshot, Problem> {
+/// The newest checkpoint that is not the end of a turn: after a turn the question is what the turn changed.
+fn newest(taken: &[Known]) -> Result<Snapshot, Problem> {
+    let is_end =
+        |known: &Known| known.told.as_ref().is_some_and(|told| told.reason == SnapshotReason::TurnEnd);
+    let found = taken.iter().rev().find(|known| !is_end(known)).or_else(|| taken.last());
+    found.map(|known| known.snapshot.clone()).ok_or_else(none)
+}
+
+/// By name, by the position of one that was asked for, or by the beginning of the commit where that is enough.
+fn find(taken: &[Known], named: &str) -> Result<Snapshot, Problem> {
     if taken.is_empty() {
         return Err(none());
     }
-    if let Some(snapshot) = taken.iter().find(|snapshot| snapshot.name == named) {
-        return Ok(snapshot.clone());
+    let taken: Vec<&Snapshot> = taken.iter().map(|known| &known.snapshot).collect();
+    let at = format!("at-{named}");
+    if let Some(snapshot) = taken.iter().find(|snapshot| snapshot.name == named || snapshot.name == at) {
+        return Ok((*snapshot).clone());
     }
-    let mut begins = taken.iter().filter(|snapshot| snapshot.commit.starts_with(named));
-    match (begins.next(), begins.next()) {
-        (Some(only), None) if named.len() >= PREFIX_MIN => Ok(only.clone()),
+    let mut begins: Vec<&Snapshot> =
+        taken.into_iter().filter(|snapshot| snapshot.commit.starts_with(named)).collect();
+    // Names of an unchanged workspace share a commit.
+    begins.dedup_by_key(|snapshot| &snapshot.commit);
+    match begins[..] {
+        [only] if named.len() >= PREFIX_MIN => Ok(only.clone()),
         _ => Err(Problem::new(
             StatusCode::NOT_FOUND,
             "snapshot_not_found",
-            format!("the session has no snapshot `{named}`"),
+            format!("the session has no checkpoint `{named}`"),
             "list them with `lanyard checkpoints`",
         )),
     }
@@ -324,7 +361,7 @@ fn none() -> Problem {
     Problem::new(
         StatusCode::NOT_FOUND,
         "snapshot_not_found",
-        "the session has no snapshots",
+        "the session has no checkpoints",
         "take one with `lanyard checkpoint`",
     )
 }

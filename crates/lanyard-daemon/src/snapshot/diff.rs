@@ -7,6 +7,7 @@ use super::SnapshotError;
 use super::changes::Look;
 use super::git::{Git, Output, WORK_MAX, failed, records};
 use super::message::check_commit;
+use super::own_store::{CheckpointStore, Hold};
 use super::repo::Repo;
 
 /// The text is cut after this many bytes, at a line's end.
@@ -58,18 +59,21 @@ pub enum DiffStatus {
     TypeChanged,
 }
 
-/// How `to` differs from the commit `from`.
-pub fn diff(workspace: &Path, from: &str, to: DiffTo<'_>) -> Result<Diff, SnapshotError> {
-    let repo = Repo::find(workspace)?;
-    check_exists(&repo, from)?;
-    match to {
-        DiffTo::Commit(to) => {
-            check_exists(&repo, to)?;
-            ask(&repo.git, &["diff-tree", "-r"], &[from, to])
-        }
-        DiffTo::Worktree => {
-            let look = Look::at(&repo)?;
-            ask(&repo.git.with_index(&look.worktree.path), &["diff-index", "--cached"], &[from])
+impl CheckpointStore {
+    /// How `to` differs from the commit `from`.
+    pub fn diff(&self, workspace: &Path, from: &str, to: DiffTo<'_>) -> Result<Diff, SnapshotError> {
+        let place = self.place(workspace, None, Hold::Shared)?;
+        let repo = &place.repo;
+        check_exists(repo, from)?;
+        match to {
+            DiffTo::Commit(to) => {
+                check_exists(repo, to)?;
+                ask(&repo.git, &["diff-tree", "-r"], &[from, to])
+            }
+            DiffTo::Worktree => {
+                let look = Look::at(repo)?;
+                ask(&repo.git.with_index(&look.worktree.path), &["diff-index", "--cached"], &[from])
+            }
         }
     }
 }

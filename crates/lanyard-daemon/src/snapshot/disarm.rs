@@ -22,17 +22,20 @@ const LIST_MAX: usize = 256 * 1024;
 const TEXT_MERGE: &str = "git merge-file -q --marker-size=%L %A %O %B";
 /// Calls that convert no file, merge nothing, move no ref and write no index. A call that writes an index reads files
 /// that changed within its last tick, through their filters.
-const HARMLESS: [&str; 12] = [
+const HARMLESS: [&str; 15] = [
     "cat-file",
     "check-attr",
     "check-ignore",
     "commit-tree",
     "config",
     "for-each-ref",
+    "init",
     "log",
     "ls-files",
     "ls-tree",
     "merge-base",
+    "pack-objects",
+    "rev-list",
     "rev-parse",
     "symbolic-ref",
 ];

@@ -4,6 +4,7 @@
 //! Knows nothing of snapshots. Blocks the calling thread; the group of processes it starts is gone when it returns late.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
@@ -34,7 +35,7 @@ const READ_BYTES: usize = 64 * 1024;
 
 /// Settings that win over the repository's and the user's: nothing runs on the side, nothing is logged, nothing else
 /// is written. `safecrlf` would refuse files whose line ends cannot be converted back; those are kept raw instead.
-const SETTINGS: [&str; 24] = [
+const SETTINGS: [&str; 25] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.splitIndex=false",
@@ -58,6 +59,8 @@ const SETTINGS: [&str; 24] = [
     "log.showSignature=false",
     "merge.verifySignatures=false",
     "gpg.program=false",
+    // Refs of checkpoints are looked for as files.
+    "init.defaultRefFormat=files",
     // A worktree is moved after it was made.
     "worktree.useRelativePaths=false",
 ];
@@ -68,8 +71,12 @@ pub(crate) struct Git {
     program: OsString,
     folder: PathBuf,
     index: Option<PathBuf>,
-    /// A worktree other than the repository's own: git's folder and the worktree.
-    elsewhere: Option<(PathBuf, PathBuf)>,
+    /// Git's folder and the worktree, where they are not to be looked for. A bare repository has no worktree.
+    elsewhere: Option<(PathBuf, Option<PathBuf>)>,
+    /// Where objects are written, and where more are read.
+    objects: Option<(PathBuf, PathBuf)>,
+    /// A lock that the process holds for as long as it lives, also if the daemon is killed meanwhile.
+    held: Option<Arc<File>>,
     time_max: Duration,
     /// The user's branches move: git notes it where the user would look for it.
     logged: bool,
@@ -100,6 +107,8 @@ impl Git {
             folder: folder.to_owned(),
             index: None,
             elsewhere: None,
+            objects: None,
+            held: None,
             time_max: QUICK_MAX,
             logged: false,
             disarmed: Arc::default(),
@@ -120,9 +129,29 @@ impl Git {
     pub(crate) fn with_worktree(&self, git_dir: &Path, worktree: &Path) -> Self {
         Self {
             folder: worktree.to_owned(),
-            elsewhere: Some((git_dir.to_owned(), worktree.to_owned())),
+            elsewhere: Some((git_dir.to_owned(), Some(worktree.to_owned()))),
             ..self.clone()
         }
+    }
+
+    /// For a bare repository.
+    pub(crate) fn bare(git_dir: &Path) -> Self {
+        Self { elsewhere: Some((git_dir.to_owned(), None)), ..Self::new(git_dir) }
+    }
+
+    /// Objects are written to the folder `write` and read from both.
+    pub(crate) fn with_objects(&self, write: &Path, read: &Path) -> Self {
+        Self { objects: Some((write.to_owned(), read.to_owned())), ..self.clone() }
+    }
+
+    /// Objects are the repository's own again.
+    pub(crate) fn own_objects(&self) -> Self {
+        Self { objects: None, ..self.clone() }
+    }
+
+    /// For calls without input that must not outlive the lock.
+    pub(crate) fn holding(&self, lock: &Arc<File>) -> Self {
+        Self { held: Some(lock.clone()), ..self.clone() }
     }
 
     pub(crate) fn with_time(&self, time_max: Duration) -> Self {
@@ -233,8 +262,13 @@ impl Git {
             command.env("GIT_INDEX_FILE", index);
         }
         if let Some((git_dir, worktree)) = &self.elsewhere {
-            command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", worktree);
+            command.env("GIT_DIR", git_dir);
+            command.envs(worktree.iter().map(|worktree| ("GIT_WORK_TREE", worktree)));
         }
+        if let Some((write, read)) = &self.objects {
+            command.env("GIT_OBJECT_DIRECTORY", write).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(read));
+        }
+        let held = self.held.as_ref().and_then(|lock| lock.try_clone().ok());
         command.arg("--no-pager");
         for setting in SETTINGS {
             command.args(["-c", setting]);
@@ -245,7 +279,7 @@ impl Git {
         command
             .args(args)
             .current_dir(&self.folder)
-            .stdin(Stdio::piped())
+            .stdin(held.map_or_else(Stdio::piped, Stdio::from))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // Its own group, so that whatever it started goes with it.
@@ -275,6 +309,20 @@ pub(crate) fn failed<S: AsRef<OsStr>>(args: &[S], stderr: String) -> SnapshotErr
 pub(crate) fn describe<S: AsRef<OsStr>>(args: &[S]) -> String {
     let name = args.first().map(|arg| arg.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
     format!("git {name}")
+}
+
+/// A folder in a list that is separated by colons.
+fn quoted(path: &Path) -> OsString {
+    let mut text = vec![b'"'];
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'"' | b'\\' => text.extend([b'\\', *byte]),
+            b'\n' => text.extend(b"\\n"),
+            byte => text.push(*byte),
+        }
+    }
+    text.push(b'"');
+    OsString::from_vec(text)
 }
 
 /// A path as git printed it.

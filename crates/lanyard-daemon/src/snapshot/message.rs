@@ -85,10 +85,12 @@ pub(super) fn read(text: &str) -> Option<(String, Facts)> {
 
 impl Snapshot {
     pub(super) fn new(commit: String, reference: String, tree: String, words: String, facts: Facts) -> Self {
+        // A checkpoint of an unchanged workspace shares the commit of the one before it; its ref names it.
+        let name = reference.rsplit('/').next().unwrap_or(&facts.name).to_owned();
         Self {
             commit,
             reference,
-            name: facts.name,
+            name,
             message: words,
             head: facts.head,
             tree,

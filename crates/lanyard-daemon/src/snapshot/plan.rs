@@ -226,7 +226,8 @@ fn save_ignored(repo: &Repo, change: &Change, notes: &mut Vec<String>) -> Result
     }
     let args =
         ["hash-object".as_ref(), "-w".as_ref(), "--no-filters".as_ref(), "--".as_ref(), path.as_os_str()];
-    let blob = repo.git.read_line(&args, b"")?;
+    // Into the repository itself, where the user finds it.
+    let blob = repo.git.own_objects().read_line(&args, b"")?;
     if blob != change.old {
         let path = change.display();
         notes.push(format!(

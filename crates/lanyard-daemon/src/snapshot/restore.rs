@@ -15,9 +15,10 @@ use super::diff::check_exists;
 use super::extras::Extras;
 use super::git::WORK_MAX;
 use super::message::{self, Facts};
+use super::own_store::{CheckpointStore, Hold, Place};
 use super::plan::{self, Plan};
 use super::repo::{Repo, Temp, io_error};
-use super::verbatim;
+use super::{transfer, verbatim};
 use crate::workspace_files::beneath;
 
 const LINE_MAX: usize = 64 * 1024;
@@ -34,18 +35,24 @@ pub struct Restored {
     pub notes: Vec<String>,
 }
 
-/// Makes worktree and index as they were. Ignored files, HEAD, branches and stash are left alone. What the worktree
-/// holds now is lost unless a snapshot was taken first.
-pub fn restore(workspace: &Path, commit: &str) -> Result<Restored, SnapshotError> {
-    let repo = Repo::find(workspace)?;
-    let facts = read_facts(&repo, commit)?;
+impl CheckpointStore {
+    /// Makes worktree and index as they were. Ignored files, HEAD, branches and stash are left alone. What the worktree
+    /// holds now is lost unless a snapshot was taken first.
+    pub fn restore(&self, workspace: &Path, commit: &str) -> Result<Restored, SnapshotError> {
+        restore_in(&self.place(workspace, None, Hold::Alone)?, commit)
+    }
+}
+
+fn restore_in(place: &Place, commit: &str) -> Result<Restored, SnapshotError> {
+    let repo = &place.repo;
+    let facts = read_facts(repo, commit)?;
     let tree = format!("{commit}^{{tree}}");
     let index_tree = format!("{}^{{tree}}", facts.index);
     let held = IndexLock::take(&repo.index)?;
 
-    let look = Look::at(&repo)?;
+    let look = Look::at(repo)?;
     let extras = match &facts.extras {
-        Some(extras) => Extras::read(&repo, extras)?,
+        Some(extras) => Extras::read(repo, extras)?,
         None => Extras::default(),
     };
     let mut notes = look.notes.clone();
@@ -54,15 +61,16 @@ pub fn restore(workspace: &Path, commit: &str) -> Result<Restored, SnapshotError
         let then = facts.head.as_deref().unwrap_or("no commit");
         notes.push(format!("HEAD is at {now} and was at {then}; it was not moved"));
     }
-    let converted = verbatim::find(&repo, &look.worktree, &look.touched)?;
-    let plan = plan::make(&repo, &look, &tree, &index_tree, &mut notes)?;
-    check_out(&repo, &look.worktree, &plan.tree)?;
-    let rewritten = put_bytes(&repo, &look.worktree, &plan, &extras, converted)?;
+    give_back(place, &facts, look.head.as_deref())?;
+    let converted = verbatim::find(repo, &look.worktree, &look.touched)?;
+    let plan = plan::make(repo, &look, &tree, &index_tree, &mut notes)?;
+    check_out(repo, &look.worktree, &plan.tree)?;
+    let rewritten = put_bytes(repo, &look.worktree, &plan, &extras, converted)?;
 
     let index = repo.copy_index(&look.worktree.path)?;
     let git = repo.git.with_index(&index.path).with_time(WORK_MAX);
     git.read(&["read-tree", "--reset", &index_tree], b"")?;
-    extras.apply(&repo, &index, &mut notes)?;
+    extras.apply(repo, &index, &mut notes)?;
     // Says "needs update" with its exit code; what it is for is that the next `git status` need not read files.
     git.run(&["update-index", "-q", "--refresh"], b"", LINE_MAX)?;
     held.replace(&repo.index, &index)?;
@@ -72,6 +80,19 @@ pub fn restore(workspace: &Path, commit: &str) -> Result<Restored, SnapshotError
         removed: plan.removed,
         notes,
     })
+}
+
+/// Copies what the index will name into the repository's own objects, where git looks for it.
+fn give_back(place: &Place, facts: &Facts, head: Option<&str>) -> Result<(), SnapshotError> {
+    let git = &place.repo.git;
+    let line = |named: &str| git.read_line(&["rev-parse", "--verify", &format!("{named}^{{tree}}")], b"");
+    let empty = place.repo.empty_tree()?;
+    let base = head.map_or_else(|| Ok(empty.clone()), line)?;
+    let mut names = transfer::new_objects(git, &base, &line(&facts.index)?)?;
+    if let Some(extras) = &facts.extras {
+        names.extend(transfer::new_objects(git, &empty, &line(extras)?)?);
+    }
+    transfer::copy(git, &git.own_objects(), &place.objects, &names)
 }
 
 fn read_facts(repo: &Repo, commit: &str) -> Result<Facts, SnapshotError> {

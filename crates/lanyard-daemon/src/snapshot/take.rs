@@ -1,55 +1,126 @@
-//! Taking, listing and removing snapshots.
+//! Taking and listing snapshots.
 
 use std::path::Path;
 
 use super::changes::Look;
 use super::extras::{self, Extras};
-use super::git::failed;
+use super::git::{Git, failed};
 use super::message::{self, Facts, check_name};
+use super::own_store::{CheckpointStore, Hold, Place, ROOT};
 use super::repo::Repo;
-use super::{Snapshot, SnapshotError};
+use super::{Snapshot, SnapshotError, transfer};
 
-const ROOT: &str = "refs/lanyard";
 const LINE_MAX: usize = 4 * 1024;
 
-/// Keeps the workspace's repository as it is under `refs/lanyard/<session>/<name>`.
-pub fn take(workspace: &Path, session: &str, name: &str, words: &str) -> Result<Snapshot, SnapshotError> {
-    check_name(session)?;
-    check_name(name)?;
-    take_in(&Repo::find(workspace)?, session, name, words)
+/// The trees of a snapshot. Two with the same trees are the same.
+#[derive(Debug, PartialEq, Eq)]
+struct Trees {
+    worktree: String,
+    index: String,
+    extras: Option<String>,
 }
 
-fn take_in(repo: &Repo, session: &str, name: &str, words: &str) -> Result<Snapshot, SnapshotError> {
+impl CheckpointStore {
+    /// Keeps the workspace's repository as it is under `refs/lanyard/<session>/<name>` of its store. A workspace that is
+    /// as the session's last snapshot has it gets another ref for the same commit.
+    pub fn take(
+        &self,
+        workspace: &Path,
+        session: &str,
+        name: &str,
+        words: &str,
+    ) -> Result<Snapshot, SnapshotError> {
+        check_name(session)?;
+        check_name(name)?;
+        let place = self.place(workspace, Some(session), Hold::Shared)?;
+        take_in(&place, session, name, words)
+    }
+}
+
+fn take_in(place: &Place, session: &str, name: &str, words: &str) -> Result<Snapshot, SnapshotError> {
+    let repo = &place.repo;
     let look = Look::at(repo)?;
-    let tree = repo.write_tree(&look.worktree)?;
-    let (index_tree, kept) = Extras::gather(repo, &look)?;
+    let worktree = repo.write_tree(&look.worktree)?;
+    let (index, kept) = Extras::gather(repo, &look)?;
+    let trees = Trees { worktree, index, extras: kept.write(repo)? };
     let mut notes = look.notes.clone();
     notes.extend(extras::inner_repositories(repo, &look));
-
-    let head = look.head.as_deref();
-    let about_index = format!("Index of checkpoint {name}\n");
-    let index = commit(repo, &index_tree, &Vec::from_iter(head), &about_index)?;
-    let extras = match kept.write(repo)? {
-        Some(tree) => Some(commit(repo, &tree, &[], &format!("Extras of checkpoint {name}\n"))?),
-        None => None,
-    };
-    let mut parents = Vec::from_iter(head);
-    parents.push(&index);
-    parents.extend(extras.as_deref());
     let facts = Facts {
         name: name.to_owned(),
         head: look.head.clone(),
-        index: index.clone(),
-        extras: extras.clone(),
         files_changed: u32::try_from(look.changes.len()).unwrap_or(u32::MAX),
         notes,
+        ..Facts::default()
     };
-    let text = message::write(words, &facts);
-    let commit = commit(repo, &tree, &parents, &text)?;
     let reference = format!("{ROOT}/{session}/{name}");
-    create(repo, &reference, &commit)?;
+    let last = newest(&place.own, &format!("{ROOT}/{session}/"))?;
+    if let Some(last) = &last
+        && let Some(same) = unchanged(place, last, &trees, &facts)?
+    {
+        create(&place.own, &reference, &last.commit)?;
+        return Ok(Snapshot::new(same.commit, reference, trees.worktree, words.to_owned(), facts));
+    }
+    let base = match last {
+        Some(last) => Some(last),
+        None => newest(&place.own, ROOT)?,
+    };
+    complete(place, base.map(|base| base.tree), &trees)?;
+    let (commit, text) = write(repo, &trees, words, facts.clone())?;
+    create(&place.own, &reference, &commit)?;
     let (words, facts) = message::read(&text).unwrap_or_else(|| (words.to_owned(), facts));
-    Ok(Snapshot::new(commit, reference, tree, words, facts))
+    Ok(Snapshot::new(commit, reference, trees.worktree, words, facts))
+}
+
+/// The last snapshot, if it holds the same and says the same of it.
+fn unchanged(
+    place: &Place,
+    last: &Snapshot,
+    trees: &Trees,
+    facts: &Facts,
+) -> Result<Option<Snapshot>, SnapshotError> {
+    let same = last.tree == trees.worktree
+        && last.head == facts.head
+        && last.notes == facts.notes
+        && last.files_changed == facts.files_changed;
+    if !same {
+        return Ok(None);
+    }
+    // The parents are the index and, if there are any, the extras.
+    let tree = |parent: u8| -> Result<Option<String>, SnapshotError> {
+        let named = format!("{}^{parent}^{{tree}}", last.commit);
+        let output = place.own.run(&["rev-parse", "--verify", "--quiet", &named], b"", LINE_MAX)?;
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Ok(output.status.success().then_some(text))
+    };
+    let same = tree(1)?.as_ref() == Some(&trees.index) && tree(2)? == trees.extras;
+    Ok(same.then(|| last.clone()))
+}
+
+/// Copies what the store lacks, so that it does not depend on the repository.
+fn complete(place: &Place, base: Option<String>, trees: &Trees) -> Result<(), SnapshotError> {
+    let git = &place.repo.git;
+    let empty = place.repo.empty_tree()?;
+    let base = base.unwrap_or_else(|| empty.clone());
+    let mut names = transfer::new_objects(git, &base, &trees.worktree)?;
+    names.extend(transfer::new_objects(git, &trees.worktree, &trees.index)?);
+    if let Some(extras) = &trees.extras {
+        names.extend(transfer::new_objects(git, &empty, extras)?);
+    }
+    transfer::copy(git, &place.own, &place.store.join("objects"), &names)
+}
+
+/// Writes the commits. HEAD is named in the message only: as a parent it would bring the history along.
+fn write(repo: &Repo, trees: &Trees, words: &str, facts: Facts) -> Result<(String, String), SnapshotError> {
+    let name = &facts.name;
+    let index = commit(repo, &trees.index, &[], &format!("Index of checkpoint {name}\n"))?;
+    let extras = match &trees.extras {
+        Some(tree) => Some(commit(repo, tree, &[], &format!("Extras of checkpoint {name}\n"))?),
+        None => None,
+    };
+    let parents: Vec<&str> = [index.as_str()].into_iter().chain(extras.as_deref()).collect();
+    let facts = Facts { index: index.clone(), extras: extras.clone(), ..facts };
+    let text = message::write(words, &facts);
+    Ok((commit(repo, &trees.worktree, &parents, &text)?, text))
 }
 
 fn commit(repo: &Repo, tree: &str, parents: &[&str], text: &str) -> Result<String, SnapshotError> {
@@ -61,9 +132,9 @@ fn commit(repo: &Repo, tree: &str, parents: &[&str], text: &str) -> Result<Strin
 }
 
 /// Git makes the ref or finds it there in one step, whoever else tries.
-fn create(repo: &Repo, reference: &str, commit: &str) -> Result<(), SnapshotError> {
+pub(super) fn create(git: &Git, reference: &str, commit: &str) -> Result<(), SnapshotError> {
     let args = ["update-ref", "--no-deref", "--stdin"];
-    let output = repo.git.run(&args, format!("create {reference} {commit}\n").as_bytes(), LINE_MAX)?;
+    let output = git.run(&args, format!("create {reference} {commit}\n").as_bytes(), LINE_MAX)?;
     if output.status.success() {
         return Ok(());
     }
@@ -73,22 +144,18 @@ fn create(repo: &Repo, reference: &str, commit: &str) -> Result<(), SnapshotErro
     Err(failed(&args, output.stderr))
 }
 
-/// A session's snapshots, oldest first; those of the same second by name.
-pub fn list(workspace: &Path, session: &str) -> Result<Vec<Snapshot>, SnapshotError> {
-    check_name(session)?;
-    list_in(&Repo::find(workspace)?, session)
+pub(super) fn list_in(own: &Git, session: &str) -> Result<Vec<Snapshot>, SnapshotError> {
+    read(own, &["--sort=refname", "--sort=creatordate", &format!("{ROOT}/{session}/")])
 }
 
-fn list_in(repo: &Repo, session: &str) -> Result<Vec<Snapshot>, SnapshotError> {
-    let under = format!("{ROOT}/{session}/");
-    let args = [
-        "for-each-ref",
-        "--sort=refname",
-        "--sort=creatordate",
-        "--format=%(refname)%00%(objectname)%00%(tree)%00%(contents)%00",
-        &under,
-    ];
-    let text = repo.git.read(&args, b"")?;
+/// The snapshot that was taken last of those under a ref.
+fn newest(own: &Git, under: &str) -> Result<Option<Snapshot>, SnapshotError> {
+    Ok(read(own, &["--sort=-creatordate", "--count=1", under])?.pop())
+}
+
+fn read(own: &Git, which: &[&str]) -> Result<Vec<Snapshot>, SnapshotError> {
+    let format = "--format=%(refname)%00%(objectname)%00%(tree)%00%(contents)%00";
+    let text = own.read(&[&["for-each-ref", format], which].concat(), b"")?;
     let text = String::from_utf8_lossy(&text);
     let mut fields = text.split('\0');
     let mut snapshots = Vec::new();
@@ -101,31 +168,4 @@ fn list_in(repo: &Repo, session: &str) -> Result<Vec<Snapshot>, SnapshotError> {
         snapshots.push(Snapshot::new(commit.to_owned(), reference, tree.to_owned(), words, facts));
     }
     Ok(snapshots)
-}
-
-/// The names under which the repository holds snapshots of sessions.
-pub fn sessions(workspace: &Path) -> Result<Vec<String>, SnapshotError> {
-    let repo = Repo::find(workspace)?;
-    let text = repo.git.read(&["for-each-ref", "--format=%(refname)", &format!("{ROOT}/")], b"")?;
-    let text = String::from_utf8_lossy(&text);
-    let under = text.lines().filter_map(|line| line.strip_prefix(ROOT)?.strip_prefix('/')?.split_once('/'));
-    let mut names: Vec<String> = under.map(|(session, _)| session.to_owned()).collect();
-    names.dedup();
-    Ok(names)
-}
-
-/// Forgets a session's snapshots; git drops their objects in its own time. Says how many there were.
-pub fn remove_all(workspace: &Path, session: &str) -> Result<u32, SnapshotError> {
-    check_name(session)?;
-    let repo = Repo::find(workspace)?;
-    let snapshots = list_in(&repo, session)?;
-    // Named with what they hold, so that one made meanwhile is not lost by its name.
-    let lines: Vec<String> = snapshots
-        .iter()
-        .map(|snapshot| format!("delete {} {}\n", snapshot.reference, snapshot.commit))
-        .collect();
-    if !lines.is_empty() {
-        repo.git.read(&["update-ref", "--no-deref", "--stdin"], lines.concat().as_bytes())?;
-    }
-    Ok(u32::try_from(lines.len()).unwrap_or(u32::MAX))
 }

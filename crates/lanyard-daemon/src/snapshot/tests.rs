@@ -3,6 +3,7 @@
 mod calls;
 mod hostile;
 mod kept;
+mod own_store;
 mod places;
 mod random;
 mod safety;
@@ -97,6 +98,26 @@ impl Lab {
         git_in(&self.top, args).unwrap()
     }
 
+    /// Git with the objects of the store beside the repository's own.
+    fn kept<S: AsRef<OsStr>>(&self, args: &[S]) -> String {
+        let store = self.store();
+        let output = Command::new("git")
+            .args(args)
+            .current_dir(&self.top)
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", store.join("objects"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The store of the repository's checkpoints; there is one in a test.
+    fn store(&self) -> PathBuf {
+        let paths = fs::read_dir(checkpoints(&self.top).0).unwrap().map(|entry| entry.unwrap().path());
+        let mut stores = paths.filter(|path| path.extension() == Some("git".as_ref()));
+        stores.next().unwrap()
+    }
+
     fn take(&self, name: &str) -> Snapshot {
         take(&self.top, "s1", name, "why").unwrap()
     }
@@ -125,7 +146,7 @@ impl Lab {
         let git_dir = self.top.join(self.git(&["rev-parse", "--git-common-dir"]).trim());
         Untouched {
             head: fs::read_to_string(self.git_dir().join("HEAD")).unwrap(),
-            refs: self.git(&["for-each-ref", "--exclude=refs/lanyard"]),
+            refs: self.git(&["for-each-ref"]),
             logs: files_in(&git_dir.join("logs")),
             config: fs::read_to_string(git_dir.join("config")).unwrap(),
         }
@@ -142,7 +163,7 @@ impl Lab {
         (fs::read(&path).unwrap(), data.modified().unwrap(), data.ino())
     }
 
-    /// Takes a snapshot and looks that nothing but the new ref is there after it.
+    /// Takes a snapshot and looks that nothing in the repository tells of it.
     fn take_unseen(&self, name: &str) -> Snapshot {
         let before = (self.untouched(), self.index());
         let snapshot = self.take(name);
@@ -158,6 +179,7 @@ impl Lab {
         let restored = self.restore(snapshot);
         assert_eq!(&self.state(), state);
         assert_eq!(before, self.untouched());
+        self.git(&["fsck", "--connectivity-only", "--no-dangling"]);
         self.no_leftovers();
         restored
     }
@@ -174,12 +196,41 @@ impl Lab {
     }
 }
 
+/// The stores of a test's repository: beside its folder, and their folder.
+fn checkpoints(workspace: &Path) -> (PathBuf, CheckpointStore) {
+    let common = git_in(workspace, &["rev-parse", "--path-format=absolute", "--git-common-dir"]);
+    let common = common.map_or_else(|_| workspace.to_owned(), |path| PathBuf::from(path.trim_end()));
+    let top = if common.ends_with(".git") { common.parent().unwrap() } else { &common };
+    let data = top.parent().unwrap();
+    (data.join("checkpoints"), CheckpointStore::new(data))
+}
+
+fn take(workspace: &Path, session: &str, name: &str, words: &str) -> Result<Snapshot, SnapshotError> {
+    checkpoints(workspace).1.take(workspace, session, name, words)
+}
+
+fn list(workspace: &Path, session: &str) -> Result<Vec<Snapshot>, SnapshotError> {
+    checkpoints(workspace).1.list(workspace, session)
+}
+
+fn diff(workspace: &Path, from: &str, to: DiffTo<'_>) -> Result<Diff, SnapshotError> {
+    checkpoints(workspace).1.diff(workspace, from, to)
+}
+
+fn restore(workspace: &Path, commit: &str) -> Result<Restored, SnapshotError> {
+    checkpoints(workspace).1.restore(workspace, commit)
+}
+
+fn remove_all(workspace: &Path, session: &str) -> Result<u32, SnapshotError> {
+    checkpoints(workspace).1.remove_all(session)
+}
+
 fn git_in<S: AsRef<OsStr>>(folder: &Path, args: &[S]) -> Result<String, String> {
     let output = Command::new("git")
         .args(["-c", "user.name=Tester", "-c", "user.email=tester@localhost"])
         .args(["-c", "protocol.file.allow=always", "-c", "core.hooksPath=/dev/null"])
         .args(args)
-        .current_dir(folder)
+        .current_dir(if folder.is_dir() { folder } else { Path::new("/") })
         .env("LC_ALL", "C")
         .output()
         .unwrap();

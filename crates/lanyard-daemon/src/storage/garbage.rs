@@ -11,7 +11,7 @@ use crate::api::App;
 use crate::api::types::{GcCount, GcReport, NewGc};
 use crate::engine::Store;
 use crate::runs::Runs;
-use crate::snapshot;
+use crate::snapshot::{SnapshotError, old_refs};
 use crate::storage::traces::session_of;
 
 /// Sessions read at a time, to learn in which workspaces they work.
@@ -28,7 +28,7 @@ pub(crate) fn collect(app: &Arc<App>, wanted: &NewGc) -> Result<GcReport, StoreE
     let mut notes = Vec::new();
     let run_folders = run_folders(store, &app.agents.runs(), wanted.dry_run);
     let mcp_files = app.gateway.sweep_book(store, wanted.dry_run);
-    let snapshot_refs = snapshot_refs(store, wanted.dry_run, &mut notes)?;
+    let snapshot_refs = checkpoints(app, wanted.dry_run, &mut notes)?;
     let outcomes = if wanted.dry_run {
         0
     } else {
@@ -46,6 +46,7 @@ pub(crate) fn collect(app: &Arc<App>, wanted: &NewGc) -> Result<GcReport, StoreE
     let (tombstones, purging) = store.tombstones()?;
     Ok(GcReport {
         dry_run: wanted.dry_run,
+        ended: 0,
         run_folders,
         snapshot_refs,
         mcp_files,
@@ -84,28 +85,55 @@ fn run_folders(store: &dyn Store, runs: &Runs, dry_run: bool) -> GcCount {
     found
 }
 
-/// Snapshots of sessions that do not exist, in the repositories that sessions work in.
-fn snapshot_refs(store: &dyn Store, dry_run: bool, notes: &mut Vec<String>) -> Result<GcCount, StoreError> {
+/// Checkpoints of sessions that do not exist: in the stores, and, left there by an older version, among the refs of the
+/// repositories that sessions work in.
+fn checkpoints(app: &App, dry_run: bool, notes: &mut Vec<String>) -> Result<GcCount, StoreError> {
+    let (store, kept) = (&*app.store, &app.checkpoints);
     let mut found = GcCount::default();
+    let is_orphan = |name: &String| name.parse().is_ok_and(|session| is_nobody(store, session));
+    let mut add = |place: &str, removed: Result<u32, SnapshotError>| match removed {
+        Ok(count) => found.count += u64::from(count),
+        Err(error) => notes.push(format!("{place}: {error}")),
+    };
+    for name in kept.sessions().iter().filter(|name| is_orphan(name)) {
+        add(name, if dry_run { kept.count(name) } else { kept.remove_all(name) });
+    }
     for workspace in workspaces(store)? {
-        let Ok(sessions) = snapshot::sessions(&workspace) else { continue };
-        for name in sessions {
-            let Ok(session) = name.parse::<SessionId>() else { continue };
-            if !is_nobody(store, session) {
-                continue;
-            }
-            let removed = if dry_run {
-                snapshot::list(&workspace, &name).map(|list| u32::try_from(list.len()).unwrap_or(u32::MAX))
-            } else {
-                snapshot::remove_all(&workspace, &name)
-            };
-            match removed {
-                Ok(count) => found.count += u64::from(count),
-                Err(error) => notes.push(format!("{}: {error}", workspace.display())),
-            }
+        let Ok(sessions) = old_refs::sessions(&workspace) else { continue };
+        for name in sessions.iter().filter(|name| is_orphan(name)) {
+            let removed =
+                if dry_run { old_refs::count(&workspace, name) } else { old_refs::remove(&workspace, name) };
+            add(&workspace.display().to_string(), removed);
+        }
+    }
+    if !dry_run {
+        kept.mark_all();
+        if let Err(error) = kept.tidy() {
+            notes.push(format!("objects of removed checkpoints stay: {error}"));
         }
     }
     Ok(found)
+}
+
+/// Moves the checkpoints that an older version kept as refs of the repositories that sessions work in. Done once; those of
+/// a folder that is missing now are moved when their session is used.
+pub(crate) fn move_old_checkpoints(app: &App) -> Result<(), StoreError> {
+    if app.checkpoints.has_moved() {
+        return Ok(());
+    }
+    for workspace in workspaces(&*app.store)? {
+        let Ok(sessions) = old_refs::sessions(&workspace) else { continue };
+        for name in sessions {
+            // Refs of a session that this journal does not know may be another data folder's.
+            let known = name.parse().is_ok_and(|session: SessionId| !is_nobody(&*app.store, session));
+            if known && let Err(error) = old_refs::migrate(&app.checkpoints, &workspace, &name) {
+                let workspace = workspace.display();
+                tracing::warn!(session = name, %workspace, %error, "old checkpoints stay in the repository");
+            }
+        }
+    }
+    app.checkpoints.set_moved();
+    Ok(())
 }
 
 /// One folder per repository is enough, and most sessions share a few.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lanyard_core::SessionId;
 use lanyard_store::{PurgeStep, StoreError, WipeStep};
+use tokio::task::JoinHandle;
 
 use crate::api::App;
 use crate::engine::{Store, error_chain};
@@ -49,6 +50,7 @@ impl Purger {
         let mut ticks = tokio::time::interval(period);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let (mut count, mut behind) = (0_u32, true);
+        let mut tidying = self.move_old_checkpoints();
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
@@ -56,6 +58,7 @@ impl Purger {
                         retention::sweep(&self.app).await;
                         self.app.gateway.forget_ended(&self.app.store).await;
                         alarm::look(&self.app).await;
+                        tidying = self.tidy(tidying);
                     }
                     count = count.wrapping_add(1);
                     // Deletions are told of; only what is waited for, and what a start finds, is looked for.
@@ -83,6 +86,28 @@ impl Purger {
                 }
             };
         }
+    }
+
+    fn move_old_checkpoints(&self) -> JoinHandle<()> {
+        let app = self.app.clone();
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = super::move_old_checkpoints(&app) {
+                tracing::warn!(error = error_chain(&error), "old checkpoints were not looked for");
+            }
+        })
+    }
+
+    /// Removes the objects of checkpoints that are gone, aside and one at a time: it may take long.
+    fn tidy(&self, before: JoinHandle<()>) -> JoinHandle<()> {
+        if !before.is_finished() {
+            return before;
+        }
+        let checkpoints = self.app.checkpoints.clone();
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = checkpoints.tidy() {
+                tracing::warn!(%error, "objects of removed checkpoints stay");
+            }
+        })
     }
 
     /// Purges what is deleted. Answers whether there is more than one look takes on.

@@ -12,43 +12,80 @@ use crate::engine::{Ask, AskError, Request, Store, error_chain};
 
 /// Sessions of each end that are looked at in one sweep, the longest ended first.
 const SWEEP_MAX: usize = 256;
+/// The same for a request.
+pub(crate) const PRUNE_MAX: usize = 100_000;
 
+/// Deletes what the config wants deleted.
 pub(super) async fn sweep(app: &Arc<App>) {
     let Some(after_ms) = app.storage.retention.after_ms() else { return };
-    let before = app.clock.now().minus_millis(after_ms);
-    let (store, archived) = (app.store.clone(), app.storage.retention.archived);
-    let due = tokio::task::spawn_blocking(move || due(&*store, before, archived)).await;
-    let due = match due {
-        Ok(Ok(due)) => due,
-        Ok(Err(error)) => return tracing::warn!(error = error_chain(&error), "retention could not look"),
-        Err(_) => return,
-    };
     let days = app.storage.retention.ended_after_days;
-    for session in due {
-        let reason = Some(format!("it ended more than {days} days ago"));
+    let wanted = Prune {
+        ended_after_ms: after_ms,
+        actor: Actor::system("retention"),
+        reason: format!("it ended more than {days} days ago"),
+        max: SWEEP_MAX,
+    };
+    if let Err(error) = prune(app, wanted).await {
+        tracing::warn!(error, "retention could not delete sessions");
+    }
+}
+
+/// Which ended sessions are deleted, by whom and why.
+#[derive(Debug)]
+pub(crate) struct Prune {
+    pub(crate) ended_after_ms: u64,
+    pub(crate) actor: Actor,
+    pub(crate) reason: String,
+    /// Sessions of each kind of end, the longest ended first.
+    pub(crate) max: usize,
+}
+
+/// How many sessions have been over for that long (S0-21).
+pub(crate) async fn count(app: &Arc<App>, ended_after_ms: u64) -> Result<u64, String> {
+    Ok(ended(app, ended_after_ms, PRUNE_MAX).await?.len() as u64)
+}
+
+/// Deletes sessions that have been over for that long, and answers how many (S0-21). A session with children that live is
+/// left.
+pub(crate) async fn prune(app: &Arc<App>, wanted: Prune) -> Result<u64, String> {
+    let mut deleted = 0;
+    for session in ended(app, wanted.ended_after_ms, wanted.max).await? {
+        let reason = Some(wanted.reason.clone());
         let request = Request {
             ask: Ask::Do { session, command: Command::Delete { reason, children: 0 } },
-            actor: Actor::system("retention"),
+            actor: wanted.actor.clone(),
             cause: Some(Cause::Signal("retention".to_owned())),
             keys: Vec::new(),
         };
         match app.engine.ask(request).await {
-            Ok(_) => tracing::info!(%session, days, "retention deleted a session"),
+            Ok(_) => {
+                tracing::info!(%session, reason = wanted.reason, "a session that ended was deleted");
+                deleted += 1;
+            }
             // One with children that live, or that changed meanwhile, is looked at again.
             Err(AskError::Refused(_) | AskError::Unknown(_) | AskError::Deleted(_)) => {}
-            Err(error) => return tracing::warn!(%session, %error, "retention could not delete a session"),
+            Err(error) => return Err(error.to_string()),
         }
     }
+    Ok(deleted)
+}
+
+async fn ended(app: &Arc<App>, after_ms: u64, max: usize) -> Result<Vec<SessionId>, String> {
+    let before = app.clock.now().minus_millis(after_ms);
+    let (store, archived) = (app.store.clone(), app.storage.retention.archived);
+    let due = tokio::task::spawn_blocking(move || due(&*store, before, archived, max)).await;
+    due.map_err(|error| error.to_string())?.map_err(|error| error_chain(&error))
 }
 
 fn due(
     store: &dyn Store,
     before: lanyard_core::Timestamp,
     archived: bool,
+    max: usize,
 ) -> Result<Vec<SessionId>, StoreError> {
     let mut due = Vec::new();
     for state in [StateName::Completed, StateName::Failed, StateName::Stopped] {
-        due.extend(store.in_state_since(state, before, SWEEP_MAX)?);
+        due.extend(store.in_state_since(state, before, max)?);
     }
     if !archived {
         let filter = Filter { archived: Some(false), ..Filter::default() };

@@ -13,7 +13,7 @@ use crate::engine::{Store, error_chain};
 use crate::memory::ledger;
 use crate::notifications::Notifications;
 use crate::runs::{Known, Runs};
-use crate::snapshot::{self, SnapshotError};
+use crate::snapshot::{CheckpointStore, SnapshotError, old_refs};
 
 /// Entries of memory removed in one transaction.
 const ENTRIES_MAX: usize = 256;
@@ -33,8 +33,9 @@ pub(super) async fn remove(app: &Arc<App>, session: SessionId) -> Traces {
     }
     app.gateway.forget_session(session).await;
     let (store, notifications) = (app.store.clone(), app.notifications.clone());
+    let checkpoints = app.checkpoints.clone();
     let revoked = tokio::task::spawn_blocking(move || {
-        remove_refs(&*store, session);
+        remove_checkpoints(&*store, &checkpoints, session);
         let done = remove_rows(&*store, &notifications, session);
         done.unwrap_or_else(|error| {
             tracing::warn!(%session, error = error_chain(&error), "not all that is kept of a deleted session was removed");
@@ -67,18 +68,24 @@ pub(super) fn session_of(known: &Known) -> Option<SessionId> {
     known.about.as_ref()?.get("session")?.as_str()?.parse().ok()
 }
 
-/// A repository that is gone, or was never one, has no refs.
-fn remove_refs(store: &dyn Store, session: SessionId) {
+/// Removes checkpoints from their store, and those of an older version from the workspace's repository. A repository that
+/// is gone, or was never one, has none.
+fn remove_checkpoints(store: &dyn Store, checkpoints: &CheckpointStore, session: SessionId) {
+    let name = session.to_string();
+    let stays = |error: SnapshotError| {
+        tracing::warn!(%session, %error, "checkpoints of a deleted session stay; `lanyard gc` removes them");
+    };
+    if let Err(error) = checkpoints.remove_all(&name) {
+        stays(error);
+    }
     let workspace = match store.load(session) {
         Ok(Some(loaded)) => loaded.session.workspace.map(PathBuf::from),
         Ok(None) | Err(_) => None,
     };
     let Some(workspace) = workspace.filter(|path| path.is_absolute()) else { return };
-    match snapshot::remove_all(&workspace, &session.to_string()) {
+    match old_refs::remove(&workspace, &name) {
         Ok(_) | Err(SnapshotError::NotGit { .. } | SnapshotError::Gone { .. } | SnapshotError::NoGit) => {}
-        Err(error) => {
-            tracing::warn!(%session, %error, "snapshots of a deleted session stay; `lanyard gc` removes them");
-        }
+        Err(error) => stays(error),
     }
 }
 

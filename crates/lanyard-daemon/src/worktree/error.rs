@@ -187,7 +187,9 @@ impl From<SnapshotError> for WorktreeError {
             SnapshotError::Git { what, stderr } => failed(what, stderr),
             SnapshotError::Io { what, source } => Self::Io { what, source },
             // Only checkpoints have these.
-            error @ (SnapshotError::Exists { .. } | SnapshotError::NotSnapshot { .. }) => {
+            error @ (SnapshotError::Exists { .. }
+            | SnapshotError::NotSnapshot { .. }
+            | SnapshotError::StoreBusy { .. }) => {
                 Self::Git { what: "git".to_owned(), stderr: error.to_string() }
             }
         }

@@ -10,7 +10,7 @@ const EXAMPLES: &str = "\
 An alias is accepted wherever an id is. It may hold anything, such as the id another program uses.
 
 Examples:
-  lanyard alias sess_01m7n5djg0fayvh8t5cxyjkdnf ses_4f2a";
+  lanyard alias sess_01m7n5djg0fayvh8t5cxyjkdnf fix-login";
 
 /// Give a session a further name
 #[derive(Debug, clap::Args)]

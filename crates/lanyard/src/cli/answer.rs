@@ -23,8 +23,8 @@ shows which, and what each does.
 
 Examples:
   lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf allow
-  lanyard answer ses_4f2a deny --message \"use the staging database\"
-  lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf always --session ses_4f2a
+  lanyard answer fix-login deny --message \"use the staging database\"
+  lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf always --session fix-login
   lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf c --guidance \"fix the import first\"";
 
 /// Answer what an agent or a flow asks

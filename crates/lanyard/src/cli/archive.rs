@@ -8,8 +8,8 @@ const EXAMPLES: &str = "\
 An archived session keeps everything, takes no prompts, and is listed with `lanyard ls --archived`.
 
 Examples:
-  lanyard archive ses_4f2a
-  lanyard archive ses_4f2a --undo";
+  lanyard archive fix-login
+  lanyard archive fix-login --undo";
 
 /// Put a session away
 #[derive(Debug, clap::Args)]

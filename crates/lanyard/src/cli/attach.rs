@@ -33,9 +33,9 @@ one from a list. It outlasts a restart of the daemon and misses nothing.
 
 Examples:
   lanyard attach
-  lanyard attach ses_4f2a
-  lanyard attach -r ses_4f2a
-  lanyard attach ses_4f2a --full | less";
+  lanyard attach fix-login
+  lanyard attach -r fix-login
+  lanyard attach fix-login --full | less";
 
 /// Watch a session on a screen, and step in
 #[derive(Debug, clap::Args)]

@@ -22,7 +22,7 @@ it reached the agent, and when. Newest first. Times are UTC; --since takes 90s, 
 
 Examples:
   lanyard audit
-  lanyard audit ses_4f2a --kind stop
+  lanyard audit fix-login --kind stop
   lanyard audit --since 24h --jsonl > audit.jsonl
   lanyard audit --since 2026-11-15T08:00:00Z --json";
 

@@ -10,7 +10,7 @@ const EXAMPLES: &str = "\
 The session stays and can take another prompt. A second cancel does not wait for the agent to agree.
 
 Examples:
-  lanyard cancel ses_4f2a --reason \"wrong branch\"";
+  lanyard cancel fix-login --reason \"wrong branch\"";
 
 /// Cancel the turn that is running
 #[derive(Debug, clap::Args)]

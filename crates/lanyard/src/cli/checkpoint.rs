@@ -9,7 +9,7 @@ Turns and risky tools make checkpoints by themselves. `lanyard fork --at` goes o
 git repository the workspace is kept with it: `lanyard checkpoints` lists what can be gone back to.
 
 Examples:
-  lanyard checkpoint ses_4f2a";
+  lanyard checkpoint fix-login";
 
 /// Mark the current place in a session's log, and keep its workspace
 #[derive(Debug, clap::Args)]

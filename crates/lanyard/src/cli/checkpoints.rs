@@ -10,23 +10,24 @@ use crate::render::table::{Column, table};
 use crate::render::text::one_line;
 use crate::render::time::ago;
 
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 6] = [
     Column::whole("CHECKPOINT"),
     Column::whole("COMMIT"),
     Column::whole("TAKEN"),
     Column::whole("WHY"),
     Column::whole("CHANGED"),
+    Column::whole("POSITION"),
 ];
 
 const EXAMPLES: &str = "\
-In a git repository the workspace is kept at the start of every turn, at every stop, before a
-rollback, and when `lanyard checkpoint` asks for it: as commits under refs/lanyard, without touching
-HEAD, index, branches or stash. Untracked files are part of it, ignored ones are not.
+In a git repository the workspace is kept at the start and the end of every turn, at every stop,
+before a rollback, and when `lanyard checkpoint` asks for it. Checkpoints are commits in a repository
+of Lanyard's own; yours is not changed. Untracked files are part of it, ignored ones are not.
 
 Examples:
-  lanyard checkpoints ses_4f2a
-  lanyard diff ses_4f2a at-12
-  lanyard rollback ses_4f2a at-12";
+  lanyard checkpoints fix-login
+  lanyard diff fix-login at-12
+  lanyard rollback fix-login at-12";
 
 /// List the places a session's workspace can go back to
 #[derive(Debug, clap::Args)]
@@ -54,6 +55,7 @@ impl Checkpoints {
             .map(|snapshot| {
                 let reason = snapshot.reason.map(|reason| match reason {
                     SnapshotReason::TurnStart => "start of a turn",
+                    SnapshotReason::TurnEnd => "end of a turn",
                     SnapshotReason::Stop => "stop",
                     SnapshotReason::Asked => "asked for",
                     SnapshotReason::Rollback => "before a rollback",
@@ -64,6 +66,7 @@ impl Checkpoints {
                     snapshot.at.map(|at| ago(now, at)).unwrap_or_default(),
                     reason.unwrap_or_default().to_owned(),
                     snapshot.files_changed.to_string(),
+                    snapshot.position.map(|position| position.to_string()).unwrap_or_default(),
                 ]
             })
             .collect();

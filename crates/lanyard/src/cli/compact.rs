@@ -11,7 +11,7 @@ The agent does it in its own way and says when it is done: `context.compacted` i
 after. Agents that cannot be asked say so.
 
 Examples:
-  lanyard compact ses_4f2a";
+  lanyard compact fix-login";
 
 /// Have a session's agent compact its context
 #[derive(Debug, clap::Args)]

@@ -8,8 +8,8 @@ use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
-  lanyard complete ses_4f2a
-  lanyard complete ses_4f2a --reason \"merged as 3f9c2d1\"";
+  lanyard complete fix-login
+  lanyard complete fix-login --reason \"merged as 3f9c2d1\"";
 
 /// End a session as completed
 #[derive(Debug, clap::Args)]

@@ -12,8 +12,8 @@ Level 1 is a person's own agent, 2 what it delegates to, 3 what those delegate t
 child is found by its process, its open calls and its turn, never by silence alone.
 
 Examples:
-  lanyard delegation ses_4f2a
-  lanyard delegation ses_4f2a --json | jq -r '.call_stack[].agent'";
+  lanyard delegation fix-login
+  lanyard delegation fix-login --json | jq -r '.call_stack[].agent'";
 
 /// Show a session's level and depth, who called it, and its children
 #[derive(Debug, clap::Args)]

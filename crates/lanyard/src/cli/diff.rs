@@ -8,13 +8,14 @@ use crate::failure::Failure;
 use crate::render::text::{count, harmless, one_line};
 
 const EXAMPLES: &str = "\
-Without a range: from the newest checkpoint to the workspace as it is. A checkpoint is named as
-`lanyard checkpoints` shows it, or by its commit. The diff goes to stdout, the summary to stderr.
+Without a range: from the newest checkpoint that is not the end of a turn (most often the start of
+the last turn) to the workspace as it is. A checkpoint is named as `lanyard checkpoints` shows it, by
+its position or by its commit. The diff goes to stdout, the summary to stderr.
 
 Examples:
-  lanyard diff ses_4f2a
-  lanyard diff ses_4f2a at-12
-  lanyard diff ses_4f2a at-12..stop-40 | git apply -R";
+  lanyard diff fix-login
+  lanyard diff fix-login at-12
+  lanyard diff fix-login at-12..stop-40 | git apply -R";
 
 /// Show what changed in a session's workspace
 #[derive(Debug, clap::Args)]

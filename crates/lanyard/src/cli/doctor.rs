@@ -1,5 +1,6 @@
 //! `lanyard doctor`: look at everything that can be wrong, and say how to mend it.
 
+mod agents;
 mod folder;
 mod journal;
 mod service;
@@ -11,7 +12,8 @@ use crate::failure::Failure;
 use crate::render::text::{one_line, pad};
 
 const EXAMPLES: &str = "\
-Works with and without a running daemon, and does not start one. Ends with 1 if something fails.
+Looks at the data folder, the config, the daemon, the agents' programs and the journal. Works with and
+without a running daemon, and does not start one. Ends with 1 if something fails; a warning is no failure.
 --rebuild makes the listings, aliases and indexes again from the log; the log itself is not touched.
 
 Examples:
@@ -81,7 +83,9 @@ impl Doctor {
         findings.push(found);
         let (running, found) = service::daemon(context).await;
         findings.extend(found);
+        findings.extend(service::edited(context, &running));
         findings.extend(service::port(config.as_ref(), &running));
+        findings.extend(agents::check(context, config.as_ref(), &running).await);
         findings.extend(journal::check(context, &running, self.rebuild).await);
         if context.out.is_json() {
             context.out.json(&findings)?;

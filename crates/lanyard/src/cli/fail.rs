@@ -8,7 +8,7 @@ use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
-  lanyard fail ses_4f2a --reason \"the test cannot pass without the new schema\"";
+  lanyard fail fix-login --reason \"the test cannot pass without the new schema\"";
 
 /// End a session as failed
 #[derive(Debug, clap::Args)]

@@ -10,8 +10,8 @@ const EXAMPLES: &str = "\
 The first session stays as it is, ended or not. `lanyard logs` shows the positions.
 
 Examples:
-  lanyard fork ses_4f2a
-  lanyard fork ses_4f2a --at 42 --title \"the other approach\"";
+  lanyard fork fix-login
+  lanyard fork fix-login --at 42 --title \"the other approach\"";
 
 /// Make a session that goes on from another's log, and print its id
 #[derive(Debug, clap::Args)]

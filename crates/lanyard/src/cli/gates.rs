@@ -40,7 +40,7 @@ session, f fixes it in a new one, o lets it pass, q aborts. Of one session, sett
 
 Examples:
   lanyard gates
-  lanyard gates ses_4f2a
+  lanyard gates fix-login
   lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf allow
   lanyard gate";
 

@@ -16,9 +16,9 @@ A note is pending until it goes out, delivered when it stood in an answer, ackno
 call shows that the agent went on from there; or it expired, or was withdrawn.
 
 Examples:
-  lanyard guidance ses_4f2a
-  lanyard guidance ses_4f2a --json | jq '.waiting | length'
-  lanyard guidance ses_4f2a --withdraw note_01m7n5djg0fayvh8t5cxyjkdnf";
+  lanyard guidance fix-login
+  lanyard guidance fix-login --json | jq '.waiting | length'
+  lanyard guidance fix-login --withdraw note_01m7n5djg0fayvh8t5cxyjkdnf";
 
 const COLUMNS: [Column; 6] = [
     Column::whole("NOTE"),

@@ -8,7 +8,7 @@ use lanyard_daemon::api::types::{GuidanceList, NewGuidance};
 
 use super::target::{Target, text_or_stdin};
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::render::text::one_line;
 use crate::render::time::stamp;
 
@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_millis(250);
 /// How long a note is waited for when nothing else is said.
 const TIMEOUT_S_DEFAULT: u64 = 60;
 /// The note stands, and nobody knows yet what becomes of it.
-const STILL_PENDING: u8 = 4;
+const STILL_PENDING: u8 = Exit::Pending as u8;
 
 const EXAMPLES: &str = "\
 Says which channel will carry the words and when: `steer` (into the running turn), `hook` (with the
@@ -27,10 +27,10 @@ one. The words wait until the agent can take them. `lanyard guidance` tells what
 takes them back.
 
 Examples:
-  lanyard guide ses_4f2a \"use the staging key, not the live one\"
-  lanyard guide ses_4f2a --wait \"look at the tests first\"
-  lanyard guide ses_4f2a - < notes.md
-  lanyard guidance ses_4f2a
+  lanyard guide fix-login \"use the staging key, not the live one\"
+  lanyard guide fix-login --wait \"look at the tests first\"
+  lanyard guide fix-login - < notes.md
+  lanyard guidance fix-login
 
 Exit codes with --wait: 0 the agent went on with the words, 1 withdrawn or expired, 4 not within
 --timeout";

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use clap::{CommandFactory, Subcommand};
 
+use crate::failure::Exit;
+
 use super::{Advanced, Arrange, Cli, Daemon, Inside, Look, Steer, Work};
 
 pub(super) const OVERVIEW: &str = "\
@@ -26,9 +28,6 @@ The daemon starts by itself when it is needed: `lanyard status` shows it, `lanya
 `lanyard --help` lists all commands, `lanyard COMMAND --help` explains one with examples.
 ";
 
-const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 refused or failed, 2 not understood, 3 no daemon that answers";
-
 /// The whole command line, its commands listed in chapters.
 pub(super) fn command() -> clap::Command {
     let chapters = [
@@ -41,8 +40,9 @@ pub(super) fn command() -> clap::Command {
         chapter::<Advanced>("Advanced"),
     ];
     let template = format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}\nGlobal options:\n{{options}}\n\n{EXIT_CODES}\n",
-        chapters.join("\n")
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}\nGlobal options:\n{{options}}\n\n{}\n",
+        chapters.join("\n"),
+        Exit::help()
     );
     Cli::command().help_template(template)
 }

@@ -14,7 +14,7 @@ Takes the id of a plan, task, worker, session, run or piece of mail, a task's ad
 
 Examples:
   lanyard id worker_01m7n5djg0fayvh8t5cxyjkdnf
-  lanyard id ses_4f2a
+  lanyard id fix-login
   lanyard id run_01m7n5djg0fayvh8t5cxyjkdnf --json | jq -r .task.id";
 
 /// Explain an id: what it stands for, and all it is linked to

@@ -18,13 +18,13 @@ or was lost the inbox is paused: nothing starts by itself until somebody says go
 over a restart of the daemon, and is withdrawn when the session ends.
 
 Examples:
-  lanyard inbox ses_4f2a
-  lanyard inbox ses_4f2a edit turn_01m7n5djg0fayvh8t5cxyjkdnf --prompt \"only the unit tests\"
-  lanyard inbox ses_4f2a order turn_01m7… turn_01m6…
-  lanyard inbox ses_4f2a rm turn_01m7n5djg0fayvh8t5cxyjkdnf
-  lanyard inbox ses_4f2a promote turn_01m7n5djg0fayvh8t5cxyjkdnf --as interrupt
-  lanyard inbox ses_4f2a pause
-  lanyard inbox ses_4f2a go";
+  lanyard inbox fix-login
+  lanyard inbox fix-login edit turn_01m7n5djg0fayvh8t5cxyjkdnf --prompt \"only the unit tests\"
+  lanyard inbox fix-login order turn_01m7… turn_01m6…
+  lanyard inbox fix-login rm turn_01m7n5djg0fayvh8t5cxyjkdnf
+  lanyard inbox fix-login promote turn_01m7n5djg0fayvh8t5cxyjkdnf --as interrupt
+  lanyard inbox fix-login pause
+  lanyard inbox fix-login go";
 
 const COLUMNS: [Column; 6] = [
     Column::whole("TURN"),

@@ -10,7 +10,7 @@ const EXAMPLES: &str = "\
 The first ID is the child's. A child that had another parent leaves it.
 
 Examples:
-  lanyard link ses_4f2a sess_01m7n5djg0fayvh8t5cxyjkdnf";
+  lanyard link fix-login sess_01m7n5djg0fayvh8t5cxyjkdnf";
 
 /// Make a session the child of another
 #[derive(Debug, clap::Args)]

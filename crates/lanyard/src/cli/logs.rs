@@ -20,10 +20,10 @@ One line per event: its position, its time in UTC, what it is, and what it says 
 Following ends when the session does. It outlasts a restart of the daemon and misses nothing.
 
 Examples:
-  lanyard logs ses_4f2a
-  lanyard logs -f ses_4f2a
-  lanyard logs ses_4f2a --after 120
-  lanyard logs ses_4f2a --after 0 --json > session.jsonl";
+  lanyard logs fix-login
+  lanyard logs -f fix-login
+  lanyard logs fix-login --after 120
+  lanyard logs fix-login --after 0 --json > session.jsonl";
 
 /// Show a session's log, or follow it
 #[derive(Debug, clap::Args)]

@@ -56,7 +56,7 @@ Without --session an external session is made for the agent that will use the ad
 
 Examples:
   lanyard mcp url github
-  lanyard mcp url github --session ses_4f2a
+  lanyard mcp url github --session fix-login
   lanyard mcp url github --json | jq -r .url";
 
 #[derive(Debug, clap::Args)]

@@ -24,7 +24,7 @@ allow-list) or `full`. Entries tagged `discard` or `dev_test` are swept after a 
 Examples:
   lanyard memory search \"server port\"
   lanyard memory add --tag design \"The API speaks JSON only\"
-  lanyard memory policy ses_4f2a --mode selective --allow design --allow api
+  lanyard memory policy fix-login --mode selective --allow design --allow api
   lanyard memory forget --tag dev_test --dry-run
   lanyard memory export > memory.jsonl
   lanyard memory import memory.jsonl";

@@ -14,8 +14,8 @@ gets the conversation: by its own load where it shares it (`native`), else the t
 (`replayed`) or a summary (`preamble`) goes with its first prompt. The output says which.
 
 Examples:
-  lanyard migrate ses_4f2a --owner mira --reason \"end of my shift\"
-  lanyard migrate ses_4f2a --agent reviewer --reason \"ready for review\"";
+  lanyard migrate fix-login --owner mira --reason \"end of my shift\"
+  lanyard migrate fix-login --agent reviewer --reason \"ready for review\"";
 
 const USAGE: &str = "lanyard migrate [OPTIONS] --reason <REASON> <ID>";
 

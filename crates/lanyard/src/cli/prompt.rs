@@ -9,8 +9,8 @@ use crate::failure::Failure;
 const EXAMPLES: &str = "\
 Examples:
   lanyard prompt sess_01m7n5djg0fayvh8t5cxyjkdnf \"run the tests and fix what fails\"
-  lanyard prompt ses_4f2a - < task.md
-  lanyard prompt ses_4f2a \"go on\" --turn-id nightly-2026-11-15";
+  lanyard prompt fix-login - < task.md
+  lanyard prompt fix-login \"go on\" --turn-id nightly-2026-11-15";
 
 /// Start a turn and print its id
 #[derive(Debug, clap::Args)]

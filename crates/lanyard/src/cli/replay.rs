@@ -19,9 +19,9 @@ The log comes from the daemon, from a file written with `lanyard logs --json`, o
 Ends with 1 at the event where the log stops making sense.
 
 Examples:
-  lanyard replay ses_4f2a
-  lanyard replay ses_4f2a --at 42
-  lanyard logs ses_4f2a --after 0 --json | lanyard replay -";
+  lanyard replay fix-login
+  lanyard replay fix-login --at 42
+  lanyard logs fix-login --after 0 --json | lanyard replay -";
 
 /// Fold a log event by event and print the state after each
 #[derive(Debug, clap::Args)]

@@ -10,7 +10,7 @@ const EXAMPLES: &str = "\
 The conversation begins anew under the same id; the log keeps what was before.
 
 Examples:
-  lanyard reset ses_4f2a --reason \"the context was poisoned\"";
+  lanyard reset fix-login --reason \"the context was poisoned\"";
 
 /// Start a session's conversation over
 #[derive(Debug, clap::Args)]

@@ -31,10 +31,10 @@ Of a task, or of the worker or session that works at one, the same worker is had
 already, in the same session, or deployed anew.
 
 Examples:
-  lanyard resume ses_4f2a
+  lanyard resume fix-login
   lanyard resume task_01m7n5djg0fayvh8t5cxyjkdnf
-  lanyard resume ses_4f2a --prompt \"go on where you were\"
-  lanyard resume ses_4f2a --way native --way preamble
+  lanyard resume fix-login --prompt \"go on where you were\"
+  lanyard resume fix-login --way native --way preamble
 
 ";
 

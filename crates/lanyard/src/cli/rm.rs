@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::render::text::{count, quoted};
 
 const EXAMPLES: &str = "\
-A deleted session is gone for good: its log, turns, memory, snapshots in git and the files of its runs are purged in the
+A deleted session is gone for good: its log, turns, memory, checkpoints and the files of its runs are purged in the
 background, within seconds. A tombstone with its id, who deleted it, when and why stays. Other sessions keep what their own
 logs say of it, and backups made before keep all of it. `lanyard archive` puts a session away instead.
 --wait returns when nothing of it is left in the journal's files.

@@ -16,8 +16,8 @@ Files and index become as they were; HEAD, branches, stash and ignored files sta
 The workspace is kept as a checkpoint first, so a rollback can be undone. Refused while a turn runs.
 
 Examples:
-  lanyard rollback ses_4f2a at-12
-  lanyard rollback ses_4f2a turn_01m7n5djg0fayvh8t5cxyjkdnf --yes";
+  lanyard rollback fix-login at-12
+  lanyard rollback fix-login turn_01m7n5djg0fayvh8t5cxyjkdnf --yes";
 
 /// Take a session's workspace back to a checkpoint
 #[derive(Debug, clap::Args)]

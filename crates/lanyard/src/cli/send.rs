@@ -28,13 +28,13 @@ An agent that runs under its own host (a terminal, an editor) takes no turns fro
 message is refused. With --resume Lanyard takes the conversation over, by the agent's own id of it.
 
 Examples:
-  lanyard send ses_4f2a \"now the other test\"
-  lanyard send ses_4f2a - < task.md
-  lanyard send ses_4f2a --detach \"go on\"
-  lanyard send ses_4f2a --delivery queue \"then update the changelog\"
-  lanyard send ses_4f2a --delivery steer \"use the staging key\"
-  lanyard send ses_4f2a --id nightly-42 \"run the migration\"
-  lanyard send ses_4f2a --id nightly-42 --again \"run the migration\"
+  lanyard send fix-login \"now the other test\"
+  lanyard send fix-login - < task.md
+  lanyard send fix-login --detach \"go on\"
+  lanyard send fix-login --delivery queue \"then update the changelog\"
+  lanyard send fix-login --delivery steer \"use the staging key\"
+  lanyard send fix-login --id nightly-42 \"run the migration\"
+  lanyard send fix-login --id nightly-42 --again \"run the migration\"
 
 ";
 

@@ -11,8 +11,8 @@ use crate::render::card::card;
 const EXAMPLES: &str = "\
 Examples:
   lanyard show sess_01m7n5djg0fayvh8t5cxyjkdnf
-  lanyard show ses_4f2a --workspace .
-  lanyard show ses_4f2a --json | jq .usage";
+  lanyard show fix-login --workspace .
+  lanyard show fix-login --json | jq .usage";
 
 /// Show all there is to know of a session
 #[derive(Debug, clap::Args)]

@@ -10,9 +10,9 @@ const EXAMPLES: &str = "\
 For agents, harnesses and tests that report by themselves what an agent did.
 
 Examples:
-  lanyard signal ses_4f2a '{\"type\": \"said\", \"role\": \"agent\", \"text\": \"done\"}'
-  lanyard signal ses_4f2a '{\"type\": \"turn_finished\", \"outcome\": \"completed\"}'
-  lanyard signal ses_4f2a '{\"type\": \"work_ended\", \"channel\": \"process exit\"}'";
+  lanyard signal fix-login '{\"type\": \"said\", \"role\": \"agent\", \"text\": \"done\"}'
+  lanyard signal fix-login '{\"type\": \"turn_finished\", \"outcome\": \"completed\"}'
+  lanyard signal fix-login '{\"type\": \"work_ended\", \"channel\": \"process exit\"}'";
 
 /// Report what was seen of a session's work
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::target::Target;
 use crate::client::Route;
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::render::event::stop_level;
 use crate::render::text::{count, one_line, pad};
 use crate::render::time::stamp;
@@ -23,9 +23,9 @@ const TIMEOUT_S_DEFAULT: u64 = 60;
 /// Columns for the name of a channel; the longest is `deadline`.
 const CHANNEL_COLUMNS: usize = 8;
 /// It still stands, and nobody knows yet how it ends.
-const STILL_PENDING: u8 = 4;
+const STILL_PENDING: u8 = Exit::Pending as u8;
 /// Left with Ctrl-C.
-const LEFT: u8 = 130;
+const LEFT: u8 = Exit::Left as u8;
 
 const EXAMPLES: &str = "\
 The first stop is graceful (level 1). Each further one raises it: immediate (2), terminated (3). An
@@ -34,9 +34,9 @@ other gets its own cancel at once. By deadline its processes are ended. Shows wh
 the stop standing. `lanyard unstop` takes it back before level 3.
 
 Examples:
-  lanyard stop ses_4f2a --reason \"wrong approach\"
-  lanyard stop ses_4f2a --subtree --now
-  lanyard stop ses_4f2a --turn --no-wait
+  lanyard stop fix-login --reason \"wrong approach\"
+  lanyard stop fix-login --subtree --now
+  lanyard stop fix-login --turn --no-wait
 
 Exit codes: 0 ended (or, with --no-wait, asked to), 1 refused or taken back, 3 no daemon that
 answers, 4 not ended within --timeout or not confirmed, 130 left with Ctrl-C";

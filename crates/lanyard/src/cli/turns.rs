@@ -17,8 +17,8 @@ agent had the prompt and was lost: what it did nobody knows), withdrawn (it neve
 words went into another turn).
 
 Examples:
-  lanyard turns ses_4f2a
-  lanyard turns ses_4f2a --limit 5 --json | jq '.turns[0].status'";
+  lanyard turns fix-login
+  lanyard turns fix-login --limit 5 --json | jq '.turns[0].status'";
 
 const COLUMNS: [Column; 7] = [
     Column::whole("TURN"),

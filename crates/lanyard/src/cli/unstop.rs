@@ -10,8 +10,8 @@ const EXAMPLES: &str = "\
 A stop can be taken back before it reaches level 3 (terminated).
 
 Examples:
-  lanyard unstop ses_4f2a
-  lanyard unstop ses_4f2a --reason \"it was the right branch after all\"";
+  lanyard unstop fix-login
+  lanyard unstop fix-login --reason \"it was the right branch after all\"";
 
 /// Take a stop back
 #[derive(Debug, clap::Args)]

@@ -18,25 +18,25 @@ use super::ask::Keyboard;
 use super::follow::Follower;
 use crate::client::Route;
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::render::text::one_line;
 use crate::render::time::span;
 use show::Show;
 
 /// The part of the help that is the same for all commands that watch.
 pub(super) const EXIT_CODES: &str = "\
-Exit codes: 0 completed, 1 failed or refused, 2 not understood, 3 cancelled (or no daemon that
-answers), 4 interrupted otherwise (crash, timeout, limit), 5 stopped, 130 left with Ctrl-C";
+Exit codes: 0 completed, 1 failed or refused, 2 not understood, 3 no daemon answers, 5 stopped,
+6 cancelled, 7 interrupted otherwise (crash, timeout, limit), 130 left with Ctrl-C";
 
 /// Subagents whose logs are followed beside the session's own.
 const CHILDREN_MAX: usize = 32;
 /// Events of subagents that may wait to be shown.
 const CHILD_EVENTS_MAX: usize = 256;
 
-const LEFT: u8 = 130;
-const CANCELLED: u8 = 3;
-const CUT_SHORT: u8 = 4;
-const STOPPED: u8 = 5;
+const LEFT: u8 = Exit::Left as u8;
+const CANCELLED: u8 = Exit::Cancelled as u8;
+const CUT_SHORT: u8 = Exit::Interrupted as u8;
+const STOPPED: u8 = Exit::Stopped as u8;
 
 /// The turn to watch: from its session's log after a position.
 #[derive(Debug, Clone, Copy)]

@@ -14,8 +14,8 @@ While somebody writes, the turns of others are refused; they can watch, guide, c
 `--free` asks the writer to hand over, waits out the time it has to deny that, and leaves the session to anyone.
 
 Examples:
-  lanyard writer ses_4f2a
-  lanyard writer ses_4f2a --free";
+  lanyard writer fix-login
+  lanyard writer fix-login --free";
 
 /// How often to look whether the writer has decided.
 const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(250);

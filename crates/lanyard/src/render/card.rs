@@ -209,7 +209,7 @@ fn what_happened(card: &mut Card, view: &SessionView, now: Timestamp) {
         newest.map(|checkpoint| format!("at {}, {}", checkpoint.position, ago(now, checkpoint.at))),
     );
     if view.snapshots > 0 {
-        card.line("snapshots", view.snapshots.to_string());
+        card.line("kept", format!("the workspace, {}", count(view.snapshots, "time")));
     }
     card.lines(
         "handed over",

@@ -202,6 +202,7 @@ fn context(event: &ContextEvent) -> String {
         ContextEvent::Snapshot { name, reason, files_changed, .. } => {
             let reason = match reason {
                 SnapshotReason::TurnStart => "start of the turn",
+                SnapshotReason::TurnEnd => "end of the turn",
                 SnapshotReason::Stop => "stop",
                 SnapshotReason::Asked => "asked for",
                 SnapshotReason::Rollback => "before a rollback",

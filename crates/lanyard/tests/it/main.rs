@@ -13,6 +13,7 @@ mod calls;
 mod crash;
 mod dashboard;
 mod directory;
+mod documents;
 mod families;
 mod faults;
 mod flow_cli;

@@ -166,6 +166,69 @@ fn a_daemon_that_cannot_listen_says_where_and_what_to_do() {
     );
 }
 
+/// FND-N10: agents that cannot run, without a daemon and with one, as text and as JSON.
+#[test]
+fn fnd_n10_the_doctor_finds_agents_that_cannot_run() {
+    let place = Place::new();
+    let config = "[daemon]\nlisten = \"127.0.0.1:0\"\ndefault_agent = \"ghost\"\n\
+                  [agents.gone]\ndriver = \"acp\"\ncommand = [\"/no/such/program\"]\n";
+    std::fs::write(place.config(), config).unwrap();
+    for running in [false, true] {
+        if running {
+            assert!(place.lanyard(&["up", "--detach"]).status.success());
+        }
+        let doctor = place.lanyard(&["doctor"]);
+        assert_eq!(doctor.status.code(), Some(1), "running: {running}");
+        let said = stdout(&doctor);
+        assert!(said.contains("FAIL  agents       the default agent `ghost` is not configured"), "{said}");
+        assert!(said.contains("fix: set `default_agent` under [daemon] to one of: "), "{said}");
+        assert!(said.contains("there is no program `/no/such/program` for the agent `gone`"), "{said}");
+        let doctor = place.lanyard(&["doctor", "--json"]);
+        assert_eq!(doctor.status.code(), Some(1));
+        let findings: Vec<Value> = serde_json::from_slice(&doctor.stdout).unwrap();
+        let agents: Vec<&Value> = findings.iter().filter(|finding| finding["check"] == "agents").collect();
+        assert_eq!(agents.len(), 2, "{findings:#?}");
+        assert!(agents.iter().all(|finding| finding["fix"].is_string()), "{agents:#?}");
+    }
+}
+
+/// FND-N10: a config that was edited since the daemon started is a warning, until the daemon is started again.
+#[test]
+fn fnd_n10_the_doctor_finds_a_config_edited_since_the_start() {
+    let place = Place::new();
+    assert!(place.lanyard(&["up", "--detach"]).status.success());
+    let said = || {
+        let doctor = place.lanyard(&["doctor"]);
+        assert_eq!(doctor.status.code(), Some(0), "{}", stdout(&doctor));
+        stdout(&doctor).contains("was changed after the daemon started")
+    };
+    assert!(!said());
+    let text = std::fs::read_to_string(place.config()).unwrap() + "# edited\n";
+    std::fs::write(place.config(), text).unwrap();
+    assert!(said());
+    assert!(place.lanyard(&["down"]).status.success());
+    assert!(place.lanyard(&["up", "--detach"]).status.success());
+    assert!(!said());
+}
+
+/// FND-N10: a data folder that cannot be written to. Root may write whatever a folder's mode says.
+#[test]
+fn fnd_n10_the_doctor_finds_a_data_folder_that_is_read_only() {
+    use std::os::unix::fs::PermissionsExt;
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = Place::new();
+    assert!(place.lanyard(&["up", "--detach"]).status.success());
+    assert!(place.lanyard(&["down"]).status.success());
+    let mode = |mode| std::fs::set_permissions(place.home().dir, PermissionsExt::from_mode(mode)).unwrap();
+    mode(0o500);
+    let doctor = place.lanyard(&["doctor"]);
+    mode(0o700);
+    assert_eq!(doctor.status.code(), Some(1));
+    assert!(stdout(&doctor).contains("nothing can be written to"), "{}", stdout(&doctor));
+}
+
 #[test]
 fn a_config_that_is_not_understood_is_shown_with_the_place() {
     let place = Place::new();

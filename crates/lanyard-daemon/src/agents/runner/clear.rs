@@ -112,6 +112,7 @@ impl Runner {
         if !running.over {
             self.pen.signal(self.session, end_of(Some(running.id), end, receipt), at);
         }
+        self.ended_turn = Some(running.id);
         self.at_rest = true;
     }
 

@@ -100,6 +100,8 @@ impl Runner {
             Err(error) => tracing::warn!(session = %self.session, %error, "the end of a run was not taken"),
             Ok(_) => {}
         }
+        self.ended_turn = self.ended_turn.or(lost.as_ref().map(|turn| turn.id));
+        self.snapshot_end().await;
         self.snapshot_stop().await;
         if let Err(error) = self.shared.runs.forget(&self.run.to_string()) {
             tracing::warn!(run = %self.run, %error, "the folder of a run could not be removed");
@@ -119,6 +121,14 @@ impl Runner {
             orders.push(order);
         }
         Left { orders, again: self.again.then(|| std::mem::take(&mut self.ways)) }
+    }
+
+    /// A turn that ended leaves a checkpoint, after the log has its end. A stop that comes with it leaves one of its own.
+    pub(super) async fn snapshot_end(&mut self) {
+        let Some(turn) = self.ended_turn.take().filter(|_| !self.stopping) else { return };
+        if let Some(held) = self.shared.session(self.session).await {
+            self.snapshot(&held, SnapshotReason::TurnEnd, &format!("{turn}-end")).await;
+        }
     }
 
     /// After a stop the workspace is as the agent left it, and nothing writes to it any more.

@@ -12,7 +12,6 @@ use crate::agents::driver::Answer;
 use crate::agents::settings::DriverKind;
 use crate::agents::words::{self, Before};
 use crate::failpoint;
-use crate::snapshot;
 
 /// How long an agent has to heed its own cancel when a stop is immediate.
 const IMMEDIATE_GRACE: Duration = Duration::from_secs(1);
@@ -22,6 +21,8 @@ const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
 /// How long a turn waits for the snapshot before it.
 const SNAPSHOT_WAIT: Duration = Duration::from_secs(20);
+/// The same after a turn, when the next one may wait.
+const TURN_END_WAIT: Duration = Duration::from_secs(5);
 
 impl Runner {
     pub(super) async fn obey(&mut self, order: Order) {
@@ -325,20 +326,23 @@ impl Runner {
     pub(super) async fn snapshot(&mut self, session: &Session, reason: SnapshotReason, name: &str) {
         let (workspace, owner, named) = (self.workspace.clone(), session.id.to_string(), name.to_owned());
         let message = format!("Lanyard: {owner}, {named}");
+        let checkpoints = self.shared.checkpoints.clone();
         let taking =
-            tokio::task::spawn_blocking(move || snapshot::take(&workspace, &owner, &named, &message));
-        let taking = tokio::time::timeout(SNAPSHOT_WAIT, taking);
+            tokio::task::spawn_blocking(move || checkpoints.take(&workspace, &owner, &named, &message));
+        let wait = if reason == SnapshotReason::TurnEnd { TURN_END_WAIT } else { SNAPSHOT_WAIT };
+        let taking = tokio::time::timeout(wait, taking);
         // The run is over at a stop's snapshot: no order can end it any more.
         let taken = match reason {
             SnapshotReason::Stop => Some(taking.await),
-            SnapshotReason::TurnStart | SnapshotReason::Asked | SnapshotReason::Rollback => {
-                self.unless_ended(taking).await
-            }
+            SnapshotReason::TurnStart
+            | SnapshotReason::TurnEnd
+            | SnapshotReason::Asked
+            | SnapshotReason::Rollback => self.unless_ended(taking).await,
         };
         let Some(Ok(taken)) = taken else {
             let (code, why) = match taken {
                 Some(_) => {
-                    let seconds = SNAPSHOT_WAIT.as_secs();
+                    let seconds = wait.as_secs();
                     ("snapshot_slow", format!("it takes longer than {seconds} s; nobody waits for it"))
                 }
                 None => ("snapshot_cut", "an order to end came while it was taken".to_owned()),

@@ -501,6 +501,7 @@ impl Runner {
             stopping: false,
             let_go: false,
             at_rest: false,
+            ended_turn: None,
             calls: Calls::new(stand),
             held_back: VecDeque::new(),
             clearing: JoinSet::new(),

@@ -1,4 +1,4 @@
-//! Snapshots of a workspace, what differs, and going back.
+//! Checkpoints of a workspace, what differs, and going back.
 
 use lanyard_core::session::SnapshotReason;
 use lanyard_core::{Outcome, Timestamp};
@@ -19,6 +19,9 @@ pub struct SnapshotEntry {
     /// When and why it was taken, as far as the log tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
+    /// The journal position whose workspace it holds, as far as the log tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<SnapshotReason>,
     /// The commit HEAD named then.
@@ -33,7 +36,7 @@ pub struct SnapshotEntry {
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct WorkspaceDiff {
-    /// The name of the older snapshot.
+    /// The name of the older checkpoint.
     pub from: String,
     /// The name of the newer one; null for the workspace as it is.
     pub to: Option<String>,
@@ -71,7 +74,7 @@ pub enum FileChange {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRollback {
-    /// The name or the commit of one of the session's snapshots.
+    /// The name or the commit of one of the session's checkpoints.
     pub to: String,
 }
 
@@ -87,9 +90,9 @@ pub struct RolledBack {
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Restored {
-    /// The snapshot the workspace is back at.
+    /// The checkpoint the workspace is back at.
     pub to: String,
-    /// The snapshot of how it was before, to undo this.
+    /// The checkpoint of how it was before, to undo this.
     pub before: String,
     pub changed: u32,
     /// Files that were missing.

@@ -26,6 +26,9 @@ pub struct NewGc {
     pub dry_run: bool,
     /// Rewrite the journal without free space. Nothing is written meanwhile.
     pub compact: bool,
+    /// Delete sessions that have been completed, failed or stopped for this long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_after_ms: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,9 +48,12 @@ impl GcCount {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GcReport {
     pub dry_run: bool,
+    /// Sessions that ended long enough ago; 0 when none were asked for.
+    #[serde(default)]
+    pub ended: u64,
     /// Folders of runs that no session knows.
     pub run_folders: GcCount,
-    /// Snapshots of sessions that do not exist; git frees their objects in its own time.
+    /// Checkpoints of sessions that do not exist.
     pub snapshot_refs: GcCount,
     /// Introductions of MCP clients to sessions that are over.
     pub mcp_files: GcCount,

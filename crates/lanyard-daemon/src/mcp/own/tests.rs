@@ -108,6 +108,7 @@ impl Room {
             agents: roster,
             wishes,
             rollbacks: Mutex::default(),
+            checkpoints: crate::snapshot::CheckpointStore::new(folder.path()),
             store,
             hub,
             presence: crate::presence::Presence::new(clock.clone()),

@@ -22,7 +22,7 @@ fn worktree_and_index_come_back_and_the_rest_is_untouched() {
     assert_eq!(snapshot.reference, "refs/lanyard/s1/t1");
     assert_eq!(snapshot.head.as_deref(), Some(lab.git(&["rev-parse", "HEAD"]).trim()));
     assert_eq!((snapshot.files_changed, snapshot.notes.as_slice()), (3, [].as_slice()));
-    let names = lab.git(&["ls-tree", "-r", "--name-only", "refs/lanyard/s1/t1"]);
+    let names = lab.kept(&["ls-tree", "-r", "--name-only", &snapshot.commit]);
     assert_eq!(names, ".gitignore\na\nsub/c\nsub/new\n");
 
     lab.write("a", "other");
@@ -137,7 +137,7 @@ fn an_edit_in_the_same_tick_as_the_last_add_is_seen() {
         let text = format!("{round:02} two\n");
         lab.write("a", &text);
         let snapshot = lab.take(&format!("t{round}"));
-        let kept = lab.git(&["show", &format!("{}:a", snapshot.commit)]);
+        let kept = lab.kept(&["show", &format!("{}:a", snapshot.commit)]);
         assert_eq!(kept, text);
     }
 }
@@ -188,7 +188,7 @@ fn a_filter_does_not_run_and_loses_nothing() {
     lab.commit("book");
     lab.write("n.book", "code\noutput 22\n");
     let snapshot = lab.take_unseen("t1");
-    assert_eq!(lab.git(&["show", &format!("{}:n.book", snapshot.commit)]), "code\noutput 22\n");
+    assert_eq!(lab.kept(&["show", &format!("{}:n.book", snapshot.commit)]), "code\noutput 22\n");
     lab.write("n.book", "code\noutput 333\n");
     let restored = lab.restore(&snapshot);
     assert_eq!(lab.read("n.book"), "code\noutput 22\n");

@@ -1,6 +1,6 @@
 //! The data folder and the files in it.
 
-use std::fs::Metadata;
+use std::fs::{Metadata, OpenOptions};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -33,12 +33,33 @@ fn folder(dir: &Path) -> Finding {
             "move it away, or name another with --data-dir",
         ),
         Ok(found) => private(NAME, dir, &found, 0o700)
+            .or_else(|| read_only(NAME, dir))
             .unwrap_or_else(|| Finding::ok(NAME, format!("{shown} is private"))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Finding::ok(NAME, format!("{shown} is not there yet; the first start makes it"))
         }
         Err(error) => {
             Finding::fail(NAME, format!("cannot look at {shown}: {error}"), "check the folders above it")
+        }
+    }
+}
+
+/// Whether a file can be made in the folder: modes, mounts and quotas all have a say, so it is tried.
+fn read_only(name: &'static str, dir: &Path) -> Option<Finding> {
+    let probe = dir.join(format!(".doctor-{}", std::process::id()));
+    let made = OpenOptions::new().write(true).create_new(true).open(&probe);
+    match made {
+        Ok(_) => {
+            // What stays of it is empty and has a name of its own.
+            let _ = std::fs::remove_file(&probe);
+            None
+        }
+        Err(error) => {
+            let shown = dir.display();
+            let fix = format!(
+                "make it writable with `chmod u+rwx {shown}`, mount its disk for writing, or name another with --data-dir"
+            );
+            Some(Finding::fail(name, format!("nothing can be written to {shown}: {error}"), fix))
         }
     }
 }
@@ -130,6 +151,18 @@ mod tests {
             .map(|finding| finding.check)
             .collect();
         assert_eq!(failed, ["data folder", "token"]);
+    }
+
+    /// FND-N10. Nobody can make files in /proc, root included.
+    #[test]
+    fn fnd_n10_a_folder_that_cannot_be_written_to_fails() {
+        let finding = read_only("data folder", Path::new("/proc")).unwrap();
+        assert_eq!(finding.level, Level::Fail);
+        assert!(finding.what.contains("nothing can be written to /proc"), "{}", finding.what);
+        assert!(finding.fix.unwrap().contains("--data-dir"));
+        let dir = tempfile::tempdir().unwrap();
+        assert!(read_only("data folder", dir.path()).is_none());
+        assert_eq!(dir.path().read_dir().unwrap().count(), 0);
     }
 
     #[test]

@@ -106,6 +106,18 @@ fn silent(context: &Context) -> (Running, Vec<Finding>) {
     }
 }
 
+/// A config that was changed after the daemon had read it. The lock file is written when a daemon starts.
+pub(super) fn edited(context: &Context, running: &Running) -> Option<Finding> {
+    let Running::Answers = running else { return None };
+    let changed = |path: &std::path::Path| path.metadata().and_then(|found| found.modified()).ok();
+    let (config, start) = (changed(&context.config_path)?, changed(&context.home.lock())?);
+    (config > start).then(|| {
+        let what = format!("{} was changed after the daemon started", context.config_path.display());
+        let fix = "restart the daemon to use it: `lanyard down && lanyard up --detach`; agents keep running";
+        Finding::warn("config", what, fix)
+    })
+}
+
 /// Whether the next daemon can listen where it should.
 pub(super) fn port(config: Option<&Config>, running: &Running) -> Vec<Finding> {
     const NAME: &str = "port";

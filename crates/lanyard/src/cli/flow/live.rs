@@ -15,7 +15,7 @@ use super::status::Status;
 use crate::cli::ask::Keyboard;
 use crate::context::Context;
 use crate::dialogue::{Dialogue, Next};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::render::flow::{elapsed, status, tokens};
 use crate::render::flow_gate::{choices, commands, open_gate, question};
 use crate::render::flow_log::Narrator;
@@ -25,8 +25,8 @@ const TICK: Duration = Duration::from_secs(1);
 /// How long a flow that has ended is waited for to put its folder in order.
 const SETTLING: Duration = Duration::from_secs(10);
 /// It waits for an answer and nobody can be asked: it has not ended, and nobody knows yet how it will.
-pub(in crate::cli) const STILL_OPEN: u8 = 4;
-const LEFT: u8 = 130;
+pub(in crate::cli) const STILL_OPEN: u8 = Exit::Pending as u8;
+const LEFT: u8 = Exit::Left as u8;
 
 /// Where the telling begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

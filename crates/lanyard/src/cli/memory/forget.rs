@@ -16,7 +16,7 @@ gone from the journal, the index and the file.
 Examples:
   lanyard memory forget mem_01m7n5djg0fayvh8t5cxyjkdnf
   lanyard memory forget --tag dev_test --dry-run
-  lanyard memory forget --session ses_4f2a --store session";
+  lanyard memory forget --session fix-login --store session";
 
 /// Forget entries, by id or by what they have in common
 #[derive(Debug, clap::Args)]

@@ -19,10 +19,10 @@ the next turn on. A session is never allowed more than those above it, and those
 tightened with it.
 
 Examples:
-  lanyard memory policy ses_4f2a
-  lanyard memory policy ses_4f2a --mode selective --allow design --allow api
-  lanyard memory policy ses_4f2a --tag dev_test --session-memory off
-  lanyard memory policy ses_4f2a --no-tags --no-allow";
+  lanyard memory policy fix-login
+  lanyard memory policy fix-login --mode selective --allow design --allow api
+  lanyard memory policy fix-login --tag dev_test --session-memory off
+  lanyard memory policy fix-login --no-tags --no-allow";
 
 /// Show or set what a session may remember
 #[derive(Debug, clap::Args)]

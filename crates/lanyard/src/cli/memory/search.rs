@@ -18,7 +18,7 @@ Examples:
   lanyard memory search
   lanyard memory search \"server port\"
   lanyard memory search --tag design --workspace .
-  lanyard memory search deploy --as ses_4f2a --json";
+  lanyard memory search deploy --as fix-login --json";
 
 /// Find what is remembered, or list the newest
 #[derive(Debug, clap::Args)]
@@ -103,7 +103,7 @@ policy judges it: refused, you are told which rule forbids it.
 Examples:
   lanyard memory add \"The API speaks JSON only\" --workspace . --tag design
   lanyard memory add --name deploy - < deploy-notes.md
-  lanyard memory add --session ses_4f2a --long-term --tag api \"Port 8080\"";
+  lanyard memory add --session fix-login --long-term --tag api \"Port 8080\"";
 
 /// Remember something, and print its id
 #[derive(Debug, clap::Args)]

@@ -21,7 +21,7 @@ Examples:
   lanyard task add \"fix the login test\" --agent codex --deploy
   lanyard task add \"write the notes\" --plan release --task-key notes --after changelog --alias notes
   lanyard task add \"review\" --prompt - --file 'src/**' < review.md
-  lanyard task add \"talk it through\" --session ses_4f2a --deploy
+  lanyard task add \"talk it through\" --session fix-login --deploy
   lanyard task add \"one route of it\" --part-of task_01m7n5djg0fayvh8t5cxyjkdnf";
 
 #[derive(Debug, clap::Args)]
@@ -37,7 +37,8 @@ pub(super) struct Add {
     /// A foreign id by which it can be found too; may be given more than once
     #[arg(long = "alias", value_name = "ALIAS")]
     aliases: Vec<String>,
-    /// Whether its worker may make tasks of its own; `--may-spawn=false` forbids it [default: true]
+    /// Whether its worker may make tasks of its own; `--may-spawn=false` forbids it [default: true; false when an agent
+    /// adds the task]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     may_spawn: Option<bool>,
     /// Deploy it at once
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn a_session_makes_it_a_chat() {
         assert_eq!(body(&["x"]).kind, WorkerKind::Background);
-        assert_eq!(body(&["x", "--session", "ses_4f2a"]).kind, WorkerKind::Chat);
+        assert_eq!(body(&["x", "--session", "fix-login"]).kind, WorkerKind::Chat);
         assert_eq!(body(&["x", "--kind", "external"]).kind, WorkerKind::External);
     }
 }

@@ -9,13 +9,13 @@ use lanyard_daemon::api::types::TaskView;
 use super::at;
 use crate::client::Client;
 use crate::context::{Context, daemon_now};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::render::task::{listing, sentence};
 
 /// How often the tasks are looked at.
 const POLL: Duration = Duration::from_millis(500);
 /// They have not ended, and nobody knows yet how they will.
-const STILL_OPEN: u8 = 4;
+const STILL_OPEN: u8 = Exit::Pending as u8;
 
 pub(super) const EXAMPLES: &str = "\
 How they stand goes to stderr as it changes, and all of them to stdout at the end.

@@ -217,6 +217,23 @@ fn fnd_k1_a_stop_does_not_wait_for_a_snapshot() {
     until("git to go", || waiting_in(&work).is_empty());
 }
 
+/// FND-M10: the end of a turn does not wait for its checkpoint, and the next turn only for a while.
+#[test]
+fn fnd_m10_the_end_of_a_turn_does_not_wait_for_its_checkpoint() {
+    let stage = Stage::new();
+    let work = stage.work();
+    git(&work, &["init", "-q"]);
+    let mut talk = stage.talk();
+    talk.turn("/run mkdir deep && mkfifo deep/.gitignore");
+    talk.until("turn.completed");
+    talk.until("context.snapshot_skipped");
+    let codes: Vec<_> =
+        talk.all("context.snapshot_skipped").iter().map(|event| event["data"]["code"].clone()).collect();
+    assert_eq!(codes, [json!("snapshot_slow")], "{:#?}", talk.seen);
+    assert!(stage.daemon.terminate().success());
+    until("git to go", || waiting_in(&work).is_empty());
+}
+
 /// Processes that work in a folder.
 fn waiting_in(folder: &Path) -> Vec<String> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
@@ -235,6 +252,25 @@ fn fnd_k12_an_agents_words_do_not_steer_the_terminal() {
     let shown = text(&checked.stderr);
     assert!(shown.contains("three"), "{shown:?}");
     assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
+    stage.is_unharmed();
+}
+
+/// FND-N11: how a program that exits at once ended, and what it said last, whether it was spoken to before or after.
+#[test]
+fn fnd_n11_a_check_says_how_a_program_that_exits_at_once_ended() {
+    let said = "printf 'starting\\n\\033[31mset API_KEY\\n' >&2; exit 7";
+    let stage = Stage::program(&["sh", "-c", said], "");
+    for _ in 0..5 {
+        let checked = stage.daemon.lanyard(&["agents", "check", "a"]);
+        assert_eq!(checked.status.code(), Some(1));
+        let shown = text(&checked.stderr);
+        assert!(shown.contains("it exited with 7 before it greeted"), "{shown:?}");
+        assert!(shown.contains("set API_KEY") && !shown.contains("supervisor"), "{shown:?}");
+        assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
+    }
+    let checked = stage.daemon.lanyard(&["agents", "check", "a", "--json"]);
+    let check: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
+    assert_eq!(check["problem"]["code"], "handshake_failed", "{check}");
     stage.is_unharmed();
 }
 

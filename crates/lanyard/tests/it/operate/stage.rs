@@ -50,6 +50,13 @@ impl Stage {
         }
     }
 
+    /// How many commits `git log --all` shows.
+    pub(super) fn log_all(&self) -> usize {
+        let mut log = Command::new("git");
+        log.args(["log", "--all", "--format=%H"]).current_dir(self.workspace());
+        text(&log.output().unwrap().stdout).lines().count()
+    }
+
     pub(crate) fn lanyard(&self, words: &[&str]) -> Output {
         self.daemon.lanyard(words)
     }

@@ -1,5 +1,6 @@
 //! `lanyard run` and `lanyard send`: what is shown where, and the exit codes.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -60,14 +61,14 @@ fn the_exit_code_tells_how_a_turn_ended() {
     for (script, code, sentence) in [
         ("/stop refusal", 1, "refused by the agent"),
         ("/error -32000 out of order", 1, "failed: out of order"),
-        ("/die", 4, "interrupted by crash"),
-        ("/stop max_tokens", 4, "interrupted by limit"),
+        ("/die", 7, "interrupted by crash"),
+        ("/stop max_tokens", 7, "interrupted by limit"),
     ] {
         let output = stage.run(&[script]);
         assert_eq!(output.status.code(), Some(code), "{script}: {}", text(&output.stderr));
         assert!(text(&output.stderr).contains(sentence), "{script}: {}", text(&output.stderr));
     }
-    for (verb, code) in [("cancel", 3), ("stop", 5)] {
+    for (verb, code) in [("cancel", 6), ("stop", 5)] {
         let (session, output) = stage.watched("/say! at it\n/wait 60000", |session| {
             assert!(stage.lanyard(&[verb, session]).status.success());
         });
@@ -76,6 +77,71 @@ fn the_exit_code_tells_how_a_turn_ended() {
     }
     let missing = stage.run(&["--cwd", "/no/such/folder", "x"]);
     assert_eq!(missing.status.code(), Some(2));
+}
+
+/// FND-N13: one table of exit codes, each produced by what it says, and each with one meaning.
+#[test]
+fn fnd_n13_every_exit_code_of_the_help_is_produced_by_what_it_says() {
+    let stage = Stage::new();
+    let help = text(&stage.lanyard(&["--help"]).stdout);
+    let (_, table) = help.split_once("Exit codes:\n").unwrap();
+    let row = |line: &str| {
+        let (code, meaning) = line.trim().split_once(' ')?;
+        Some((code.parse::<i32>().ok()?, meaning.trim().to_owned()))
+    };
+    let documented: BTreeMap<i32, String> = table.lines().map_while(row).collect();
+    let mut seen = BTreeMap::new();
+    let mut saw = |meaning: &str, code: Option<i32>| seen.insert(code.unwrap(), meaning.to_owned());
+    saw("done", stage.run(&["/say hi"]).status.code());
+    saw("refused or failed", stage.lanyard(&["show", "no-such-session"]).status.code());
+    saw("the command line was not understood", stage.lanyard(&["ls", "--no-such-option"]).status.code());
+    let mut alone = Command::new(binary());
+    let nowhere = stage.workspace().join("nowhere");
+    alone.arg("ls").env("LANYARD_DATA_DIR", nowhere).env("LANYARD_NO_START", "1");
+    saw("no daemon answers", alone.output().unwrap().status.code());
+    let busy = stage.detached("/say! at it\n/wait-file go");
+    let guided = stage.lanyard(&["guide", &busy, "--wait", "--timeout", "1", "look at the tests"]);
+    saw("not ended, answered or confirmed in time", guided.status.code());
+    std::fs::write(stage.workspace().join("go"), "").unwrap();
+    let crashed = stage.run(&["/die"]);
+    saw("the turn was interrupted by a crash, a timeout or a limit", crashed.status.code());
+    for (verb, meaning) in [("cancel", "the turn was cancelled"), ("stop", "the session was stopped")] {
+        let (_, output) = stage.watched("/say! at it\n/wait 60000", |session| {
+            assert!(stage.lanyard(&[verb, session]).status.success());
+        });
+        saw(meaning, output.status.code());
+    }
+    let (_, left) = stage.watched("/say! at it\n/wait 60000", |_| {});
+    saw("left with Ctrl-C; the work goes on", left.status.code());
+    assert_eq!(documented, seen);
+}
+
+/// FND-N13: a command line that is not understood is told as every other error where errors are wanted as JSON.
+#[test]
+fn fnd_n13_usage_errors_respect_json() {
+    let stage = Stage::new();
+    for words in [
+        &["ls", "--no-such-option", "--json"][..],
+        &["--json", "no-such-command"],
+        &["stop", "--json"],
+        &["logs", "x", "--limit", "many", "--json"],
+        &["task", "--json"],
+    ] {
+        let output = stage.lanyard(words);
+        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(2), ""), "{words:?}");
+        let problem: serde_json::Value = serde_json::from_slice(&output.stderr)
+            .unwrap_or_else(|error| panic!("{words:?}: {error}: {}", text(&output.stderr)));
+        assert_eq!(problem["code"], "usage", "{words:?}");
+        let title = problem["title"].as_str().unwrap();
+        assert!(!title.is_empty() && !title.contains("error:") && !title.contains('\n'), "{problem}");
+        assert!(!problem["advice"].as_str().unwrap().is_empty(), "{problem}");
+    }
+    let help = stage.lanyard(&["ls", "--help", "--json"]);
+    assert_eq!(help.status.code(), Some(0));
+    assert!(text(&help.stdout).contains("Usage:"));
+    // What follows `--` is no option.
+    let plain = stage.lanyard(&["ls", "--no-such-option", "--", "--json"]);
+    assert!(text(&plain.stderr).starts_with("error: "), "{}", text(&plain.stderr));
 }
 
 /// Without a terminal nobody can be asked: the turn is left running.

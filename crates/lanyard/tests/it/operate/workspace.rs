@@ -16,9 +16,9 @@ fn a_workspace_goes_back_to_a_checkpoint_and_forth_again() {
     stage.git();
     let kept = stage.workspace().join("kept.txt");
     let session = stage.detached("/edit kept.txt second\n/edit made.txt new");
-    stage.until_at_rest(&session);
+    stage.until(&session, |shown| shown["snapshots"] == 2);
     let taken = names(&stage, &session);
-    assert_eq!(taken.len(), 1, "the start of the turn: {taken:?}");
+    assert_eq!(taken[1], format!("{}-end", taken[0]), "the start and the end of the turn");
     let shown = text(&stage.lanyard(&["checkpoints", &session]).stdout);
     assert!(shown.contains("start of a turn") && shown.contains(&taken[0]), "{shown}");
 
@@ -97,14 +97,14 @@ fn a_checkpoint_that_is_asked_for_keeps_the_workspace() {
     let empty = stage.daemon.request("GET", &format!("/api/v1/sessions/{session}/diff"), &[], None);
     assert_eq!((empty.status, empty.code()), (404, "snapshot_not_found".to_owned()));
     assert!(stage.lanyard(&["checkpoint", session]).status.success());
-    assert_eq!(names(&stage, session), ["at-2"]);
+    assert_eq!(names(&stage, session), ["at-1"]);
     assert_eq!(stage.get(&format!("/sessions/{session}/snapshots"))["snapshots"][0]["reason"], "asked");
 
     let missing = stage.post(&format!("/sessions/{session}/rollback"), &json!({"to": "at-9"}));
     assert_eq!((missing.status, missing.code()), (404, "snapshot_not_found".to_owned()));
     std::fs::write(stage.workspace().join("kept.txt"), "third\n").unwrap();
     let path = format!("/api/v1/sessions/{session}/rollback");
-    let body = json!({"to": "at-2"}).to_string();
+    let body = json!({"to": "at-1"}).to_string();
     let roll = || stage.daemon.request("POST", &path, &[("idempotency-key", "r1")], Some(&body));
     let first = roll().json();
     assert_eq!(first["restored"]["changed"], 1, "{first:#}");
@@ -112,7 +112,7 @@ fn a_checkpoint_that_is_asked_for_keeps_the_workspace() {
     let again = roll().json();
     assert!(again.get("restored").is_none(), "done once for one key: {again:#}");
     assert_eq!(std::fs::read_to_string(stage.workspace().join("kept.txt")).unwrap(), "fourth\n");
-    let other = json!({"to": "at-1"}).to_string();
+    let other = json!({"to": "at-9"}).to_string();
     let conflict = stage.daemon.request("POST", &path, &[("idempotency-key", "r1")], Some(&other));
     assert_eq!(conflict.code(), "idempotency_conflict");
 }
@@ -131,7 +131,7 @@ fn a_workspace_is_not_taken_back_under_an_agent_at_work() {
     let neighbour = stage.post("/sessions", &json!({"workspace": work})).json();
     let neighbour = neighbour["session"].as_str().unwrap();
     assert!(stage.lanyard(&["checkpoint", neighbour]).status.success());
-    let busy = stage.post(&format!("/sessions/{neighbour}/rollback"), &json!({"to": "at-2"}));
+    let busy = stage.post(&format!("/sessions/{neighbour}/rollback"), &json!({"to": "at-1"}));
     assert_eq!((busy.status, busy.code()), (409, "workspace_busy".to_owned()), "{}", busy.text());
     std::fs::write(stage.workspace().join("go"), "").unwrap();
     stage.until_at_rest(&session);
@@ -155,4 +155,80 @@ fn outside_a_repository_there_are_no_checkpoints_and_it_says_so() {
     let path = format!("/api/v1/sessions/{}/snapshots", nowhere["session"].as_str().unwrap());
     let refused = stage.daemon.request("GET", &path, &[], None);
     assert_eq!((refused.status, refused.code()), (409, "workspace_missing".to_owned()));
+}
+
+/// The session's checkpoints as the API lists them.
+fn listed(stage: &Stage, session: &str) -> Vec<Value> {
+    let list = stage.get(&format!("/sessions/{session}/snapshots"));
+    list["snapshots"].as_array().unwrap().clone()
+}
+
+/// The position that the log's last mark of this kind names.
+fn marked(stage: &Stage, session: &str, reason: &str) -> Value {
+    let log = stage.daemon.log_after(session, 0);
+    let mut marks = log.iter().filter(|event| event["type"] == "context.checkpoint");
+    marks.rfind(|event| event["data"]["reason"] == reason).unwrap()["data"]["position"].clone()
+}
+
+/// FND-M10 (S1-B06): the end of a turn and a cancel leave a checkpoint that names its position and its commit.
+#[test]
+fn fnd_m10_the_end_of_a_turn_and_a_cancel_leave_a_checkpoint() {
+    let stage = Stage::new();
+    stage.git();
+    let session = stage.detached("/edit kept.txt second");
+    stage.until(&session, |shown| shown["snapshots"] == 2);
+    let taken = listed(&stage, &session);
+    assert_eq!((&taken[0]["reason"], &taken[1]["reason"]), (&json!("turn_start"), &json!("turn_end")));
+    assert_ne!(taken[0]["commit"], taken[1]["commit"]);
+    assert_eq!(taken[1]["position"], marked(&stage, &session, "turn_end"));
+    let range = format!("{}..{}", taken[0]["name"].as_str().unwrap(), taken[1]["name"].as_str().unwrap());
+    let between = text(&stage.lanyard(&["diff", &session, &range]).stdout);
+    assert!(between.contains("-first\n+second"), "{between}");
+    let alone = text(&stage.lanyard(&["diff", &session]).stdout);
+    assert!(alone.contains("-first\n+second"), "without a range it is what the turn changed: {alone}");
+
+    let prompt = json!({"prompt": "/edit made.txt half\n/wait-file never"});
+    let begun = stage.post(&format!("/sessions/{session}/turns"), &prompt);
+    assert_eq!(begun.status, 201, "{}", begun.text());
+    let made = stage.workspace().join("made.txt");
+    stage.until(&session, |_| made.exists());
+    assert!(stage.lanyard(&["cancel", &session]).status.success());
+    stage.until(&session, |shown| shown["snapshots"] == 4);
+    let taken = listed(&stage, &session);
+    // Nothing happened between the turns: another name for the same commit.
+    assert_eq!(taken[2]["commit"], taken[1]["commit"]);
+    assert_eq!((&taken[2]["reason"], &taken[3]["reason"]), (&json!("turn_start"), &json!("turn_end")));
+    assert_eq!(taken[3]["position"], marked(&stage, &session, "interruption"));
+    let range = format!("{}..{}", taken[2]["name"].as_str().unwrap(), taken[3]["name"].as_str().unwrap());
+    let between = text(&stage.lanyard(&["diff", &session, &range]).stdout);
+    assert!(between.contains("+half"), "{between}");
+    assert_eq!(stage.log_all(), 1, "the repository shows nothing of it");
+}
+
+/// FND-N14: one number for a checkpoint, in the answer, in the log, in the list and in ranges.
+#[test]
+fn fnd_n14_a_checkpoint_has_one_number() {
+    let stage = Stage::new();
+    stage.git();
+    let session = stage.detached("/edit kept.txt second");
+    stage.until(&session, |shown| shown["snapshots"] == 2);
+    let said = text(&stage.lanyard(&["checkpoint", &session]).stderr);
+    let position = marked(&stage, &session, "asked").as_u64().unwrap();
+    assert!(said.contains(&format!("has a checkpoint at {position}\n")), "{said}");
+    let taken = listed(&stage, &session);
+    let last = taken.last().unwrap();
+    assert_eq!((&last["name"], &last["position"]), (&json!(format!("at-{position}")), &json!(position)));
+    for named in [format!("at-{position}"), position.to_string()] {
+        let diff = stage.lanyard(&["diff", &session, &named]);
+        assert!(diff.status.success(), "{named}: {}", text(&diff.stderr));
+    }
+    for words in [
+        &["checkpoints", "--help"][..],
+        &["checkpoint", "--help"],
+        &["diff", "--help"],
+        &["rollback", "--help"],
+    ] {
+        let help = text(&stage.lanyard(words).stdout);
+        assert!(!help.contains("snapshot"), "one word for one thing: {help}");
+    }
 }

@@ -64,15 +64,36 @@ fn git(folder: &std::path::Path, words: &[&str]) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// FND-K9: snapshots in git go with their session, and `gc` finds those of sessions that are gone already.
-#[test]
-fn fnd_k9_snapshots_in_git_go_with_their_session() {
-    let daemon = Daemon::start(Setup::default());
+/// A repository with one commit.
+fn repository() -> tempfile::TempDir {
     let work = tempfile::tempdir().unwrap();
     git(work.path(), &["init", "-q"]);
     std::fs::write(work.path().join("file"), "one").unwrap();
     git(work.path(), &["add", "."]);
     git(work.path(), &["commit", "-q", "-m", "one"]);
+    work
+}
+
+/// The refs of checkpoints in all stores of a daemon.
+fn kept_refs(daemon: &Daemon) -> String {
+    let Ok(stores) = std::fs::read_dir(daemon.home().join("checkpoints")) else { return String::new() };
+    let stores = stores.map(|entry| entry.unwrap().path());
+    let stores = stores.filter(|path| path.extension() == Some("git".as_ref()));
+    stores.map(|store| git(&store, &["for-each-ref", "--format=%(refname)"])).collect()
+}
+
+fn gc_count(daemon: &Daemon, words: &[&str]) -> u64 {
+    let done = daemon.lanyard(words);
+    let report: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    report["snapshot_refs"]["count"].as_u64().unwrap()
+}
+
+/// FND-K9, FND-N9: checkpoints go with their session, `gc` finds those of sessions that are gone already, and the
+/// repository shows nothing of them at any time.
+#[test]
+fn fnd_n9_fnd_k9_checkpoints_go_with_their_session() {
+    let daemon = Daemon::start(Setup::default());
+    let work = repository();
     let place = work.path().display().to_string();
     let gone = make(&daemon, &json!({"workspace": place}));
     let kept = make(&daemon, &json!({"workspace": place}));
@@ -80,26 +101,69 @@ fn fnd_k9_snapshots_in_git_go_with_their_session() {
         let taken = daemon.lanyard(&["checkpoint", session]);
         assert!(taken.status.success(), "{}", String::from_utf8_lossy(&taken.stderr));
     }
-    let head = git(work.path(), &["rev-parse", "HEAD"]);
-    let nobody = format!("refs/lanyard/{gone}/turn-1");
+    assert_eq!(git(work.path(), &["log", "--all", "--format=%H"]).lines().count(), 1);
+    assert!(!git(work.path(), &["for-each-ref"]).contains("lanyard"));
+    let refs = kept_refs(&daemon);
+    assert!(refs.contains(&gone) && refs.contains(&kept), "{refs}");
     let removed = daemon.lanyard(&["rm", &gone, "--yes", "--wait"]);
     assert!(removed.status.success(), "{}", String::from_utf8_lossy(&removed.stderr));
-    let refs = git(work.path(), &["for-each-ref", "--format=%(refname)", "refs/lanyard"]);
+    let refs = kept_refs(&daemon);
     assert!(!refs.contains(&gone) && refs.contains(&kept), "{refs}");
-    // What an older Lanyard left behind: a snapshot of a session that is purged.
-    let left = git(work.path(), &["for-each-ref", "--format=%(objectname)", &format!("refs/lanyard/{kept}")]);
-    git(work.path(), &["update-ref", &nobody, left.lines().next().unwrap()]);
-    let count = |words: &[&str]| {
-        let done = daemon.lanyard(words);
-        let report: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
-        report["snapshot_refs"]["count"].as_u64().unwrap()
-    };
-    assert_eq!(count(&["gc", "--dry-run", "--json"]), 1);
-    assert_eq!(count(&["gc", "--json"]), 1);
-    assert_eq!(count(&["gc", "--json"]), 0);
-    let refs = git(work.path(), &["for-each-ref", "--format=%(refname)", "refs/lanyard"]);
-    assert!(!refs.contains(&gone) && refs.contains(&kept), "{refs}");
-    assert_eq!(head, git(work.path(), &["rev-parse", "HEAD"]));
+    // What an older Lanyard left behind: a checkpoint of a session that is purged, as a ref of the repository.
+    git(work.path(), &["update-ref", &format!("refs/lanyard/{gone}/turn-1"), "HEAD"]);
+    assert_eq!(gc_count(&daemon, &["gc", "--dry-run", "--json"]), 1);
+    assert_eq!(gc_count(&daemon, &["gc", "--json"]), 1);
+    assert_eq!(gc_count(&daemon, &["gc", "--json"]), 0);
+    assert!(!git(work.path(), &["for-each-ref"]).contains("lanyard"));
+    assert!(kept_refs(&daemon).contains(&kept));
+}
+
+/// FND-N9: the checkpoints of a workspace that is gone are removed too, with their store.
+#[test]
+fn fnd_n9_checkpoints_of_a_workspace_that_is_gone_are_removed() {
+    let daemon = Daemon::start(Setup::default());
+    let work = repository();
+    let session = make(&daemon, &json!({"workspace": work.path().display().to_string()}));
+    assert!(daemon.lanyard(&["checkpoint", &session]).status.success());
+    assert!(kept_refs(&daemon).contains(&session));
+    drop(work);
+    assert!(daemon.lanyard(&["rm", &session, "--yes", "--wait"]).status.success());
+    assert!(!kept_refs(&daemon).contains(&session));
+    assert!(daemon.lanyard(&["gc"]).status.success());
+    let left = std::fs::read_dir(daemon.home().join("checkpoints")).unwrap();
+    let left = left.filter(|entry| entry.as_ref().unwrap().path().is_dir()).count();
+    assert_eq!(left, 0, "the store went with its last session");
+}
+
+/// FND-N9: a daemon that starts moves the checkpoints that an older version kept in the repository.
+#[test]
+fn fnd_n9_old_checkpoints_are_moved_at_the_start() {
+    let mut daemon = Daemon::start(Setup::default());
+    let work = repository();
+    let session = make(&daemon, &json!({"workspace": work.path().display().to_string()}));
+    let head = git(work.path(), &["rev-parse", "HEAD"]).trim().to_owned();
+    let tree = git(work.path(), &["rev-parse", "HEAD^{tree}"]).trim().to_owned();
+    let index = git(work.path(), &["commit-tree", &tree, "-p", &head, "-m", "Index"]).trim().to_owned();
+    let text = format!(
+        "Before a turn\n\nLanyard-Checkpoint: at-3\nLanyard-Head: {head}\nLanyard-Index: {index}\n\
+         Lanyard-Extras: none\nLanyard-Files-Changed: 0\n"
+    );
+    let commit = git(work.path(), &["commit-tree", &tree, "-p", &head, "-p", &index, "-m", &text]);
+    git(work.path(), &["update-ref", &format!("refs/lanyard/{session}/at-3"), commit.trim()]);
+    // Another data folder's, for all this daemon knows.
+    let other = "refs/lanyard/sess_01m7n5djg0fayvh8t5cxyjkdnf/at-3";
+    git(work.path(), &["update-ref", other, commit.trim()]);
+    std::fs::remove_file(daemon.home().join("checkpoints/moved")).ok();
+    daemon.restart_with(Setup::default());
+    until("the move", || kept_refs(&daemon).contains(&format!("{session}/at-3")).then_some(()));
+    until("the end of the old ref", || {
+        let refs = git(work.path(), &["for-each-ref", "--format=%(refname)", "refs/lanyard"]);
+        (refs.trim() == other).then_some(())
+    });
+    let list = daemon.lanyard(&["checkpoints", &session, "--json"]);
+    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
+    assert_eq!(list[0]["name"], "at-3");
+    assert!(daemon.lanyard(&["rollback", &session, "at-3", "--yes"]).status.success());
 }
 
 /// FND-K9: a folder of a run that belongs to no session is found and removed.
@@ -147,6 +211,43 @@ fn fnd_k9_retention_deletes_what_ended_long_ago() {
     for session in [archived, live] {
         assert_eq!(daemon.request("GET", &format!("/api/v1/sessions/{session}"), &[], None).status, 200);
     }
+}
+
+/// FND-M12, S0-21: pruning by age of the end removes only what is over for that long, and answers how many.
+#[test]
+fn fnd_m12_s0_21_gc_prunes_ended_sessions_by_the_age_of_their_end() {
+    const DAY: i64 = 24 * 60 * 60 * 1_000;
+    let folder = tempfile::tempdir().unwrap();
+    let clock = folder.path().join("clock");
+    let start = 1_794_729_600_000_i64;
+    let days = |days: i64| std::fs::write(&clock, (start + days * DAY).to_string()).unwrap();
+    days(0);
+    let daemon = Daemon::start(Setup::default().env("LANYARD_CLOCK_FILE", &clock));
+    let pruned = |words: &[&str]| {
+        let done = daemon.lanyard(&[&["gc", "--ended-after", "30d", "--json"][..], words].concat());
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let report: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+        report["ended"].as_u64().unwrap()
+    };
+    // All are equally old; what counts is when they ended.
+    let [early, late, live] = ["early", "late", "live"].map(|title| make(&daemon, &json!({"title": title})));
+    complete(&daemon, &early);
+    assert_eq!(pruned(&[]), 0, "none is over for that long");
+    days(20);
+    complete(&daemon, &late);
+    days(31);
+    assert_eq!(pruned(&["--dry-run"]), 1);
+    let there =
+        |session: &str| daemon.request("GET", &format!("/api/v1/sessions/{session}"), &[], None).status;
+    assert_eq!(there(&early), 200, "a dry run deletes nothing");
+    assert_eq!(pruned(&[]), 1);
+    assert_eq!(pruned(&[]), 0);
+    assert_eq!((there(&early), there(&late), there(&live)), (410, 200, 200));
+    let view = purged(&daemon, &early);
+    assert_eq!(view["tombstone"]["deleted_by"]["kind"], "operator");
+    days(51);
+    assert_eq!(pruned(&[]), 1);
+    assert_eq!((there(&late), there(&live)), (410, 200));
 }
 
 /// FND-R15: what MCP clients said of themselves goes when their session ends.
