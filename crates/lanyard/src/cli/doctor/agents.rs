@@ -28,10 +28,10 @@ pub(super) async fn check(context: &Context, config: Option<&Config>, running: &
         (Running::Nobody { .. }, Some(config)) => Some(configured(config)),
         (Running::Nobody { .. }, None) | (Running::Mute, _) => None,
     };
-    known.map(|(agents, default)| judge(&agents, &default)).unwrap_or_default()
+    known.map(|(agents, default)| judge(&agents, default.as_deref())).unwrap_or_default()
 }
 
-async fn told(context: &Context) -> Result<Option<(Vec<Agent>, String)>, Failure> {
+async fn told(context: &Context) -> Result<Option<(Vec<Agent>, Option<String>)>, Failure> {
     let Some(mut client) = context.client_if_running().await? else { return Ok(None) };
     let list: AgentList = client.get(&Route::to(&["agents"])).await?;
     let configured = list.agents.into_iter().filter(|agent| agent.configured);
@@ -43,7 +43,7 @@ async fn told(context: &Context) -> Result<Option<(Vec<Agent>, String)>, Failure
     Ok(Some((agents.collect(), list.default)))
 }
 
-fn configured(config: &Config) -> (Vec<Agent>, String) {
+fn configured(config: &Config) -> (Vec<Agent>, Option<String>) {
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lanyard"));
     let agents = config.agents(&program).into_iter().map(|(name, settings)| Agent {
         name,
@@ -54,9 +54,9 @@ fn configured(config: &Config) -> (Vec<Agent>, String) {
 }
 
 /// Without its default agent nothing runs that names none; any other agent may be meant for another machine.
-fn judge(agents: &[Agent], default: &str) -> Vec<Finding> {
+fn judge(agents: &[Agent], default: Option<&str>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if !agents.iter().any(|agent| agent.name == default) {
+    if let Some(default) = default.filter(|default| !agents.iter().any(|agent| agent.name == *default)) {
         let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
         let fix = format!("set `default_agent` under [daemon] to one of: {}", names.join(", "));
         findings.push(Finding::fail(NAME, format!("the default agent `{default}` is not configured"), fix));
@@ -64,14 +64,15 @@ fn judge(agents: &[Agent], default: &str) -> Vec<Finding> {
     for agent in agents.iter().filter(|agent| !agent.found) {
         let what = format!("there is no program `{}` for the agent `{}`", agent.program, agent.name);
         let fix = "install it, or correct its `command` in the config; the daemon's PATH counts";
-        findings.push(if agent.name == default {
+        findings.push(if default == Some(agent.name.as_str()) {
             Finding::fail(NAME, what, fix)
         } else {
             Finding::warn(NAME, what, fix)
         });
     }
     if findings.is_empty() {
-        findings.push(Finding::ok(NAME, format!("{} with their programs, default {default}", agents.len())));
+        let default = default.unwrap_or("none, one has to be named");
+        findings.push(Finding::ok(NAME, format!("{} with their programs, default: {default}", agents.len())));
     }
     findings
 }
@@ -86,12 +87,13 @@ mod tests {
     fn fnd_n10_agents_without_a_program_and_a_default_that_is_not_there() {
         let agent = |name: &str, found| Agent { name: name.into(), program: format!("/bin/{name}"), found };
         let levels = |agents: &[Agent], default: &str| -> Vec<Level> {
-            judge(agents, default).iter().map(|finding| finding.level).collect()
+            judge(agents, Some(default)).iter().map(|finding| finding.level).collect()
         };
         assert_eq!(levels(&[agent("a", true), agent("b", true)], "b"), [Level::Ok]);
         assert_eq!(levels(&[agent("a", true), agent("b", false)], "a"), [Level::Warn]);
         assert_eq!(levels(&[agent("a", true), agent("b", false)], "b"), [Level::Fail]);
         assert_eq!(levels(&[agent("a", false)], "c"), [Level::Fail, Level::Warn]);
-        assert!(judge(&[agent("a", true)], "c").iter().all(|finding| finding.fix.is_some()));
+        assert_eq!(judge(&[agent("a", true)], None)[0].level, Level::Ok);
+        assert!(judge(&[agent("a", true)], Some("c")).iter().all(|finding| finding.fix.is_some()));
     }
 }
