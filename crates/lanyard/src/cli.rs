@@ -257,9 +257,9 @@ pub(crate) fn parse() -> Result<Cli, Failure> {
 }
 
 /// Whether errors are wanted as JSON, told without understanding the rest.
-fn wants_json(mut words: impl Iterator<Item = std::ffi::OsString>) -> bool {
+fn wants_json(words: impl Iterator<Item = std::ffi::OsString>) -> bool {
     // What follows `--` is no option.
-    words.by_ref().take_while(|word| word != "--").any(|word| word == "--json")
+    words.take_while(|word| word != "--").any(|word| word == "--json")
 }
 
 /// What clap says of a mistake, as every other error is told.
