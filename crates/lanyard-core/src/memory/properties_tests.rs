@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::memory::{MemoryAsk, MemoryPolicy, Tag, Tags, Where, admit, readable};
+use crate::memory::{MemoryAsk, MemoryPolicy, Retention, RetentionRules, Tag, Tags, Where, admit, readable};
 use crate::policy::MemoryMode;
 
 fn tag() -> impl Strategy<Value = Tag> {
@@ -49,6 +49,27 @@ proptest! {
                         || (policy.mode == MemoryMode::Selective && !admitted.tags.is_disjoint(&policy.allow))
                 ),
             }
+        }
+    }
+
+    /// FND-M12, S3-31: whatever else an entry and its session are tagged with, `retain` keeps it for ever.
+    #[test]
+    fn fnd_m12_what_is_tagged_retain_is_never_due(
+        policy in policy(),
+        to in to(),
+        tags in tags(),
+        (discard_ms, dev_test_ms, usual_ms) in any::<(u64, u64, u64)>(),
+    ) {
+        let rules = RetentionRules { discard_ms, dev_test_ms, usual_ms };
+        let kept = admit(&policy, to, &tags).map_or(tags, |admitted| admitted.tags);
+        let keeps = rules.keeps_ms(Retention::of(&kept));
+        if kept.iter().any(|tag| tag.as_str() == "retain") {
+            prop_assert_eq!(keeps, None);
+        } else {
+            // Without it the shortest time of its tags counts.
+            let has = |wanted: &str| kept.iter().any(|tag| tag.as_str() == wanted);
+            let ms = if has("discard") { discard_ms } else if has("dev_test") { dev_test_ms } else { usual_ms };
+            prop_assert_eq!(keeps, (ms > 0).then_some(ms));
         }
     }
 

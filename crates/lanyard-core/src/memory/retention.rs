@@ -1,5 +1,5 @@
-//! How long an entry is kept, by its tags (S3-31). Who wants it gone soonest is heard: a test's leavings that somebody
-//! also wanted kept are still a test's leavings.
+//! How long an entry is kept, by its tags (S3-31). `retain` outranks the other tags: an entry that has it is never swept.
+//! Of the other two, the shorter one counts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,9 +33,9 @@ impl Retention {
     pub fn of(tags: &Tags) -> Self {
         let has = |wanted: &str| tags.iter().map(Tag::as_str).any(|tag| tag == wanted);
         match () {
+            () if has(RETAIN) => Self::Retain,
             () if has(DISCARD) => Self::Discard,
             () if has(DEV_TEST) => Self::DevTest,
-            () if has(RETAIN) => Self::Retain,
             () => Self::Usual,
         }
     }
@@ -85,14 +85,15 @@ mod tests {
     use super::*;
     use crate::memory::tag;
 
-    /// S3-31.
+    /// S3-31. FND-M12: the config promises that entries tagged `retain` are always kept.
     #[test]
-    fn who_wants_it_gone_soonest_is_heard() {
+    fn fnd_m12_retain_outranks_the_other_tags() {
         for (tags, wanted) in [
             (&["x"][..], Retention::Usual),
             (&["retain", "x"], Retention::Retain),
-            (&["dev_test", "retain"], Retention::DevTest),
-            (&["retain", "dev_test", "discard"], Retention::Discard),
+            (&["dev_test", "retain"], Retention::Retain),
+            (&["retain", "dev_test", "discard"], Retention::Retain),
+            (&["dev_test", "discard"], Retention::Discard),
         ] {
             assert_eq!(Retention::of(&tag::parse("tags", tags).unwrap()), wanted);
         }

@@ -118,13 +118,23 @@ impl MemoryUpkeep for SqliteJournal {
         limit: usize,
     ) -> Result<Vec<MemoryId>, StoreError> {
         self.pool.read(|conn| {
-            let mut find = conn
-                .prepare_cached("SELECT id FROM memories WHERE keep = ?1 AND at < ?2 ORDER BY at LIMIT ?3")?;
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let found = find.query_map((retention.as_str(), before.as_millis(), limit), |row| row.get(0))?;
-            Ok(found
-                .map(|id| id.map(u128::from_be_bytes).map(MemoryId::from_u128))
-                .collect::<Result<_, _>>()?)
+            let mut find = conn.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM memories m WHERE m.keep = ?1 AND m.at < ?2 ORDER BY m.at"
+            ))?;
+            let mut rows = find.query((retention.as_str(), before.as_millis()))?;
+            let mut due = Vec::new();
+            while due.len() < limit
+                && let Some(row) = rows.next()?
+            {
+                // The column may be from a time when `retain` did not outrank other tags: the tags decide. A row that
+                // cannot be read may have been tagged `retain`, and stays.
+                if let Ok(entry) = read(row)
+                    && entry.retention() == retention
+                {
+                    due.push(entry.id);
+                }
+            }
+            Ok(due)
         })
     }
 

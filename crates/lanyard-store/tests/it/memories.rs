@@ -258,7 +258,7 @@ fn what_is_forgotten_is_found_by_nothing(store: &dyn Store) {
     assert_eq!(found(store, &any(), "another"), [2]);
 }
 
-/// S3-31.
+/// S3-31, FND-M12: an entry tagged `retain` is never due.
 fn what_is_due_is_told_by_its_tags_and_age(store: &dyn Store) {
     let tagged = |number, texts: &[&str]| Entry { tags: tags(texts), ..entry(number, "x") };
     put(
@@ -269,13 +269,14 @@ fn what_is_due_is_told_by_its_tags_and_age(store: &dyn Store) {
             tagged(3, &["retain"]),
             tagged(4, &[]),
             tagged(5, &["discard", "retain"]),
+            tagged(6, &["discard", "dev_test"]),
         ],
     );
     let due = |retention, before| -> Vec<u128> {
         let due = store.expired_memories(retention, at(before), 10).unwrap();
         due.iter().map(|id| id.as_u128()).collect()
     };
-    assert_eq!(due(Retention::Discard, 100), [1, 5]);
+    assert_eq!(due(Retention::Discard, 100), [1, 6]);
     assert_eq!(due(Retention::Discard, 5), [1]);
     assert_eq!(due(Retention::DevTest, 100), [2]);
     assert_eq!(due(Retention::DevTest, 2), []);

@@ -7,8 +7,9 @@ use crate::support::Setup;
 
 const HOUR_MS: i64 = 3_600_000;
 
+/// FND-M12: `retain` is kept whatever other tags an entry has, as the config promises.
 #[test]
-fn tags_say_how_long_something_is_kept() {
+fn fnd_m12_tags_say_how_long_something_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let clock = folder.path().join("clock");
     let start = 1_794_729_600_000_i64;
@@ -29,15 +30,15 @@ fn tags_say_how_long_something_is_kept() {
     until("what was to be discarded to go", || stage.texts("").len() == 4);
     assert!(!stage.texts("").contains(&"discard".to_owned()));
     set(8 * 24 * HOUR_MS);
-    until("what a test left to go", || stage.texts("").len() == 2);
+    until("what a test left to go", || stage.texts("").len() == 3);
     set(1_000 * 24 * HOUR_MS);
     // Two looks of the keeper later they are still there: it has swept something that is due now.
     stage.ok("POST", "/memory", &json!({ "text": "soon gone", "tags": ["discard"] }));
     set(1_001 * 24 * HOUR_MS);
-    until("the last to go", || stage.texts("").len() == 2);
+    until("the last to go", || stage.texts("").len() == 3);
     let mut left = stage.texts("");
     left.sort();
-    assert_eq!(left, ["retain", "usual"]);
+    assert_eq!(left, ["retain", "test to retain", "usual"]);
 }
 
 /// A session that is deleted takes its own memory with it, and leaves long-term memory.
