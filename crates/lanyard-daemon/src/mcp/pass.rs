@@ -38,8 +38,8 @@ pub(super) async fn enter(
     let hint = envelope.hint();
     let (session, proof) = match whose(app, work.seat.as_ref(), envelope, hint.as_deref()).await {
         Ok(Some(found)) => found,
-        // Nobody Lanyard knows: as it came (S0-32, S0-36).
-        Ok(None) => return Entry::Goes(None),
+        // A call of no known session passes (S0-36); without a name in it, byte for byte (S0-32).
+        Ok(None) => return Entry::Goes(unnamed(hint.as_deref(), body, envelope)),
         Err(Mismatch(named)) => {
             let what = format!(
                 "session_mismatch: this address belongs to another session than `{named}`. \
@@ -72,7 +72,9 @@ pub(super) async fn enter(
             person.remember(Some(&stop));
             Some(stop)
         }
-        Err(AskError::Unknown(_) | AskError::Deleted(_)) => return Entry::Goes(None),
+        Err(AskError::Unknown(_) | AskError::Deleted(_)) => {
+            return Entry::Goes(unnamed(hint.as_deref(), body, envelope));
+        }
         Err(error) => {
             // A sick journal must not hold up work, and must not let a stopped agent go on either.
             said(&error, "a tool call goes on without being looked at");
@@ -83,10 +85,12 @@ pub(super) async fn enter(
         let is_error = stop.level == StopLevel::Terminated;
         return Entry::Answered(annotate::refusal(&stop.text(session), is_error, work.reader(&tool)));
     }
-    match hint.and_then(|_| stripped(body, envelope)) {
-        Some(body) => Entry::Goes(Some(body)),
-        None => Entry::Goes(None),
-    }
+    Entry::Goes(unnamed(hint.as_deref(), body, envelope))
+}
+
+/// The body without the session's name, where it has one: the server never sees it, known or not (S0-33).
+fn unnamed(hint: Option<&str>, body: &Bytes, envelope: &Envelope<'_>) -> Option<Bytes> {
+    hint.and_then(|_| stripped(body, envelope))
 }
 
 fn short(text: &str) -> String {

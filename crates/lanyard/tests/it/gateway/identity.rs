@@ -50,9 +50,10 @@ fn a_session_cannot_name_another() {
     }
 }
 
-/// S0-36, S0-T9, S0-O2: without a session's address a known name is taken, and one that nobody knows changes nothing.
+/// S0-36, S0-T9, S0-O2: without a session's address a known name is taken, and a call with an unknown one passes.
+/// FND-M12, S0-33: the server sees neither.
 #[test]
-fn a_name_alone_is_believed_only_where_somebody_has_it() {
+fn fnd_m12_a_name_alone_is_believed_only_where_somebody_has_it() {
     let server = Server::start();
     let stage = Stage::new(&server.config("h", ""));
     let session = stage.session(&json!({"aliases": ["known"]}));
@@ -62,10 +63,14 @@ fn a_name_alone_is_believed_only_where_somebody_has_it() {
         assert_eq!(server.got().1, STRIPPED, "{name}");
     }
     for name in ["unknown", "sess_01jd2y7zq8e9vte8w2n5h6k7m8"] {
-        let sent = call(&format!("\"{name}\""));
-        client.raw(&sent);
-        assert_eq!(server.got().1, sent, "{name}");
+        let said = client.raw(&call(&format!("\"{name}\"")));
+        assert!(said.text.contains("echo"), "{name}: {}", said.text);
+        assert_eq!(server.got().1, STRIPPED, "{name}");
     }
+    // A deleted session is as unknown.
+    stage.daemon.request("DELETE", &format!("/api/v1/sessions/{session}"), &[], Some("{}"));
+    client.raw(&call(&format!("\"{session}\"")));
+    assert_eq!(server.got().1, STRIPPED, "deleted");
 }
 
 /// S0-B08: knowing an id gives no right; only the session's own token opens its address.
