@@ -8,6 +8,7 @@ mod agent;
 mod args;
 mod caller;
 mod context;
+mod names;
 mod orphans;
 mod plan;
 pub(crate) mod refused;
@@ -27,7 +28,7 @@ use lanyard_core::SessionId;
 use lanyard_core::paper::instructions;
 use lanyard_core::session::Compliance;
 use lanyard_core::session::directive::defuse;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::api::App;
 use caller::Caller;
@@ -59,13 +60,15 @@ pub(crate) struct RpcError {
 #[derive(Debug, Default)]
 struct Answer {
     value: Value,
-    /// Lanyard's own words, which may hold the markers of directives.
+    /// Fields of the document with Lanyard's own words, which may hold the markers of directives.
+    own: Map<String, Value>,
+    /// Lanyard's own words, as blocks after the document.
     texts: Vec<String>,
 }
 
 impl From<Value> for Answer {
     fn from(value: Value) -> Self {
-        Self { value, texts: Vec::new() }
+        Self { value, ..Self::default() }
     }
 }
 
@@ -168,15 +171,16 @@ async fn call(app: &Arc<App>, session: Option<SessionId>, params: &Value) -> Res
     let tool = TOOLS.iter().find(|tool| tool["name"] == name);
     let tool = tool.ok_or_else(|| invalid(format!("this server has no tool `{name}`")))?;
     let mut arguments = match params.get("arguments") {
-        None | Some(Value::Null) => json!({}),
-        Some(arguments) if arguments.is_object() => arguments.clone(),
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(arguments)) => arguments.clone(),
         Some(_) => return Err(invalid("the arguments are not an object".to_owned())),
     };
     // The gateway has looked at it already.
-    if let Some(fields) = arguments.as_object_mut() {
-        fields.remove("_session_id");
-    }
-    let ignored = args::ignored(tool, &arguments);
+    arguments.remove("_session_id");
+    let (arguments, ignored) = match names::resolve(tool, arguments) {
+        Ok(resolved) => resolved,
+        Err(refused) => return Ok(refused.shown()),
+    };
     Ok(match run(app, session, name, arguments).await {
         Ok(answer) => shown(answer, &ignored),
         Err(refused) => refused.shown(),
@@ -203,8 +207,22 @@ fn shown(mut answer: Answer, ignored: &[String]) -> Value {
         fields.insert("ignored_arguments".to_owned(), ignored.into());
     }
     let document = serde_json::to_string_pretty(&answer.value).unwrap_or_default();
-    let document = defuse(&document).unwrap_or(document);
+    let document = with_own(defuse(&document).unwrap_or(document), answer.own);
     let texts = std::iter::once(document).chain(answer.texts);
     let content: Vec<Value> = texts.map(|text| json!({ "type": "text", "text": text })).collect();
     json!({ "content": content, "isError": false })
+}
+
+/// Adds fields that are not defused.
+fn with_own(document: String, own: Map<String, Value>) -> String {
+    if own.is_empty() {
+        return document;
+    }
+    match serde_json::from_str::<Map<String, Value>>(&document) {
+        Ok(mut fields) => {
+            fields.extend(own);
+            serde_json::to_string_pretty(&fields).unwrap_or(document)
+        }
+        Err(_) => document,
+    }
 }

@@ -9,6 +9,7 @@ mod modern;
 mod older;
 mod once;
 mod outlived;
+mod own_tools;
 mod program;
 mod recorded;
 mod server;

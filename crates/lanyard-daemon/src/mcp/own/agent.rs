@@ -149,7 +149,7 @@ async fn init(caller: &Caller, args: Args) -> Told {
             value["orphaned_sessions"] = found.into();
         }
     }
-    Ok(Answer { value, texts })
+    Ok(Answer { value, texts, ..Answer::default() })
 }
 
 /// The plan the session is at after this, checked: its own cannot be exchanged for another (S0-O4).

@@ -13,13 +13,6 @@ pub(super) fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T, Refused>
     })
 }
 
-/// Arguments the tool does not know. They are told, since a misspelt one would otherwise be missed in silence.
-pub(super) fn ignored(tool: &Value, arguments: &Value) -> Vec<String> {
-    let known = &tool["inputSchema"]["properties"];
-    let names = arguments.as_object().into_iter().flat_map(serde_json::Map::keys);
-    names.filter(|name| known.get(name.as_str()).is_none()).cloned().collect()
-}
-
 pub(super) fn need<T>(field: &'static str, value: Option<T>) -> Result<T, Refused> {
     value.ok_or_else(|| Refused::missing(field))
 }

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use crate::mcp::own::names;
+
 /// What a tool says of itself beside its schema.
 pub(super) struct About {
     pub(super) name: &'static str,
@@ -17,11 +19,13 @@ pub(super) struct About {
 }
 
 pub(super) fn tool<T: JsonSchema>(about: &About) -> Value {
+    let mut input = schema::<T>();
+    names::declare(about.name, &mut input);
     json!({
         "name": about.name,
         "title": about.title,
         "description": about.description,
-        "inputSchema": schema::<T>(),
+        "inputSchema": input,
         "annotations": {
             "title": about.title,
             "readOnlyHint": about.reads_only,

@@ -8,7 +8,7 @@ use lanyard_core::task::{Isolation, NewTask};
 use lanyard_core::text::cut;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::engine::Ask;
 use crate::families::{Adding, By, FamilyError};
@@ -23,9 +23,10 @@ pub(super) const NAME: &str = "memory_spawn_agent";
 /// Where sessions come from that agents make.
 const SOURCE: &str = "spawn";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Action {
+    #[default]
     /// Make the child's session and answer its id and the prompt. You start the agent, with that prompt as it is.
     Prepare,
     /// The same, and Lanyard starts the agent: `agent` must be one of its configured agents.
@@ -34,8 +35,8 @@ enum Action {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Args {
-    /// What to do.
-    action: Action,
+    /// What to do; `prepare` when left out.
+    action: Option<Action>,
     /// Which agent, such as `Executor`, or a configured one such as `opencode` for `start`.
     agent: Option<String>,
     /// The task, in your own words.
@@ -70,7 +71,7 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
     caller.may_write()?;
     let agent = need("agent", args.agent.clone())?;
     let prompt = need("prompt", args.prompt.clone())?;
-    if args.action == Action::Start {
+    if args.action.unwrap_or_default() == Action::Start {
         return start(caller, args, agent, prompt).await;
     }
     let place = caller.workspace(args.workspace.as_deref())?;
@@ -100,6 +101,7 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
         prompt: &prompt,
     }
     .text()?;
+    let shown_workspace = workspace.clone();
     let new = NewSession {
         title: args.title.or_else(|| Some(title(&prompt))),
         agent: Some(agent.clone()),
@@ -117,7 +119,12 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
         "session_id": id, "parent_session_id": caller.id(), "agent": agent, "plan": plan, "started": false,
     });
     value["next"] = "start the agent with the prompt in the next block, word for word".into();
-    Ok(Answer { value, texts: vec![text] })
+    let prep_config = json!({
+        "session_id": id, "agent_name": value["agent"], "workspace_id": shown_workspace, "plan_id": value["plan"],
+        "enriched_prompt": text,
+    });
+    let own = Map::from_iter([("prep_config".to_owned(), prep_config)]);
+    Ok(Answer { value, own, texts: vec![text] })
 }
 
 /// A task of Lanyard's, in the caller's own workspace: its end comes into the caller's mailbox.

@@ -28,7 +28,9 @@ async fn seven_tools_are_listed_with_plain_schemas() {
     for tool in tools {
         let schema = &tool["inputSchema"];
         assert_eq!((&schema["type"], &schema["additionalProperties"]), (&json!("object"), &json!(true)));
-        assert_eq!(schema["required"], json!(["action"]), "{}", tool["name"]);
+        // S0: a spawn without an action is a preparation.
+        let required = if tool["name"] == "memory_spawn_agent" { Value::Null } else { json!(["action"]) };
+        assert_eq!(schema["required"], required, "{}", tool["name"]);
         let action = &schema["properties"]["action"];
         for name in action["enum"].as_array().unwrap() {
             let taught = format!("- `{}`: ", name.as_str().unwrap());
@@ -42,6 +44,13 @@ async fn seven_tools_are_listed_with_plain_schemas() {
             assert!(field["description"].is_string(), "{}.{name} is not described", tool["name"]);
             assert!(field["type"].is_string(), "{}.{name} has no plain type: {field}", tool["name"]);
         }
+        assert_eq!(schema["properties"]["plan_id"], {
+            let mut plan = schema["properties"]["plan"].clone();
+            if plan.is_object() {
+                plan["description"] = "Another name of `plan`.".into();
+            }
+            plan
+        });
         assert!(tool["annotations"]["readOnlyHint"].is_boolean());
     }
     assert_eq!(TOOLS[0]["annotations"]["readOnlyHint"], true);
