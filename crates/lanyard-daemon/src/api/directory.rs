@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use lanyard_core::session::{Lifecycle, Pending, StateName, Status, view};
 use lanyard_core::{Address, MemoryMode, SessionId};
 use lanyard_store::{Cursor, EventPage, Filter, Loaded, Row, Sort, StoreError};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::App;
@@ -37,7 +38,7 @@ type Shared = State<Arc<App>>;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ListQuery {
-    status: Option<Status>,
+    status: Option<StatusWord>,
     lifecycle: Option<Lifecycle>,
     state: Option<StateName>,
     source: Option<String>,
@@ -54,6 +55,40 @@ pub(super) struct ListQuery {
     sort: Option<Sort>,
     pub(super) cursor: Option<String>,
     pub(super) limit: Option<usize>,
+}
+
+/// The values of `status` in a listing: the status words (S0-02) and the lifecycle markers (S3-07, S3-20).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StatusWord {
+    Active,
+    Stopping,
+    Stopped,
+    Completed,
+    Running,
+    Idle,
+    Terminal,
+}
+
+impl StatusWord {
+    const fn status(self) -> Option<Status> {
+        match self {
+            Self::Active => Some(Status::Active),
+            Self::Stopping => Some(Status::Stopping),
+            Self::Stopped => Some(Status::Stopped),
+            Self::Completed => Some(Status::Completed),
+            Self::Running | Self::Idle | Self::Terminal => None,
+        }
+    }
+
+    const fn lifecycle(self) -> Option<Lifecycle> {
+        match self {
+            Self::Running => Some(Lifecycle::Running),
+            Self::Idle => Some(Lifecycle::Idle),
+            Self::Terminal => Some(Lifecycle::Terminal),
+            Self::Active | Self::Stopping | Self::Stopped | Self::Completed => None,
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -89,13 +124,23 @@ pub(super) async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, P
         Some(parent) => Some(resolve(app, Address::of(parent)).await?),
         None => None,
     };
+    let marker = query.status.and_then(StatusWord::lifecycle);
+    if let (Some(marker), Some(asked)) = (marker, query.lifecycle)
+        && marker != asked
+    {
+        return Err(Problem::bad_request(
+            "query_conflict",
+            "`status` and `lifecycle` ask for different lifecycles",
+            "send one of them",
+        ));
+    }
     let live_since = query
         .live
         .filter(|live| *live)
         .map(|_| app.clock.now().minus_millis(app.rules.staleness.prune_after_ms));
     Ok(Filter {
-        status: query.status,
-        lifecycle: query.lifecycle,
+        status: query.status.and_then(StatusWord::status),
+        lifecycle: marker.or(query.lifecycle),
         state: query.state,
         source: query.source,
         owner: query.owner,

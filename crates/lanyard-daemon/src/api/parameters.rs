@@ -4,7 +4,7 @@
 use lanyard_core::memory::{Scope, Where};
 use lanyard_core::notification::{NotificationKind, NotificationStatus, Severity};
 use lanyard_core::paper::PlanStatus;
-use lanyard_core::session::{Lifecycle, StateName, Status};
+use lanyard_core::session::{Lifecycle, StateName};
 use lanyard_core::task::TaskState;
 use lanyard_core::text::NAME_CHARS_MAX;
 use lanyard_core::{
@@ -15,6 +15,7 @@ use lanyard_store::Sort;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
+use crate::api::directory::StatusWord;
 use crate::api::routes::Route;
 use crate::api::types::AuditKind;
 use crate::api::{audit, context, directory, flows, mailbox, memory, notifications, streams, tasks, turns};
@@ -121,7 +122,7 @@ fn status(route: &Route, generator: &mut SchemaGenerator) -> Value {
     }
     match route.name {
         "list_plans" => of::<PlanStatus>(generator),
-        _ => of::<Status>(generator),
+        _ => of::<StatusWord>(generator),
     }
 }
 

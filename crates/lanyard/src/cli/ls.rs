@@ -54,8 +54,8 @@ struct Filter {
     /// By state
     #[arg(long, value_parser = PossibleValuesParser::new(StateName::ALL.map(StateName::as_str)))]
     state: Option<String>,
-    /// By status
-    #[arg(long, value_parser = ["active", "stopping", "stopped", "completed"])]
+    /// By status, or by lifecycle
+    #[arg(long, value_parser = ["active", "stopping", "stopped", "completed", "running", "idle", "terminal"])]
     status: Option<String>,
     /// By lifecycle
     #[arg(long, value_parser = ["running", "idle", "terminal"])]

@@ -81,6 +81,45 @@ fn the_paths_of_operations_consoles_do_the_same() {
     assert_eq!(ids(&list(&daemon, "")), [&other]);
 }
 
+/// FND-M6, S3-20, S3-21, S3-T6: `status` takes lifecycle markers beside the status words, with every other filter.
+#[test]
+fn fnd_m6_sessions_are_filtered_by_lifecycle_markers() {
+    let daemon = Daemon::start(Setup::default());
+    let busy = create(&daemon, &json!({"source": "chat", "owner": "ada", "memory_mode": "off"}));
+    let rest = create(&daemon, &json!({"source": "telegram", "owner": "ada"}));
+    let over = create(&daemon, &json!({"source": "chat", "owner": "bob"}));
+    start(&daemon, &busy);
+    post(&daemon, &format!("sessions/{over}/complete"), &json!({}));
+    let ops = |query: &str| {
+        let page = daemon.request("GET", &format!("/api/v1/ops/sessions?{query}"), &[], None);
+        assert_eq!(page.status, 200, "{query}: {}", page.text());
+        page.json()["sessions"].as_array().unwrap().clone()
+    };
+    for (query, wanted) in [
+        ("status=running", vec![&busy]),
+        ("status=idle", vec![&rest]),
+        ("status=terminal", vec![&over]),
+        ("status=active", vec![&rest, &busy]),
+        ("status=completed", vec![&over]),
+        ("status=running&source=chat&owner=ada&memory_mode=off", vec![&busy]),
+        ("status=running&source=telegram", vec![]),
+        ("status=idle&lifecycle=idle", vec![&rest]),
+        ("status=terminal&owner=ada", vec![]),
+    ] {
+        assert_eq!(ids(&ops(query)), wanted, "{query}");
+    }
+    let row = ops("status=running").remove(0);
+    let shown = ["source", "owner", "memory_mode", "lifecycle", "lifecycle_state", "status"].map(|name| &row[name]);
+    assert_eq!(shown, ["chat", "ada", "off", "running", "running", "active"]);
+    let bad = daemon.request("GET", "/api/v1/ops/sessions?status=sleeping", &[], None);
+    assert_eq!((bad.status, bad.code().as_str()), (400, "query_invalid"));
+    for word in ["active", "stopping", "stopped", "completed", "running", "idle", "terminal"] {
+        assert!(bad.text().contains(word), "{}", bad.text());
+    }
+    let both = daemon.request("GET", "/api/v1/ops/sessions?status=idle&lifecycle=running", &[], None);
+    assert_eq!((both.status, both.code().as_str()), (400, "query_conflict"));
+}
+
 /// In bulk each session is handled on its own, a dry run changes nothing, and a repeat of the key is one for each.
 #[test]
 fn one_thing_is_done_to_many_and_a_dry_run_to_none() {
