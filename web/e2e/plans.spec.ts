@@ -224,3 +224,53 @@ test('plans at phone width, in dark, and with hundreds of tasks', async ({ page,
   await fits(page)
   await picture(page, 'plans-phone')
 })
+
+interface Door {
+  url: string
+  headers: Record<string, string>
+}
+
+/** Calls Lanyard's own tools as a session's agent does. */
+async function agent(daemon: Daemon): Promise<(name: string, args: Record<string, unknown>) => Promise<Record<string, unknown>>> {
+  const { session } = await daemon.api<{ session: string }>('POST', '/sessions', { source: 'external', agent: 'Coordinator', workspace: daemon.workspace })
+  const door = await daemon.api<Door>('POST', '/mcp/lanyard/address', { session })
+  return async (name, args) => {
+    const response = await fetch(door.url, {
+      method: 'POST',
+      headers: { ...door.headers, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
+    })
+    const { result } = (await response.json()) as { result: { isError: boolean; content: { text: string }[] } }
+    expect(result.isError, JSON.stringify(result)).toBe(false)
+    return JSON.parse(result.content[0]?.text ?? '{}') as Record<string, unknown>
+  }
+}
+
+test('FND-M4: what agents plan is shown with its phases, steps and hand-offs', async ({ page, daemon }) => {
+  const call = await agent(daemon)
+  const plan = await call('memory_plan', { action: 'create', title: 'Checkout', phases: ['design', 'build'] })
+  const steps = [
+    { task: 'Draw the form', phase: 'design' },
+    { task: 'Test it', type: 'test', phase: 'build', notes: 'with two cards', acceptance: ['cargo test is green'] },
+  ]
+  await call('memory_steps', { action: 'add', steps })
+  await call('memory_steps', { action: 'complete', step: 1, evidence: 'a picture' })
+  await call('memory_agent', { action: 'handoff', to_agent: 'Executor', reason: 'the design stands' })
+
+  await page.goto(daemon.at('/plans'))
+  const row = page.getByRole('list', { name: 'Plans' }).getByRole('link', { name: /Checkout/ })
+  await expect(row).toContainText('1 of 2 steps done')
+  await expect(row).not.toContainText('no tasks')
+  await row.click()
+  await expect(page).toHaveURL(new RegExp(String(plan.id)))
+  await expect(page.getByText('in the hands of Executor')).toBeVisible()
+  const build = page.getByRole('region', { name: 'Phase build' })
+  await expect(build).toContainText('Test it')
+  await expect(build).toContainText('with two cards')
+  await expect(build).toContainText('cargo test is green')
+  await expect(page.getByRole('region', { name: 'Phase design' })).toContainText('Evidence: a picture')
+  await expect(page.getByRole('list', { name: 'Hand-offs' })).toContainText('the design stands')
+  await expect(page.getByText('No tasks yet')).toHaveCount(0)
+  await accessible(page)
+  await fits(page)
+})

@@ -4,6 +4,7 @@
 pub mod instructions;
 pub mod orphan;
 pub mod plan;
+mod progress;
 pub mod prompt;
 mod refusal;
 pub mod seat;
@@ -11,6 +12,7 @@ pub mod steps;
 
 pub use orphan::{Facts, Liveness, judge};
 pub use plan::{Handover, NewPlan, Plan, PlanChange, PlanNote, PlanStatus, Priority};
+pub use progress::{PlanPhase, Progress, StepState};
 pub use prompt::{Bounds, Brief};
 pub use refusal::Refusal;
 pub use seat::Seat;

@@ -17,6 +17,7 @@ mod effect;
 mod event;
 mod family;
 mod gate;
+mod governance;
 mod guidance;
 mod halt;
 mod inbox;
@@ -72,6 +73,7 @@ pub use event::{
 };
 pub use family::{Lineage, LinkEvents, NewSession, create, fork, inherited, link};
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
+pub use governance::{FirstTool, Governance, GovernanceView, Language};
 pub use guidance::{Checked, Note, NoteDelivery, NoteKind, NoteStatus, check};
 pub use halt::{held, starts_work};
 pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn};

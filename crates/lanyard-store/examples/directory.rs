@@ -178,6 +178,7 @@ fn born(number: usize, batch: &mut Batch) -> Session {
             prompt_hash: "0".to_owned(),
             opening: Opening::New,
             anchors: Vec::new(),
+            governance: false,
             delivery: Delivery::Reject,
             queued: false,
             by: None,

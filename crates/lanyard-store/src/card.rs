@@ -4,7 +4,7 @@
 use lanyard_core::session::{Attention, DrivenBy, InterruptCause, Pending, State, StateName};
 use lanyard_core::{MemoryMode, Session, SessionId, Timestamp};
 
-use crate::query::{Filter, Row};
+use crate::query::{Filter, PlanWord, Row};
 
 /// Longest chain of parents that is followed. Families are a few levels deep; this only ends a walk through a
 /// damaged chain that bites its own tail.
@@ -123,11 +123,16 @@ impl Card {
             && is(&filter.owner, Some(&self.owner))
             && is(&filter.agent, self.agent.as_deref())
             && is(&filter.workspace, self.workspace.as_deref())
-            && is(&filter.plan, self.plan.as_deref())
+            && (is(&filter.plan, self.plan.as_deref())
+                || filter.plan_also.as_ref().is_some_and(|also| self.is_at(also)))
             && filter.parent.is_none_or(|wanted| self.parent == Some(wanted))
             && filter.memory_mode.is_none_or(|wanted| self.memory_mode == wanted)
             && filter.archived.is_none_or(|wanted| self.archived == wanted)
             && filter.live_since.is_none_or(|since| !self.state.is_ended() || self.since >= since)
+    }
+
+    fn is_at(&self, word: &PlanWord) -> bool {
+        self.is_in(word.workspace.as_deref(), Some(&word.plan))
     }
 
     /// Whether the card belongs where an address says to look.

@@ -32,6 +32,6 @@ pub use notifications::{
     DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, Notifications, Tallies,
 };
 pub use purges::{JournalSize, PurgeStage, PurgeStep, Purges, Tombstone, WipeStep};
-pub use query::{Cursor, CursorError, Filter, Listing, Row, Sort};
+pub use query::{Cursor, CursorError, Filter, Listing, PlanWord, Row, Sort};
 pub use sqlite::{Failpoints, SqliteJournal, SqliteOptions};
 pub use tasks::{MailFilter, TaskFilter, Tasks, WorkBatch};

@@ -15,6 +15,9 @@ pub struct Filter {
     pub agent: Option<String>,
     pub workspace: Option<String>,
     pub plan: Option<String>,
+    /// Another word for the plan in `plan`; sessions of either match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_also: Option<PlanWord>,
     pub parent: Option<SessionId>,
     pub memory_mode: Option<MemoryMode>,
     pub archived: Option<bool>,
@@ -27,6 +30,14 @@ pub struct Filter {
     /// An executing session that was not heard of since then counts as silent.
     pub silent_since: Option<Timestamp>,
     pub sort: Sort,
+}
+
+/// A plan's id, or its name in one workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanWord {
+    pub plan: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
 }
 
 /// Where a session stands in a listing that is not in order of birth: who needs a person first, the most pressing

@@ -13,6 +13,7 @@ pub(crate) mod flow_log;
 pub(crate) mod mail;
 pub(crate) mod memory;
 pub(crate) mod plan;
+pub(crate) mod plan_steps;
 pub(crate) mod session;
 pub(crate) mod table;
 pub(crate) mod task;

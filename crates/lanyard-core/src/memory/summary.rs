@@ -138,6 +138,7 @@ mod tests {
             prompt_hash: String::new(),
             opening: Opening::New,
             anchors: Vec::new(),
+            governance: false,
             delivery: Delivery::Reject,
             queued: false,
             by: None,

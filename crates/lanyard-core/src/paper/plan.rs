@@ -63,7 +63,7 @@ pub enum Priority {
     Critical,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanNote {
     pub at: Timestamp,
     pub by: String,
@@ -234,6 +234,12 @@ impl Plan {
         self.current_agent = Some(handover.to.clone());
         push(&mut self.lineage, handover, LINEAGE_MAX);
         Ok(())
+    }
+
+    /// Whether nothing is left to do in it.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.archived || matches!(self.status, PlanStatus::Completed | PlanStatus::Failed)
     }
 
     /// Answers whether anything changed.

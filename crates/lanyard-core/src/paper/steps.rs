@@ -16,7 +16,7 @@ pub const STEPS_MAX: usize = 500;
 pub const BATCH_MAX: usize = 100;
 pub const CRITERIA_MAX: usize = 20;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// 1, 2, 3 … in its plan; never given twice.
     pub number: u32,
@@ -43,7 +43,7 @@ pub struct Step {
 }
 
 /// Who is at it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Taken {
     pub by: SessionId,
     pub at: Timestamp,
@@ -58,6 +58,19 @@ pub enum StepKind {
     Test,
     Build,
     Validation,
+}
+
+impl StepKind {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Documentation => "documentation",
+            Self::Test => "test",
+            Self::Build => "build",
+            Self::Validation => "validation",
+        }
+    }
 }
 
 /// A step to add.

@@ -8,6 +8,7 @@ use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Created, Ending, Envelope, Event, Role,
     TranscriptEvent, TurnEvent,
 };
+use crate::session::governance::{FirstTool, Governance};
 use crate::session::record::{
     ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage, remember,
 };
@@ -124,15 +125,9 @@ impl Session {
             }
             ChangeEvent::ChildLinked { .. } | ChangeEvent::ChildUnlinked { .. } => true,
             ChangeEvent::Migrated { from, to, reason, continuity } => {
-                let handoff = Handoff { at, from: from.clone(), to: to.clone(), reason: reason.clone() };
-                remember(&mut self.handoffs, handoff);
                 let fits = *from == self.hands;
-                if from.agent != to.agent {
-                    // Another agent knows nothing of this one's conversation, unless it can load the same.
-                    self.native = self.native.take().filter(|_| *continuity == Some(Continuity::Native));
-                    self.carries = *continuity;
-                }
-                self.hands = to.clone();
+                let handoff = Handoff { at, from: from.clone(), to: to.clone(), reason: reason.clone() };
+                self.migrate(handoff, *continuity);
                 alive && fits
             }
             ChangeEvent::Driven { by } => {
@@ -143,6 +138,7 @@ impl Session {
                 self.aliases.push(alias.clone());
                 true
             }
+            ChangeEvent::PlanJoined { plan } => self.join_plan(plan) && alive,
             ChangeEvent::MemorySet { policy } => {
                 self.policy.memory.clone_from(policy);
                 true
@@ -190,6 +186,25 @@ impl Session {
         })
     }
 
+    fn migrate(&mut self, handoff: Handoff, continuity: Option<Continuity>) {
+        if handoff.from.agent != handoff.to.agent {
+            // Another agent knows nothing of this one's conversation, unless it can load the same.
+            self.native = self.native.take().filter(|_| continuity == Some(Continuity::Native));
+            self.carries = continuity;
+            self.governance.injected = false;
+        }
+        self.hands = handoff.to.clone();
+        remember(&mut self.handoffs, handoff);
+    }
+
+    /// Whether that was legal: a session that was made for a plan stays with it.
+    fn join_plan(&mut self, plan: &str) -> bool {
+        let free = self.plan.is_none() || self.plan_joined;
+        self.plan = Some(plan.to_owned());
+        self.plan_joined = true;
+        free
+    }
+
     fn forget_calls(&mut self) {
         self.open_calls.clear();
         self.open_spawns.clear();
@@ -199,6 +214,7 @@ impl Session {
         self.enter(State::Beginning, at);
         self.native = None;
         self.carries = None;
+        self.governance.injected = false;
         self.anchors_due.clear();
         self.compactions = 0;
         self.compaction_history.clear();
@@ -240,6 +256,7 @@ impl Session {
                 running == Some(*turn)
             }
             TurnEvent::Finished { turn, .. } => {
+                self.prompt_arrived();
                 self.turn = None;
                 self.forget_notes();
                 self.forget_calls();
@@ -285,6 +302,7 @@ impl Session {
                     },
                 );
                 self.anchors_due.clone_from(anchors_lost);
+                self.governance.injected = false;
                 if self.turn.is_none() && alive {
                     self.enter(State::Compacted, at);
                 }
@@ -311,6 +329,23 @@ impl Session {
         alive
     }
 
+    /// The agent has the prompt of its turn, and with it the instructions that stand before it. Said again in the same
+    /// turn it says nothing: a compaction may have come in between.
+    pub(super) fn prompt_arrived(&mut self) {
+        if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.delivered) {
+            turn.delivered = true;
+            self.governance.injected = true;
+        }
+    }
+
+    fn used(&mut self, tool: &str, at: Timestamp) {
+        let count = self.last_tool_call.as_ref().map_or(0, |call| call.count);
+        if count == 0 {
+            self.first_tool = Some(FirstTool { name: tool.to_owned(), at });
+        }
+        self.last_tool_call = Some(LastToolCall { tool: tool.to_owned(), at, count: count + 1 });
+    }
+
     fn transcript(&mut self, event: &TranscriptEvent, at: Timestamp) -> bool {
         // Who answers has the question.
         let answers = matches!(
@@ -319,8 +354,8 @@ impl Session {
                 | TranscriptEvent::Thought { .. }
                 | TranscriptEvent::ToolCalled { .. }
         );
-        if let Some(turn) = self.turn.as_mut().filter(|_| answers) {
-            turn.delivered = true;
+        if answers {
+            self.prompt_arrived();
         }
         match event {
             TranscriptEvent::Message { .. }
@@ -337,8 +372,7 @@ impl Session {
                 }
                 // An agent that Lanyard runs tells of the call itself.
                 if !self.run.as_ref().is_some_and(Run::is_live) {
-                    let count = self.last_tool_call.as_ref().map_or(0, |call| call.count) + 1;
-                    self.last_tool_call = Some(LastToolCall { tool: tool.clone(), at, count });
+                    self.used(tool, at);
                 }
             }
             TranscriptEvent::ToolReturned { call, .. } => {
@@ -352,8 +386,7 @@ impl Session {
                         remember(&mut self.open_spawns, call.clone());
                     }
                 }
-                let count = self.last_tool_call.as_ref().map_or(0, |call| call.count) + 1;
-                self.last_tool_call = Some(LastToolCall { tool: tool.clone(), at, count });
+                self.used(tool, at);
             }
             TranscriptEvent::UsageReported { input_tokens, output_tokens, context_tokens, cost_micros } => {
                 self.usage = Usage {
@@ -395,6 +428,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         driven_by: created.driven_by,
         workspace: created.workspace.clone(),
         plan: created.plan.clone(),
+        plan_joined: false,
         phase: created.phase.clone(),
         purpose: created.purpose.clone(),
         task: created.task,
@@ -402,6 +436,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         forked_from: created.forked_from,
         aliases: created.aliases.clone(),
         policy: created.policy.clone(),
+        governance: Governance::new(created.governance_level.clone(), created.language.clone()),
         turn: None,
         turns: 0,
         inbox: Vec::new(),
@@ -421,6 +456,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         gates: Vec::new(),
         snapshots: 0,
         snapshot_skipped: None,
+        first_tool: None,
         last_tool_call: None,
         open_calls: [].into(),
         open_spawns: [].into(),

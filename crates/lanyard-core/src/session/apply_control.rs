@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::id::NoteId;
+use crate::session::driven::DrivenBy;
 use crate::session::event::{ControlEvent, Envelope, Settled};
 use crate::session::guidance::{Note, NoteDelivery, NoteStatus};
 use crate::session::record::{Session, remember};
@@ -10,6 +11,7 @@ use crate::session::stop::{Stop, StopLevel, StopScope};
 
 impl Session {
     pub(super) fn control(&mut self, event: &ControlEvent, envelope: &Envelope) -> bool {
+        self.governance.saw(event, &envelope.actor);
         match event {
             ControlEvent::StopRequested { .. }
             | ControlEvent::StopRaised { .. }
@@ -89,7 +91,13 @@ impl Session {
         let alive = !self.state.is_ended();
         match event {
             ControlEvent::NoticeSent { .. } => std::mem::replace(&mut self.notice_due, false),
-            ControlEvent::Introduced { .. } | ControlEvent::HandedOff { .. } => alive,
+            ControlEvent::Introduced { .. } => {
+                // The answer to an agent that introduces itself has the instructions; an agent under a host of its own
+                // gets them by no other way.
+                self.governance.injected |= self.driver() == DrivenBy::Host;
+                alive
+            }
+            ControlEvent::HandedOff { .. } => alive,
             ControlEvent::GuidanceQueued { note, text, kind, .. } => {
                 self.guidance.push(Note {
                     id: *note,

@@ -32,13 +32,13 @@ impl Session {
                 alive && self.take_waiting(*turn).is_some()
             }
             InboxEvent::Promoted { turn, to, note } => alive && self.promoted(*turn, *to, *note),
-            InboxEvent::Delivered { turn } => match self.turn.as_mut().filter(|held| held.id == *turn) {
-                Some(held) => {
-                    held.delivered = true;
-                    true
+            InboxEvent::Delivered { turn } => {
+                let running = self.turn.as_ref().is_some_and(|held| held.id == *turn);
+                if running {
+                    self.prompt_arrived();
                 }
-                None => false,
-            },
+                running
+            }
             InboxEvent::Reordered { turns } => {
                 let place_of = |waiting: &QueuedTurn| turns.iter().position(|turn| *turn == waiting.turn);
                 let whole = turns.len() == self.inbox.len()

@@ -1335,7 +1335,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 74;
+const EVENTS: usize = 75;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1356,6 +1356,7 @@ fn number(event: &Event) -> usize {
             ChangeEvent::Ended { .. } => 12,
             ChangeEvent::MemorySet { .. } => 69,
             ChangeEvent::Driven { .. } => 70,
+            ChangeEvent::PlanJoined { .. } => 74,
         },
         Event::Turn(event) => match event {
             TurnEvent::Started { .. } => 13,
@@ -1463,6 +1464,8 @@ fn change_samples() -> Vec<Event> {
         forked_from: Some(Fork { session: session_id(3), seq: 7 }),
         aliases: vec!["x".into()],
         anchors: vec!["a".into()],
+        governance_level: Some("strict".into()),
+        language: crate::session::Language { communication: Some("German".into()), documents: None },
         policy: Policy { depth_limit: 3, leaf: true, memory: MemoryPolicy::of(MemoryMode::Selective) },
     };
     vec![
@@ -1474,6 +1477,7 @@ fn change_samples() -> Vec<Event> {
             .into(),
         ChangeEvent::AliasAdded { alias: "y".into() }.into(),
         ChangeEvent::Driven { by: crate::session::DrivenBy::Host }.into(),
+        ChangeEvent::PlanJoined { plan: "p".into() }.into(),
         archived(),
         ChangeEvent::Unarchived {}.into(),
         ChangeEvent::Reset { reason: Some("r".into()) }.into(),
@@ -1533,6 +1537,7 @@ fn work_samples() -> Vec<Event> {
         prompt_hash: "00".into(),
         opening: Opening::Returned { after_ms: 5 },
         anchors: vec!["a".into()],
+        governance: true,
         delivery: Delivery::Interrupt,
         queued: true,
         by: Some(ann()),

@@ -145,6 +145,8 @@ pub(super) fn begin(
         Opening::New | Opening::Returned { .. } => session.anchors.clone(),
         Opening::Continued => session.anchors_due.clone(),
     };
+    // A conversation that opens is told them in any case.
+    let governance = opening != Opening::New && !session.governance.injected;
     TurnEvent::Started {
         turn,
         client_turn_id: client_turn_id.map(str::to_owned),
@@ -152,6 +154,7 @@ pub(super) fn begin(
         prompt_hash: content_hash(prompt.as_bytes()),
         opening,
         anchors,
+        governance,
         delivery,
         queued: by.is_some(),
         by,

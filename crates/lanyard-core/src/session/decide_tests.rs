@@ -38,6 +38,7 @@ mod driven;
 mod endings;
 mod forks;
 mod gates;
+mod governance;
 mod guidance;
 mod hand_offs;
 mod inbox;

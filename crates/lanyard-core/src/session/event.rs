@@ -15,6 +15,7 @@ use crate::memory::MemoryPolicy;
 use crate::session::calls::Channel;
 use crate::session::driven::DrivenBy;
 use crate::session::gate::GateEvent;
+use crate::session::governance::Language;
 use crate::session::inbox::Delivery;
 use crate::session::record::{Policy, is_default};
 use crate::session::run::{Continuity, Receipt, RunEvent};
@@ -91,6 +92,9 @@ pub enum ChangeEvent {
     Driven { by: DrivenBy },
     #[serde(rename = "session.alias_added")]
     AliasAdded { alias: String },
+    /// The session works on this plan from now on: its agent made the plan, or joined it.
+    #[serde(rename = "session.plan_joined")]
+    PlanJoined { plan: String },
     /// What the session may remember from now on (S3-33).
     #[serde(rename = "session.memory_set")]
     MemorySet { policy: MemoryPolicy },
@@ -137,6 +141,10 @@ pub enum TurnEvent {
         /// that those a compaction lost (S1-18, S1-39).
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         anchors: Vec<String>,
+        /// The agent's instructions are to be told with this prompt: it does not have them, or a compaction lost them
+        /// (S1-39).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        governance: bool,
         /// How its message wanted to arrive.
         #[serde(default, skip_serializing_if = "is_default")]
         delivery: Delivery,
@@ -353,6 +361,10 @@ pub struct Created {
     pub aliases: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub anchors: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub governance_level: Option<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub language: Language,
     pub policy: Policy,
 }
 

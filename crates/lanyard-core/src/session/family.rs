@@ -10,7 +10,8 @@ use crate::policy::{Limits, MemoryMode};
 use crate::session::decide::{ALIASES_MAX, ANCHORS_MAX, alive, exists, names, optional_name};
 use crate::session::driven::DrivenBy;
 use crate::session::event::{ChangeEvent, ControlEvent, Created, Event, Fork};
-use crate::session::record::{Policy, Session};
+use crate::session::governance::Language;
+use crate::session::record::{Policy, Session, is_default};
 use crate::session::refusal::Refusal;
 use crate::session::state::StateName;
 use crate::session::stop::StopScope;
@@ -39,6 +40,12 @@ pub struct NewSession {
     pub native: Option<String>,
     /// Facts that must survive a compaction of the agent's context.
     pub anchors: Vec<String>,
+    /// How strictly its agent is governed, in the maker's own word; the parent's when left out (S1-02).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub governance_level: Option<String>,
+    /// The languages its agent uses; the parent's where left out.
+    #[serde(skip_serializing_if = "is_default")]
+    pub language: Language,
     pub memory_mode: Option<MemoryMode>,
     /// What it may remember, in full; a child never more than its parent.
     pub memory: Option<MemoryAsk>,
@@ -101,9 +108,11 @@ pub fn create(
         ("phase", &new.phase),
         ("purpose", &new.purpose),
         ("native", &new.native),
+        ("governance_level", &new.governance_level),
     ] {
         optional_name(field, text.as_deref())?;
     }
+    new.language.check()?;
     names("aliases", &new.aliases, ALIASES_MAX)?;
     names("anchors", &new.anchors, ANCHORS_MAX)?;
     if let Some((parent, lineage)) = parent {
@@ -112,6 +121,7 @@ pub fn create(
     }
     let wanted = new.depth_limit.unwrap_or(limits.depth).min(limits.depth).max(1);
     let inherited = parent.map(|(parent, _)| &parent.policy);
+    let above = parent.map(|(parent, _)| parent.governance.clone()).unwrap_or_default();
     let source = new.source.clone().unwrap_or_else(|| "api".to_owned());
     let born_to = || DrivenBy::at_birth(&source, new.agent.as_deref(), new.observed);
     let driven_by = new.driven_by.unwrap_or_else(born_to);
@@ -141,6 +151,8 @@ pub fn create(
         forked_from: None,
         aliases,
         anchors: new.anchors.clone(),
+        governance_level: new.governance_level.clone().or_else(|| above.level.clone()),
+        language: new.language.under(&above.language),
         policy: Policy {
             depth_limit: inherited.map_or(wanted, |policy| wanted.min(policy.depth_limit)),
             leaf: new.leaf,
@@ -176,6 +188,8 @@ pub fn fork(source: &Session, at: Option<u64>, title: Option<String>) -> Result<
         forked_from: Some(Fork { session: source.id, seq }),
         aliases: Vec::new(),
         anchors: source.anchors.clone(),
+        governance_level: source.governance.level.clone(),
+        language: source.governance.language.clone(),
         policy: source.policy.clone(),
     })))
 }

@@ -78,11 +78,9 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::Introduced { agent, extension_session_id } => {
             introduced(agent, extension_session_id.as_deref())
         }
+        Signal::PlanJoined { plan } => plan_joined(session, plan),
         Signal::Planned { entries } => planned(entries),
-        Signal::FileChanged { path, added, removed } => {
-            let path = cut(path, NAME_CHARS_MAX).0.to_owned();
-            vec![TranscriptEvent::FileChanged { path, added: *added, removed: *removed }.into()]
-        }
+        Signal::FileChanged { path, added, removed } => file_changed(path, *added, *removed),
         Signal::RunStarted { run, agent, driver, mirrored, steers } => {
             run_started(session, *run, agent, driver, (*mirrored, *steers))
         }
@@ -93,6 +91,11 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::GateAsked { gate, run, question } => gate_asked(session, *gate, *run, question),
         Signal::GateWithdrawn { request, why } => gate_withdrawn(session, request, why),
     }
+}
+
+fn file_changed(path: &str, added: Option<u64>, removed: Option<u64>) -> Vec<Event> {
+    let path = cut(path, NAME_CHARS_MAX).0.to_owned();
+    vec![TranscriptEvent::FileChanged { path, added, removed }.into()]
 }
 
 fn end_blocked(why: &str) -> Vec<Event> {
@@ -268,6 +271,16 @@ fn delivered(session: &Session, notes: &[NoteId], channel: &str) -> Vec<Event> {
 fn introduced(agent: &str, id: Option<&str>) -> Vec<Event> {
     let short = |text: &str| cut(text, NAME_CHARS_MAX).0.to_owned();
     vec![ControlEvent::Introduced { agent: short(agent), extension_session_id: id.map(short) }.into()]
+}
+
+/// A session that was made for a plan stays with it, and one that joined it before need not again.
+fn plan_joined(session: &Session, plan: &str) -> Vec<Event> {
+    let (plan, _) = cut(plan, NAME_CHARS_MAX);
+    let free = session.plan.is_none() || session.plan_joined;
+    if free && session.plan.as_deref() != Some(plan) {
+        return vec![ChangeEvent::PlanJoined { plan: plan.to_owned() }.into()];
+    }
+    Vec::new()
 }
 
 fn handed_off(from: &str, to: &str, reason: &str) -> Vec<Event> {

@@ -84,6 +84,7 @@ impl Signal {
             | Self::GuidanceDelivered { .. }
             | Self::WorkEnded { .. } => Claim::Confirmed,
             Self::AnswerLost { .. }
+            | Self::PlanJoined { .. }
             | Self::NoticeSent { .. }
             | Self::Due { .. }
             | Self::RunStarted { .. }

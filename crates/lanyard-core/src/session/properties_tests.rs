@@ -848,6 +848,7 @@ fn passing() -> impl Strategy<Value = Input> {
         }),
         1 => Just(Signal::NoticeSent { to: None, note: None }.into()),
         1 => Just(Signal::Introduced { agent: "a".into(), extension_session_id: None }.into()),
+        1 => Just(Signal::PlanJoined { plan: "p".into() }.into()),
     ]
 }
 

@@ -12,6 +12,7 @@ use crate::session::carrier::SeenCalls;
 use crate::session::driven::DrivenBy;
 use crate::session::event::{CheckpointReason, Fork, Hands};
 use crate::session::gate::{Gate, GateStatus};
+use crate::session::governance::{FirstTool, Governance};
 use crate::session::guidance::Note;
 use crate::session::inbox::{PauseReason, QueuedTurn};
 use crate::session::run::{Continuity, Run};
@@ -55,6 +56,9 @@ pub struct Session {
     pub workspace: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
+    /// It joined its plan after it was made, and may join another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plan_joined: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,6 +73,8 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     pub policy: Policy,
+    #[serde(default)]
+    pub governance: Governance,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<ActiveTurn>,
     #[serde(default)]
@@ -119,6 +125,8 @@ pub struct Session {
     /// Why the last snapshot was not taken, so that it is said once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot_skipped: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_tool: Option<FirstTool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_tool_call: Option<LastToolCall>,
     /// Calls of the running turn that have not returned; the agent may be quiet while it waits for them (S0-B13).

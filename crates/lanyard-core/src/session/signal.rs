@@ -101,6 +101,10 @@ pub enum Signal {
         #[serde(default)]
         extension_session_id: Option<String>,
     },
+    /// The agent made the plan, or joined it.
+    PlanJoined {
+        plan: String,
+    },
     /// The agent handed its work to another; the session stays in its hands until somebody migrates it (S0-63).
     HandedOff {
         from: String,
@@ -219,6 +223,7 @@ impl Signal {
             Self::GuidanceDelivered { .. } => "guidance_delivered",
             Self::AnswerLost { .. } => "answer_lost",
             Self::Introduced { .. } => "introduced",
+            Self::PlanJoined { .. } => "plan_joined",
             Self::HandedOff { .. } => "handed_off",
             Self::NoticeSent { .. } => "notice_sent",
             Self::Due { .. } => "due",

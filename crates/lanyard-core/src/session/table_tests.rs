@@ -325,6 +325,7 @@ fn other_tables() -> Vec<(&'static str, Columns)> {
                     Signal::HandedOff { from: "a".into(), to: "b".into(), reason: "r".into() }.into(),
                 ),
                 ("notice_sent", Signal::NoticeSent { to: None, note: None }.into()),
+                ("plan_joined", Signal::PlanJoined { plan: "p".into() }.into()),
                 (
                     "introduced",
                     Signal::Introduced { agent: "executor".into(), extension_session_id: None }.into(),
@@ -400,7 +401,7 @@ fn the_table_leaves_no_input_and_no_state_out() {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
     assert_eq!(numbers(command_number), (0..22).collect());
-    assert_eq!(numbers(signal_number), (0..33).collect());
+    assert_eq!(numbers(signal_number), (0..34).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());
@@ -470,6 +471,7 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::EndBlocked { .. } => 30,
         Signal::RolledBack { .. } => 31,
         Signal::ToolsMissing { .. } => 32,
+        Signal::PlanJoined { .. } => 33,
     })
 }
 

@@ -494,6 +494,7 @@ pub(super) fn started(turn: u128) -> Event {
         prompt_hash: content_hash(b"go"),
         opening: Opening::New,
         anchors: Vec::new(),
+        governance: false,
         delivery: Delivery::Reject,
         queued: false,
         by: None,

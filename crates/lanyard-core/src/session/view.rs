@@ -11,6 +11,7 @@ use crate::session::driven::DrivenBy;
 use crate::session::event::Fork;
 use crate::session::family::Lineage;
 use crate::session::gate::{Gate, GateStatus};
+use crate::session::governance::GovernanceView;
 use crate::session::guidance::Note;
 use crate::session::inbox::{PauseReason, QueuedTurn};
 use crate::session::record::{
@@ -69,6 +70,8 @@ pub struct SessionView {
     pub memory_mode: MemoryMode,
     /// What it may remember, in full.
     pub memory: MemoryPolicy,
+    #[serde(flatten)]
+    pub governance: GovernanceView,
     pub created_at: Timestamp,
     pub last_activity_at: Timestamp,
     pub last_seq: u64,
@@ -147,6 +150,7 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         aliases: s.aliases,
         memory_mode: s.policy.memory.mode,
         memory: s.policy.memory,
+        governance: GovernanceView::of(session),
         created_at: s.created_at,
         last_activity_at: s.last_activity_at,
         last_seq: s.seq,

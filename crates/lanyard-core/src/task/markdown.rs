@@ -20,6 +20,9 @@
 //! A text that Markdown or this reader could take for something else stands between fences marked `prompt` or `goal`,
 //! so that it comes back byte for byte. Names and paths that would be read differently stand between backticks.
 //!
+//! Steps that agents keep in the plan (`memory_steps`) stand at the end, between two comments. They are written for people
+//! and not read: agents keep them.
+//!
 //! Read as well: headings without boxes, and checklists. An item of a checklist is a task, an item below it a part of it,
 //! text indented below it what its agent is told; headings around a checklist name groups. A task without a key gets one
 //! from its title. Fields come right below their task, names in small letters. In a text with headings that have boxes,
@@ -29,6 +32,7 @@ mod field;
 pub(crate) mod line;
 mod list;
 mod read;
+mod steps;
 mod write;
 
 #[cfg(test)]
@@ -39,6 +43,7 @@ use crate::paper::{self, Bounds, Priority};
 use crate::task::record::{Isolation, ParentEnd};
 
 pub use read::read;
+pub use steps::section;
 pub use write::write;
 
 /// Bytes of a whole text.
@@ -54,6 +59,8 @@ pub struct PlanText {
     pub title: String,
     pub goal: Option<String>,
     pub tasks: Vec<TaskText>,
+    /// The section of the agents' steps; only written.
+    pub steps: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

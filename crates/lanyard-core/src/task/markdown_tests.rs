@@ -91,7 +91,7 @@ fn a_prompt_with_headings_and_fences_stands_between_fences() {
         ..TaskText::default()
     };
     let goal = Some("# not a title".to_owned());
-    let plan = PlanText { title: "P".to_owned(), goal, tasks: vec![task] };
+    let plan = PlanText { title: "P".to_owned(), goal, tasks: vec![task], steps: None };
     let text = write(&plan);
     expect![[r"
         # P
@@ -427,7 +427,7 @@ fn plan() -> impl Strategy<Value = PlanText> {
             }
             tasks.push(task);
         }
-        PlanText { title, goal, tasks }
+        PlanText { title, goal, tasks, steps: None }
     })
 }
 
@@ -446,4 +446,81 @@ proptest! {
             prop_assert_eq!(read(&write(&plan)), Ok(plan));
         }
     }
+}
+
+/// FND-M4: the agents' steps are written for people; a text with them is read as the same plan.
+#[test]
+fn fnd_m4_steps_are_written_at_the_end_and_not_read() {
+    use crate::paper::steps::Hand;
+    use crate::paper::{Handover, NewPlan, NewStep, Plan, StepKind};
+    let now = crate::time::Timestamp::from_millis(0);
+    let phases = vec!["build".to_owned()];
+    let new = NewPlan {
+        title: "P".to_owned(),
+        phases,
+        current_agent: Some("Coordinator".to_owned()),
+        ..NewPlan::default()
+    };
+    let mut plan = Plan::new(crate::PlanId::from_u128(1), new, "hub", now).unwrap();
+    assert_eq!(section(&plan), None);
+    let notes = Some("two\ncards <!-- /lanyard:steps -->".to_owned());
+    plan.add_steps(vec![
+        NewStep {
+            task: "Write it".to_owned(),
+            notes,
+            acceptance: vec!["green".to_owned()],
+            ..NewStep::default()
+        },
+        NewStep { task: "Test it".to_owned(), kind: StepKind::Test, ..NewStep::default() },
+    ])
+    .unwrap();
+    let hand = Hand { session: None, name: "ann", now };
+    plan.complete_step(1, Some("12 passed".to_owned()), &hand, |_| false).unwrap();
+    let (from, to, reason) = ("Coordinator".to_owned(), "Executor".to_owned(), "go".to_owned());
+    plan.hand_over(Handover { timestamp: now, from, to, reason, notes: None, session: None }).unwrap();
+    let text = format!("# P\n\n## [ ] a: A task\n\nDo it.\n\n{}", section(&plan).unwrap());
+    expect_test::expect![[r"
+        # P
+
+        ## [ ] a: A task
+
+        Do it.
+
+        <!-- lanyard:steps -->
+        Steps: status draft, phase build, agent Executor.
+
+        build:
+
+        - [x] 1. Write it (code)
+          Notes: two cards <! -- /lanyard:steps -->
+          Acceptance: green
+          Evidence: 12 passed
+        - [ ] 2. Test it (test)
+
+        Hand-offs:
+
+        - 1970-01-01T00:00:00.000Z: Coordinator to Executor: go
+        <!-- /lanyard:steps -->
+    "]]
+    .assert_eq(&text);
+    let found = read(&text).unwrap();
+    assert_eq!((found.tasks.len(), found.tasks[0].prompt.as_str(), &found.steps), (1, "Do it.", &None));
+    let again = write(&PlanText { steps: section(&plan), ..found });
+    assert_eq!(again, text);
+    // A prompt that has the mark stays what it is, and a mark without its end is text.
+    let odd = PlanText {
+        title: "P".to_owned(),
+        tasks: vec![TaskText {
+            key: "a".to_owned(),
+            title: "A".to_owned(),
+            prompt: "x\n<!-- lanyard:steps -->\ny\n<!-- /lanyard:steps -->".to_owned(),
+            ..TaskText::default()
+        }],
+        ..PlanText::default()
+    };
+    assert_eq!(read(&write(&odd)).unwrap(), odd);
+    assert_eq!(
+        read("# P\n\n## [ ] a: A\n\nx\n<!-- lanyard:steps -->\ny").unwrap().tasks[0].prompt,
+        "x\n<!-- lanyard:steps -->\ny"
+    );
 }

@@ -19,7 +19,7 @@ pub struct AgentSettings {
     /// Start with nothing but `env` and a few harmless variables (HOME, PATH, LANG, TERM, USER).
     #[serde(default)]
     pub clear_env: bool,
-    /// The agent's role, told with the first prompt of a conversation.
+    /// The agent's role, told with the first prompt of a conversation and with the first after a compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// A mode or model, by the name the agent knows it by.

@@ -44,6 +44,14 @@ pub(super) struct Shared {
     pub(super) checkpoints: CheckpointStore,
 }
 
+/// What a turn's first event says of its prompt.
+pub(super) struct Opened {
+    pub(super) prompt: String,
+    pub(super) anchors: Vec<String>,
+    /// The agent's instructions go before it.
+    pub(super) governance: bool,
+}
+
 impl Shared {
     /// Tells the engine what was seen. A journal that cannot be written is waited for: nothing an agent did is lost.
     pub(super) async fn tell(
@@ -137,13 +145,15 @@ impl Shared {
         let _ = self.runs.forget(&name);
     }
 
-    /// The words and anchors a turn began with.
-    pub(super) async fn prompt(&self, session: SessionId, seq: u64) -> Option<(String, Vec<String>)> {
+    /// The words a turn began with.
+    pub(super) async fn prompt(&self, session: SessionId, seq: u64) -> Option<Opened> {
         let page = self.on_disk(move |store| store.events(session, seq.saturating_sub(1), 1)).await.ok()?;
         let body = page.events.into_iter().next()?.body.ok()?;
         let envelope: lanyard_core::session::Envelope = serde_json::from_slice(&body).ok()?;
         match envelope.event {
-            Event::Turn(TurnEvent::Started { prompt, anchors, .. }) => Some((prompt, anchors)),
+            Event::Turn(TurnEvent::Started { prompt, anchors, governance, .. }) => {
+                Some(Opened { prompt, anchors, governance })
+            }
             Event::Turn(_)
             | Event::Inbox(_)
             | Event::Change(_)

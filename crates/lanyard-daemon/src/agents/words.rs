@@ -18,6 +18,8 @@ const PREAMBLE_LINE_CHARS: usize = 600;
 #[derive(Debug, Default)]
 pub(super) struct Before<'a> {
     pub(super) instructions: Option<&'a str>,
+    /// The session's governance level and languages, as sentences.
+    pub(super) rules: Option<String>,
     /// The conversation so far, where the agent does not have it.
     pub(super) past: Option<&'a str>,
     pub(super) anchors: &'a [String],
@@ -29,6 +31,9 @@ pub(super) fn prompt(text: &str, before: &Before<'_>) -> String {
     let mut whole = String::new();
     if let Some(instructions) = before.instructions {
         let _ = writeln!(whole, "{}\n", instructions.trim_end());
+    }
+    if let Some(rules) = &before.rules {
+        let _ = writeln!(whole, "{rules}\n");
     }
     if let Some(past) = before.past {
         let _ = writeln!(whole, "{}\n", past.trim_end());
@@ -192,6 +197,7 @@ mod tests {
             prompt_hash,
             opening,
             anchors,
+            governance: false,
             delivery,
             queued,
             by,
@@ -230,13 +236,14 @@ mod tests {
         };
         let before = Before {
             instructions: Some("You review.\n"),
+            rules: Some("Write documents in German.".to_owned()),
             past: Some("Long ago.\n"),
             anchors: &["never touch main".to_owned()],
             guidance: &[note(NoteStatus::Pending, "use tabs"), note(NoteStatus::Delivered, "old")],
         };
         assert_eq!(
             prompt("go", &before),
-            "You review.\n\nLong ago.\n\nKeep in mind:\n- never touch main\n\nGuidance from ann: use tabs\n\ngo"
+            "You review.\n\nWrite documents in German.\n\nLong ago.\n\nKeep in mind:\n- never touch main\n\nGuidance from ann: use tabs\n\ngo"
         );
         assert_eq!(prompt("go", &Before::default()), "go");
     }

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use lanyard_core::session::{Lifecycle, Pending, StateName, Status, view};
 use lanyard_core::{Address, MemoryMode, SessionId};
-use lanyard_store::{Cursor, EventPage, Filter, Loaded, Row, Sort, StoreError};
+use lanyard_store::{Cursor, EventPage, Filter, Loaded, PlanWord, Row, Sort, StoreError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -19,6 +19,7 @@ use crate::api::guard::resolve;
 use crate::api::problem::Problem;
 use crate::api::types::{Runtime, SessionDetail, SessionPage, SessionRow, TreeNode};
 use crate::engine::Store;
+use crate::families::plans;
 use crate::hub::{Reader, Want};
 use crate::wire;
 
@@ -124,6 +125,10 @@ pub(super) async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, P
         Some(parent) => Some(resolve(app, Address::of(parent)).await?),
         None => None,
     };
+    let plan_also = match &query.plan {
+        Some(plan) => other_word(app, plan.clone(), query.workspace.clone()).await?,
+        None => None,
+    };
     let marker = query.status.and_then(StatusWord::lifecycle);
     if let (Some(marker), Some(asked)) = (marker, query.lifecycle)
         && marker != asked
@@ -147,6 +152,7 @@ pub(super) async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, P
         agent: query.agent,
         workspace: query.workspace,
         plan: query.plan,
+        plan_also,
         parent,
         memory_mode: query.memory_mode,
         archived: query.archived,
@@ -156,6 +162,23 @@ pub(super) async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, P
         silent_since: Some(app.clock.now().minus_millis(app.rules.staleness.suspect_after_ms)),
         sort: query.sort.unwrap_or_default(),
     })
+}
+
+/// A plan has an id and may have a name; sessions know it by either (S0-12). The name counts in the plan's workspace alone.
+async fn other_word(
+    app: &Arc<App>,
+    word: String,
+    workspace: Option<String>,
+) -> Result<Option<PlanWord>, Problem> {
+    on_disk(app, move |store| {
+        // A word that names no plan, or several, stands for itself.
+        let Ok((place, plan)) = plans::find(store, &word, workspace.as_deref()) else { return Ok(None) };
+        if word.parse() == Ok(plan.id) {
+            return Ok(plan.name.map(|name| PlanWord { plan: name, workspace: Some(place) }));
+        }
+        Ok(Some(PlanWord { plan: plan.id.to_string(), workspace: None }))
+    })
+    .await
 }
 
 pub(super) async fn get(State(app): Shared, target: Target) -> Result<Json<SessionDetail>, Problem> {

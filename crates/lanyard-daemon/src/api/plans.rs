@@ -17,8 +17,8 @@ use crate::api::App;
 use crate::api::context::{Change, on_disk, query};
 use crate::api::problem::Problem;
 use crate::api::types::{
-    Deploy, DeployedTasks, HeldTask, ImportPlan, NewPlanBody, PlanList, PlanMarkdown, PlanRow, PlanView,
-    Reason, TaskCount,
+    Deploy, DeployedTasks, HeldTask, ImportPlan, NewPlanBody, PlanDetail, PlanList, PlanMarkdown, PlanRow,
+    PlanView, Reason, TaskCount,
 };
 use crate::engine::Store;
 use crate::families::{Adding, FamilyError, Owner, plans, wrong};
@@ -87,6 +87,7 @@ fn view(owner: &mut Owner, id: PlanId) -> Result<PlanView, FamilyError> {
     Ok(PlanView {
         plan: PlanRow::of(&plan, &workspace, counts),
         goal: plan.goal.clone(),
+        detail: PlanDetail::of(&plan),
         all: owner.views(tasks)?,
     })
 }
@@ -191,6 +192,7 @@ pub(super) async fn export(
             title: plan.title.clone(),
             goal: plan.goal.clone(),
             tasks: tasks.iter().map(|task| task_text(task, &tasks)).collect(),
+            steps: markdown::section(&plan),
         };
         Ok(PlanMarkdown { plan: plan.id, markdown: markdown::write(&text) })
     });

@@ -56,7 +56,9 @@ pub use notifications::{
     NotificationCount, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge,
     NotificationWhich, NotificationsPurged, RefusedNotification,
 };
-pub use plans::{ImportPlan, NewPlanBody, PlanList, PlanMarkdown, PlanRow, PlanView, TaskCount};
+pub use plans::{
+    ImportPlan, NewPlanBody, PlanDetail, PlanList, PlanMarkdown, PlanRow, PlanView, StepView, TaskCount,
+};
 pub use sign_in::{Me, MyLimits, NewSignInLink, SignIn, SignInLink, SignInRole, SignedIn};
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,

@@ -317,7 +317,26 @@ pub(super) struct Wanted<'a> {
     owner: Option<Name>,
     agent: Option<Name>,
     workspace: Option<Name>,
-    plan: Option<Name>,
+    /// The words for the plan that is asked for, each with the workspace it counts in; none for any plan.
+    plans: Vec<KnownPlan>,
+}
+
+/// A word for a plan, and the workspace it counts in.
+type KnownPlan = (Name, Option<Name>);
+
+/// The words for the plan in the catalog's own terms, none for any plan; `None` when no session has ever had one of them.
+fn plans(catalog: &Catalog, filter: &Filter) -> Option<Vec<KnownPlan>> {
+    let Some(plan) = &filter.plan else { return Some(Vec::new()) };
+    let named = catalog.names.get(plan).map(|plan| (plan, None));
+    let also = filter.plan_also.as_ref().and_then(|also| {
+        let workspace = match &also.workspace {
+            Some(workspace) => Some(catalog.names.get(workspace)?),
+            None => None,
+        };
+        Some((catalog.names.get(&also.plan)?, workspace))
+    });
+    let words: Vec<KnownPlan> = [named, also].into_iter().flatten().collect();
+    (!words.is_empty()).then_some(words)
 }
 
 impl<'a> Wanted<'a> {
@@ -333,7 +352,7 @@ impl<'a> Wanted<'a> {
             owner: name(&filter.owner)?,
             agent: name(&filter.agent)?,
             workspace: name(&filter.workspace)?,
-            plan: name(&filter.plan)?,
+            plans: plans(catalog, filter)?,
         })
     }
 
@@ -346,7 +365,11 @@ impl<'a> Wanted<'a> {
             && is(self.source, facts.source)
             && is(self.agent, facts.agent)
             && is(self.workspace, facts.workspace)
-            && is(self.plan, facts.plan)
+            && (self.plans.is_empty()
+                || self
+                    .plans
+                    .iter()
+                    .any(|(plan, workspace)| *plan == facts.plan && is(*workspace, facts.workspace)))
             && filter.state.is_none_or(|wanted| facts.state == wanted)
             && filter.status.is_none_or(|wanted| facts.state.status(facts.stopping) == wanted)
             && filter.lifecycle.is_none_or(|wanted| facts.state.lifecycle() == wanted)

@@ -207,6 +207,7 @@ impl Teller {
             prompt_hash,
             opening,
             anchors,
+            governance: false,
             delivery,
             queued,
             by,

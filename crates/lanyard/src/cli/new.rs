@@ -1,7 +1,7 @@
 //! `lanyard new`: make a session.
 
 use lanyard_core::Outcome;
-use lanyard_core::session::{DrivenBy, EXTERNAL, NewSession};
+use lanyard_core::session::{DrivenBy, EXTERNAL, Language, NewSession};
 
 use super::memory::flags::MemoryFlags;
 use super::target::{folder, workspace};
@@ -56,6 +56,15 @@ pub(super) struct New {
     /// A fact that must survive when the agent's context is compacted; may be given more than once
     #[arg(long = "anchor", value_name = "FACT")]
     anchors: Vec<String>,
+    /// How strictly its agent is governed, in your own word; told to the agent [default: the parent's]
+    #[arg(long, value_name = "LEVEL")]
+    governance_level: Option<String>,
+    /// The language its agent writes to people in [default: the parent's]
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<String>,
+    /// The language of the documents its agent writes [default: the parent's]
+    #[arg(long, value_name = "LANGUAGE")]
+    document_language: Option<String>,
     #[command(flatten)]
     memory: MemoryFlags,
     /// It does its own work and cannot delegate
@@ -93,6 +102,8 @@ impl New {
             parent: self.parent,
             aliases: self.aliases,
             anchors: self.anchors,
+            governance_level: self.governance_level,
+            language: Language { communication: self.language, documents: self.document_language },
             memory_mode: None,
             memory: self.memory.ask(),
             leaf: self.leaf,

@@ -227,6 +227,7 @@ impl Watch<'_> {
             | ChangeEvent::Migrated { .. }
             | ChangeEvent::Driven { .. }
             | ChangeEvent::AliasAdded { .. }
+            | ChangeEvent::PlanJoined { .. }
             | ChangeEvent::MemorySet { .. }
             | ChangeEvent::Archived {}
             | ChangeEvent::Unarchived {}

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use lanyard_core::Timestamp;
-use lanyard_core::session::{NoteStatus, Run, RunPhase, SessionView};
+use lanyard_core::session::{Language, NoteStatus, Run, RunPhase, SessionView};
 use lanyard_core::text::dollars;
 
 use crate::render::event::{driven_by, stop_level};
@@ -198,6 +198,17 @@ fn what_happened(card: &mut Card, view: &SessionView, now: Timestamp) {
     if let Some(last) = view.compaction_history.last() {
         let sizes = format!("last {} → {} {}", last.size_before, last.size_after, ago(now, last.at));
         card.line("compacted", format!("{}, {sizes}", count(view.compactions, "time")));
+    }
+    let rules = &view.governance;
+    if view.compactions > 0 && !rules.governance_injected {
+        card.line("instructions", "lost by the compaction; told again with the next prompt");
+    }
+    let Language { communication, documents } = &rules.language;
+    card.text("governance", rules.governance_level.as_ref());
+    card.text("language", communication.as_ref());
+    card.text("documents", documents.as_ref());
+    if rules.violation_count > 0 {
+        card.line("refused", count(rules.violation_count, "call"));
     }
     if view.stall.stalls > 0 {
         card.line("stalled", count(view.stall.stalls, "time"));

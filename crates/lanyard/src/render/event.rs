@@ -80,6 +80,7 @@ fn change(event: &ChangeEvent) -> String {
         }
         ChangeEvent::AliasAdded { alias } => quoted(alias),
         ChangeEvent::Driven { by } => format!("by {}", driven_by(*by)),
+        ChangeEvent::PlanJoined { plan } => one_line(plan),
         ChangeEvent::MemorySet { policy } => brief(policy),
         ChangeEvent::Archived {} | ChangeEvent::Unarchived {} => String::new(),
         ChangeEvent::Reset { reason } | ChangeEvent::Deleted { reason } => because("", reason.as_ref()),

@@ -1,4 +1,4 @@
-//! Plans: a row of a listing, and one with its tasks.
+//! Plans: a row of a listing, and one with its steps and tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,17 +8,21 @@ use lanyard_core::{TaskId, Timestamp};
 use lanyard_daemon::api::types::{PlanRow, PlanView, TaskView};
 
 use crate::render::card::Card;
+use crate::render::plan_steps::{fraction, phases, progress, steps, story};
 use crate::render::table::{Column, table};
 use crate::render::task::{counts, remark, state};
 use crate::render::task_card::priority;
 use crate::render::text::one_line;
 use crate::render::time::{ago, stamp};
 
-const ROW: [Column; 7] = [
+const ROW: [Column; 10] = [
     Column::whole("PLAN"),
     Column::elastic("NAME", 6),
     Column::whole("STATUS"),
     Column::whole("PRIORITY"),
+    Column::whole("DONE"),
+    Column::elastic("PHASE", 6),
+    Column::elastic("AGENT", 6),
     Column::elastic("TASKS", 12),
     Column::whole("MADE"),
     Column::elastic("TITLE", 12),
@@ -38,6 +42,9 @@ pub(crate) fn plans(plans: &[PlanRow], now: Timestamp, max: Option<usize>) -> St
                 } else {
                     priority(plan.priority).to_owned()
                 },
+                fraction(&plan.progress),
+                plan.current_phase.as_deref().map(one_line).unwrap_or_default(),
+                plan.current_agent.as_deref().map(one_line).unwrap_or_default(),
                 of_states(plan),
                 ago(now, plan.created_at),
                 one_line(&plan.title),
@@ -65,7 +72,7 @@ const TASK: [Column; 6] = [
     Column::elastic("NOTE", 16),
 ];
 
-/// A plan and its tasks, parts below what they are a part of. `now` is the daemon's clock.
+/// A plan with its steps and its tasks, parts below what they are a part of. `now` is the daemon's clock.
 pub(crate) fn plan_card(view: &PlanView, now: Timestamp, max: Option<usize>) -> String {
     let plan = &view.plan;
     let mut card = Card::default();
@@ -83,8 +90,16 @@ pub(crate) fn plan_card(view: &PlanView, now: Timestamp, max: Option<usize>) -> 
         one_line(&plan.created_by)
     );
     card.line("created", made);
+    card.line("done", progress(&plan.progress));
+    card.line("phases", phases(&view.detail.phases));
+    card.text("agent", plan.current_agent.as_ref());
     card.line("tasks", of_states(plan));
+    story(&mut card, &view.detail, now);
     let mut text = card.done();
+    if !view.detail.steps.is_empty() {
+        text.push('\n');
+        text.push_str(&steps(&view.detail.steps, max));
+    }
     if !view.all.is_empty() {
         text.push('\n');
         text.push_str(&tasks(&view.all, max));
@@ -152,8 +167,8 @@ fn in_order(all: &[TaskView]) -> Vec<(usize, &TaskView)> {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use lanyard_core::paper::PlanStatus;
-    use lanyard_daemon::api::types::TaskCount;
+    use lanyard_core::paper::{Handover, NewPlan, NewStep, Plan, PlanStatus, Progress, StepKind, steps};
+    use lanyard_daemon::api::types::{PlanDetail, TaskCount};
 
     use super::*;
     use crate::render::task::testing::{now, plan_id, task, then};
@@ -169,6 +184,9 @@ mod tests {
             archived: false,
             created_at: then(),
             created_by: "operator".to_owned(),
+            current_phase: None,
+            current_agent: None,
+            progress: Progress { total: 3, tasks: 3, ..Progress::default() },
             tasks: vec![
                 TaskCount { state: TaskState::Running, tasks: 1 },
                 TaskCount { state: TaskState::Pending, tasks: 2 },
@@ -184,6 +202,9 @@ mod tests {
         old.status = PlanStatus::Completed;
         old.priority = Priority::Normal;
         old.tasks.clear();
+        old.progress = Progress { done: 2, total: 2, steps_done: 2, steps: 2, ..Progress::default() };
+        old.current_phase = Some("build".to_owned());
+        old.current_agent = Some("Coordinator".to_owned());
         expect![[r"
             PLAN                             NAME     STATUS               PRIORITY  TASKS                 MADE    TITLE
             plan_00000000000000000000000009  release  active               high      2 pending, 1 running  3m ago  Release 1.0
@@ -210,6 +231,7 @@ mod tests {
         let view = PlanView {
             plan: row(),
             goal: Some("Everything\nfor the release".to_owned()),
+            detail: PlanDetail::default(),
             all: vec![first, last, part, foreign],
         };
         expect![[r"
@@ -233,7 +255,8 @@ mod tests {
 
     #[test]
     fn a_plan_without_tasks_is_a_card_alone() {
-        let view = PlanView { plan: PlanRow { tasks: Vec::new(), ..row() }, goal: None, all: Vec::new() };
+        let row = PlanRow { tasks: Vec::new(), progress: Progress::default(), ..row() };
+        let view = PlanView { plan: row, goal: None, detail: PlanDetail::default(), all: Vec::new() };
         expect![[r"
             id           plan_00000000000000000000000009
             name         release
@@ -244,5 +267,36 @@ mod tests {
             created      2026-11-15T08:00:00Z (3m ago) by operator
         "]]
         .assert_eq(&plan_card(&view, now(), None));
+    }
+
+    /// FND-M4: a plan of agents shows its phases, steps and hand-offs.
+    #[test]
+    fn fnd_m4_a_plan_shows_the_steps_its_agents_keep() {
+        let phases = vec!["design".to_owned(), "build".to_owned()];
+        let new = NewPlan { title: "Checkout".to_owned(), phases, ..NewPlan::default() };
+        let mut plan = Plan::new(plan_id(), new, "hub", then()).unwrap();
+        plan.add_steps(vec![
+            NewStep { task: "Draw the form".to_owned(), ..NewStep::default() },
+            NewStep {
+                task: "Test it".to_owned(),
+                phase: Some("build".to_owned()),
+                kind: StepKind::Test,
+                notes: Some("two\ncards".to_owned()),
+                acceptance: vec!["all green".to_owned(), "no warnings".to_owned()],
+            },
+        ])
+        .unwrap();
+        let hand = steps::Hand { session: None, name: "ann", now: then() };
+        plan.complete_step(1, Some("a picture".to_owned()), &hand, |_| false).unwrap();
+        plan.note("the bank is slow", "ann", then()).unwrap();
+        let (from, to, reason) = ("Coordinator".to_owned(), "Executor".to_owned(), "go".to_owned());
+        plan.hand_over(Handover { timestamp: then(), from, to, reason, notes: None, session: None }).unwrap();
+        let view = PlanView {
+            plan: PlanRow::of(&plan, "/srv/web", Vec::new()),
+            goal: None,
+            detail: PlanDetail::of(&plan),
+            all: Vec::new(),
+        };
+        expect![[r""]].assert_eq(&plan_card(&view, now(), None));
     }
 }

@@ -279,6 +279,7 @@ fn change(event: &ChangeEvent) -> Option<String> {
         | ChangeEvent::ChildUnlinked { .. }
         | ChangeEvent::Driven { .. }
         | ChangeEvent::AliasAdded { .. }
+        | ChangeEvent::PlanJoined { .. }
         | ChangeEvent::MemorySet { .. }
         | ChangeEvent::Archived {}
         | ChangeEvent::Unarchived {}

@@ -6,6 +6,7 @@ mod calls;
 mod cancel;
 mod clear;
 mod gates;
+mod governance;
 mod host_run;
 mod hostile;
 mod inbox;

@@ -3,6 +3,7 @@
 
 mod driven;
 mod family;
+mod governance;
 mod guidance;
 mod host_run;
 mod kills;

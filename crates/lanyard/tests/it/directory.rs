@@ -109,7 +109,8 @@ fn fnd_m6_sessions_are_filtered_by_lifecycle_markers() {
         assert_eq!(ids(&ops(query)), wanted, "{query}");
     }
     let row = ops("status=running").remove(0);
-    let shown = ["source", "owner", "memory_mode", "lifecycle", "lifecycle_state", "status"].map(|name| &row[name]);
+    let shown =
+        ["source", "owner", "memory_mode", "lifecycle", "lifecycle_state", "status"].map(|name| &row[name]);
     assert_eq!(shown, ["chat", "ada", "off", "running", "running", "active"]);
     let bad = daemon.request("GET", "/api/v1/ops/sessions?status=sleeping", &[], None);
     assert_eq!((bad.status, bad.code().as_str()), (400, "query_invalid"));

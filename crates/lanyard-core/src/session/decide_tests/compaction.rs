@@ -1,6 +1,7 @@
 //! Compaction of the agent's context, and the anchors that must survive it.
 
 use super::*;
+use crate::session::testing::finished;
 
 /// S1-13, S1-20, S1-B09: the engine's own event, with sizes.
 #[test]
@@ -261,4 +262,49 @@ fn an_ended_session_needs_no_anchors() {
 
 fn anchored() -> Given {
     born(&NewSession { anchors: texts(&["a", "b"]), ..NewSession::default() })
+}
+
+/// FND-M9, S1-05, S1-39: after a compaction the agent's instructions are due again, and told with the next turn, once.
+#[test]
+fn fnd_m9_instructions_are_told_again_after_a_compaction() {
+    let injected = |given: &Given| given.session.governance.injected;
+    let given = given([]);
+    assert!(!injected(&given), "nobody has told the agent yet");
+    let given = given.after(start_turn(1)).after(turn_delivered(1));
+    assert!(injected(&given));
+    let given = given.after(context_compacted(9, 1, &[]));
+    assert!(!injected(&given));
+    // More of the same turn does not bring them back.
+    let given = given.after(said("going on")).after(turn_finished());
+    assert!(!injected(&given));
+    let mut given = given;
+    assert!(given.told(&start_turn(2)).contains("governance=true"));
+    assert!(!injected(&given), "not before the prompt arrived");
+    let mut given = given.after(turn_delivered(2)).after(turn_finished());
+    assert!(injected(&given));
+    assert!(!given.told(&start_turn(3)).contains("governance"));
+}
+
+/// FND-M9: a turn whose prompt never arrived leaves the instructions due; another agent and a reset need them anew.
+#[test]
+fn fnd_m9_instructions_are_due_until_they_arrived() {
+    let lost = given([]).after(start_turn(1)).after(turn_lost(InterruptCause::Crash));
+    assert!(!lost.session.governance.injected);
+    let told = || given([started(1), finished(1)]);
+    assert!(told().session.governance.injected);
+    assert!(!told().after(reset()).session.governance.injected);
+    assert!(!told().after(migrate_to_agent("other")).session.governance.injected);
+    assert!(told().after(migrate_to_owner("bob")).session.governance.injected);
+}
+
+/// FND-M9: records from before this was written are read, and their agents count as told.
+#[test]
+fn fnd_m9_an_old_record_is_readable() {
+    let given = given([started(1), finished(1)]);
+    let mut record = serde_json::to_value(&given.session).unwrap();
+    for field in ["governance", "first_tool", "plan_joined"] {
+        record.as_object_mut().unwrap().remove(field);
+    }
+    let read: Session = serde_json::from_value(record).unwrap();
+    assert_eq!(read, given.session);
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::line::{Blocks, Fence, boxed, bullet, heading, unquote};
-use super::{BYTES_MAX, Fault, MarkdownError, PlanText, TASKS_MAX, TaskText, field, list, slug};
+use super::{BYTES_MAX, Fault, MarkdownError, PlanText, TASKS_MAX, TaskText, field, list, slug, steps};
 use crate::paper::{self, TEXT_CHARS_MAX};
 use crate::task::decide::PROMPT_CHARS_MAX;
 use crate::task::schedule;
@@ -37,6 +37,7 @@ pub fn read(text: &str) -> Result<PlanText, MarkdownError> {
     let other_ends = text.split_once('\n').is_some_and(|(first, _)| first.ends_with('\r'));
     let unified = if other_ends { text.replace("\r\n", "\n") } else { text.to_owned() };
     let lines: Vec<Numbered<'_>> = unified.split('\n').enumerate().map(|(at, line)| (at + 1, line)).collect();
+    let lines = steps::without(&lines);
     let (title, rest) = title(&lines)?;
     let (goal, mut found) = match form(rest)? {
         Form::Headings => headings(rest)?,
@@ -52,7 +53,8 @@ pub fn read(text: &str) -> Result<PlanText, MarkdownError> {
     name_keys(&mut found)?;
     resolve(&mut found)?;
     check_circles(&found)?;
-    Ok(PlanText { title, goal, tasks: found.into_iter().map(|found| found.task).collect() })
+    let tasks = found.into_iter().map(|found| found.task).collect();
+    Ok(PlanText { title, goal, tasks, steps: None })
 }
 
 pub(super) fn at(line: usize, what: impl Into<Fault>) -> MarkdownError {

@@ -2,6 +2,7 @@
 
 use super::line::{Fence, quote};
 use super::read::is_bare_key;
+use super::steps::is_mark;
 use super::{PlanText, TaskText, field};
 
 /// The text of a plan. Read back it is the same plan, as long as its names begin and end with a letter one can see.
@@ -13,6 +14,9 @@ pub fn write(plan: &PlanText) -> String {
     }
     for task in &plan.tasks {
         write_task(&mut text, task);
+    }
+    if let Some(steps) = &plan.steps {
+        text.extend(["\n", steps]);
     }
     text
 }
@@ -49,7 +53,7 @@ fn body(text: &mut String, name: &str, body: &str) {
 }
 
 fn is_plain(body: &str) -> bool {
-    let quiet = |line: &str| !line.starts_with('#') && Fence::opens(line).is_none();
+    let quiet = |line: &str| !line.starts_with('#') && Fence::opens(line).is_none() && !is_mark(line);
     body.trim() == body
         && !body.contains('\r')
         && !body.starts_with(['-', '*', '+', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])

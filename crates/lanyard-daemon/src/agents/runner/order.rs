@@ -10,6 +10,7 @@ use tokio::time::{Duration, Instant};
 use super::{Cancel, Order, Runner, Stage, Turn, budget};
 use crate::agents::driver::Answer;
 use crate::agents::settings::DriverKind;
+use crate::agents::shared::Opened;
 use crate::agents::words::{self, Before};
 use crate::failpoint;
 
@@ -128,14 +129,17 @@ impl Runner {
 
     /// The words of a turn with everything that goes before them, made from the log alone.
     pub(super) async fn whole_prompt(&mut self, session: &Session, seq: u64) -> Option<String> {
-        let (prompt, anchors) = self.shared.prompt(self.session, seq).await?;
+        let Opened { prompt, anchors, governance } = self.shared.prompt(self.session, seq).await?;
         let run = session.run.as_ref()?;
         let first = run.turns <= 1;
         let fresh = run.opened != Some(Continuity::Native);
-        // An agent whose protocol has a place for its role was told there.
+        // A conversation that opens, and one whose context was compacted since the agent was told (S1-39).
+        let tell = (first && fresh) || governance;
+        // An agent whose protocol has a place for its role was told there, and keeps it over compactions.
         let own_place = self.settings.driver == DriverKind::Codex;
         let before = Before {
-            instructions: self.settings.instructions.as_deref().filter(|_| first && fresh && !own_place),
+            instructions: self.settings.instructions.as_deref().filter(|_| tell && !own_place),
+            rules: session.governance.sentences().filter(|_| tell),
             past: self.past.as_ref().map(|(_, text)| text.as_str()).filter(|text| first && !text.is_empty()),
             anchors: &anchors,
             guidance: &session.guidance,
@@ -146,7 +150,7 @@ impl Runner {
     async fn child_turn(&mut self, session: SessionId, turn: TurnId) {
         let Some((native, held)) = self.child_of(session).await else { return };
         let seq = held.turn.as_ref().map_or(0, |active| active.seq);
-        let Some((prompt, _)) = self.shared.prompt(session, seq).await else { return };
+        let Some(Opened { prompt, .. }) = self.shared.prompt(session, seq).await else { return };
         if let Some(mirror) = self.children.get_mut(&native) {
             mirror.turn = Some(turn);
             mirror.done = false;

@@ -26,7 +26,7 @@ use crate::agents::known;
 use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
 use crate::agents::settings::{AgentSettings, DriverKind};
-use crate::agents::shared::Shared;
+use crate::agents::shared::{Opened, Shared};
 use crate::agents::words::{self, PastOf};
 use crate::failpoint;
 use crate::mcp::Addresses;
@@ -265,10 +265,12 @@ async fn once_prompt(
 ) -> Result<String, Failure> {
     let gone = || ("prompt_missing".to_owned(), "the turn's prompt cannot be read from the log".to_owned());
     let active = session.turn.as_ref().filter(|active| active.id == turn).ok_or_else(gone)?;
-    let (prompt, anchors) = shared.prompt(session.id, active.seq).await.ok_or_else(gone)?;
-    let fresh = matches!(plan.begin, Begin::New);
+    let Opened { prompt, anchors, governance } =
+        shared.prompt(session.id, active.seq).await.ok_or_else(gone)?;
+    let tell = governance || matches!(plan.begin, Begin::New);
     let before = words::Before {
-        instructions: settings.instructions.as_deref().filter(|_| fresh),
+        instructions: settings.instructions.as_deref().filter(|_| tell),
+        rules: session.governance.sentences().filter(|_| tell),
         past: plan.past.as_ref().map(|(_, text)| text.as_str()).filter(|text| !text.is_empty()),
         anchors: &anchors,
         guidance: &session.guidance,

@@ -1,6 +1,8 @@
 //! The words of plans.
 
-use lanyard_core::paper::{Plan, PlanStatus, Priority};
+use lanyard_core::paper::{
+    Handover, Plan, PlanNote, PlanPhase, PlanStatus, Priority, Progress, Step, StepState,
+};
 use lanyard_core::task::{NewTask, TaskState};
 use lanyard_core::{PlanId, Timestamp};
 use schemars::JsonSchema;
@@ -56,6 +58,13 @@ pub struct PlanRow {
     pub archived: bool,
     pub created_at: Timestamp,
     pub created_by: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_phase: Option<String>,
+    /// The agent that has the plan in hand, by the name agents gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_agent: Option<String>,
+    /// What is done, over steps and tasks.
+    pub progress: Progress,
     /// Its tasks by state; states without one are left out.
     pub tasks: Vec<TaskCount>,
 }
@@ -71,19 +80,40 @@ pub struct PlanList {
     pub plans: Vec<PlanRow>,
 }
 
-/// A plan with its tasks, in the order they would be begun.
+/// A step that agents keep in a plan with `memory_steps` (S0-64).
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct StepView {
+    #[serde(flatten)]
+    pub step: Step,
+    pub state: StepState,
+}
+
+/// What agents keep in a plan: phases, steps, notes and hand-offs (S0-63, S0-64).
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PlanDetail {
+    pub phases: Vec<PlanPhase>,
+    pub steps: Vec<StepView>,
+    pub notes: Vec<PlanNote>,
+    /// The hand-offs between agents, oldest first.
+    pub lineage: Vec<Handover>,
+}
+
+/// A plan with its steps, and its tasks in the order they would be begun.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PlanView {
     #[serde(flatten)]
     pub plan: PlanRow,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
+    #[serde(flatten)]
+    pub detail: PlanDetail,
     pub all: Vec<TaskView>,
 }
 
 impl PlanRow {
     #[must_use]
     pub fn of(plan: &Plan, workspace: &str, tasks: Vec<TaskCount>) -> Self {
+        let states = tasks.iter().flat_map(|count| (0..count.tasks).map(|_| count.state));
         Self {
             id: plan.id,
             name: plan.name.clone(),
@@ -94,7 +124,23 @@ impl PlanRow {
             archived: plan.archived,
             created_at: plan.created_at,
             created_by: plan.created_by.clone(),
+            current_phase: plan.current_phase.clone(),
+            current_agent: plan.current_agent.clone(),
+            progress: plan.progress(states),
             tasks,
+        }
+    }
+}
+
+impl PlanDetail {
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        let steps = plan.steps.iter().map(|step| StepView { step: step.clone(), state: step.state() });
+        Self {
+            phases: plan.phase_progress(),
+            steps: steps.collect(),
+            notes: plan.notes.clone(),
+            lineage: plan.lineage.clone(),
         }
     }
 }

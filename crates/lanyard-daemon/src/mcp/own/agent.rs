@@ -134,6 +134,9 @@ async fn init(caller: &Caller, args: Args) -> Told {
         });
         let seat = Seat { agent_type, plan: plan.clone(), ..Seat::of(id) };
         record_init(caller, &workspace, seat, args.extension_session_id).await?;
+        if let Some(plan) = &plan {
+            caller.join(plan).await?;
+        }
     }
     // Without anything to report the shape stays as it is (S0-61).
     if let Some(name) = plan.clone() {
@@ -160,7 +163,8 @@ async fn joined(
     asked: Option<String>,
 ) -> Result<Option<String>, Refused> {
     let Some(asked) = asked else { return Ok(me.plan.clone()) };
-    let (own, workspace) = (me.session.plan.clone(), workspace.to_owned());
+    let made_for = me.session.plan.clone().filter(|_| !me.session.plan_joined);
+    let (own, workspace) = (made_for, workspace.to_owned());
     on_disk(&caller.app, move |store| {
         let Some(own) = own else {
             return Ok(Some(shelf::plan(store, &workspace, &asked)?.id.to_string()));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use lanyard_core::session::Lineage;
+use lanyard_core::session::{Lineage, Signal};
 use lanyard_core::{Actor, ActorKind, Cause, Outcome, Session, SessionId};
 use lanyard_store::Loaded;
 
@@ -109,6 +109,30 @@ impl Caller {
         let cause = Some(Cause::Request(format!("req_{:032x}", self.app.clock.random())));
         let request = Request { ask, actor: self.actor.clone(), cause, keys: Vec::new() };
         Ok(self.app.engine.ask(request).await?.outcome)
+    }
+
+    /// Writes into the session's record which plan it works on, so that people find it by its plan (S0-12). A session
+    /// that was made for a plan keeps that one.
+    pub(super) async fn join(&self, plan: &str) -> Result<(), Refused> {
+        let Some(me) = &self.me else { return Ok(()) };
+        let (aliases, workspace, wanted) =
+            (me.session.aliases.clone(), me.session.workspace.clone(), plan.to_owned());
+        // S0-01: within a plan an alias names one session. The record stays as it is where it would name two.
+        let taken = on_disk(&self.app, move |store| {
+            for alias in &aliases {
+                if store.alias_taken(alias, workspace.as_deref(), Some(&wanted))? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+        .await?;
+        if taken && me.session.plan.as_deref() != Some(plan) {
+            tracing::warn!(session = %me.session.id, plan, "an alias of the session is taken in the plan it joined");
+            return Ok(());
+        }
+        let signals = vec![Signal::PlanJoined { plan: plan.to_owned() }];
+        self.ask(Ask::Tell { session: me.session.id, signals }).await.map(drop)
     }
 
     /// Another session, if what is its own is the caller's too: itself or one below it. Operators are above all.

@@ -71,8 +71,7 @@ pub(super) fn declare(tool: &str, schema: &mut Value) {
             }
         }
         let described = format!("`{}` as an object: its fields are arguments.", group.name);
-        let group_schema =
-            json!({ "type": "object", "description": described, "properties": fields, "additionalProperties": true });
+        let group_schema = json!({ "type": "object", "description": described, "properties": fields, "additionalProperties": true });
         properties.insert(group.name.to_owned(), group_schema);
     }
 }
@@ -145,9 +144,21 @@ mod tests {
     fn fnd_m11_second_names_become_the_tools_own() {
         for (tool, given, own) in [
             ("memory_agent", json!({ "to_agent": "Coordinator" }), json!({ "to": "Coordinator" })),
-            ("memory_agent", json!({ "context": { "session_id": "s" } }), json!({ "extension_session_id": "s" })),
-            ("memory_plan", json!({ "plan_id": "p", "workspace_id": "/w" }), json!({ "plan": "p", "workspace": "/w" })),
-            ("memory_spawn_agent", json!({ "agent_name": "E", "enriched_prompt": "x" }), json!({ "agent": "E", "prompt": "x" })),
+            (
+                "memory_agent",
+                json!({ "context": { "session_id": "s" } }),
+                json!({ "extension_session_id": "s" }),
+            ),
+            (
+                "memory_plan",
+                json!({ "plan_id": "p", "workspace_id": "/w" }),
+                json!({ "plan": "p", "workspace": "/w" }),
+            ),
+            (
+                "memory_spawn_agent",
+                json!({ "agent_name": "E", "enriched_prompt": "x" }),
+                json!({ "agent": "E", "prompt": "x" }),
+            ),
             (
                 "memory_spawn_agent",
                 json!({ "prep_config": { "agent_name": "E", "plan_id": "p" }, "prompt": "x" }),
@@ -180,6 +191,9 @@ mod tests {
         assert_eq!(resolved("memory_agent", given), Ok((json!({ "to": "A", "colour": 2 }), ignored)));
         let odd = resolved("memory_workspace", json!({ "plan_id": "p" }));
         assert_eq!(odd, Ok((json!({ "plan_id": "p" }), vec!["plan_id".to_owned()])));
-        assert_eq!(resolved("memory_agent", json!({ "context": "x" })), Ok((json!({}), vec!["context".to_owned()])));
+        assert_eq!(
+            resolved("memory_agent", json!({ "context": "x" })),
+            Ok((json!({}), vec!["context".to_owned()]))
+        );
     }
 }

@@ -112,6 +112,8 @@ async fn create(caller: &Caller, args: Args) -> Told {
     caller.may_write()?;
     let workspace = caller.workspace(args.workspace.as_deref())?;
     let own = caller.me.as_ref().and_then(|me| me.plan.clone());
+    // A session that was made for a plan stays with it.
+    let bound = caller.me.as_ref().is_some_and(|me| me.session.plan.is_some() && !me.session.plan_joined);
     let new = NewPlan {
         name: args.name,
         title: need("title", args.title)?,
@@ -123,7 +125,7 @@ async fn create(caller: &Caller, args: Args) -> Told {
     let (now, by, me) = (caller.app.clock.now(), caller.name(), caller.id());
     let id = PlanId::mint(now, caller.app.clock.random());
     let status = args.status;
-    on_disk(&caller.app, move |store| {
+    let (joins, answer) = on_disk(&caller.app, move |store| {
         let known = shelf::plans(store, &workspace)?;
         if known.len() >= shelf::PLANS_MAX {
             let what = format!("this workspace has {} plans already", known.len());
@@ -149,15 +151,22 @@ async fn create(caller: &Caller, args: Args) -> Told {
         }
         let version =
             shelf::create(store, &shelf::place(shelf::PLAN, &workspace, id.to_string()), now, &plan)?;
-        if let (Some(me), None) = (me, &own) {
+        // Of several plans a session has made, it is at the first that is not over.
+        let at_work = |own: &String| known.iter().any(|plan| plan.is_called(own) && !plan.is_over());
+        let joins = me.filter(|_| !bound && !own.as_ref().is_some_and(at_work));
+        if let Some(me) = joins {
             shelf::amend_seat(store, &workspace, me, now, |seat| {
                 seat.plan = Some(id.to_string());
                 Ok(())
             })?;
         }
-        Ok(whole(&plan, version).into())
+        Ok((joins.is_some(), whole(&plan, version).into()))
     })
-    .await
+    .await?;
+    if joins {
+        caller.join(&id.to_string()).await?;
+    }
+    Ok(answer)
 }
 
 async fn get(caller: &Caller, args: Args) -> Told {

@@ -40,6 +40,8 @@ export function mark(event: Event): Line | null {
       return line('fork', `Given over from ${event.data.from.owner} to ${event.data.to.owner}${because(event.data.reason)}`, 'violet')
     case 'session.alias_added':
       return quiet('link', `Alias ${event.data.alias}`)
+    case 'session.plan_joined':
+      return quiet('plans', `Works on plan ${event.data.plan}`)
     case 'session.memory_set':
       return quiet('memory', `Memory: ${words(event.data.policy.mode)}`)
     case 'session.archived':
