@@ -56,15 +56,15 @@ pub(super) struct New {
     /// A fact that must survive when the agent's context is compacted; may be given more than once
     #[arg(long = "anchor", value_name = "FACT")]
     anchors: Vec<String>,
-    /// How strictly its agent is governed, in your own word; told to the agent [default: the parent's]
+    /// How strictly its agent is governed [default: the parent's]
     #[arg(long, value_name = "LEVEL")]
-    governance_level: Option<String>,
-    /// The language its agent writes to people in [default: the parent's]
+    governance: Option<String>,
+    /// The language of its agent's messages [default: the parent's]
     #[arg(long, value_name = "LANGUAGE")]
     language: Option<String>,
-    /// The language of the documents its agent writes [default: the parent's]
+    /// The language of its agent's documents [default: the parent's]
     #[arg(long, value_name = "LANGUAGE")]
-    document_language: Option<String>,
+    documents: Option<String>,
     #[command(flatten)]
     memory: MemoryFlags,
     /// It does its own work and cannot delegate
@@ -102,8 +102,8 @@ impl New {
             parent: self.parent,
             aliases: self.aliases,
             anchors: self.anchors,
-            governance_level: self.governance_level,
-            language: Language { communication: self.language, documents: self.document_language },
+            governance_level: self.governance,
+            language: Language { communication: self.language, documents: self.documents },
             memory_mode: None,
             memory: self.memory.ask(),
             leaf: self.leaf,

@@ -206,9 +206,9 @@ mod tests {
         old.current_phase = Some("build".to_owned());
         old.current_agent = Some("Coordinator".to_owned());
         expect![[r"
-            PLAN                             NAME     STATUS               PRIORITY  TASKS                 MADE    TITLE
-            plan_00000000000000000000000009  release  active               high      2 pending, 1 running  3m ago  Release 1.0
-            plan_00000000000000000000000009           completed, archived                                  3m ago  Release 1.0
+            PLAN                             NAME     STATUS               PRIORITY  DONE  PHASE  AGENT        TASKS                 MADE    TITLE
+            plan_00000000000000000000000009  release  active               high      0/3                       2 pending, 1 running  3m ago  Release 1.0
+            plan_00000000000000000000000009           completed, archived            2/2   build  Coordinator                        3m ago  Release 1.0
         "]].assert_eq(&plans(&[row(), old], now(), None));
     }
 
@@ -243,6 +243,7 @@ mod tests {
             priority     high
             workspace    /srv/web
             created      2026-11-15T08:00:00Z (3m ago) by operator
+            done         0 of 3 tasks
             tasks        2 pending, 1 running
 
             TASK                             STATE          AFTER                                 AGENT  WORK                           NOTE
@@ -297,6 +298,23 @@ mod tests {
             detail: PlanDetail::of(&plan),
             all: Vec::new(),
         };
-        expect![[r""]].assert_eq(&plan_card(&view, now(), None));
+        expect![[r"
+            id           plan_00000000000000000000000009
+            title        Checkout
+            status       draft
+            priority     normal
+            workspace    /srv/web
+            created      2026-11-15T08:00:00Z (3m ago) by hub
+            done         1 of 2 steps
+            phases       design (1/1, current), build (0/1)
+            agent        Executor
+            handed off   Coordinator to Executor 3m ago: go
+            note         the bank is slow (3m ago, by ann)
+
+            STEP  STATE        PHASE   TYPE  TASK           ACCEPTANCE              NOTES      DONE BY
+            1     [x] done     design  code  Draw the form                                     ann: a picture
+            2     [ ] pending  build   test  Test it        all green; no warnings  two cards
+        "]]
+        .assert_eq(&plan_card(&view, now(), None));
     }
 }

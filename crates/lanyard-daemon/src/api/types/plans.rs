@@ -113,7 +113,7 @@ pub struct PlanView {
 impl PlanRow {
     #[must_use]
     pub fn of(plan: &Plan, workspace: &str, tasks: Vec<TaskCount>) -> Self {
-        let states = tasks.iter().flat_map(|count| (0..count.tasks).map(|_| count.state));
+        let states = tasks.iter().flat_map(|count| (0..count.tasks).map(move |_| count.state));
         Self {
             id: plan.id,
             name: plan.name.clone(),

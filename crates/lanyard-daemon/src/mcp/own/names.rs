@@ -71,8 +71,9 @@ pub(super) fn declare(tool: &str, schema: &mut Value) {
             }
         }
         let described = format!("`{}` as an object: its fields are arguments.", group.name);
-        let group_schema = json!({ "type": "object", "description": described, "properties": fields, "additionalProperties": true });
-        properties.insert(group.name.to_owned(), group_schema);
+        let mut object = json!({ "type": "object", "description": described, "additionalProperties": true });
+        object["properties"] = Value::Object(fields);
+        properties.insert(group.name.to_owned(), object);
     }
 }
 

@@ -47,8 +47,7 @@ fn fnd_m9_a_session_is_made_with_them_on_the_command_line() {
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8(out.stdout).unwrap().trim().to_owned()
     };
-    let parent =
-        new(&["--governance-level", "strict", "--language", "German", "--document-language", "English"]);
+    let parent = new(&["--governance", "strict", "--language", "German", "--documents", "English"]);
     let child = new(&["--parent", &parent, "--language", "French"]);
     let view = get(&daemon, &child, "");
     assert_eq!(view["governance_level"], "strict");
