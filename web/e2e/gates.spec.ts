@@ -1,9 +1,9 @@
 import { flowConfig, flowThatAsks } from './support/flow-stage'
-import { accessible, another, expect, fits, phone, picture, test } from './support/test'
+import { accessible, another, expect, fits, give, phone, picture, test } from './support/test'
 
 const ASKS = '/ask-tool deploy Deploy the site to production?\n/say carried on'
 
-test('a permission is given in place, and its gate goes from every browser', async ({ page, browser, daemon }) => {
+test('a permission is given in place, and every browser says who gave it', async ({ page, browser, daemon }) => {
   const session = daemon.script('Ship it', ASKS)
   const other = await another(browser, daemon)
   await page.goto(daemon.at('/gates'))
@@ -17,13 +17,19 @@ test('a permission is given in place, and its gate goes from every browser', asy
   await picture(page, 'gates-permission')
 
   // By keys alone: the first gate, its first answer.
+  await expect(gate.locator('[data-choice]').first()).toBeEnabled()
   await page.keyboard.press('j')
   await expect(gate).toBeFocused()
   await page.keyboard.press('1')
-  await expect(gate).toHaveCount(0)
-  await expect(page.getByRole('region', { name: 'Settled while you looked' })).toContainText('Allow once')
+  await expect(gate).toContainText('Allow once, by you')
+  await expect(gate.locator('[data-choice]')).toHaveCount(0)
+  await accessible(page)
+  await picture(page, 'gates-settled')
+  await expect(elsewhere).toContainText('Allow once, by')
+  await expect(other.getByText('Nothing waits for you any more')).toBeVisible()
+  await elsewhere.getByRole('button', { name: 'Dismiss', exact: true }).click()
   await expect(elsewhere).toHaveCount(0)
-  await expect(other.getByText('Nothing waits for you')).toBeVisible()
+  await expect(other.getByText('Nothing waits for you', { exact: true })).toBeVisible()
   await expect.poll(() => daemon.run('logs', session)).toContain('permission: allow_once')
 })
 
@@ -45,7 +51,7 @@ test('a gate that somebody answered meanwhile says so', async ({ page, daemon })
   await no.click()
   await expect(page.getByText('Somebody answered it before')).toBeVisible()
   release()
-  await expect(gate).toHaveCount(0)
+  await expect(gate).toContainText('Allow once, by')
   await page.unrouteAll({ behavior: 'ignoreErrors' })
 })
 
@@ -83,8 +89,8 @@ test.describe('flows', () => {
 
     await gate.getByRole('textbox', { name: /Words for the agent/ }).fill('the page is right')
     await expect(gate.getByRole('button', { name: 'Override' })).toBeDisabled()
-    await gate.getByRole('button', { name: 'Continue the session' }).click()
-    await expect(gate).toHaveCount(0)
+    await give(gate.getByRole('button', { name: 'Continue the session' }))
+    await expect(gate).toContainText('Continue the session, by you')
     await stage.until<{ state: string }>(flow, (view) => view.state === 'completed')
     expect(daemon.run('flow', 'show', flow, '--log')).toContain('the page is right')
   })

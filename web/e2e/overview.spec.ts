@@ -1,7 +1,7 @@
 // The overview: what needs somebody, the live tree of sessions, and what can be done to one of them.
 import type { Page } from '@playwright/test'
 
-import { accessible, another, expect, fits, phone, picture, test } from './support/test'
+import { accessible, another, expect, fits, give, phone, picture, test } from './support/test'
 
 const row = (page: Page, title: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name: title, exact: true }) })
 const bar = (page: Page) => page.getByRole('region', { name: 'Selected session' })
@@ -113,7 +113,9 @@ test('S1-27 S0-52 a family is a tree that folds, and its questions are answered 
   await expect(row(page, 'release the shop')).toContainText('+2')
   await page.getByRole('button', { name: 'Unfold what is below release the shop' }).click()
 
-  await gate.locator('[data-choice="allow_once"]').click()
+  await give(gate.locator('[data-choice="allow_once"]'))
+  await expect(gate).toContainText('by you')
+  await gate.getByRole('button', { name: 'Dismiss', exact: true }).click()
   await expect(gate).toHaveCount(0)
   await expect(row(page, 'checker')).not.toContainText('asks 1')
   await expect(row(looking, 'checker')).not.toContainText('asks 1')

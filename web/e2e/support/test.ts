@@ -1,7 +1,7 @@
 // Tests with a daemon of their own and pages that are signed in. A page that logs an error or is refused something by
 // the content policy fails its test.
 import AxeBuilder from '@axe-core/playwright'
-import { test as base, expect, type Browser, type Page } from '@playwright/test'
+import { test as base, expect, type Browser, type Locator, type Page } from '@playwright/test'
 
 import { Daemon } from './daemon'
 
@@ -58,6 +58,19 @@ export async function another(browser: Browser, daemon: Daemon, observer = false
 export async function openSession(page: Page, daemon: Daemon, session: string): Promise<void> {
   await page.goto(daemon.at(`/sessions/${session}`))
   await expect(page.getByText('Attached · live tail')).toBeVisible()
+}
+
+/** Waits until the card of an answer rests on the screen: cards that have just come or moved take none. */
+export async function rests(answer: Locator): Promise<void> {
+  await answer.scrollIntoViewIfNeeded()
+  // Scrolling is noticed with the next frame.
+  await answer.page().evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
+  await expect(answer).toBeEnabled()
+}
+
+export async function give(answer: Locator): Promise<void> {
+  await rests(answer)
+  await answer.click()
 }
 
 /** No serious finding of axe on what is shown. */

@@ -52,6 +52,8 @@ function called(choice: Choice, kind: FlowGateKind): [label: string, does: strin
   }
 }
 
+export const choiceLabel = (choice: Choice, kind: FlowGateKind): string => called(choice, kind)[0]
+
 /** Going on with the session is offered only where the flow put it. */
 export function offersOfFlow(gate: Pick<FlowGate, 'kind' | 'continue_session'>): Offer[] {
   const offered = ALL.filter((choice) => choice !== 'continue_session' || gate.continue_session != null)
