@@ -1,3 +1,5 @@
+import { fileURLToPath } from 'node:url'
+
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig } from 'vitest/config'
 
@@ -6,6 +8,8 @@ const daemon = process.env.LANYARD_ADDRESS ?? '127.0.0.1:4519'
 
 export default defineConfig({
   plugins: [svelte()],
+  // The variant for browsers decodes by way of `innerHTML`; this one has a table.
+  resolve: { alias: { 'decode-named-character-reference': fileURLToPath(new URL('node_modules/decode-named-character-reference/index.js', import.meta.url)) } },
   build: {
     target: 'es2023',
     // The policy allows nothing inline, so nothing may be.

@@ -1,128 +1,182 @@
-// The few marks agents write in, as a tree of plain text. Nothing of it is ever markup of the page.
+// Markdown of agents as a tree of plain text: CommonMark with GFM tables, task lists, strikethrough and bare addresses.
+// Nothing of it is ever markup of the page: HTML stays text, and only web and mail addresses are links.
+import type { Definition, Nodes, PhrasingContent, RootContent, TableRow } from 'mdast'
+import { fromMarkdown, type Options } from 'mdast-util-from-markdown'
+import { gfmAutolinkLiteralFromMarkdown } from 'mdast-util-gfm-autolink-literal'
+import { gfmStrikethroughFromMarkdown } from 'mdast-util-gfm-strikethrough'
+import { gfmTableFromMarkdown } from 'mdast-util-gfm-table'
+import { gfmTaskListItemFromMarkdown } from 'mdast-util-gfm-task-list-item'
+import { gfmAutolinkLiteral } from 'micromark-extension-gfm-autolink-literal'
+import { gfmStrikethrough } from 'micromark-extension-gfm-strikethrough'
+import { gfmTable } from 'micromark-extension-gfm-table'
+import { gfmTaskListItem } from 'micromark-extension-gfm-task-list-item'
 
-export interface Span {
-  as: 'text' | 'code' | 'bold' | 'em' | 'link'
-  text: string
-  href?: string
+import { clean } from './clean'
+
+export type Span =
+  | { as: 'text'; text: string }
+  | { as: 'code'; text: string }
+  | { as: 'bold'; spans: readonly Span[] }
+  | { as: 'em'; spans: readonly Span[] }
+  | { as: 'struck'; spans: readonly Span[] }
+  /** `href` is null where the address is none that may be followed; then it is shown as text. */
+  | { as: 'link'; address: string; href: string | null; title: string | null; spans: readonly Span[] }
+  /** Never loaded: shown as a link with its description. */
+  | { as: 'image'; address: string; href: string | null; title: string | null; alt: string }
+  /** HTML, as text. */
+  | { as: 'raw'; text: string }
+  | { as: 'break' }
+
+export interface ListItem {
+  /** Null where it is no task. */
+  done: boolean | null
+  blocks: readonly Block[]
 }
 
+export type Align = 'left' | 'right' | 'center' | null
+
 export type Block =
-  | { as: 'p' | 'quote'; spans: Span[] }
-  | { as: 'head'; level: number; spans: Span[] }
+  | { as: 'p'; spans: readonly Span[] }
+  | { as: 'head'; level: number; spans: readonly Span[] }
+  | { as: 'quote'; blocks: readonly Block[] }
   | { as: 'code'; lang: string; text: string }
-  | { as: 'list'; ordered: boolean; start: number; items: { depth: number; spans: Span[] }[] }
-  | { as: 'table'; head: Span[][]; rows: Span[][][] }
+  | { as: 'list'; ordered: boolean; start: number; loose: boolean; items: readonly ListItem[] }
+  | { as: 'table'; align: readonly Align[]; head: readonly (readonly Span[])[]; rows: readonly (readonly (readonly Span[])[])[] }
+  /** HTML, as text. */
+  | { as: 'raw'; text: string }
   | { as: 'rule' }
 
-// Every part is bounded, so that no text takes longer than its length.
-const SPANS =
-  /(`{1,2})([^`\n]{1,2000})\1|\*\*([^*\n]{1,1000})\*\*|(?<![\w*])\*([^*\s][^*\n]{0,500})\*(?![\w*])|\[([^\][\n]{1,300})\]\((https?:\/\/[^\s()<>]{1,2000})\)|https?:\/\/[^\s<>"'`\u27e6)\]]{1,2000}/g
+/** What is nested deeper is shown as it was written. */
+const DEEPEST = 24
+const SAFE = new Set(['http:', 'https:', 'mailto:'])
 
-export function spans(text: string): Span[] {
-  const found: Span[] = []
-  let from = 0
-  for (const match of text.matchAll(SPANS)) {
-    if (match.index > from) found.push({ as: 'text', text: text.slice(from, match.index) })
-    const [all, , code, bold, em, label, href] = match
-    from = match.index + all.length
-    if (code !== undefined) found.push({ as: 'code', text: code })
-    else if (bold !== undefined) found.push({ as: 'bold', text: bold })
-    else if (em !== undefined) found.push({ as: 'em', text: em })
-    else if (label !== undefined && href !== undefined) found.push({ as: 'link', text: label, href })
-    else {
-      // A sentence that ends with an address.
-      const url = all.replace(/[.,;:!?*_]+$/, '')
-      from -= all.length - url.length
-      found.push({ as: 'link', text: url, href: url })
-    }
+const GFM: Options = {
+  extensions: [gfmTable(), gfmStrikethrough(), gfmTaskListItem(), gfmAutolinkLiteral()],
+  mdastExtensions: [gfmTableFromMarkdown(), gfmStrikethroughFromMarkdown(), gfmTaskListItemFromMarkdown(), gfmAutolinkLiteralFromMarkdown()],
+}
+
+/** The address, if it may be followed. */
+export function safe(address: string): string | null {
+  try {
+    return SAFE.has(new URL(address).protocol) ? address : null
+  } catch {
+    return null
   }
-  if (from < text.length) found.push({ as: 'text', text: text.slice(from) })
+}
+
+/** Signs of quotes and lists, one in the other on one line. Reading them takes the square of their number. */
+const NESTED = /^(?:[ \t]{0,4}(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t]))){50}/m
+
+export function rich(text: string): Block[] {
+  if (NESTED.test(text)) return [{ as: 'raw', text: clean(text) }]
+  const root = fromMarkdown(text, GFM)
+  return new Reader(text, definitions(root)).blocks(root.children, 0)
+}
+
+/** Addresses that are given once and used by name. The first one of a name counts. */
+function definitions(root: Nodes): ReadonlyMap<string, Definition> {
+  const found = new Map<string, Definition>()
+  const open: Nodes[] = [root]
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (node.type === 'definition' && !found.has(node.identifier)) found.set(node.identifier, node)
+    if ('children' in node) open.push(...(node.children as Nodes[]).toReversed())
+  }
   return found
 }
 
-const FENCE = /^ {0,3}(```+|~~~+) *([\w+#.-]{0,30})/
-const ITEM = /^( {0,40})(?:[-*+•]|(\d{1,9})[.)]) +(.*)$/
-const HEAD = /^(#{1,6}) +(.*)$/
-const RULE = /^ {0,3}(?:-{3,80}|\*{3,80}|_{3,80}) *$/
-const ROW = /^ *\|.*\| *$/
-const DIVIDER = /^ *\|[ :|-]+\| *$/
+class Reader {
+  constructor(
+    private readonly text: string,
+    private readonly defined: ReadonlyMap<string, Definition>,
+  ) {}
 
-export function rich(text: string): Block[] {
-  const lines = text.split('\n')
-  const blocks: Block[] = []
-  let words: string[] = []
-  const flush = (): void => {
-    if (words.length > 0) blocks.push({ as: 'p', spans: spans(words.join('\n')) })
-    words = []
+  blocks(nodes: readonly RootContent[], depth: number): Block[] {
+    return nodes.flatMap((node) => this.#block(node, depth))
   }
-  for (let at = 0; at < lines.length; at++) {
-    const line = lines[at] ?? ''
-    const fence = FENCE.exec(line)
-    if (fence !== null) {
-      flush()
-      const [, sign = '```', lang = ''] = fence
-      const code: string[] = []
-      for (at += 1; at < lines.length && !(lines[at] ?? '').trimStart().startsWith(sign); at++) code.push(lines[at] ?? '')
-      blocks.push({ as: 'code', lang, text: code.join('\n') })
-      continue
+
+  #block(node: RootContent, depth: number): Block[] {
+    if (depth > DEEPEST) return [{ as: 'raw', text: this.#source(node) }]
+    switch (node.type) {
+      case 'paragraph':
+        return [{ as: 'p', spans: this.#spans(node.children, depth) }]
+      case 'heading':
+        return [{ as: 'head', level: node.depth, spans: this.#spans(node.children, depth) }]
+      case 'blockquote':
+        return [{ as: 'quote', blocks: this.blocks(node.children, depth + 1) }]
+      case 'code':
+        return [{ as: 'code', lang: clean(node.lang ?? ''), text: clean(node.value) }]
+      case 'list': {
+        const items = node.children.map((item): ListItem => ({ done: item.checked ?? null, blocks: this.blocks(item.children, depth + 1) }))
+        const loose = (node.spread ?? false) || node.children.some((item) => item.spread)
+        return [{ as: 'list', ordered: node.ordered ?? false, start: node.start ?? 1, loose, items }]
+      }
+      case 'table': {
+        const [head, ...rows] = node.children.map((row) => this.#cells(row, depth))
+        return [{ as: 'table', align: node.align ?? [], head: head ?? [], rows }]
+      }
+      case 'thematicBreak':
+        return [{ as: 'rule' }]
+      case 'html':
+        return [{ as: 'raw', text: clean(node.value) }]
+      default:
+        return []
     }
-    if (line.trim() === '') {
-      flush()
-      continue
-    }
-    if (RULE.test(line)) {
-      flush()
-      blocks.push({ as: 'rule' })
-      continue
-    }
-    const head = HEAD.exec(line)
-    if (head !== null) {
-      flush()
-      blocks.push({ as: 'head', level: (head[1] ?? '').length, spans: spans(head[2] ?? '') })
-      continue
-    }
-    const item = ITEM.exec(line)
-    if (item !== null) {
-      flush()
-      const [, space = '', number, words = ''] = item
-      const last = blocks.at(-1)
-      const one = { depth: Math.min(4, Math.floor(space.length / 2)), spans: spans(words) }
-      const ordered = number !== undefined
-      // A list under an item of another kind is still the same list here.
-      if (last?.as === 'list' && (last.ordered === ordered || one.depth > 0) && !after(lines, at)) last.items.push(one)
-      else blocks.push({ as: 'list', ordered, start: Number(number ?? 1), items: [one] })
-      continue
-    }
-    if (ROW.test(line) && DIVIDER.test(lines[at + 1] ?? '')) {
-      flush()
-      const rows: Span[][][] = []
-      for (at += 2; at < lines.length && ROW.test(lines[at] ?? ''); at++) rows.push(cells(lines[at] ?? ''))
-      at -= 1
-      blocks.push({ as: 'table', head: cells(line), rows })
-      continue
-    }
-    if (line.startsWith('>')) {
-      flush()
-      const said = [line]
-      while ((lines[at + 1] ?? '').startsWith('>')) said.push(lines[++at] ?? '')
-      blocks.push({ as: 'quote', spans: spans(said.map((one) => one.replace(/^> ?/, '')).join('\n')) })
-      continue
-    }
-    const last = blocks.at(-1)
-    // The rest of an item that goes over its line.
-    if (words.length === 0 && last?.as === 'list' && /^ +/.test(line)) last.items.at(-1)?.spans.push(...spans(`\n${line.trim()}`))
-    else words.push(line)
   }
-  flush()
-  return blocks
+
+  #cells(row: TableRow, depth: number): Span[][] {
+    return row.children.map((cell) => this.#spans(cell.children, depth))
+  }
+
+  #spans(nodes: readonly PhrasingContent[], depth: number): Span[] {
+    return nodes.flatMap((node) => this.#span(node, depth + 1))
+  }
+
+  #span(node: PhrasingContent, depth: number): Span[] {
+    if (depth > DEEPEST) return [{ as: 'text', text: this.#source(node) }]
+    switch (node.type) {
+      case 'text':
+        return [{ as: 'text', text: clean(node.value) }]
+      case 'inlineCode':
+        // A line's end in code is a space.
+        return [{ as: 'code', text: clean(node.value).replaceAll('\n', ' ') }]
+      case 'strong':
+        return [{ as: 'bold', spans: this.#spans(node.children, depth) }]
+      case 'emphasis':
+        return [{ as: 'em', spans: this.#spans(node.children, depth) }]
+      case 'delete':
+        return [{ as: 'struck', spans: this.#spans(node.children, depth) }]
+      case 'link':
+        return [{ as: 'link', ...where(node), spans: this.#spans(node.children, depth) }]
+      case 'image':
+        return [{ as: 'image', ...where(node), alt: clean(node.alt ?? '') }]
+      case 'linkReference': {
+        const known = this.defined.get(node.identifier)
+        return known ? [{ as: 'link', ...where(known), spans: this.#spans(node.children, depth) }] : [{ as: 'text', text: this.#source(node) }]
+      }
+      case 'imageReference': {
+        const known = this.defined.get(node.identifier)
+        return known ? [{ as: 'image', ...where(known), alt: clean(node.alt ?? '') }] : [{ as: 'text', text: this.#source(node) }]
+      }
+      case 'break':
+        return [{ as: 'break' }]
+      case 'html':
+        return [{ as: 'raw', text: clean(node.value) }]
+      default:
+        return [{ as: 'text', text: this.#source(node) }]
+    }
+  }
+
+  /** A part as it was written. */
+  #source(node: Nodes): string {
+    return clean(this.text.slice(node.position?.start.offset ?? 0, node.position?.end.offset ?? 0))
+  }
 }
 
-/** Whether a list begins anew: something other than items stood between. */
-function after(lines: readonly string[], at: number): boolean {
-  const before = lines[at - 1] ?? ''
-  return before.trim() === '' && !ITEM.test(lines[at - 2] ?? '') && !/^ +/.test(lines[at - 2] ?? '')
+function where(node: { url: string; title?: string | null }): { address: string; href: string | null; title: string | null } {
+  return { address: clean(node.url), href: safe(node.url), title: node.title == null ? null : clean(node.title) }
 }
 
-function cells(line: string): Span[][] {
-  return line.trim().replace(/^\||\|$/g, '').split('|').slice(0, 40).map((cell) => spans(cell.trim()))
+/** The words of spans, without their marks. */
+export function plain(spans: readonly Span[]): string {
+  return spans.map((span) => ('spans' in span ? plain(span.spans) : span.as === 'break' ? '\n' : span.as === 'image' ? span.alt : span.text)).join('')
 }
