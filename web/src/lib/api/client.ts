@@ -66,10 +66,14 @@ export async function request<T>(method: string, route: string, options: Options
   }
   const problem = (await response.json().catch(() => null)) as Partial<Problem> | null
   if (response.status === 401) signedOut()
-  throw new ApiError(
-    response.status,
-    problem?.code ?? `http_${response.status}`,
-    sentence(problem?.title ?? `The daemon answered with status ${response.status}.`),
+  throw told(response.status, problem)
+}
+
+function told(status: number, problem: Partial<Problem> | null): ApiError {
+  return new ApiError(
+    status,
+    problem?.code ?? `http_${status}`,
+    sentence(problem?.title ?? `The daemon answered with status ${status}.`),
     sentence(problem?.advice ?? ''),
   )
 }
@@ -82,6 +86,20 @@ export const patch = <T>(route: string, body: unknown, options: Options = {}): P
   request<T>('PATCH', route, { ...options, body })
 export const del = <T>(route: string, body: unknown = {}, options: Options = {}): Promise<T> =>
   request<T>('DELETE', route, { ...options, body })
+
+/** Why a stream is refused; null where it is not. Nothing of it is read. */
+export async function refusal(route: string, query?: Query): Promise<ApiError | null> {
+  const stop = new AbortController()
+  try {
+    const response = await fetch(path(route, query), { signal: stop.signal, credentials: 'same-origin' })
+    if (response.ok) return null
+    return told(response.status, (await response.json().catch(() => null)) as Partial<Problem> | null)
+  } catch {
+    return null
+  } finally {
+    stop.abort()
+  }
+}
 
 /** An error of any kind as one of ours, to show it. */
 export function problem(error: unknown): ApiError {

@@ -1,6 +1,6 @@
 // One session, attached: its log as it grows, what it is, who watches. Comes back by itself after the last event that
 // arrived, so nothing is missing and nothing is there twice.
-import { get, path, problem, type ApiError } from '../api/client'
+import { get, path, problem, refusal, type ApiError } from '../api/client'
 import type { PresentConnection, PreviewKind, SessionDetail, Writer } from '../api/types'
 import { Ask } from '../ask.svelte'
 import { Frame as Drawn } from '../live/frame'
@@ -12,6 +12,8 @@ const PIECE = 400
 /** While somebody reads at the end, no more than so many events are held; older ones are loaded again when wanted. */
 const MOST = 30_000
 const KEPT = 20_000
+/** Between two looks at the log where attaching is switched off. */
+const POLL_MS = 1_000
 
 interface Preview {
   kind: PreviewKind
@@ -19,7 +21,8 @@ interface Preview {
 }
 
 export class SessionLive {
-  link: Link = $state('connecting')
+  /** `polling`: attaching is switched off in the daemon's config, and the log is read every so often instead. */
+  link: Link | 'polling' = $state('connecting')
   error: ApiError | null = $state.raw(null)
   /** Without gaps, in order. Replaced as a whole, once per frame of the screen. */
   events: readonly Event[] = $state.raw([])
@@ -42,6 +45,7 @@ export class SessionLive {
   #held: Event[] = []
   readonly #frame = new Drawn(() => this.#draw())
   #socket: Socket | null = null
+  #timer: ReturnType<typeof setTimeout> | null = null
 
   constructor(readonly id: string) {
     this.detail = new Ask(() => get<SessionDetail>(`/sessions/${encodeURIComponent(id)}`))
@@ -64,9 +68,15 @@ export class SessionLive {
     })
     return () => {
       gone = true
-      this.#socket?.close()
-      this.#socket = null
+      this.#leave()
     }
+  }
+
+  #leave(): void {
+    this.#socket?.close()
+    this.#socket = null
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
   }
 
   /** The piece before what is here; answers how many events came. */
@@ -129,13 +139,50 @@ export class SessionLive {
     })
   }
 
-  /** A socket is not told why it is refused; the session itself says that it is gone. */
+  /** A socket is not told why it is refused; a plain request is. */
   async #know(): Promise<void> {
-    const gone = await get(this.route).then(() => null, problem)
-    if (gone?.status !== 404 && gone?.status !== 410) return
-    this.error = gone
-    this.#socket?.close()
-    this.#socket = null
+    const socket = this.#socket
+    const refused = await refusal(`${this.route}/attach`, { after: this.#held.at(-1)?.seq ?? 0, client: 'web' })
+    if (socket === null || socket !== this.#socket) return
+    if (refused?.status === 404 || refused?.status === 410) {
+      this.error = refused
+      this.#leave()
+    } else if (refused?.code === 'attach_off') {
+      this.#leave()
+      this.#poll(false)
+    }
+  }
+
+  /** Reads the log every so often. After the daemon was away attaching is tried again: its config may be another. */
+  #poll(away: boolean): void {
+    this.#timer = setTimeout(() => {
+      this.#read().then(
+        () => {
+          if (this.#timer === null) return
+          if (away) {
+            this.#timer = null
+            this.#attach()
+            return
+          }
+          this.link = 'polling'
+          this.#poll(false)
+        },
+        (error: unknown) => {
+          if (this.#timer === null) return
+          const told = problem(error)
+          if (told.status === 404 || told.status === 410) this.error = told
+          else {
+            this.link = 'reconnecting'
+            this.#poll(true)
+          }
+        },
+      )
+    }, this.link === 'polling' || away ? POLL_MS : 0)
+  }
+
+  async #read(): Promise<void> {
+    const after = this.#held.at(-1)?.seq ?? 0
+    for (const event of await this.#page(after, PIECE)) this.apply(event)
   }
 
   apply(frame: Frame | Event): void {
