@@ -5,7 +5,7 @@ import type { Event } from '../events'
 import { load, save } from './draft'
 import { ceiling, line, segments, tools, totals, usages } from './drawing'
 import { below, ladder } from './ladder'
-import { delivery, moved, ways } from './queue'
+import { delivery, moved, steerless, ways } from './queue'
 import { expected } from './resume'
 
 const by = { kind: 'operator', name: 'local' } as const
@@ -66,7 +66,17 @@ describe('the queue', () => {
     [false, 'failed', 'steer', 'reject'],
     [false, 'failed', 'queue', 'queue'],
   ] as const)('running %s, paused %s, chosen %s: %s', (running, paused, chosen, sent) => {
-    expect(delivery(ways(running, paused), chosen)).toBe(sent)
+    expect(delivery(ways(running, paused, null), chosen)).toBe(sent)
+  })
+
+  it('FND-D16 steering is offered only to agents that can, and says why not', () => {
+    const can = (steer: boolean): Pick<Run, 'capabilities'> => ({ capabilities: { steer } as Run['capabilities'] })
+    expect(steerless(can(true))).toBeNull()
+    const why = steerless(can(false))
+    expect(why).toContain('takes no words into a running turn')
+    expect(steerless(null)).toBe(why)
+    expect(ways(true, null, why).find((way) => way.value === 'steer')).toMatchObject({ disabled: true, means: why })
+    expect(delivery(ways(true, null, why), 'steer')).toBe('queue')
   })
 })
 

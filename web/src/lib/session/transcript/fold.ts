@@ -1,5 +1,5 @@
 // Events to items, one after the other. What was folded stays: an event touches the end, or the one item it belongs to.
-import type { GateEntry, NoteKind } from '../../api/types'
+import type { Actor, GateEntry, NoteKind } from '../../api/types'
 import { words } from '../../format'
 import type { Tone } from '../../states'
 import type { Event, EventOf } from '../events'
@@ -26,6 +26,8 @@ export class Folder {
   #gates = new Map<string, number>()
   #runs = new Map<string, number>()
   #turns = new Map<string, string>()
+  /** Messages on their way into a turn, by note. They stand in the queue until they arrive. */
+  #steers = new Map<string, { text: string; by: Actor; turn: string | null }>()
   /** Calls that are not back yet, in order. */
   #running: string[] = []
   #plan = -1
@@ -65,6 +67,18 @@ export class Folder {
         break
       case 'turn.started':
         this.#begin(event)
+        break
+      case 'turn.queued':
+        if (event.data.note == null) this.#mark(event)
+        else this.#steers.set(event.data.note, { text: event.data.prompt, by: event.actor, turn: event.data.turn })
+        break
+      case 'turn.withdrawn':
+        if (!this.#unsteered(event)) this.#mark(event)
+        break
+      case 'turn.promoted':
+        if (event.data.to !== 'steer') this.#mark(event)
+        break
+      case 'turn.steered':
         break
       case 'turn.finished':
       case 'turn.interrupted':
@@ -203,6 +217,7 @@ export class Folder {
     const { prompt, turn, opening, queued, delivery, by, anchors } = event.data
     const tags: string[] = []
     if (queued) tags.push('was queued')
+    if (delivery === 'steer') tags.push('did not get into the turn before')
     if (delivery === 'interrupt') tags.push('interrupted the turn before')
     if (opening.kind === 'returned') tags.push('after a pause')
     if (anchors?.length) tags.push(`with ${anchors.length} ${anchors.length === 1 ? 'anchor' : 'anchors'}`)
@@ -242,13 +257,18 @@ export class Folder {
   #guidance(event: EventOf<'guidance.queued' | 'guidance.delivered' | 'guidance.returned' | 'guidance.settled'>): void {
     if (event.type === 'guidance.queued') {
       const { note, text, kind } = event.data
+      if (kind === 'steer') {
+        this.#steers.set(note, { text, by: event.actor, turn: this.#steers.get(note)?.turn ?? null })
+        return
+      }
       this.#notes.set(note, this.#add(event, { kind: 'note', note, what: kind ?? 'guidance', text, by: event.actor, state: 'queued', channel: null, call: null }))
       return
     }
     event.data.notes.forEach((note, at) => {
       const index = this.#notes.get(note)
       const known = this.#find('note', index)
-      const blank = { note, what: 'guidance' as NoteKind, text: '', by: null, channel: null, call: null }
+      const steer = this.#steers.get(note)
+      const blank = { note, what: (steer ? 'steer' : 'guidance') as NoteKind, text: steer?.text ?? '', by: steer?.by ?? null, channel: null, call: null }
       if (event.type === 'guidance.settled') {
         if (known !== null && index !== undefined) this.#change(index, event, { ...known, state: event.data.how })
         return
@@ -257,11 +277,21 @@ export class Folder {
       if (index !== undefined) this.#items[index] = null
       const told: Partial<NoteItem> =
         event.type === 'guidance.delivered'
-          ? { state: 'delivered', channel: event.data.channel, call: event.data.call ?? null, text: known?.text ?? event.data.preview ?? '' }
+          ? { state: 'delivered', channel: event.data.channel, call: event.data.call ?? null, text: known?.text ?? steer?.text ?? event.data.preview ?? '' }
           : { state: 'returned', channel: null }
       const made = { ...blank, ...known, ...told, kind: 'note', key: `note${event.seq}.${at}`, seq: event.seq, last: event.seq, at: event.at, sum: event.seq + (known?.sum ?? 0) }
       this.#notes.set(note, this.#items.push(made as NoteItem) - 1)
     })
+  }
+
+  /** A message that was taken back on its way into a turn. */
+  #unsteered(event: EventOf<'turn.withdrawn'>): boolean {
+    const found = [...this.#steers].find(([, steer]) => steer.turn === event.data.turn)
+    if (found === undefined) return false
+    const [note, { text, by }] = found
+    this.#steers.delete(note)
+    this.#notes.set(note, this.#add(event, { kind: 'note', note, what: 'steer', text, by, state: 'withdrawn', channel: null, call: null }))
+    return true
   }
 
   #gate(event: EventOf<'gate.opened' | 'gate.answered' | 'gate.withdrawn'>): void {
