@@ -266,3 +266,21 @@ test('an observer sees everything and has no controls', async ({ daemon, browser
   await expect(message(page)).toHaveCount(0)
   await accessible(page)
 })
+
+test('FND-D16 steering is greyed for an agent that cannot, and a steered message shows once', async ({ page, daemon }) => {
+  const session = daemon.script('Cannot be steered', '/say! at it\n/wait-file go\n/say! turned back')
+  await openSession(page, daemon, session)
+  const ways = page.getByRole('radiogroup', { name: 'How it arrives' })
+  await expect(ways.getByRole('radio', { name: 'Steer' })).toBeDisabled()
+  await expect(ways.locator('label', { hasText: 'Steer' })).toHaveAttribute('title', /takes no words into a running turn/)
+  await picture(page, 'session-steer')
+  // As another client would send it.
+  await daemon.api('POST', `/sessions/${session}/turns`, { prompt: '/say! mind the gap', delivery: 'steer' })
+  const queue = page.getByRole('list', { name: 'Messages that wait' })
+  await expect(queue.getByText('/say! mind the gap')).toBeVisible()
+  await expect(page.getByText('/say! mind the gap')).toHaveCount(1)
+  daemon.touch('go')
+  const log = page.getByRole('group', { name: 'Events' })
+  await expect(log.getByText('mind the gap', { exact: true })).toBeVisible()
+  await expect(page.getByText('/say! mind the gap')).toHaveCount(1)
+})

@@ -17,11 +17,11 @@ test('S0-51 S0-55 sessions come and change without a reload, and the section fol
 
   daemon.script('tidy the shop', '/say looking\n/tool search {"q": "shop"}\n/wait-file go\n/say done')
   const shown = row(page, 'tidy the shop')
-  await expect(shown).toContainText('executing')
+  await expect(shown).toContainText('Working')
   await expect(shown).toContainText('demo')
   await expect(shown).toContainText('search')
   daemon.touch('go')
-  await expect(shown).not.toContainText('executing')
+  await expect(shown).not.toContainText('Working')
 
   await page.getByRole('button', { name: 'Refresh' }).click()
   await expect(toast(page, 'Up to date: 1 session')).toBeVisible()
@@ -36,8 +36,8 @@ test('S0-51 S0-55 sessions come and change without a reload, and the section fol
 test('S0-53 S0-54 a selected session is guided and stopped', async ({ page, daemon }) => {
   daemon.script('works with tools', '/wait-file go\n/mcp lanyard memory_agent {"action": "list"}\n/wait-file never')
   const shown = row(page, 'works with tools')
-  await expect(shown).toContainText('executing')
-  await shown.getByText('executing').click()
+  await expect(shown).toContainText('Working')
+  await shown.getByText('Working').click()
   await expect(shown).toHaveAttribute('aria-selected', 'true')
   await expect(bar(page).getByRole('link', { name: 'works with tools' })).toBeVisible()
 
@@ -86,7 +86,7 @@ test('S1-27 S0-52 a family is a tree that folds, and its questions are answered 
 
   const gate = page.locator('[data-gate]').filter({ hasText: 'Delete the old files?' })
   await expect(gate).toBeVisible()
-  await row(page, 'scout').getByText('executing').click()
+  await row(page, 'scout').getByText('Working').click()
   await accessible(page)
   await picture(page, 'overview')
   await page.getByRole('button', { name: 'Dark colours' }).click()
@@ -154,9 +154,9 @@ test('S3-20 S3-21 filters, search and grouping are in the address', async ({ pag
 
 test('everything goes by keys: j k / s g ? enter', async ({ page, daemon }) => {
   daemon.script('first of them', '/wait-file go')
-  await expect(row(page, 'first of them')).toContainText('executing')
+  await expect(row(page, 'first of them')).toContainText('Working')
   daemon.script('second of them', '/wait-file go')
-  await expect(row(page, 'second of them')).toContainText('executing')
+  await expect(row(page, 'second of them')).toContainText('Working')
   const titles = await page.getByRole('row').getByRole('link').allTextContents()
   const [top = '', below = ''] = titles
   await page.keyboard.press('j')
@@ -196,7 +196,7 @@ test('everything goes by keys: j k / s g ? enter', async ({ page, daemon }) => {
 test('a daemon that is killed and comes back changes nothing of what was chosen and typed', async ({ page, daemon }) => {
   daemon.script('outlives it', '/wait-file go')
   const shown = row(page, 'outlives it')
-  await shown.getByText('executing').click()
+  await shown.getByText('Working').click()
   const box = bar(page).getByRole('textbox', { name: 'Guidance for the selected session' })
   await box.fill('half a thought')
   await daemon.kill9()
@@ -205,7 +205,7 @@ test('a daemon that is killed and comes back changes nothing of what was chosen 
   await daemon.start()
   await expect(page.getByText('Reconnecting…')).toHaveCount(0)
   daemon.script('came later', '/wait-file go')
-  await expect(row(page, 'came later')).toContainText('executing')
+  await expect(row(page, 'came later')).toContainText('Working')
   await expect(shown).toHaveCount(1)
   await expect(shown).toHaveAttribute('aria-selected', 'true')
   await expect(box).toHaveValue('half a thought')
@@ -223,7 +223,7 @@ test('a session is begun from here', async ({ page, daemon }) => {
   await expect(page).toHaveURL(/\/sessions\/sess_/)
   await page.goBack()
   const shown = row(page, '/wait-file go')
-  await expect(shown).toContainText('executing')
+  await expect(shown).toContainText('Working')
   await expect(shown).toContainText('web/')
 })
 
@@ -242,10 +242,37 @@ test('five thousand sessions scroll', async ({ page, daemon }) => {
   await expect(row(page, 'session 0000')).toBeInViewport()
   expect(await drawn.count()).toBeLessThan(100)
   await picture(page, 'overview-many')
-  await row(page, 'session 0000').getByText('beginning').click()
+  await row(page, 'session 0000').getByText('Idle').click()
   await page.keyboard.press('Home')
   await expect(row(page, 'session 0000')).toHaveCount(0)
   await expect(drawn.nth(1)).toBeFocused()
   await page.getByRole('searchbox', { name: 'Search sessions' }).fill('session 0000')
   await expect(row(page, 'session 0000')).toBeInViewport()
+})
+
+test('FND-D15 j brings the row into sight, s stops nothing that is not seen, and a dialog gives the focus back', async ({ page, daemon }) => {
+  for (let at = 0; at < 3; at++) daemon.script(`asks ${at}`, `/ask-tool rm rm -rf ${at}?`)
+  for (let at = 0; at < 40; at++) await daemon.api('POST', '/sessions', { title: `quiet ${at}`, owner: 'ann', source: 'chat' })
+  await page.setViewportSize({ width: 1280, height: 620 })
+  await expect(page.locator('[data-gate]')).toHaveCount(3)
+  const selected = page.locator('[role=row][aria-selected=true]')
+  for (let at = 0; at < 12; at++) {
+    await page.keyboard.press('j')
+    await expect(selected).toBeFocused()
+    await expect(selected).toBeInViewport({ ratio: 1 })
+  }
+  await page.evaluate(() => scrollTo(0, 0))
+  await expect(selected).not.toBeInViewport()
+  await page.keyboard.press('s')
+  await expect(page.getByRole('dialog')).toHaveCount(0)
+  await expect(selected).toBeInViewport({ ratio: 1 })
+  await page.keyboard.press('s')
+  await expect(page.getByRole('dialog', { name: /^Stop quiet/ })).toBeVisible()
+  await page.keyboard.press('Escape')
+  await expect(page.getByRole('dialog')).toHaveCount(0)
+  await expect(selected).toBeFocused()
+  const begin = page.getByRole('button', { name: 'New session' })
+  await begin.click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  await expect(begin).toBeFocused()
 })

@@ -1,6 +1,7 @@
 // From all sessions to the lines that are shown: filtered, as families, grouped, in order. One pure function; what a row
 // tells is worked out once per row, since rows are replaced and never changed.
 import type { Attention, Lifecycle, MemoryMode, SessionRow, StateName } from '../api/types'
+import { OPERATOR_STATES, operatorState, type OperatorState } from '../operator'
 
 export type View = 'live' | 'all' | 'archived'
 export type Grouping = 'none' | 'workspace' | 'plan' | 'source' | 'owner' | 'agent'
@@ -99,7 +100,7 @@ function needOf(row: SessionRow): number {
 
 function textOf(row: SessionRow): string {
   const known = facts(row)
-  known.text ??= [row.title, row.id, row.agent, row.state.replaceAll('_', ' '), row.workspace, row.plan, row.owner, row.source]
+  known.text ??= [row.title, row.id, row.agent, row.state.replaceAll('_', ' '), OPERATOR_STATES[operatorState(row)].label, row.workspace, row.plan, row.owner, row.source]
     .filter((part) => part != null)
     .join('\n')
     .toLowerCase()
@@ -264,9 +265,13 @@ function grow(
 }
 
 /** How many there are in each state, of those not put away. */
-export function tally(rows: ReadonlyMap<string, SessionRow>): Map<StateName, number> {
-  const counts = new Map<StateName, number>()
-  for (const row of rows.values()) if (!row.archived) counts.set(row.state, (counts.get(row.state) ?? 0) + 1)
+export function tally(rows: ReadonlyMap<string, SessionRow>): Map<OperatorState, number> {
+  const counts = new Map<OperatorState, number>()
+  for (const row of rows.values()) {
+    if (row.archived) continue
+    const state = operatorState(row)
+    counts.set(state, (counts.get(state) ?? 0) + 1)
+  }
   return counts
 }
 

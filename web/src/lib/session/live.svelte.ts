@@ -1,10 +1,11 @@
 // One session, attached: its log as it grows, what it is, who watches. Comes back by itself after the last event that
 // arrived, so nothing is missing and nothing is there twice.
-import { get, path, problem, refusal, type ApiError } from '../api/client'
+import { get, path, post, problem, refusal, type ApiError } from '../api/client'
 import type { PresentConnection, PreviewKind, SessionDetail, Writer } from '../api/types'
 import { Ask } from '../ask.svelte'
 import { Frame as Drawn } from '../live/frame'
 import { Socket, type Link } from '../live/socket'
+import type { Operated } from '../operator'
 import type { Event, Frame } from './events'
 
 /** Events loaded at first, and with each piece of the past. */
@@ -46,6 +47,7 @@ export class SessionLive {
   readonly #frame = new Drawn(() => this.#draw())
   #socket: Socket | null = null
   #timer: ReturnType<typeof setTimeout> | null = null
+  #seen = 0
 
   constructor(readonly id: string) {
     this.detail = new Ask(() => get<SessionDetail>(`/sessions/${encodeURIComponent(id)}`))
@@ -212,6 +214,16 @@ export class SessionLive {
       default:
         break
     }
+  }
+
+  /** Somebody sees the end of the log; the daemon is told once for each result that was not seen. */
+  async see(): Promise<void> {
+    const seq = this.events.at(-1)?.seq ?? 0
+    const unread = (this.detail.value as Operated | null)?.unread ?? false
+    if (!unread || seq <= this.#seen) return
+    this.#seen = seq
+    // What was not taken is told again with the next event.
+    await post(`${this.route}/seen`, { seq }).then(() => this.detail.soon(0), () => undefined)
   }
 
   #draw(): void {

@@ -49,6 +49,10 @@ const returned = (call: string, at = 0, bad = false): Said => ['tool.returned', 
 describe('events to items', () => {
   const cases: [name: string, said: Said[], items: string[]][] = [
     ['one message of its pieces', [started, say('hel'), say('lo')], ['user: go', 'agent: hello']],
+    ['FND-N8 messages with ids of their own are not glued', [['message', { role: 'agent', text: 'One', message_id: 'm1' }], ['message', { role: 'agent', text: ' more', message_id: 'm1' }], ['message', { role: 'agent', text: 'Two', message_id: 'm2' }], say('!')], ['agent: One more', 'agent: Two!']],
+    ['FND-D16 a steered message shows once, when it arrives', [started, ['turn.queued', { turn: 't2', prompt: 'mind', note: 'n1', delivery: 'steer' }], ['guidance.queued', { note: 'n1', text: 'mind', kind: 'steer' }], ['guidance.delivered', { notes: ['n1'], channel: 'steer' }], ['turn.steered', { turn: 't2', channel: 'steer' }]], ['user: go', 'note mind delivered steer']],
+    ['FND-D16 one that did not get in shows as its turn', [started, ['turn.queued', { turn: 't2', prompt: 'mind', note: 'n1', delivery: 'steer' }], ['guidance.queued', { note: 'n1', text: 'mind', kind: 'steer' }], ['guidance.settled', { notes: ['n1'], how: 'withdrawn' }], ['turn.started', { turn: 't2', prompt: 'mind', opening: { kind: 'continued' }, queued: true, delivery: 'steer' }]], ['user: go', 'user: mind']],
+    ['FND-D16 one that was taken back says so', [['turn.queued', { turn: 't2', prompt: 'mind', note: 'n1', delivery: 'steer' }], ['guidance.queued', { note: 'n1', text: 'mind', kind: 'steer' }], ['guidance.settled', { notes: ['n1'], how: 'withdrawn' }], ['turn.withdrawn', { turn: 't2' }]], ['note mind withdrawn']],
     ['what stands between parts a message', [say('a'), called('c1'), say('b')], ['agent: a', 'tool run running -', 'agent: b']],
     ['an answer does not part a message from the one after its call', [called('c1'), say('a'), returned('c1'), say('b')], ['tool run ok 0', 'agent: ab']],
     ['thoughts are joined', [['thought', { text: 'I ' }], ['thought', { text: 'see' }]], ['thought: I see']],

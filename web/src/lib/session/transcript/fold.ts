@@ -137,18 +137,24 @@ export class Folder {
   #say(event: EventOf<'message'>): void {
     const open = this.#items.at(-1)
     const { text } = event.data
+    const message = (event.data as { message_id?: string | null }).message_id ?? null
     if (open?.kind !== 'agent') {
-      this.#add(event, { kind: 'agent', text, rest: false })
+      this.#add(event, { kind: 'agent', text, rest: false, message })
+      return
+    }
+    // Pieces with one id are one message; another id begins another.
+    if (message !== null && open.message != null && message !== open.message) {
+      this.#add(event, { kind: 'agent', text, rest: true, message })
       return
     }
     const all = open.text + text
     const at = all.length > LONG ? seam(all) : -1
     if (at < 0) {
-      this.#change(this.#items.length - 1, event, { ...open, text: all })
+      this.#change(this.#items.length - 1, event, { ...open, text: all, message: message ?? open.message ?? null })
       return
     }
     this.#change(this.#items.length - 1, event, { ...open, text: all.slice(0, at) })
-    this.#add(event, { kind: 'agent', text: all.slice(at), rest: true })
+    this.#add(event, { kind: 'agent', text: all.slice(at), rest: true, message: message ?? open.message ?? null })
   }
 
   #tool(event: EventOf<'tool.called' | 'tool.returned' | 'tool.relayed'>): void {

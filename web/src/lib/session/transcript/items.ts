@@ -26,8 +26,10 @@ interface UserItem extends Base {
 interface AgentItem extends Base {
   kind: 'agent'
   text: string
-  /** The rest of a long message. */
+  /** Goes on without a head: the rest of a long message, or the next message of the same turn. */
   rest: boolean
+  /** The agent's own name of the message, where it gives one. */
+  message?: string | null
   writing?: boolean
 }
 

@@ -1,0 +1,34 @@
+// The one state of a session that a person acts on. The daemon derives it; one that does not is read from what else it says.
+import type { Attention, Lifecycle } from './api/types'
+import type { Tone } from './states'
+
+export type OperatorState = 'working' | 'needs_answer' | 'ready_for_review' | 'failed' | 'idle' | 'done'
+
+export const OPERATOR_STATES: Record<OperatorState, { label: string; tone: Tone }> = {
+  needs_answer: { label: 'Needs answer', tone: 'warn' },
+  failed: { label: 'Failed', tone: 'bad' },
+  ready_for_review: { label: 'Ready for review', tone: 'violet' },
+  working: { label: 'Working', tone: 'ok' },
+  idle: { label: 'Idle', tone: 'plain' },
+  done: { label: 'Done', tone: 'plain' },
+}
+
+export interface Operated {
+  operator_state?: OperatorState
+  unread?: boolean
+  state: string
+  lifecycle: Lifecycle
+  attention?: readonly Attention[]
+  active_runs?: number
+}
+
+const LOST: readonly Attention[] = ['failed', 'uncertain', 'suspected_orphan']
+
+export function operatorState(of: Operated): OperatorState {
+  if (of.operator_state !== undefined && of.operator_state in OPERATOR_STATES) return of.operator_state
+  const reasons = of.attention ?? []
+  if (reasons.includes('gate')) return 'needs_answer'
+  if (of.state === 'failed' || reasons.some((reason) => LOST.includes(reason))) return 'failed'
+  if (of.lifecycle === 'terminal') return 'done'
+  return of.state === 'executing' || (of.active_runs ?? 0) > 0 ? 'working' : 'idle'
+}
