@@ -24,6 +24,12 @@ pub struct ContinuityRules {
     pub accidental_new_max: f64,
     /// How much better than its limit a rate must be before its alert ends.
     pub recovery_margin: f64,
+    /// Attaches that may fail in the window, however many succeed; 0 for any number.
+    pub attach_failures_max: u64,
+    /// Resumes that may fail in the window, however many succeed; 0 for any number.
+    pub resume_failures_max: u64,
+    /// The share of its limit to which a number of failures must fall before its alert ends.
+    pub failures_clear_share: f64,
     /// How soon after a failure a new session counts as made by accident, in milliseconds.
     pub accident_ms: u64,
 }
@@ -37,6 +43,9 @@ impl Default for ContinuityRules {
             resume_success_min: 0.9,
             accidental_new_max: 0.1,
             recovery_margin: 0.03,
+            attach_failures_max: 50,
+            resume_failures_max: 20,
+            failures_clear_share: 0.5,
             accident_ms: 60_000,
         }
     }
@@ -59,6 +68,7 @@ impl ContinuityRules {
             ("resume_success_min", self.resume_success_min),
             ("accidental_new_max", self.accidental_new_max),
             ("recovery_margin", self.recovery_margin),
+            ("failures_clear_share", self.failures_clear_share),
         ];
         match shares.iter().find(|(_, share)| !(0.0..=1.0).contains(share)) {
             Some((name, _)) => Err(format!("`{name}` is a share, from 0 to 1")),
@@ -100,11 +110,20 @@ pub enum AlertKind {
     AttachSuccessRate,
     ResumeSuccessRate,
     AccidentalNewSessionRate,
+    /// Too many attaches failed, whatever their share.
+    AttachFailures,
+    /// Too many resumes failed, whatever their share.
+    ResumeFailures,
 }
 
 impl AlertKind {
-    pub const ALL: [Self; 3] =
-        [Self::AttachSuccessRate, Self::ResumeSuccessRate, Self::AccidentalNewSessionRate];
+    pub const ALL: [Self; 5] = [
+        Self::AttachSuccessRate,
+        Self::ResumeSuccessRate,
+        Self::AccidentalNewSessionRate,
+        Self::AttachFailures,
+        Self::ResumeFailures,
+    ];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -112,14 +131,33 @@ impl AlertKind {
             Self::AttachSuccessRate => "attach_success_rate",
             Self::ResumeSuccessRate => "resume_success_rate",
             Self::AccidentalNewSessionRate => "accidental_new_session_rate",
+            Self::AttachFailures => "attach_failures",
+            Self::ResumeFailures => "resume_failures",
         }
     }
 
-    /// Whether the rate is the share of what went wrong.
+    /// Whether the measure is what went wrong, or the share of it.
     const fn counts_the_bad(self) -> bool {
         match self {
             Self::AttachSuccessRate | Self::ResumeSuccessRate => false,
-            Self::AccidentalNewSessionRate => true,
+            Self::AccidentalNewSessionRate | Self::AttachFailures | Self::ResumeFailures => true,
+        }
+    }
+
+    /// Whether the measure is a number of failures and not a rate.
+    const fn is_count(self) -> bool {
+        match self {
+            Self::AttachSuccessRate | Self::ResumeSuccessRate | Self::AccidentalNewSessionRate => false,
+            Self::AttachFailures | Self::ResumeFailures => true,
+        }
+    }
+
+    /// The rate or the number that is compared with the limit.
+    fn actual(self, tally: &Tally) -> f64 {
+        let (good, bad) = self.evidence(tally);
+        match self.is_count() {
+            true => ratio(bad, 1),
+            false => ratio(if self.counts_the_bad() { bad } else { good }, good + bad),
         }
     }
 
@@ -127,8 +165,12 @@ impl AlertKind {
     fn evidence(self, tally: &Tally) -> (u64, u64) {
         let of = |counter| tally.get(counter);
         match self {
-            Self::AttachSuccessRate => (of(Counter::AttachSucceeded), of(Counter::AttachFailed)),
-            Self::ResumeSuccessRate => (of(Counter::ResumeSucceeded), of(Counter::ResumeFailed)),
+            Self::AttachSuccessRate | Self::AttachFailures => {
+                (of(Counter::AttachSucceeded), of(Counter::AttachFailed))
+            }
+            Self::ResumeSuccessRate | Self::ResumeFailures => {
+                (of(Counter::ResumeSucceeded), of(Counter::ResumeFailed))
+            }
             Self::AccidentalNewSessionRate => {
                 let bad = of(Counter::AccidentalNewSessions);
                 (of(Counter::SessionsCreated).saturating_sub(bad), bad)
@@ -141,13 +183,17 @@ impl AlertKind {
             Self::AttachSuccessRate => rules.attach_success_min,
             Self::ResumeSuccessRate => rules.resume_success_min,
             Self::AccidentalNewSessionRate => rules.accidental_new_max,
+            Self::AttachFailures => ratio(rules.attach_failures_max, 1),
+            Self::ResumeFailures => ratio(rules.resume_failures_max, 1),
         }
     }
 
     /// Where an alert ends that has begun. A rate of all or nothing can always be reached.
     fn clears_at(self, rules: &ContinuityRules) -> f64 {
         let threshold = self.threshold(rules);
-        if self.counts_the_bad() {
+        if self.is_count() {
+            (threshold * rules.failures_clear_share).floor()
+        } else if self.counts_the_bad() {
             (threshold - rules.recovery_margin).max(0.0)
         } else {
             (threshold + rules.recovery_margin).min(1.0)
@@ -155,7 +201,7 @@ impl AlertKind {
     }
 }
 
-/// A rate that is beyond its limit, or was and has not come back far enough.
+/// A rate or a number of failures that is beyond its limit, or was and has not come back far enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Alert {
     pub code: AlertKind,
@@ -186,15 +232,21 @@ pub fn status(alerts: &[Alert]) -> ContinuityStatus {
 /// One begins when there are enough attempts and the rate is beyond its limit. It ends when the rate, of enough
 /// attempts, is better than the limit by the margin, or when nothing that went wrong is left in the window. Too few
 /// attempts begin nothing and end nothing: an alert must not come and go with the number of attempts.
+///
+/// One of a number of failures begins above its limit and ends at the share of it that the rules name (S3-37).
 #[must_use]
 pub fn assess(window: &Tally, rules: &ContinuityRules, before: &BTreeSet<AlertKind>) -> Vec<Alert> {
     let holds = |kind: &AlertKind| {
         let (good, bad) = kind.evidence(window);
         let enough = good + bad >= rules.min_attempts;
         let beyond = |limit: f64| {
-            let part = ratio(if kind.counts_the_bad() { bad } else { good }, good + bad);
-            if kind.counts_the_bad() { part > limit } else { part < limit }
+            let actual = kind.actual(window);
+            if kind.counts_the_bad() { actual > limit } else { actual < limit }
         };
+        if kind.is_count() {
+            let limit = if before.contains(kind) { kind.clears_at(rules) } else { kind.threshold(rules) };
+            return kind.threshold(rules) > 0.0 && beyond(limit);
+        }
         if before.contains(kind) {
             bad > 0 && (!enough || beyond(kind.clears_at(rules)))
         } else {
@@ -207,14 +259,14 @@ pub fn assess(window: &Tally, rules: &ContinuityRules, before: &BTreeSet<AlertKi
 fn alert(kind: AlertKind, window: &Tally, rules: &ContinuityRules) -> Alert {
     let (good, bad) = kind.evidence(window);
     let attempts = good + bad;
-    let actual = ratio(if kind.counts_the_bad() { bad } else { good }, attempts);
+    let actual = kind.actual(window);
     let (threshold, clears_at) = (kind.threshold(rules), kind.clears_at(rules));
     let minutes = rules.window_ms.div_ceil(60_000);
     let text = match kind {
-        AlertKind::AttachSuccessRate => {
+        AlertKind::AttachSuccessRate | AlertKind::AttachFailures => {
             format!("{bad} of {attempts} attaches failed in the last {minutes} minutes")
         }
-        AlertKind::ResumeSuccessRate => {
+        AlertKind::ResumeSuccessRate | AlertKind::ResumeFailures => {
             format!("{bad} of {attempts} resumes failed in the last {minutes} minutes")
         }
         AlertKind::AccidentalNewSessionRate => format!(

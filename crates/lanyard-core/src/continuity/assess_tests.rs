@@ -119,3 +119,25 @@ fn numbers_that_make_no_sense_are_refused() {
     assert!(wrong(|rules| rules.attach_success_min = 95.0).contains("attach_success_min"));
     assert!(wrong(|rules| rules.recovery_margin = f64::NAN).contains("recovery_margin"));
 }
+
+/// FND-M12, S3-37: numbers of failures alert beside rates, begin above the limit and end at half of it.
+#[test]
+fn fnd_m12_too_many_failures_alert_whatever_their_share() {
+    let held = |good, bad, before: bool| {
+        let before: BTreeSet<_> = before.then_some(AlertKind::AttachFailures).into_iter().collect();
+        let alerts = assess(&attaches(good, bad), &rules(), &before);
+        alerts.into_iter().find(|alert| alert.code == AlertKind::AttachFailures)
+    };
+    assert_eq!(held(10_000, 50, false), None, "at the limit");
+    let alert = held(10_000, 51, false).unwrap();
+    assert_eq!((alert.actual, alert.threshold, alert.clears_at), (51.0, 50.0, 25.0));
+    assert_eq!((alert.attempts, alert.failed), (10_051, 51));
+    assert!(held(10_000, 26, true).is_some() && held(10_000, 26, false).is_none(), "in between it holds");
+    assert_eq!(held(10_000, 25, true), None);
+    let off = ContinuityRules { attach_failures_max: 0, ..rules() };
+    assert!(
+        assess(&attaches(10_000, 9_000_000), &off, &BTreeSet::new())
+            .iter()
+            .all(|alert| { alert.code != AlertKind::AttachFailures })
+    );
+}
