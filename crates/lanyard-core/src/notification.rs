@@ -14,4 +14,4 @@ pub use change::{NotificationChange, NotificationRefusal, SNOOZE_MS_MAX, change,
 pub use delivery::{Delivery, DeliveryState, RetryRules};
 pub use quiet::QuietHours;
 pub use record::{NewNotification, Notification, NotificationKind, NotificationStatus, Severity};
-pub use watch::{wanted, wanted_of_end, wanted_of_gate, watched_key};
+pub use watch::{TURN_KEY, wanted, wanted_of_end, wanted_of_gate, watched_key};

@@ -10,7 +10,7 @@ mod refusal;
 pub mod seat;
 pub mod steps;
 
-pub use orphan::{Facts, Liveness, judge};
+pub use orphan::{Facts, Liveness, judge, looks_after};
 pub use plan::{Handover, NewPlan, Plan, PlanChange, PlanNote, PlanStatus, Priority};
 pub use progress::{PlanPhase, Progress, StepState};
 pub use prompt::{Bounds, Brief};

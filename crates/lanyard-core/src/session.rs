@@ -25,6 +25,7 @@ mod intercept;
 mod message;
 mod observe;
 mod observe_run;
+mod operator;
 mod origin;
 #[cfg(test)]
 mod origin_tests;
@@ -50,6 +51,8 @@ mod inbox_tests;
 #[cfg(test)]
 mod ladder_tests;
 #[cfg(test)]
+mod operator_tests;
+#[cfg(test)]
 mod properties_tests;
 #[cfg(test)]
 mod table_tests;
@@ -59,7 +62,8 @@ mod testing;
 pub use apply::{ApplyError, replay};
 pub use attention::{Attention, Pending};
 pub use calls::{
-    Call, CallerProof, Channel, Compliance, Directive, Lead, Passage, Returned, Told, spawns_subagents,
+    Call, CallerProof, Channel, Compliance, Directive, IN_FLIGHT_AFTER_MS, Lead, Passage, Returned, Told,
+    spawns_subagents,
 };
 pub use carrier::{Carrier, PlannedDelivery, SeenCalls, plan_delivery};
 pub use command::Command;
@@ -80,6 +84,7 @@ pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promo
 pub use intercept::{call_begins, call_ends, call_passed, next_due};
 pub use message::MessageBreaks;
 pub use observe::observe;
+pub use operator::{EndedTurn, OperatorState, SeenMark, TurnEnd};
 pub use origin::{Origin, check_origin};
 pub(crate) use record::is_default;
 pub use record::{

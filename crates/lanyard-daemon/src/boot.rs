@@ -27,7 +27,7 @@ use crate::families;
 use crate::flow;
 use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
-use crate::intercept::Interceptor;
+use crate::intercept::{self, Interceptor};
 use crate::mcp::{Addresses, Gateway};
 use crate::memory::{Keeper, Memory};
 use crate::notice;
@@ -358,9 +358,14 @@ impl AtWork {
 fn notifying(app: &Arc<App>) -> Vec<JoinHandle<()>> {
     let (notifications, continuity) = (app.notifications.clone(), app.continuity.clone());
     let mut tasks = notifications.start_sending();
-    let suspect_after_ms = app.rules.staleness.suspect_after_ms;
-    tasks.push(tokio::spawn(notifications.clone().watch_sessions(app.hub.clone(), suspect_after_ms)));
+    tasks.push(tokio::spawn(notifications.clone().watch_sessions(
+        app.hub.clone(),
+        app.presence.clone(),
+        app.rules.staleness,
+    )));
     tasks.push(tokio::spawn(Upkeep { notifications, continuity }.run()));
+    let stale_after_ms = app.rules.staleness.stale_after_ms;
+    tasks.push(tokio::spawn(intercept::tell_of_calls(app.engine.clone(), stale_after_ms)));
     tasks.extend(app.telemetry.clone().map(|telemetry| tokio::spawn(telemetry.run())));
     tasks
 }

@@ -3,14 +3,18 @@
 //! The hot path is one atomic flag. Nothing pending: the call goes at once, and is recorded afterwards without anybody
 //! waiting for the disk. Something pending: the engine decides, durably.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
-use lanyard_core::session::{Call, CallerProof, Channel, Lead, Passage, Returned, Signal};
+use lanyard_core::session::{
+    Call, CallerProof, Channel, IN_FLIGHT_AFTER_MS, Lead, Passage, Returned, Signal,
+};
 use lanyard_core::{Actor, ActorKind, Cause, NoteId, SessionId};
 use lanyard_store::Durability;
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use crate::auth::Tokens;
 use crate::engine::{Ask, AskError, Engine, Request};
@@ -18,6 +22,12 @@ use crate::failpoint;
 
 /// Flags that are kept although nobody holds them; beyond that they are made anew when a call comes.
 const FLAGS_MAX: usize = 65_536;
+/// Calls of one session that hooks and wrapped servers have told the beginning of; beyond that the oldest are forgotten.
+const TOLD_MAX: usize = 64;
+/// How often calls under way are looked at.
+const LOOK: Duration = Duration::from_millis(IN_FLIGHT_AFTER_MS);
+/// What hooks call moments at which no call is under way.
+const ASIDES: [&str; 4] = ["SessionStart", "UserPromptSubmit", "BeforeAgent", "PostToolBatch"];
 
 /// When a call is in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -59,6 +69,26 @@ struct Flag {
     open: AtomicUsize,
     /// Calls of all sessions whose answers wait for the log, until they are in it.
     present: Arc<AtomicUsize>,
+    /// Calls that have come back, of those that are counted.
+    returned: AtomicUsize,
+    /// Calls of hooks and wrapped servers: their ends are told, or never.
+    told: Mutex<VecDeque<ToldCall>>,
+}
+
+#[derive(Debug)]
+struct ToldCall {
+    id: String,
+    channel: Channel,
+    began: Instant,
+}
+
+impl Flag {
+    /// Calls that are being carried out. What was told to begin so long ago that its end is lost does not count.
+    fn in_flight(&self, lost_after: Duration) -> usize {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.retain(|call| call.began.elapsed() < lost_after);
+        self.open.load(Ordering::Acquire) + told.len()
+    }
 }
 
 impl Flags {
@@ -72,7 +102,10 @@ impl Flags {
             flags.retain(|_, flag| Arc::strong_count(flag) > 1);
         }
         let present = self.present.clone();
-        let flag = || Arc::new(Flag { up: AtomicBool::new(true), open: AtomicUsize::new(0), present });
+        let flag = || {
+            let (up, open) = (AtomicBool::new(true), AtomicUsize::new(0));
+            Arc::new(Flag { up, open, present, returned: AtomicUsize::new(0), told: Mutex::default() })
+        };
         flags.entry(session).or_insert_with(flag).clone()
     }
 
@@ -93,6 +126,67 @@ impl Flags {
         let flags = self.held.read().unwrap_or_else(PoisonError::into_inner);
         flags.get(&session).is_some_and(|flag| flag.open.load(Ordering::Acquire) > 0)
     }
+}
+
+/// What was last said of a session's calls.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reported {
+    calls: u32,
+    returned: usize,
+    /// Looks at which calls were under way, without one between at which none was.
+    looks: u32,
+}
+
+/// Tells the engine of sessions whose calls take a while: a call under way is a sign of life, and all there is of an
+/// agent that its own host runs. Short calls cost nothing here. Runs until the daemon ends.
+pub(crate) async fn tell_of_calls(engine: Engine, stale_after_ms: u64) {
+    let lost_after = Duration::from_millis(stale_after_ms);
+    let mut reported: HashMap<SessionId, Reported> = HashMap::new();
+    let mut looks = tokio::time::interval(LOOK);
+    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        looks.tick().await;
+        for (session, calls) in look(&engine.flags, &mut reported, lost_after) {
+            let signal = Signal::CallsInFlight { calls };
+            let cause = Some(Cause::Signal(signal.name().to_owned()));
+            let ask = Ask::Tell { session, signals: vec![signal] };
+            let request = Request { ask, actor: Actor::system("gateway"), cause, keys: Vec::new() };
+            if let Err(error) = engine.ask(request).await {
+                tracing::debug!(%session, %error, "calls under way could not be told of");
+            }
+        }
+    }
+}
+
+/// The sessions whose number of calls under way is news, and how many there are.
+fn look(
+    flags: &Flags,
+    reported: &mut HashMap<SessionId, Reported>,
+    lost_after: Duration,
+) -> Vec<(SessionId, u32)> {
+    let held = flags.held.read().unwrap_or_else(PoisonError::into_inner);
+    reported.retain(|session, _| held.contains_key(session));
+    let mut news = Vec::new();
+    for (session, flag) in &*held {
+        let calls = u32::try_from(flag.in_flight(lost_after)).unwrap_or(u32::MAX);
+        let returned = flag.returned.load(Ordering::Acquire);
+        let Some(before) = reported.get(session).copied().or((calls > 0).then(Reported::default)) else {
+            continue;
+        };
+        let looks = if calls > 0 { before.looks + 1 } else { 0 };
+        let is_news = calls != before.calls || (calls > 0 && returned != before.returned);
+        // The first look may have caught a short one.
+        if calls > 0 && looks < 2 {
+            reported.insert(*session, Reported { looks, ..before });
+        } else if is_news {
+            news.push((*session, calls));
+            reported.insert(*session, Reported { calls, returned, looks });
+        }
+        if calls == 0 {
+            reported.remove(session);
+        }
+    }
+    news
 }
 
 /// Makes the places where calls pass.
@@ -170,6 +264,28 @@ impl Bound {
         UnderWay { carried_out: carries.then(|| CarriedOut(self.flag.clone())), present }
     }
 
+    /// A hook or a wrapped server tells that it carries a call out.
+    pub(crate) fn told_begins(&self, call: &Call) {
+        if call.is_uncertain() {
+            return;
+        }
+        let mut told = self.flag.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.retain(|held| held.id != call.id);
+        if told.len() >= TOLD_MAX {
+            told.pop_front();
+        }
+        told.push_back(ToldCall { id: call.id.clone(), channel: call.channel, began: Instant::now() });
+    }
+
+    /// It has come back. A hook that tells of a prompt or of the end of all calls tells that none of its calls is left:
+    /// one that a person denied has no end of its own.
+    pub(crate) fn told_ends(&self, call: &Call) {
+        let all = call.channel == Channel::Hook && ASIDES.contains(&call.tool.as_str());
+        let mut told = self.flag.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.retain(|held| held.id != call.id && !(all && held.channel == Channel::Hook));
+        self.flag.returned.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Before its answer goes out, with what is left of its way where that is known. A relay lets the answer pass when
     /// this fails; that nobody could write it down is counted.
     pub async fn ends(
@@ -244,6 +360,7 @@ struct CarriedOut(Arc<Flag>);
 
 impl Drop for CarriedOut {
     fn drop(&mut self) {
+        self.0.returned.fetch_add(1, Ordering::AcqRel);
         self.0.open.fetch_sub(1, Ordering::AcqRel);
     }
 }

@@ -12,14 +12,14 @@ mod upkeep;
 mod watch;
 mod webhook;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lanyard_core::notification::{
     Delivery, NewNotification, Notification, NotificationChange, NotificationRefusal, NotificationStatus,
     change, end, repeat,
 };
-use lanyard_core::{Actor, DeliveryId, NotificationId};
+use lanyard_core::{Actor, DeliveryId, NotificationId, SessionId};
 use lanyard_store::{
     AppendError, DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, StoreError,
 };
@@ -89,6 +89,8 @@ struct Inner {
     /// Something is to be sent, or to be looked at again.
     wake: BTreeMap<String, Notify>,
     tend: Notify,
+    /// Sessions whose turn ended on an operator's screen: the mark is awaited.
+    watched: Mutex<BTreeSet<SessionId>>,
 }
 
 impl std::fmt::Debug for Notifications {
@@ -108,7 +110,9 @@ impl Notifications {
         let wake = targets.names().map(|name| (name.to_owned(), Notify::new())).collect();
         let (changed, _) = channel::channel(last);
         let (settings, last, tend) = (settings.clone(), Mutex::new(last), Notify::new());
-        Ok(Self { inner: Arc::new(Inner { store, clock, targets, settings, last, changed, wake, tend }) })
+        let watched = Mutex::default();
+        let inner = Inner { store, clock, targets, settings, last, changed, wake, tend, watched };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     fn lock(&self) -> MutexGuard<'_, u64> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use lanyard_core::{Actor, ConnectionId, SessionId, Timestamp};
+use lanyard_core::{Actor, ActorKind, ConnectionId, SessionId, Timestamp};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -135,6 +135,13 @@ impl Presence {
     #[must_use]
     pub fn count(&self, session: SessionId) -> u64 {
         self.rooms().by_session.get(&session).map_or(0, Room::count)
+    }
+
+    /// Whether an operator's client shows the session now.
+    #[must_use]
+    pub fn watched(&self, session: SessionId) -> bool {
+        let by_operator = |guest: &PresentConnection| guest.actor.kind == ActorKind::Operator;
+        self.rooms().by_session.get(&session).is_some_and(|room| room.guests.values().any(by_operator))
     }
 
     /// The same for many.

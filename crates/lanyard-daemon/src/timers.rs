@@ -101,6 +101,7 @@ impl Timers {
         let resting = now.minus_millis(staleness.idle_after_ms);
         // A session turned idle `idle_after` into its quiet time; the rest of `stale_after` is what it has left.
         let idle = now.minus_millis(staleness.stale_after_ms.saturating_sub(staleness.idle_after_ms));
+        let lost = now.minus_millis(staleness.stale_after_ms);
         self.on_disk(move |store| {
             let mut due = Vec::new();
             for (state, before) in [
@@ -108,6 +109,8 @@ impl Timers {
                 (StateName::Compacted, resting),
                 (StateName::Interrupted, resting),
                 (StateName::Idle, idle),
+                // A call that came by and whose end nobody told.
+                (StateName::Executing, lost),
             ] {
                 due.extend(store.in_state_since(state, before, limit)?);
             }

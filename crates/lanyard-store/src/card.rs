@@ -1,7 +1,7 @@
 //! A session as the directory knows it: what listings show and filters ask for. The same for every journal, so that
 //! a filter means the same everywhere. It knows no database.
 
-use lanyard_core::session::{Attention, DrivenBy, InterruptCause, Pending, State, StateName};
+use lanyard_core::session::{Attention, DrivenBy, InterruptCause, OperatorState, Pending, State, StateName};
 use lanyard_core::{MemoryMode, Session, SessionId, Timestamp};
 
 use crate::query::{Filter, PlanWord, Row};
@@ -119,6 +119,7 @@ impl Card {
             && filter.status.is_none_or(|wanted| self.state.status(self.stopping) == wanted)
             && filter.lifecycle.is_none_or(|wanted| self.state.lifecycle() == wanted)
             && filter.state.is_none_or(|wanted| self.state == wanted)
+            && filter.operator_state.is_none_or(|wanted| self.operator_state() == wanted)
             && is(&filter.source, Some(&self.source))
             && is(&filter.owner, Some(&self.owner))
             && is(&filter.agent, self.agent.as_deref())
@@ -141,13 +142,12 @@ impl Card {
             && plan.is_none_or(|wanted| self.plan.as_deref() == Some(wanted))
     }
 
-    /// The line of a listing. `head` is the log's last event: its number and time. Events after the card are
-    /// transcript events, all of them activity.
-    pub(crate) fn into_row(self, level: u32, head: (u64, Timestamp), filter: &Filter) -> Row {
-        let (last_seq, last_at) = head;
-        let last_activity_at =
-            if last_seq > self.as_of { self.last_activity_at.max(last_at) } else { self.last_activity_at };
-        let attention = self.attention(last_at, filter);
+    /// The line of a listing. `head` is the log's last event: its number and time.
+    pub(crate) fn into_row(self, kin: Kin, head: (u64, Timestamp), filter: &Filter) -> Row {
+        let (last_seq, level) = (head.0, kin.level);
+        let last_activity_at = self.active_at(head);
+        let attention = self.attention(kin, head, filter);
+        let operator_state = self.operator_state();
         Row {
             id: self.id,
             title: self.title,
@@ -162,6 +162,8 @@ impl Card {
             cause: self.cause,
             status: self.state.status(self.stopping),
             lifecycle: self.state.lifecycle(),
+            operator_state,
+            unread: self.pending.unread,
             level,
             memory_mode: self.memory_mode,
             archived: self.archived,
@@ -176,12 +178,38 @@ impl Card {
     }
 
     /// Why a person should look; nobody has to look at what was put away.
-    pub(crate) fn attention(&self, last_at: Timestamp, filter: &Filter) -> Vec<Attention> {
+    pub(crate) fn attention(&self, kin: Kin, head: (u64, Timestamp), filter: &Filter) -> Vec<Attention> {
         if self.archived {
             return Vec::new();
         }
-        let silent = filter.silent_since.is_some_and(|since| last_at <= since);
+        let quiet = filter.silent_since.is_some_and(|since| self.active_at(head) <= since);
+        let silent = quiet && !kin.waits_below;
         self.pending.attention(self.state, self.cause, silent)
+    }
+}
+
+/// What a session's family says of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kin {
+    pub(crate) level: u32,
+    /// A session below it has an open gate: its silence has a reason.
+    pub(crate) waits_below: bool,
+}
+
+impl<T> Card<T> {
+    /// When something last happened, given the number and time of the log's last event. Events after the card are
+    /// transcript events, all of them activity.
+    pub(crate) fn active_at(&self, (seq, at): (u64, Timestamp)) -> Timestamp {
+        if seq > self.as_of { self.last_activity_at.max(at) } else { self.last_activity_at }
+    }
+
+    /// Whether it has an open question that a person can answer.
+    pub(crate) fn asks(&self) -> bool {
+        self.pending.gates > 0 && !self.deleted && !self.state.is_ended()
+    }
+
+    pub(crate) fn operator_state(&self) -> OperatorState {
+        self.pending.operator_state(self.state, self.cause, self.archived)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use lanyard_core::continuity::Tally;
-use lanyard_core::session::{Lineage, StateName, TurnRow, TurnStep};
+use lanyard_core::session::{Lineage, OperatorState, StateName, TurnRow, TurnStep};
 use lanyard_core::{Actor, Address, Outcome, Session, SessionId, Timestamp, TokenId, TurnId};
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +86,12 @@ pub trait Directory: Send + Sync {
 
     /// How many sessions are in each state; deleted ones do not count.
     fn states(&self) -> Result<Vec<(StateName, u64)>, StoreError>;
+
+    /// Whether a session below this one has an open gate.
+    fn waits_below(&self, session: SessionId) -> Result<bool, StoreError>;
+
+    /// The same by the operator's word.
+    fn operator_states(&self) -> Result<Vec<(OperatorState, u64)>, StoreError>;
 
     /// The time of the latest event in the journal, so that a clock set back does not go behind it.
     fn latest_at(&self) -> Result<Option<Timestamp>, StoreError>;

@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use lanyard_core::session::{Envelope, Lineage, StateName, TurnRow, TurnStep, replay};
+use lanyard_core::session::{Envelope, Lineage, OperatorState, StateName, TurnRow, TurnStep, replay};
 use lanyard_core::{Address, Session, SessionId, Timestamp, TokenId, TurnId};
 
-use crate::card::{ANCESTORS_MAX, Card, search_text, words};
+use crate::card::{ANCESTORS_MAX, Card, Kin, search_text, words};
 use crate::error::{AppendError, StoreError};
 use crate::journal::{
     Batch, Directory, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash, Loaded, Paper,
@@ -207,7 +207,16 @@ impl Kept {
     fn row(&self, stored: &Stored, filter: &Filter) -> Row {
         let card = stored.card();
         let last_at = stored.last_at().unwrap_or(card.last_activity_at);
-        card.into_row(self.lineage(stored.session.id).level(), (stored.head(), last_at), filter)
+        card.into_row(self.kin(stored.session.id), (stored.head(), last_at), filter)
+    }
+
+    fn kin(&self, id: SessionId) -> Kin {
+        Kin { level: self.lineage(id).level(), waits_below: self.waits_below(id) }
+    }
+
+    fn waits_below(&self, id: SessionId) -> bool {
+        let mut asking = self.sessions.iter().filter(|stored| stored.card().asks());
+        asking.any(|stored| self.lineage(stored.session.id).ancestors.contains(&id))
     }
 }
 
@@ -313,7 +322,9 @@ impl Directory for MemoryJournal {
         let numbered = (1_i64..).zip(&kept.sessions).collect::<Vec<_>>();
         let pressing = |stored: &Stored| {
             let last_at = stored.last_at().unwrap_or(stored.session.last_activity_at);
-            (stored.card().attention(last_at, filter).first().copied(), last_at)
+            let (card, head) = (stored.card(), (stored.head(), last_at));
+            let kin = kept.kin(stored.session.id);
+            (card.attention(kin, head, filter).first().copied(), card.active_at(head))
         };
         let hits = numbered.into_iter().rev().filter(|(_, stored)| {
             let text = search_text(&stored.session);
@@ -372,6 +383,18 @@ impl Directory for MemoryJournal {
             .collect();
         let count = |state| names.iter().filter(|name| **name == state).count() as u64;
         Ok(StateName::ALL.into_iter().map(|state| (state, count(state))).collect())
+    }
+
+    fn waits_below(&self, session: SessionId) -> Result<bool, StoreError> {
+        Ok(self.kept().waits_below(session))
+    }
+
+    fn operator_states(&self) -> Result<Vec<(OperatorState, u64)>, StoreError> {
+        let kept = self.kept();
+        let listed = kept.sessions.iter().filter(|stored| !stored.session.deleted);
+        let words: Vec<OperatorState> = listed.map(|stored| stored.card().operator_state()).collect();
+        let count = |word| words.iter().filter(|held| **held == word).count() as u64;
+        Ok(OperatorState::ALL.into_iter().map(|word| (word, count(word))).collect())
     }
 
     fn latest_at(&self) -> Result<Option<Timestamp>, StoreError> {

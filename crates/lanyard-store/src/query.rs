@@ -1,6 +1,8 @@
 //! Listing sessions: filters, rows and cursors.
 
-use lanyard_core::session::{Attention, DrivenBy, InterruptCause, Lifecycle, Pending, StateName, Status};
+use lanyard_core::session::{
+    Attention, DrivenBy, InterruptCause, Lifecycle, OperatorState, Pending, StateName, Status,
+};
 use lanyard_core::{MemoryMode, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +12,7 @@ pub struct Filter {
     pub status: Option<Status>,
     pub lifecycle: Option<Lifecycle>,
     pub state: Option<StateName>,
+    pub operator_state: Option<OperatorState>,
     pub source: Option<String>,
     pub owner: Option<String>,
     pub agent: Option<String>,
@@ -94,6 +97,10 @@ pub struct Row {
     pub cause: Option<InterruptCause>,
     pub status: Status,
     pub lifecycle: Lifecycle,
+    /// The operator's word for it.
+    pub operator_state: OperatorState,
+    /// The end of the last turn waits for an operator to see it.
+    pub unread: bool,
     pub level: u32,
     pub memory_mode: MemoryMode,
     pub archived: bool,

@@ -62,6 +62,7 @@ mod run;
 mod schema;
 mod scripted_agent;
 mod scripted_mcp;
+mod seen;
 mod send;
 mod show;
 mod signal;

@@ -120,6 +120,16 @@ impl<'a> Client<'a> {
         self.ask(Ask { method: Method::POST, route, body, key: Some(key), within }).await?.read()
     }
 
+    /// A change that does no harm when it is made twice or not at all: no outcome is kept for a repeat.
+    pub(crate) async fn post_unkept<T: DeserializeOwned>(
+        &mut self,
+        route: &Route,
+        body: &impl Serialize,
+    ) -> Result<T, Failure> {
+        let (body, within) = (Some(encode(body)?), Some(ANSWER_TIMEOUT));
+        self.ask(Ask { method: Method::POST, route, body, key: None, within }).await?.read()
+    }
+
     pub(crate) async fn post_patiently<T: DeserializeOwned>(
         &mut self,
         route: &Route,

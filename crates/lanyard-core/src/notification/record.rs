@@ -38,10 +38,18 @@ pub enum NotificationKind {
     FlowFailed,
     /// The journal is larger than its limit.
     JournalLarge,
+    /// The last turn of a session finished, and no operator has seen it.
+    TurnFinished,
+    /// It failed.
+    TurnFailed,
+    /// The agent refused it.
+    TurnRefused,
+    /// The agent was lost in it.
+    AgentCrashed,
 }
 
 impl NotificationKind {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::ContinuityAlert,
         Self::ContinuityRecovered,
         Self::GateWaiting,
@@ -53,6 +61,10 @@ impl NotificationKind {
         Self::FlowWaiting,
         Self::FlowFailed,
         Self::JournalLarge,
+        Self::TurnFinished,
+        Self::TurnFailed,
+        Self::TurnRefused,
+        Self::AgentCrashed,
     ];
 
     #[must_use]
@@ -69,6 +81,10 @@ impl NotificationKind {
             Self::FlowWaiting => "flow_waiting",
             Self::FlowFailed => "flow_failed",
             Self::JournalLarge => "journal_large",
+            Self::TurnFinished => "turn_finished",
+            Self::TurnFailed => "turn_failed",
+            Self::TurnRefused => "turn_refused",
+            Self::AgentCrashed => "agent_crashed",
         }
     }
 }

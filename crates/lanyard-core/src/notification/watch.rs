@@ -3,10 +3,13 @@
 
 use crate::flow::{Flow, FlowGate};
 use crate::notification::record::{NewNotification, NotificationKind, Severity};
-use crate::session::{InterruptCause, NoteStatus, Session, State};
+use crate::paper::Liveness;
+use crate::session::{EndedTurn, InterruptCause, NoteStatus, Session, State, TurnEnd};
 
 /// What stands before the keys of notifications that come and go with a session's state.
-const WATCHED: [&str; 5] = ["gate:", "guidance:", "orphan:", "budget:", "tools:"];
+const WATCHED: [&str; 6] = ["gate:", "guidance:", "orphan:", "budget:", "tools:", TURN_KEY];
+/// What stands before the key of a turn's end.
+pub const TURN_KEY: &str = "turn:";
 
 /// Whether a notification of this key comes and goes with its session's state.
 #[must_use]
@@ -14,9 +17,10 @@ pub fn watched_key(key: &str) -> bool {
     WATCHED.iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// The notifications a session calls for; `silent` when it works and was not heard of for too long.
+/// The notifications a session calls for. Suspected is one that works and was not heard of for too long; orphaned one
+/// of another host that nobody works on or looks after any more.
 #[must_use]
-pub fn wanted(session: &Session, silent: bool) -> Vec<NewNotification> {
+pub fn wanted(session: &Session, life: Liveness) -> Vec<NewNotification> {
     if session.deleted || session.archived {
         return Vec::new();
     }
@@ -41,7 +45,16 @@ pub fn wanted(session: &Session, silent: bool) -> Vec<NewNotification> {
             of(kind, Severity::Warning, key, title, note.text.clone(), Some(note.id.to_string()))
         },
     ));
-    if let (true, Some(turn)) = (silent, &session.turn) {
+    if life == Liveness::Orphaned {
+        let title = format!("Nobody works on \"{name}\" any more");
+        let text = format!(
+            "Its agent ran under a host of its own. Look with `lanyard show {0}`; put it away with `lanyard archive {0}`.",
+            session.id
+        );
+        let key = format!("orphan:{}:{}", session.id, session.last_activity_at.as_millis());
+        wanted.push(of(NotificationKind::SuspectedOrphan, Severity::Warning, key, title, text, None));
+    }
+    if let (Liveness::Suspected, Some(turn)) = (life, &session.turn) {
         let title = format!("\"{name}\" works and was not heard of for long");
         let text =
             format!("Look with `lanyard show {0}`; end the turn with `lanyard cancel {0}`.", session.id);
@@ -64,7 +77,32 @@ pub fn wanted(session: &Session, silent: bool) -> Vec<NewNotification> {
         let key = format!("budget:{}:{}", session.id, session.since.as_millis());
         wanted.push(of(NotificationKind::BudgetSpent, Severity::Warning, key, title, text, None));
     }
+    wanted.extend(unread_turn(session, &name));
     wanted
+}
+
+/// The end of a turn that no operator has seen. A turn that ran into its limits has a notification of its own.
+fn unread_turn(session: &Session, name: &str) -> Option<NewNotification> {
+    let EndedTurn { turn, how, .. } = session.last_turn.as_ref().filter(|_| session.unread())?;
+    let (kind, severity, what) = match how {
+        TurnEnd::Completed => (NotificationKind::TurnFinished, Severity::Info, "finished"),
+        TurnEnd::Failed => (NotificationKind::TurnFailed, Severity::Warning, "failed"),
+        TurnEnd::Refused => (NotificationKind::TurnRefused, Severity::Warning, "was refused by the agent"),
+        TurnEnd::Crashed | TurnEnd::Uncertain => {
+            (NotificationKind::AgentCrashed, Severity::Warning, "was cut off: the agent crashed")
+        }
+        TurnEnd::Limit | TurnEnd::Cancelled => return None,
+    };
+    Some(NewNotification {
+        kind,
+        severity,
+        key: format!("{TURN_KEY}{turn}"),
+        title: format!("A turn of \"{name}\" {what}"),
+        text: format!("Read it with `lanyard attach {0}` or `lanyard logs {0}`.", session.id),
+        session: Some(session.id),
+        subject: Some(turn.to_string()),
+        lasts: true,
+    })
 }
 
 /// What a flow's open gate calls for.

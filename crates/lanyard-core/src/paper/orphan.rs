@@ -16,6 +16,8 @@ pub struct Facts {
     pub process: Process,
     /// A call has not returned.
     pub open_call: bool,
+    /// It waits for a person, or a session below it does.
+    pub waits_for_person: bool,
     /// A turn is running, or was cut off by a crash, a lost host or a timeout.
     pub unfinished: bool,
     /// Somebody made it for a piece of work.
@@ -51,7 +53,7 @@ pub enum Liveness {
 
 impl Facts {
     #[must_use]
-    pub fn of(session: &Session, quiet_ms: u64, looked_after: bool) -> Self {
+    pub fn of(session: &Session, quiet_ms: u64, looked_after: bool, asked_below: bool) -> Self {
         let process = match &session.run {
             Some(run) if run.is_live() => Process::Alive,
             Some(_) => Process::Gone,
@@ -64,13 +66,21 @@ impl Facts {
         Self {
             ended: session.state.is_ended() || session.deleted,
             process,
-            open_call: !session.open_calls.is_empty(),
+            open_call: session.is_in_call(),
+            waits_for_person: asked_below || session.open_gates().next().is_some(),
             unfinished: session.turn.is_some() || cut_off,
             has_parent: session.parent.is_some(),
             looked_after,
             quiet_ms,
         }
     }
+}
+
+/// Whether a parent is there and looks after its children.
+#[must_use]
+pub fn looks_after(parent: &Session, quiet_ms: u64, staleness: &Staleness) -> bool {
+    let alive = quiet_ms < staleness.suspect_after_ms || parent.live_run().is_some() || parent.is_waiting();
+    alive && !parent.state.is_ended() && !parent.deleted
 }
 
 /// One table of times decides (S0-B15): after `suspect_after` without a sign of life it is suspected; it is orphaned when
@@ -85,6 +95,7 @@ pub fn judge(facts: &Facts, staleness: &Staleness) -> Liveness {
     let waiting = facts.open_call && facts.quiet_ms < staleness.stale_after_ms;
     if facts.process == Process::Alive
         || waiting
+        || facts.waits_for_person
         || resting
         || facts.looked_after
         || facts.quiet_ms < staleness.suspect_after_ms
@@ -109,6 +120,7 @@ mod tests {
             ended: false,
             process: Process::Unknown,
             open_call: false,
+            waits_for_person: false,
             unfinished: true,
             has_parent: true,
             looked_after: false,
@@ -122,7 +134,7 @@ mod tests {
     #[test]
     fn the_table_of_life() {
         type Row = (&'static str, fn(&mut Facts), Liveness);
-        let rows: [Row; 14] = [
+        let rows: [Row; 15] = [
             ("quiet for 11 minutes", |_| {}, Liveness::Suspected),
             ("quiet for 9 minutes", |f| f.quiet_ms = 9 * MINUTE, Liveness::Live),
             ("quiet for 10 minutes sharp", |f| f.quiet_ms = 10 * MINUTE, Liveness::Suspected),
@@ -139,6 +151,11 @@ mod tests {
                 "a call of three days",
                 |f| (f.open_call, f.quiet_ms) = (true, 4_320 * MINUTE),
                 Liveness::Orphaned,
+            ),
+            (
+                "a question, however old",
+                |f| (f.waits_for_person, f.quiet_ms) = (true, 9_999 * MINUTE),
+                Liveness::Live,
             ),
             ("another parent looks after it", |f| f.looked_after = true, Liveness::Live),
             ("a person's session at rest", |f| (f.unfinished, f.has_parent) = (false, false), Liveness::Live),

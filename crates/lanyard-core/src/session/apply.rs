@@ -1,7 +1,7 @@
 //! The fold: the only place where a session changes, the same when running and when replaying. It is fallible, so a
 //! bad event is never written and a damaged log is found.
 
-use crate::session::calls::{Channel, is_spawn};
+use crate::session::calls::{Channel, IN_FLIGHT_AFTER_MS, is_spawn};
 use crate::session::carrier::SeenCalls;
 use crate::session::driven::DrivenBy;
 use crate::session::event::{
@@ -12,7 +12,7 @@ use crate::session::governance::{FirstTool, Governance};
 use crate::session::record::{
     ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage, remember,
 };
-use crate::session::run::{Continuity, Run};
+use crate::session::run::{Continuity, Run, RunEvent};
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName};
 use crate::time::Timestamp;
@@ -82,7 +82,7 @@ impl Session {
         let before = self.state.name();
         let open = !self.deleted || is_noise(&envelope.event);
         let legal = match &envelope.event {
-            Event::Change(event) => self.change(event, envelope.at)?,
+            Event::Change(event) => self.change(event, envelope)?,
             Event::Turn(event) => self.turn(event, envelope),
             Event::Inbox(event) => self.inbox(event, envelope),
             Event::Context(event) => self.context(event, envelope.at),
@@ -113,7 +113,8 @@ impl Session {
         self.state = state;
     }
 
-    fn change(&mut self, event: &ChangeEvent, at: Timestamp) -> Result<bool, ApplyError> {
+    fn change(&mut self, event: &ChangeEvent, envelope: &Envelope) -> Result<bool, ApplyError> {
+        let at = envelope.at;
         let alive = !self.state.is_ended();
         let resting = self.turn.is_none();
         Ok(match event {
@@ -143,6 +144,10 @@ impl Session {
                 self.policy.memory.clone_from(policy);
                 true
             }
+            ChangeEvent::Seen { seq } => {
+                self.saw(&envelope.actor, *seq, at);
+                *seq <= self.seq
+            }
             ChangeEvent::Archived {} => {
                 self.writer = None;
                 resting && !std::mem::replace(&mut self.archived, true)
@@ -157,17 +162,8 @@ impl Session {
                 self.deleted = true;
                 resting
             }
-            ChangeEvent::WentIdle { .. } => {
-                let legal =
-                    matches!(self.state, State::BetweenTurn | State::Compacted | State::Interrupted { .. });
-                self.enter(State::Idle, at);
-                legal
-            }
-            ChangeEvent::WentStale { .. } => {
-                let legal = matches!(self.state, State::Idle | State::Compacted | State::Interrupted { .. });
-                self.enter(State::Stale, at);
-                legal
-            }
+            ChangeEvent::WentIdle { .. } => self.went_quiet(State::Idle, at),
+            ChangeEvent::WentStale { .. } => self.went_quiet(State::Stale, at),
             ChangeEvent::Ended { how, reason } => {
                 self.end_reason.clone_from(reason);
                 self.writer = None;
@@ -205,9 +201,29 @@ impl Session {
         free
     }
 
+    fn went_quiet(&mut self, into: State, at: Timestamp) -> bool {
+        let legal = match self.state {
+            State::Compacted | State::Interrupted { .. } => true,
+            // Logs in which calls of a host's agent did not count yet go from there to stale.
+            State::BetweenTurn => true,
+            State::Idle => into == State::Stale,
+            State::Executing => into == State::Stale && self.turn.is_none(),
+            State::Beginning
+            | State::Custom
+            | State::Stale
+            | State::Completed
+            | State::Failed
+            | State::Stopped => false,
+        };
+        self.calls_in_flight = 0;
+        self.enter(into, at);
+        legal
+    }
+
     fn forget_calls(&mut self) {
         self.open_calls.clear();
         self.open_spawns.clear();
+        self.calls_in_flight = 0;
     }
 
     fn start_over(&mut self, at: Timestamp) {
@@ -224,6 +240,7 @@ impl Session {
     fn turn(&mut self, event: &TurnEvent, envelope: &Envelope) -> bool {
         let at = envelope.at;
         let running = self.turn.as_ref().map(|turn| turn.id);
+        self.turn_ended(event, envelope.seq, at);
         match event {
             TurnEvent::Started { turn, client_turn_id, prompt_hash, queued, by, memory, .. } => {
                 let known = self.take_waiting(*turn).is_some() == *queued;
@@ -346,6 +363,32 @@ impl Session {
         self.last_tool_call = Some(LastToolCall { tool: tool.to_owned(), at, count: count + 1 });
     }
 
+    fn relayed(&mut self, tool: &str, channel: Channel, took_ms: u64, at: Timestamp) {
+        self.hears = true;
+        match channel {
+            Channel::Hook => self.seen_calls.hook = true,
+            Channel::Mcp => self.seen_calls.mcp = true,
+        }
+        // An agent that Lanyard runs tells of the call itself.
+        if !self.run.as_ref().is_some_and(Run::is_live) {
+            self.used(tool, at);
+        }
+        // A short call was not counted.
+        if took_ms >= IN_FLIGHT_AFTER_MS {
+            self.calls_in_flight = self.calls_in_flight.saturating_sub(1);
+        }
+        self.follow_host(at);
+    }
+
+    /// Nobody tells of the turns of an agent that its own host runs: its calls show whether it works (S1-10, S3-07).
+    fn follow_host(&mut self, at: Timestamp) {
+        if self.driver() != DrivenBy::Host || self.turn.is_some() || self.state.is_ended() {
+            return;
+        }
+        let state = if self.calls_in_flight > 0 { State::Executing } else { State::BetweenTurn };
+        self.enter(state, at);
+    }
+
     fn transcript(&mut self, event: &TranscriptEvent, at: Timestamp) -> bool {
         // Who answers has the question.
         let answers = matches!(
@@ -364,16 +407,12 @@ impl Session {
             | TranscriptEvent::FileChanged { .. } => {}
             // It may be a subagent's, and says nothing of the session.
             TranscriptEvent::ToolRelayed { uncertain: true, .. } => {}
-            TranscriptEvent::ToolRelayed { tool, channel, .. } => {
-                self.hears = true;
-                match channel {
-                    Channel::Hook => self.seen_calls.hook = true,
-                    Channel::Mcp => self.seen_calls.mcp = true,
-                }
-                // An agent that Lanyard runs tells of the call itself.
-                if !self.run.as_ref().is_some_and(Run::is_live) {
-                    self.used(tool, at);
-                }
+            TranscriptEvent::ToolRelayed { tool, channel, took_ms, .. } => {
+                self.relayed(tool, *channel, *took_ms, at);
+            }
+            TranscriptEvent::InFlight { calls } => {
+                self.calls_in_flight = *calls;
+                self.follow_host(at);
             }
             TranscriptEvent::ToolReturned { call, .. } => {
                 self.open_calls.retain(|open| open != call);
@@ -439,6 +478,8 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         governance: Governance::new(created.governance_level.clone(), created.language.clone()),
         turn: None,
         turns: 0,
+        last_turn: None,
+        seen: Vec::new(),
         inbox: Vec::new(),
         inbox_paused: None,
         stop: None,
@@ -459,6 +500,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         first_tool: None,
         last_tool_call: None,
         open_calls: [].into(),
+        calls_in_flight: 0,
         open_spawns: [].into(),
         usage: Usage::default(),
         anchors: created.anchors.clone(),
@@ -474,12 +516,22 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
     }
 }
 
-/// Whether the event shows that somebody or something is at work: timers and refusals do not.
-/// Who is attached and who writes is not what the session does (S3-09).
+/// Whether the event shows that somebody or something is at work: timers and refusals do not. Who is attached, who
+/// writes, who has seen what and whose child it is is not what the session does (S3-09, S0-B13). Neither is what a
+/// daemon finds of a process when it starts.
 fn is_activity(event: &Event) -> bool {
-    !is_noise(event)
-        && !matches!(event, Event::Writer(_))
-        && !matches!(event, Event::Change(ChangeEvent::WentIdle { .. } | ChangeEvent::WentStale { .. }))
+    let passive = matches!(
+        event,
+        Event::Change(
+            ChangeEvent::WentIdle { .. }
+                | ChangeEvent::WentStale { .. }
+                | ChangeEvent::Seen { .. }
+                | ChangeEvent::Linked { .. }
+                | ChangeEvent::ChildLinked { .. }
+                | ChangeEvent::ChildUnlinked { .. }
+        ) | Event::Run(RunEvent::Adopted { .. } | RunEvent::Ended { .. } | RunEvent::ToolsMissing { .. })
+    );
+    !is_noise(event) && !matches!(event, Event::Writer(_)) && !passive
 }
 
 fn is_noise(event: &Event) -> bool {

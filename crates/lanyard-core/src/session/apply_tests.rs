@@ -1335,7 +1335,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 75;
+const EVENTS: usize = 77;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1357,6 +1357,7 @@ fn number(event: &Event) -> usize {
             ChangeEvent::MemorySet { .. } => 69,
             ChangeEvent::Driven { .. } => 70,
             ChangeEvent::PlanJoined { .. } => 74,
+            ChangeEvent::Seen { .. } => 76,
         },
         Event::Turn(event) => match event {
             TurnEvent::Started { .. } => 13,
@@ -1419,6 +1420,7 @@ fn number(event: &Event) -> usize {
             TranscriptEvent::Planned { .. } => 38,
             TranscriptEvent::FileChanged { .. } => 39,
             TranscriptEvent::ToolRelayed { .. } => 54,
+            TranscriptEvent::InFlight { .. } => 75,
         },
         Event::Run(event) => match event {
             RunEvent::Started { .. } => 40,
@@ -1478,6 +1480,8 @@ fn change_samples() -> Vec<Event> {
         ChangeEvent::AliasAdded { alias: "y".into() }.into(),
         ChangeEvent::Driven { by: crate::session::DrivenBy::Host }.into(),
         ChangeEvent::PlanJoined { plan: "p".into() }.into(),
+        ChangeEvent::Seen { seq: 1 }.into(),
+        TranscriptEvent::InFlight { calls: 2 }.into(),
         archived(),
         ChangeEvent::Unarchived {}.into(),
         ChangeEvent::Reset { reason: Some("r".into()) }.into(),
@@ -1551,10 +1555,18 @@ fn work_samples() -> Vec<Event> {
             turn: turn_id(1),
             outcome: TurnOutcome::Refused,
             reason: Some("not allowed to".into()),
+            review: true,
         }
         .into(),
-        TurnEvent::Interrupted { turn: turn_id(1), cause, reason, uncertain: true, receipt: receipt() }
-            .into(),
+        TurnEvent::Interrupted {
+            turn: turn_id(1),
+            cause,
+            reason,
+            uncertain: true,
+            receipt: receipt(),
+            review: true,
+        }
+        .into(),
         ContextEvent::AnchorsSet { anchors: vec!["a".into()] }.into(),
         compacted(9, 1),
         ContextEvent::Checkpoint { position: 1, reason: CheckpointReason::RiskyTool }.into(),

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::session::guidance::NoteStatus;
+use crate::session::operator::TurnEnd;
 use crate::session::record::Session;
 use crate::session::state::{InterruptCause, StateName};
 use crate::time::Timestamp;
@@ -18,10 +19,18 @@ pub enum Attention {
     SuspectedOrphan,
     /// A crash cut its turn off; nobody knows how far it came.
     Uncertain,
+    /// The agent was lost in its turn, and no operator has seen it.
+    AgentCrashed,
     /// It ended as failed, and nobody put it away.
     Failed,
+    /// Its last turn failed, and no operator has seen it.
+    TurnFailed,
+    /// The agent refused its last turn, and no operator has seen it.
+    TurnRefused,
     /// Turns wait in it until somebody says go.
     InboxPaused,
+    /// Its last turn finished, and no operator has seen it.
+    TurnFinished,
     /// Words wait for it although it rests.
     Guidance,
     /// It is being stopped.
@@ -30,6 +39,7 @@ pub enum Attention {
 
 /// What waits in a session, in numbers that fit a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub struct Pending {
     /// Questions that are open.
     pub gates: u8,
@@ -48,6 +58,12 @@ pub struct Pending {
     /// When the turn that runs began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_at: Option<Timestamp>,
+    /// The end of the last turn waits for an operator to see it. Rows have it beside their operator state.
+    #[serde(skip)]
+    pub unread: bool,
+    /// How the last turn ended.
+    #[serde(skip)]
+    pub ended_as: Option<TurnEnd>,
 }
 
 impl Pending {
@@ -61,9 +77,11 @@ impl Pending {
             inbox: few(session.inbox.len()),
             paused: session.inbox_paused.is_some(),
             stop_level: session.stop.as_ref().map_or(0, |stop| stop.level.into()),
-            in_call: !session.open_calls.is_empty(),
+            in_call: session.is_in_call(),
             running: session.live_run().is_some(),
             turn_at: session.turn.as_ref().map(|turn| turn.started_at),
+            unread: session.unread(),
+            ended_as: session.last_turn.as_ref().map(|turn| turn.how),
         }
     }
 
@@ -72,12 +90,18 @@ impl Pending {
     pub fn attention(&self, state: StateName, cause: Option<InterruptCause>, silent: bool) -> Vec<Attention> {
         let crashed = matches!(cause, Some(InterruptCause::Crash | InterruptCause::HostLost));
         let executing = state == StateName::Executing;
+        let unread = |ends: &[TurnEnd]| self.unread && self.ended_as.is_some_and(|end| ends.contains(&end));
+        let waits = self.gates > 0 || self.in_call;
         let reasons = [
             (Attention::Gate, self.gates > 0),
-            (Attention::SuspectedOrphan, executing && silent && !self.in_call),
+            (Attention::SuspectedOrphan, executing && silent && !waits),
             (Attention::Uncertain, state == StateName::Interrupted && crashed),
+            (Attention::AgentCrashed, unread(&[TurnEnd::Crashed, TurnEnd::Uncertain])),
             (Attention::Failed, state == StateName::Failed),
+            (Attention::TurnFailed, unread(&[TurnEnd::Failed, TurnEnd::Limit])),
+            (Attention::TurnRefused, unread(&[TurnEnd::Refused])),
             (Attention::InboxPaused, self.paused && self.inbox > 0 && !state.is_ended()),
+            (Attention::TurnFinished, unread(&[TurnEnd::Completed])),
             (Attention::Guidance, self.guidance > 0 && !executing && !state.is_ended()),
             (Attention::Stopping, self.stop_level > 0 && !state.is_ended()),
         ];

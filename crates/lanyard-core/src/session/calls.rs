@@ -13,6 +13,9 @@ use crate::session::record::is_default;
 use crate::session::stop::{StopLevel, StopScope};
 use crate::time::Timestamp;
 
+/// How long a call is under way before the log tells of it; shorter ones are told of when they have returned.
+pub const IN_FLIGHT_AFTER_MS: u64 = 200;
+
 /// A tool call that came by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

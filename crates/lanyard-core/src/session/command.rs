@@ -1,5 +1,6 @@
 //! What may be asked of a session. A command can be refused; ids it needs were minted before it got here.
 
+use crate::actor::Actor;
 use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};
 use crate::memory::{MemoryAsk, MemoryPolicy};
 use crate::session::guidance::NoteKind;
@@ -81,6 +82,11 @@ pub enum Command {
         above: Option<Box<MemoryPolicy>>,
     },
     Checkpoint,
+    /// A reader has seen the log up to `seq`.
+    See {
+        by: Actor,
+        seq: u64,
+    },
     Writer(WriterCommand),
     Archive,
     Unarchive,
@@ -115,6 +121,7 @@ impl Command {
             Self::SetAnchors { .. } => "set_anchors",
             Self::SetMemory { .. } => "set_memory",
             Self::Checkpoint => "checkpoint",
+            Self::See { .. } => "see",
             Self::Writer(command) => command.name(),
             Self::Archive => "archive",
             Self::Unarchive => "unarchive",

@@ -16,6 +16,7 @@ use crate::session::event::{
 use crate::session::gate::{GateEvent, GateKind, GateStatus};
 use crate::session::guidance::{self, NoteKind, NoteStatus};
 use crate::session::inbox::Delivery;
+use crate::session::operator::{self, calls_for_review};
 use crate::session::record::{ActiveTurn, Session};
 use crate::session::refusal::Refusal;
 use crate::session::run::{Continuity, ResumeWay, RunEvent};
@@ -67,6 +68,7 @@ pub fn decide(
             alive(session)?;
             Ok(vec![checkpoint(session, CheckpointReason::Asked)])
         }
+        Command::See { by, seq } => operator::see(session, by, *seq),
         Command::Writer(command) => writer::decide(session, command, now, rules),
         Command::Archive => archive(session),
         Command::Unarchive if session.archived => Ok(vec![ChangeEvent::Unarchived {}.into()]),
@@ -119,6 +121,8 @@ pub(super) fn resting_opening(session: &Session, now: Timestamp) -> Opening {
     match session.state {
         State::Stale => Opening::Returned { after_ms: now.millis_since(session.last_activity_at) },
         State::Beginning | State::Custom => Opening::New,
+        // Lanyard has told the agent nothing yet: its own host gave it its turns.
+        _ if session.driver() == DrivenBy::Host && session.turns == 0 => Opening::New,
         State::BetweenTurn
         | State::Compacted
         | State::Interrupted { .. }
@@ -183,7 +187,8 @@ fn end(session: &Session, how: Ending, reason: Option<&str>) -> Result<Vec<Event
     let mut events = Vec::new();
     if let Some(turn) = &session.turn {
         let outcome = if how == Ending::Completed { TurnOutcome::Completed } else { TurnOutcome::Failed };
-        events.push(TurnEvent::Finished { turn: turn.id, outcome, reason: None }.into());
+        let review = how == Ending::Failed && calls_for_review(session, turn, None);
+        events.push(TurnEvent::Finished { turn: turn.id, outcome, reason: None, review }.into());
         events.push(checkpoint(session, CheckpointReason::TurnEnd));
     }
     events.extend(void_all_gates(session, "the session ended"));

@@ -105,6 +105,7 @@ fn lets_go(event: &ChangeEvent) -> bool {
         | ChangeEvent::AliasAdded { .. }
         | ChangeEvent::PlanJoined { .. }
         | ChangeEvent::MemorySet { .. }
+        | ChangeEvent::Seen { .. }
         | ChangeEvent::Unarchived {}
         | ChangeEvent::WentIdle { .. }
         | ChangeEvent::WentStale { .. } => false,

@@ -98,6 +98,9 @@ pub enum ChangeEvent {
     /// What the session may remember from now on (S3-33).
     #[serde(rename = "session.memory_set")]
     MemorySet { policy: MemoryPolicy },
+    /// The actor has seen the log up to `seq`, and with it the end of a turn.
+    #[serde(rename = "session.seen")]
+    Seen { seq: u64 },
     #[serde(rename = "session.archived")]
     Archived {},
     #[serde(rename = "session.unarchived")]
@@ -173,6 +176,9 @@ pub enum TurnEvent {
         /// The agent's own words, where it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// An operator should see it. Logs from before this was tracked do not say.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        review: bool,
     },
     #[serde(rename = "turn.interrupted")]
     Interrupted {
@@ -186,6 +192,9 @@ pub enum TurnEvent {
         /// The processes of the turn: those that were ended, and those that may still live.
         #[serde(default, skip_serializing_if = "is_default")]
         receipt: Receipt,
+        /// An operator should see it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        review: bool,
     },
 }
 
@@ -299,6 +308,10 @@ pub enum TranscriptEvent {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         uncertain: bool,
     },
+    /// How many calls that came by are under way. Written for calls that take a while, without waiting for the disk; the
+    /// record of each call follows when it has returned.
+    #[serde(rename = "tool.in_flight")]
+    InFlight { calls: u32 },
     /// The agent's plan as it now is, whole.
     #[serde(rename = "plan.updated")]
     Planned { entries: Vec<PlanEntry> },

@@ -14,6 +14,7 @@ use crate::session::observe_run::{
     daemon_restarted, gate_asked, gate_withdrawn, planned, run_adopted, run_ended, run_ready, run_started,
     snapshot, tools_missing,
 };
+use crate::session::operator::calls_for_review;
 use crate::session::record::{ActiveTurn, REFUSED_IN_ROW_MAX, Session};
 use crate::session::run::Receipt;
 use crate::session::signal::Signal;
@@ -30,6 +31,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::Quiet { for_ms } => quiet(session, *for_ms, &rules.staleness),
         Signal::WorkEnded { channel } => work_ended(session, channel),
         Signal::Due { now } => due(session, *now, rules),
+        Signal::CallsInFlight { calls } => in_flight(session, *calls),
         Signal::AnswerLost { notes } => answer_lost(session, notes),
         Signal::NoticeSent { to, note } => notice_sent(session, *to, *note),
         Signal::RunEnded { run, how, cause, reason, receipt } => {
@@ -98,6 +100,12 @@ fn file_changed(path: &str, added: Option<u64>, removed: Option<u64>) -> Vec<Eve
     vec![TranscriptEvent::FileChanged { path, added, removed }.into()]
 }
 
+/// Said when it changes, and of nothing that is over.
+pub(super) fn in_flight(session: &Session, calls: u32) -> Vec<Event> {
+    let news = session.calls_in_flight != calls && !session.state.is_ended() && !session.deleted;
+    if news { vec![TranscriptEvent::InFlight { calls }.into()] } else { Vec::new() }
+}
+
 fn end_blocked(why: &str) -> Vec<Event> {
     vec![ControlEvent::EndBlocked { why: cut(why, NAME_CHARS_MAX).0.to_owned() }.into()]
 }
@@ -113,6 +121,10 @@ fn quiet(session: &Session, for_ms: u64, staleness: &Staleness) -> Vec<Event> {
     let idle = for_ms >= staleness.idle_after_ms;
     let stale = for_ms >= staleness.stale_after_ms;
     match session.state {
+        // A call of another host's agent that nobody has told the end of.
+        State::Executing if session.turn.is_none() && stale => {
+            vec![ChangeEvent::WentStale { quiet_ms: for_ms }.into()]
+        }
         State::Compacted | State::Interrupted { .. } | State::Idle if stale => {
             vec![ChangeEvent::WentStale { quiet_ms: for_ms }.into()]
         }
@@ -164,7 +176,8 @@ fn turn_finished(
         return interrupted(session, InterruptCause::User, Some("cancelled"));
     }
     let reason = reason.map(|reason| cut(reason, NAME_CHARS_MAX).0.to_owned());
-    let finished = TurnEvent::Finished { turn: running.id, outcome, reason };
+    let review = calls_for_review(session, running, None);
+    let finished = TurnEvent::Finished { turn: running.id, outcome, reason, review };
     let over = match outcome {
         TurnOutcome::Completed => Over::Completed,
         TurnOutcome::Failed | TurnOutcome::Refused => Over::Failed,
@@ -306,7 +319,8 @@ fn interrupted_with(
     let lost = matches!(cause, InterruptCause::Crash | InterruptCause::HostLost);
     let (uncertain, reason) = (lost && turn.delivered, reason.map(str::to_owned));
     let receipt = receipt.clone();
-    let event = TurnEvent::Interrupted { turn: turn.id, cause, reason, uncertain, receipt };
+    let review = calls_for_review(session, turn, Some(cause));
+    let event = TurnEvent::Interrupted { turn: turn.id, cause, reason, uncertain, receipt, review };
     let over = if cause == InterruptCause::User { Over::Cut } else { Over::Failed };
     turn_over(session, event.into(), CheckpointReason::Interruption, over)
 }

@@ -6,7 +6,7 @@ use crate::session::decide::void_gates;
 use crate::session::driven::DrivenBy;
 use crate::session::event::{ContextEvent, Event, PlanEntry, SnapshotReason, TranscriptEvent};
 use crate::session::gate::{Gate, GateEvent, GateKind, OPEN_MAX, Question};
-use crate::session::observe::{interrupted, stop_done, unexpected, work_ended};
+use crate::session::observe::{in_flight, interrupted, stop_done, unexpected, work_ended};
 use crate::session::record::Session;
 use crate::session::run::{AgentInfo, Receipt, Run, RunEnd, RunEvent, RunPhase, RunReady};
 use crate::session::signal::Signal;
@@ -137,7 +137,10 @@ pub(super) fn daemon_restarted(session: &Session) -> Vec<Event> {
             run_ended(session, run.id, &RunEnd::Lost, cause, Some(WHY), &Receipt::default())
         }
         // Whose calls come by is somebody else's process, which does not end with the daemon.
-        None if (session.hears || session.driver() == DrivenBy::Host) && session.turn.is_none() => Vec::new(),
+        // The calls that were under way here are not.
+        None if (session.hears || session.driver() == DrivenBy::Host) && session.turn.is_none() => {
+            in_flight(session, 0)
+        }
         None => work_ended(session, WHY),
     }
 }

@@ -86,6 +86,7 @@ impl Signal {
             Self::AnswerLost { .. }
             | Self::PlanJoined { .. }
             | Self::NoticeSent { .. }
+            | Self::CallsInFlight { .. }
             | Self::Due { .. }
             | Self::RunStarted { .. }
             | Self::RunReady(_)

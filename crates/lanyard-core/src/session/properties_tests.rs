@@ -725,6 +725,7 @@ fn command(text: BoxedStrategy<String>) -> impl Strategy<Value = Input> {
             Command::SetMemory { ask, above: None }
         }),
         1 => Just(Command::Checkpoint),
+        2 => (0..40_u64).prop_map(|seq| Command::See { by: ann(), seq }),
         1 => Just(Command::Archive),
         2 => Just(Command::Unarchive),
         1 => reason.clone().prop_map(|reason| Command::Reset { reason }),

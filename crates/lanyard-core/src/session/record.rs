@@ -15,6 +15,7 @@ use crate::session::gate::{Gate, GateStatus};
 use crate::session::governance::{FirstTool, Governance};
 use crate::session::guidance::Note;
 use crate::session::inbox::{PauseReason, QueuedTurn};
+use crate::session::operator::{EndedTurn, SeenMark};
 use crate::session::run::{Continuity, Run};
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName, Status};
@@ -79,6 +80,12 @@ pub struct Session {
     pub turn: Option<ActiveTurn>,
     #[serde(default)]
     pub turns: u64,
+    /// The turn that ended last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_turn: Option<EndedTurn>,
+    /// How far each reader has seen the log, the latest mark last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<SeenMark>,
     /// Messages that wait for their turn, the next one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inbox: Vec<QueuedTurn>,
@@ -132,6 +139,9 @@ pub struct Session {
     /// Calls of the running turn that have not returned; the agent may be quiet while it waits for them (S0-B13).
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub open_calls: VecDeque<String>,
+    /// Calls that came by and are under way, as far as Lanyard sees them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub calls_in_flight: u32,
     /// Those of them that set a subagent to work.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub open_spawns: VecDeque<String>,
@@ -315,6 +325,18 @@ impl Session {
     pub fn wants_attention(&self) -> bool {
         let ended = self.state.is_ended() || self.deleted;
         self.stop.is_some() || ended || !self.guidance.is_empty()
+    }
+
+    /// Whether its silence has a reason: a tool it waits for, or a question it asked (S0-B13).
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.is_in_call() || self.open_gates().next().is_some()
+    }
+
+    /// Whether it waits for a tool.
+    #[must_use]
+    pub fn is_in_call(&self) -> bool {
+        !self.open_calls.is_empty() || self.calls_in_flight > 0
     }
 
     pub fn open_gates(&self) -> impl Iterator<Item = &Gate> {

@@ -101,6 +101,8 @@ pub enum Refusal {
     SignalForbidden { signal: &'static str },
     #[error("tool calls of the session are under way, so its turn has not ended")]
     CallsOpen,
+    #[error("position {seq} is past the end of the log, which is {head}")]
+    SeenAhead { seq: u64, head: u64 },
     #[error("an operator halted all work")]
     Halted,
     #[error("{0}")]
@@ -156,6 +158,7 @@ impl Refusal {
             Self::TurnNotRepeatable { .. } => "turn_not_repeatable",
             Self::SignalForbidden { .. } => "signal_forbidden",
             Self::CallsOpen => "calls_open",
+            Self::SeenAhead { .. } => "position_ahead_of_log",
             Self::Halted => "halted",
             Self::Memory(refusal) => refusal.code(),
         }
@@ -228,11 +231,10 @@ impl Refusal {
             }
             Self::SignalForbidden { .. } => "report only what you did yourself".into(),
             Self::CallsOpen => "report the end of the turn when all of its calls have returned".into(),
-            Self::Halted => {
-                "see why with `lanyard halt --status`; an operator lifts the halt with `lanyard halt --lift`".into()
-            }
+            Self::Halted => HALTED_ADVICE.into(),
             Self::Memory(refusal) => refusal.advice(),
             Self::ForkAhead { .. } => "fork at a position that exists, or leave the position out".into(),
+            Self::SeenAhead { .. } => "send a position that was shown".into(),
         }
     }
 
@@ -292,6 +294,7 @@ impl Refusal {
             | Self::ClientTurnConflict { .. }
             | Self::TurnUncertain { .. }
             | Self::TurnNotRepeatable { .. }
+            | Self::SeenAhead { .. }
             | Self::Halted
             | Self::Memory(_)
             | Self::ForkAhead { .. } => false,
@@ -313,9 +316,13 @@ impl Refusal {
                 | Self::NothingToMigrate
                 | Self::NoSuchOption { .. }
                 | Self::DeliveryWaits
+                | Self::SeenAhead { .. }
         )
     }
 }
+
+const HALTED_ADVICE: &str =
+    "see why with `lanyard halt --status`; an operator lifts the halt with `lanyard halt --lift`";
 
 const fn host_run_advice(native: bool) -> &'static str {
     if native {

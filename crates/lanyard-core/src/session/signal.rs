@@ -116,6 +116,10 @@ pub enum Signal {
         to: Option<SessionId>,
         note: Option<NoteId>,
     },
+    /// So many calls of the session are being carried out, as the gateway, a hook or a wrapped server tell.
+    CallsInFlight {
+        calls: u32,
+    },
     /// A deadline may have come.
     Due {
         now: Timestamp,
@@ -226,6 +230,7 @@ impl Signal {
             Self::PlanJoined { .. } => "plan_joined",
             Self::HandedOff { .. } => "handed_off",
             Self::NoticeSent { .. } => "notice_sent",
+            Self::CallsInFlight { .. } => "calls_in_flight",
             Self::Due { .. } => "due",
             Self::Planned { .. } => "planned",
             Self::FileChanged { .. } => "file_changed",

@@ -3,8 +3,8 @@
 
 use crate::session::Compliance;
 use crate::session::testing::{
-    START_MS, begins, claim, complies, edit, ends, inbox, note_id, notify, order, promote, release, send,
-    turn_delivered, withdraw_turn,
+    START_MS, ann, begins, calls_in_flight, claim, complies, edit, ends, inbox, note_id, notify, order,
+    promote, release, see, send, turn_delivered, withdraw_turn,
 };
 use crate::time::Timestamp;
 use std::collections::BTreeSet;
@@ -290,6 +290,8 @@ fn other_tables() -> Vec<(&'static str, Columns)> {
                 ("quiet 1 h", quiet(HOUR)),
                 ("quiet 48 h", quiet(48 * HOUR)),
                 ("reset", reset()),
+                ("see", see(ann(), 1)),
+                ("calls_in_flight", calls_in_flight(1)),
                 ("archive", archive()),
                 ("unarchive", unarchive()),
                 ("delete", delete(0)),
@@ -400,8 +402,8 @@ fn the_table_leaves_no_input_and_no_state_out() {
     let numbers = |number: fn(&Input) -> Option<usize>| -> BTreeSet<usize> {
         columns.iter().filter_map(|(_, input)| number(input)).collect()
     };
-    assert_eq!(numbers(command_number), (0..22).collect());
-    assert_eq!(numbers(signal_number), (0..34).collect());
+    assert_eq!(numbers(command_number), (0..23).collect());
+    assert_eq!(numbers(signal_number), (0..35).collect());
     let states: BTreeSet<usize> =
         situations().iter().map(|(_, given)| state_number(given.session.state)).collect();
     assert_eq!(states, (0..11).collect());
@@ -432,6 +434,7 @@ fn command_number(input: &Input) -> Option<usize> {
         Command::Writer(_) => 19,
         Command::Inbox(_) => 20,
         Command::SetMemory { .. } => 21,
+        Command::See { .. } => 22,
     })
 }
 
@@ -472,6 +475,7 @@ fn signal_number(input: &Input) -> Option<usize> {
         Signal::RolledBack { .. } => 31,
         Signal::ToolsMissing { .. } => 32,
         Signal::PlanJoined { .. } => 33,
+        Signal::CallsInFlight { .. } => 34,
     })
 }
 

@@ -504,7 +504,8 @@ pub(super) fn started(turn: u128) -> Event {
 }
 
 pub(super) fn finished(turn: u128) -> Event {
-    TurnEvent::Finished { turn: turn_id(turn), outcome: TurnOutcome::Completed, reason: None }.into()
+    TurnEvent::Finished { turn: turn_id(turn), outcome: TurnOutcome::Completed, reason: None, review: true }
+        .into()
 }
 
 pub(super) fn interrupted(turn: u128, cause: InterruptCause) -> Event {
@@ -514,6 +515,7 @@ pub(super) fn interrupted(turn: u128, cause: InterruptCause) -> Event {
         reason: None,
         uncertain: false,
         receipt: crate::session::run::Receipt::default(),
+        review: cause != InterruptCause::User,
     }
     .into()
 }
@@ -659,6 +661,14 @@ pub(super) fn set_anchors(anchors: &[&str]) -> Input {
 
 pub(super) fn checkpoint() -> Input {
     Command::Checkpoint.into()
+}
+
+pub(super) fn calls_in_flight(calls: u32) -> Input {
+    Signal::CallsInFlight { calls }.into()
+}
+
+pub(super) fn see(by: Actor, seq: u64) -> Input {
+    Command::See { by, seq }.into()
 }
 
 pub(super) fn archive() -> Input {

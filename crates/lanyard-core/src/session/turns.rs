@@ -284,7 +284,7 @@ fn turn_step(event: &TurnEvent) -> Option<(TurnId, What)> {
             Some((*turn, What::Started(words, memory.clone())))
         }
         TurnEvent::CancelRequested { .. } => None,
-        TurnEvent::Finished { turn, outcome, reason } => {
+        TurnEvent::Finished { turn, outcome, reason, .. } => {
             let status = match outcome {
                 TurnOutcome::Completed => TurnStatus::Completed,
                 TurnOutcome::Failed => TurnStatus::Failed,

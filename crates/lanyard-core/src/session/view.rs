@@ -14,6 +14,7 @@ use crate::session::gate::{Gate, GateStatus};
 use crate::session::governance::GovernanceView;
 use crate::session::guidance::Note;
 use crate::session::inbox::{PauseReason, QueuedTurn};
+use crate::session::operator::{EndedTurn, OperatorState, SeenMark};
 use crate::session::record::{
     ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage,
 };
@@ -49,6 +50,13 @@ pub struct SessionView {
     pub cause: Option<InterruptCause>,
     pub status: Status,
     pub lifecycle: Lifecycle,
+    /// The operator's word for it.
+    pub operator_state: OperatorState,
+    /// The end of the last turn waits for an operator to see it.
+    pub unread: bool,
+    /// How far each reader has seen the log, the latest mark last; at most 16.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<SeenMark>,
     pub previous_state: Option<StateName>,
     pub since: Timestamp,
     /// Whether a turn can be started now.
@@ -77,6 +85,9 @@ pub struct SessionView {
     pub last_seq: u64,
     pub turns: u64,
     pub active_turn: Option<ActiveTurn>,
+    /// The turn that ended last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_turn: Option<EndedTurn>,
     /// Messages that wait for their turn, the next one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inbox: Vec<QueuedTurn>,
@@ -130,11 +141,14 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         cause: session.state.cause(),
         status: session.status(),
         lifecycle: name.lifecycle(),
+        operator_state: session.operator_state(),
+        unread: session.unread(),
+        seen: s.seen,
         previous_state: session.previous_state(),
         since: s.since,
         resumable: !name.is_ended() && !s.deleted && s.turn.is_none() && !s.archived && s.stop.is_none(),
         suspected_orphan: name == StateName::Executing
-            && s.open_calls.is_empty()
+            && !session.is_waiting()
             && quiet_ms >= staleness.suspect_after_ms,
         critical: name == StateName::Stale && quiet_ms >= staleness.critical_after_ms,
         parent: s.parent,
@@ -156,6 +170,7 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         last_seq: s.seq,
         turns: s.turns,
         active_turn: s.turn,
+        last_turn: s.last_turn,
         inbox: s.inbox,
         inbox_paused: s.inbox_paused,
         stop: s.stop,

@@ -23,6 +23,9 @@ pub(super) async fn begins(
     let mut call = change.body;
     let passage = bound.begins(&mut call).await?;
     let uncertain = call.is_uncertain();
+    if passage == Passage::Go {
+        bound.told_begins(&call);
+    }
     Ok(Json(match passage {
         Passage::Go => CallAnswer { go: true, text: None, level: None, uncertain },
         Passage::Refused(stop) => {
@@ -37,6 +40,7 @@ pub(super) async fn ends(
     change: Change<CallEnded>,
 ) -> Result<Json<CallLead>, Problem> {
     let bound = app.interceptor.of(target.0);
+    bound.told_ends(&change.body.call);
     let lead = bound.ends(change.body.call, change.body.returned, None).await?;
     Ok(Json(CallLead {
         blocks: lead.blocks(target.0, bound.nonce()),

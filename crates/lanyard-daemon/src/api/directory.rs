@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use lanyard_core::session::{Lifecycle, Pending, StateName, Status, view};
+use lanyard_core::session::{Lifecycle, OperatorState, Pending, StateName, Status, view};
 use lanyard_core::{Address, MemoryMode, SessionId};
 use lanyard_store::{Cursor, EventPage, Filter, Loaded, PlanWord, Row, Sort, StoreError};
 use schemars::JsonSchema;
@@ -42,6 +42,7 @@ pub(super) struct ListQuery {
     status: Option<StatusWord>,
     lifecycle: Option<Lifecycle>,
     state: Option<StateName>,
+    operator_state: Option<OperatorState>,
     source: Option<String>,
     owner: Option<String>,
     agent: Option<String>,
@@ -147,6 +148,7 @@ pub(super) async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, P
         status: query.status.and_then(StatusWord::status),
         lifecycle: marker.or(query.lifecycle),
         state: query.state,
+        operator_state: query.operator_state,
         source: query.source,
         owner: query.owner,
         agent: query.agent,
@@ -183,7 +185,11 @@ async fn other_word(
 
 pub(super) async fn get(State(app): Shared, target: Target) -> Result<Json<SessionDetail>, Problem> {
     let loaded = load(&app, target.0).await?;
-    let view = view(&loaded.session, &loaded.lineage, app.clock.now(), &app.rules.staleness);
+    let id = loaded.session.id;
+    let waits_below = on_disk(&app, move |store| store.waits_below(id)).await?;
+    let mut view = view(&loaded.session, &loaded.lineage, app.clock.now(), &app.rules.staleness);
+    // Whose child waits for a person waits with it.
+    view.suspected_orphan &= !waits_below;
     let runtime = Runtime::new(view.state, view.last_seq, app.presence.count(view.id));
     Ok(Json(SessionDetail { view, runtime, damage: loaded.damage }))
 }
@@ -230,6 +236,8 @@ fn row(loaded: &Loaded) -> Row {
         cause: session.state.cause(),
         status: session.status(),
         lifecycle: session.state.name().lifecycle(),
+        operator_state: session.operator_state(),
+        unread: pending.unread,
         level: loaded.lineage.level(),
         memory_mode: session.policy.memory.mode,
         archived: session.archived,

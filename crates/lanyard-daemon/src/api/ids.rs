@@ -233,7 +233,8 @@ pub(super) async fn delegation(State(app): Shared, target: Target) -> Result<Jso
         let mut children = Vec::new();
         for row in &page.rows {
             let Some(child) = store.load(row.id)? else { continue };
-            let facts = Facts::of(&child.session, clock.elapsed_ms(child.session.last_activity_at), false);
+            let quiet_ms = clock.elapsed_ms(child.session.last_activity_at);
+            let facts = Facts::of(&child.session, quiet_ms, false, store.waits_below(row.id)?);
             let task = task_of(store, &child.session)?;
             children.push(Child {
                 session: row.id,

@@ -4,7 +4,7 @@
 use lanyard_core::memory::{Scope, Where};
 use lanyard_core::notification::{NotificationKind, NotificationStatus, Severity};
 use lanyard_core::paper::PlanStatus;
-use lanyard_core::session::{Lifecycle, StateName};
+use lanyard_core::session::{Lifecycle, OperatorState, StateName};
 use lanyard_core::task::TaskState;
 use lanyard_core::text::NAME_CHARS_MAX;
 use lanyard_core::{
@@ -96,6 +96,7 @@ fn in_query(route: &Route, name: &str, generator: &mut SchemaGenerator) -> Value
         },
         "state" if route.name == "list_tasks" => of::<TaskState>(generator),
         "state" => of::<StateName>(generator),
+        "operator_state" => of::<OperatorState>(generator),
         "lifecycle" => of::<Lifecycle>(generator),
         "memory_mode" => of::<MemoryMode>(generator),
         "sort" => of::<Sort>(generator),

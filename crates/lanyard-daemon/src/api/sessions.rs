@@ -14,7 +14,7 @@ use crate::api::App;
 use crate::api::context::{Change, Target, load, on_disk};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
-use crate::api::types::{Anchors, Migration, NewAlias, NewFork, NewGuidance, NewLink, Reason};
+use crate::api::types::{Anchors, Migration, NewAlias, NewFork, NewGuidance, NewLink, NewSeen, Reason};
 use crate::engine::{Ask, Request};
 use crate::workspace_path;
 
@@ -152,6 +152,11 @@ pub(super) async fn add_alias(State(app): Shared, target: Target, change: Change
 
 pub(super) async fn set_anchors(State(app): Shared, target: Target, change: Change<Anchors>) -> Answer {
     let command = Command::SetAnchors { anchors: change.body.anchors.clone() };
+    command_on(&app, target, change, command, StatusCode::OK).await
+}
+
+pub(super) async fn see(State(app): Shared, target: Target, change: Change<NewSeen>) -> Answer {
+    let command = Command::See { by: change.actor.clone(), seq: change.body.seq };
     command_on(&app, target, change, command, StatusCode::OK).await
 }
 

@@ -16,7 +16,8 @@ use crate::api::guard::resolve;
 use crate::api::journal;
 use crate::api::problem::Problem;
 use crate::api::types::{
-    CheckReport, DaemonStatus, NewToken, Reason, Rebuilt, StateCount, StorageState, TokenInfo, TokenList,
+    CheckReport, DaemonStatus, NewToken, OperatorStateCount, Reason, Rebuilt, StateCount, StorageState,
+    TokenInfo, TokenList,
 };
 use crate::auth;
 
@@ -27,11 +28,14 @@ const TOKENS_MAX: usize = 10_000;
 
 pub(super) async fn status(State(app): Shared) -> Result<Json<DaemonStatus>, Problem> {
     let shared = app.clone();
-    let (states, journal) = on_disk(&app, move |store| {
+    let (states, words, journal) = on_disk(&app, move |store| {
         // A journal whose size cannot be told still has a state.
-        Ok((store.states()?, journal::status(&shared, store).unwrap_or_default()))
+        let journal = journal::status(&shared, store).unwrap_or_default();
+        Ok((store.states()?, store.operator_states()?, journal))
     })
     .await?;
+    let by_word = words.into_iter();
+    let by_word = by_word.map(|(operator_state, sessions)| OperatorStateCount { operator_state, sessions });
     let storage_error = app.engine.stats.storage_error();
     Ok(Json(DaemonStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -49,6 +53,7 @@ pub(super) async fn status(State(app): Shared) -> Result<Json<DaemonStatus>, Pro
         events: app.engine.stats.events.load(Ordering::Relaxed),
         calls_unrecorded: app.engine.stats.unrecorded.load(Ordering::Relaxed),
         states: states.into_iter().map(|(state, sessions)| StateCount { state, sessions }).collect(),
+        operator_states: by_word.collect(),
         halt: app.engine.halting.how().into(),
     }))
 }

@@ -18,7 +18,7 @@ mod subagents;
 mod turns;
 mod writer;
 
-use lanyard_core::session::{SessionView, StateName};
+use lanyard_core::session::{OperatorState, SessionView, StateName};
 use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
 use lanyard_store::{Damage, Row};
 use schemars::JsonSchema;
@@ -139,6 +139,13 @@ pub struct Anchors {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewSeen {
+    /// The last position of the log that was shown.
+    pub seq: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SessionPage {
     pub sessions: Vec<SessionRow>,
     /// Give it back as `cursor` for the next page; absent on the last.
@@ -238,6 +245,9 @@ pub struct DaemonStatus {
     pub calls_unrecorded: u64,
     /// Sessions by state.
     pub states: Vec<StateCount>,
+    /// Sessions by the operator's word for them.
+    #[serde(default)]
+    pub operator_states: Vec<OperatorStateCount>,
     /// Whether all work is halted, since when, by whom and why.
     #[serde(default)]
     pub halt: HaltState,
@@ -246,6 +256,12 @@ pub struct DaemonStatus {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StateCount {
     pub state: StateName,
+    pub sessions: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct OperatorStateCount {
+    pub operator_state: OperatorState,
     pub sessions: u64,
 }
 

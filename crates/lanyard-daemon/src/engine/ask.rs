@@ -242,6 +242,7 @@ impl Worker {
             | Command::SetAnchors { .. }
             | Command::SetMemory { .. }
             | Command::Checkpoint
+            | Command::See { .. }
             | Command::Writer(_)
             | Command::Archive
             | Command::Unarchive

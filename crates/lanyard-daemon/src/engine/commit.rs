@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use lanyard_core::continuity::counted;
 use lanyard_core::session::{
-    ChangeEvent, DrivenBy, Effect, Envelope, Event, Lineage, Signal, StopLevel, TranscriptEvent, TurnStep,
-    react,
+    ChangeEvent, DrivenBy, Effect, Envelope, Event, Lineage, Signal, StateName, StopLevel, TranscriptEvent,
+    TurnStep, react,
 };
 use lanyard_core::{Actor, Cause, Session, SessionId};
 use lanyard_store::{AppendError, Durability, Entry};
@@ -32,7 +32,8 @@ impl Worker {
             return;
         }
         let seq = self.residents.get(session).map_or(0, |resident| resident.session.seq) + 1;
-        let structural = event.is_structural();
+        let before = self.state_of(session);
+        let mut structural = event.is_structural();
         if !is_record(&request.ask, &event) {
             self.draft.batch.durability = Durability::Synced;
         }
@@ -55,8 +56,14 @@ impl Worker {
             self.draft.poison = Some(defect);
             return;
         }
+        // A call of a host's agent is no structural event, and changes the state now and then.
+        structural |= self.state_of(session) != before;
         let row = self.draft.touched.entry(session).or_default();
         *row |= structural;
+    }
+
+    fn state_of(&self, session: SessionId) -> Option<StateName> {
+        self.residents.get(session).map(|resident| resident.session.state.name())
     }
 
     fn apply(&mut self, envelope: &Envelope) -> Result<(), String> {
@@ -268,9 +275,10 @@ fn encode(envelope: &Envelope) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-/// A line about a tool call that passed: nobody is told that it is kept, and nothing follows from it.
+/// A line about a tool call that passed, or is under way: nobody is told that it is kept, and nothing follows from it.
 fn is_record(ask: &Ask, event: &Event) -> bool {
     let suffices =
         matches!(ask, Ask::CallPassed { .. } | Ask::CallEnds { durability: Durability::Written, .. });
-    suffices && matches!(event, Event::Transcript(TranscriptEvent::ToolRelayed { .. }))
+    let returned = matches!(event, Event::Transcript(TranscriptEvent::ToolRelayed { .. }));
+    (suffices && returned) || matches!(event, Event::Transcript(TranscriptEvent::InFlight { .. }))
 }

@@ -244,7 +244,7 @@ fn vitals(session: &Session, log: &Log, now: Timestamp) -> Vitals {
     let steered = session.guidance.iter().chain(heard).map(|note| note.queued_at).max();
     Vitals {
         executing,
-        open_calls: session.open_calls.len(),
+        open_calls: session.open_calls.len() + usize::try_from(session.calls_in_flight).unwrap_or(0),
         quiet_ms: now.millis_since(session.last_activity_at),
         steered_ms: steered.map(|at| now.millis_since(at)),
         same_calls: log.same_calls,

@@ -5,34 +5,52 @@
 //! event and its notification costs nothing but time.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use lanyard_core::SessionId;
-use lanyard_core::notification::{Notification, NotificationKind, wanted, watched_key};
-use lanyard_core::session::Attention;
+use lanyard_core::notification::{
+    NewNotification, Notification, NotificationKind, TURN_KEY, wanted, watched_key,
+};
+use lanyard_core::paper::{Facts, Liveness, judge, looks_after};
+use lanyard_core::session::{Attention, DrivenBy};
+use lanyard_core::{Session, SessionId, Staleness, Timestamp};
 use lanyard_store::{Filter, NotificationFilter, NotificationOrder, Row, Sort};
 
 use crate::engine::Store;
 use crate::hub::{Hub, Of, Over};
 use crate::notifications::{BULK_MAX, NotificationError, Notifications};
+use crate::presence::Presence;
 
 /// Sessions looked at together.
 const PAGE: usize = 64;
 /// Sessions that need attention and are looked at in one round.
 const ATTENTION_MAX: usize = 1_000;
+/// Sessions on an operator's screen whose turn has ended and is not marked as seen yet. Beyond this, ends are raised at
+/// once.
+const WATCHED_MAX: usize = 1_000;
+/// How long a client that showed the end of a turn has to mark it before a notification is raised.
+const GRACE_MS: u64 = 2_000;
 /// How often those are looked for that fell silent.
 const ROUND: Duration = Duration::from_secs(5);
 const SCRIPTED_ROUND: Duration = Duration::from_millis(50);
 
+/// What looking at a session takes.
+#[derive(Clone)]
+struct Look {
+    presence: Arc<Presence>,
+    staleness: Staleness,
+}
+
 impl Notifications {
     /// Runs until the daemon ends.
-    pub(crate) async fn watch_sessions(self, hub: Arc<Hub>, suspect_after_ms: u64) {
+    pub(crate) async fn watch_sessions(self, hub: Arc<Hub>, presence: Arc<Presence>, staleness: Staleness) {
+        let look = Look { presence, staleness };
         let round = if self.inner.clock.is_scripted() { SCRIPTED_ROUND } else { ROUND };
         loop {
             let changes = hub.changes(Of::Structure);
             // What happened while nobody watched, here or in an earlier daemon.
-            looked(self.aside(move |all| all.look_around(suspect_after_ms)).await);
+            let given = look.clone();
+            looked(self.aside(move |all| all.look_around(&given)).await);
             let mut due = tokio::time::interval(round);
             due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
@@ -40,14 +58,16 @@ impl Notifications {
                     news = changes.wait() => match news {
                         Ok(()) => {
                             let sessions = changes.take(PAGE);
-                            looked(self.aside(move |all| all.look_at(&sessions, suspect_after_ms)).await);
+                            let given = look.clone();
+                            looked(self.aside(move |all| all.look_at(&sessions, &given)).await);
                         }
                         Err(Over::Closing) => return,
                         // Too far behind to look at each: it begins again.
                         Err(Over::Behind) => break,
                     },
                     _ = due.tick() => {
-                        looked(self.aside(move |all| all.look_for_silence(suspect_after_ms)).await);
+                        let given = look.clone();
+                        looked(self.aside(move |all| all.look_again(&given)).await);
                     }
                 }
             }
@@ -55,22 +75,37 @@ impl Notifications {
     }
 
     /// Every session that needs attention, and every one that a notification still says so of.
-    fn look_around(&self, suspect_after_ms: u64) -> Result<(), NotificationError> {
-        let pressing = self.pressing(suspect_after_ms)?;
+    fn look_around(&self, look: &Look) -> Result<(), NotificationError> {
+        let pressing = self.pressing(look.staleness.suspect_after_ms)?;
         let mut sessions: BTreeSet<SessionId> = pressing.iter().map(|row| row.id).collect();
         let held = self.lasting(None)?;
         sessions.extend(held.iter().filter(|held| watched_key(&held.key)).filter_map(|held| held.session));
-        self.look_at(&Vec::from_iter(sessions), suspect_after_ms)
+        self.look_at(&Vec::from_iter(sessions), look)
     }
 
-    /// Silence is no change, and neither are words: those that fell silent, and those that spoke again.
-    fn look_for_silence(&self, suspect_after_ms: u64) -> Result<(), NotificationError> {
-        let pressing = self.pressing(suspect_after_ms)?;
+    /// Silence is no change, and neither are words: those that fell silent, those that spoke again, and those whose
+    /// reader may have left without a mark.
+    fn look_again(&self, look: &Look) -> Result<(), NotificationError> {
+        let pressing = self.pressing(look.staleness.suspect_after_ms)?;
         let silent = pressing.iter().filter(|row| row.attention.contains(&Attention::SuspectedOrphan));
         let mut sessions: BTreeSet<SessionId> = silent.map(|row| row.id).collect();
         let held = self.lasting(Some(NotificationKind::SuspectedOrphan))?;
         sessions.extend(held.iter().filter_map(|held| held.session));
-        self.look_at(&Vec::from_iter(sessions), suspect_after_ms)
+        sessions.append(&mut self.inner.watched.lock().unwrap_or_else(PoisonError::into_inner));
+        self.look_at(&Vec::from_iter(sessions), look)
+    }
+
+    /// An operator who has the session on the screen is not told of what the screen shows, and a client that shows the
+    /// end has a moment to mark it. The session is looked at again until the mark arrives or the screen is closed.
+    fn is_put_off(&self, new: &NewNotification, ended: Option<Timestamp>, look: &Look) -> bool {
+        let Some(session) = new.session.filter(|_| new.key.starts_with(TURN_KEY)) else { return false };
+        let fresh = ended.is_some_and(|at| self.inner.clock.elapsed_ms(at) < GRACE_MS);
+        let mut watched = self.inner.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let put_off = (fresh || look.presence.watched(session)) && watched.len() < WATCHED_MAX;
+        if put_off {
+            watched.insert(session);
+        }
+        put_off
     }
 
     /// Sessions that need attention, the most pressing first.
@@ -86,26 +121,43 @@ impl Notifications {
         Ok(self.inner.store.notifications(&filter, order, ATTENTION_MAX)?)
     }
 
-    fn look_at(&self, sessions: &[SessionId], suspect_after_ms: u64) -> Result<(), NotificationError> {
+    fn look_at(&self, sessions: &[SessionId], look: &Look) -> Result<(), NotificationError> {
         let mut failed = Ok(());
         for session in sessions {
             // One that is damaged must not hide the others.
-            failed = self.look_at_one(*session, suspect_after_ms).and(failed);
+            failed = self.look_at_one(*session, look).and(failed);
         }
         failed
     }
 
-    /// Raises what is wanted and not there, and ends what is there and not wanted any more.
-    fn look_at_one(&self, id: SessionId, suspect_after_ms: u64) -> Result<(), NotificationError> {
+    /// Whether a session has a reason to be as quiet as it is.
+    fn life(&self, session: &Session, quiet_ms: u64, look: &Look) -> Result<Liveness, NotificationError> {
         let store: &dyn Store = &*self.inner.store;
-        let wanted = match store.load(id)? {
+        let (staleness, suspect_after_ms) = (&look.staleness, look.staleness.suspect_after_ms);
+        if quiet_ms <= suspect_after_ms || session.is_waiting() || store.waits_below(session.id)? {
+            return Ok(Liveness::Live);
+        }
+        let Some(parent) = session.parent.filter(|_| session.driver() == DrivenBy::Host) else {
+            return Ok(Liveness::Suspected);
+        };
+        let looked_after = store.load(parent)?.is_some_and(|parent| {
+            let quiet_ms = self.inner.clock.elapsed_ms(parent.session.last_activity_at);
+            looks_after(&parent.session, quiet_ms, staleness)
+        });
+        Ok(judge(&Facts::of(session, quiet_ms, looked_after, false), staleness))
+    }
+
+    /// Raises what is wanted and not there, and ends what is there and not wanted any more.
+    fn look_at_one(&self, id: SessionId, look: &Look) -> Result<(), NotificationError> {
+        let store: &dyn Store = &*self.inner.store;
+        let (wanted, ended) = match store.load(id)? {
             Some(loaded) => {
                 let session = loaded.session;
                 let quiet_ms = self.inner.clock.elapsed_ms(session.last_activity_at);
-                let silent = quiet_ms > suspect_after_ms && session.open_calls.is_empty();
-                wanted(&session, silent)
+                let life = self.life(&session, quiet_ms, look)?;
+                (wanted(&session, life), session.last_turn.map(|turn| turn.at))
             }
-            None => Vec::new(),
+            None => (Vec::new(), None),
         };
         let filter =
             NotificationFilter { session: Some(id), lasting: Some(true), ..NotificationFilter::default() };
@@ -116,7 +168,7 @@ impl Notifications {
             }
         }
         for new in wanted {
-            if held.iter().all(|held| held.key != new.dedupe_key()) {
+            if held.iter().all(|held| held.key != new.dedupe_key()) && !self.is_put_off(&new, ended, look) {
                 self.raise(new)?;
             }
         }

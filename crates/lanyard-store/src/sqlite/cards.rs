@@ -1,7 +1,7 @@
 //! Cards as bytes. Opening the journal reads all of them, so a card is one value that is checked and taken apart in
 //! place, without copying its texts. States and modes are written as words: their order may change, their names not.
 
-use lanyard_core::session::{DrivenBy, InterruptCause, Pending, StateName};
+use lanyard_core::session::{DrivenBy, InterruptCause, Pending, StateName, TurnEnd};
 use lanyard_core::{MemoryMode, SessionId, Timestamp};
 use rusqlite::{CachedStatement, Row};
 
@@ -9,8 +9,10 @@ use crate::card::Card;
 use crate::sqlite::rows::{Sid, blob, column};
 
 /// The first byte, so that another layout can be told from this one.
-const LAYOUT: u8 = 3;
-/// The ones before knew nothing of who runs a session's agent, and the first nothing of what waits in a session.
+const LAYOUT: u8 = 4;
+/// The ones before knew nothing of how the last turn ended and whether it was seen; those before them nothing of who
+/// runs a session's agent, and the first nothing of what waits in a session.
+const WITHOUT_LAST_TURN: u8 = 3;
 const WITHOUT_DRIVER: u8 = 2;
 const WITHOUT_PENDING: u8 = 1;
 
@@ -61,11 +63,14 @@ fn encode(card: &Card) -> Vec<u8> {
     for text in [&card.title, &card.agent, &card.workspace, &card.plan] {
         put_text(&mut bytes, text.as_deref());
     }
-    let Pending { gates, guidance, inbox, paused, stop_level, in_call, running, turn_at } = card.pending;
+    let Pending { gates, guidance, inbox, paused, stop_level, in_call, running, turn_at, unread, ended_as } =
+        card.pending;
     bytes.extend([gates, guidance, inbox, stop_level]);
     bytes.extend([paused, in_call, running].map(u8::from));
     bytes.extend_from_slice(&turn_at.map_or(i64::MIN, Timestamp::as_millis).to_le_bytes());
     put_text(&mut bytes, card.driven_by.map(DrivenBy::as_str));
+    bytes.push(u8::from(unread));
+    put_text(&mut bytes, ended_as.map(TurnEnd::as_str));
     bytes
 }
 
@@ -83,7 +88,7 @@ struct Torn;
 fn decode(bytes: &[u8]) -> Result<Card<&str>, Torn> {
     let mut rest = Rest(bytes);
     let [layout] = rest.take()?;
-    if ![LAYOUT, WITHOUT_DRIVER, WITHOUT_PENDING].contains(&layout) {
+    if ![LAYOUT, WITHOUT_LAST_TURN, WITHOUT_DRIVER, WITHOUT_PENDING].contains(&layout) {
         return Err(Torn);
     }
     let mut card = Card {
@@ -116,8 +121,12 @@ fn decode(bytes: &[u8]) -> Result<Card<&str>, Torn> {
     if layout != WITHOUT_PENDING {
         card.pending = rest.pending()?;
     }
-    if layout == LAYOUT {
+    if layout >= WITHOUT_LAST_TURN {
         card.driven_by = rest.word(DrivenBy::ALL, DrivenBy::as_str)?;
+    }
+    if layout == LAYOUT {
+        card.pending.unread = rest.take::<1>()? != [0];
+        card.pending.ended_as = rest.word(TurnEnd::ALL, TurnEnd::as_str)?;
     }
     if rest.0.is_empty() { Ok(card) } else { Err(Torn) }
 }
@@ -141,7 +150,8 @@ impl<'a> Rest<'a> {
         let [paused, in_call, running] = self.take::<3>()?.map(|flag| flag != 0);
         let turn_at = Some(i64::from_le_bytes(self.take()?)).filter(|at| *at != i64::MIN);
         let turn_at = turn_at.map(Timestamp::from_millis);
-        Ok(Pending { gates, guidance, inbox, paused, stop_level, in_call, running, turn_at })
+        let older = Pending::default();
+        Ok(Pending { gates, guidance, inbox, paused, stop_level, in_call, running, turn_at, ..older })
     }
 
     fn text(&mut self) -> Result<Option<&'a str>, Torn> {
@@ -205,15 +215,19 @@ mod tests {
             assert_eq!(decode(&bytes).unwrap().into_owned(), card);
             assert!((0..bytes.len()).all(|end| decode(&bytes[..end]).is_err()));
             // A card of an older daemon is one of which less is known.
-            let mut older = bytes[..bytes.len() - 4].to_vec();
+            let mut older = bytes[..bytes.len() - 5].to_vec();
+            older[0] = WITHOUT_LAST_TURN;
+            assert_eq!(decode(&older).unwrap().into_owned(), card);
+            let mut older = bytes[..bytes.len() - 9].to_vec();
             older[0] = WITHOUT_DRIVER;
             assert_eq!(decode(&older).unwrap().into_owned(), card);
-            let mut older = bytes[..bytes.len() - 19].to_vec();
+            let mut older = bytes[..bytes.len() - 24].to_vec();
             older[0] = WITHOUT_PENDING;
             let known = Card { pending: Pending::default(), ..card.clone() };
             assert_eq!(decode(&older).unwrap().into_owned(), known);
         }
         card.driven_by = Some(DrivenBy::Host);
+        (card.pending.unread, card.pending.ended_as) = (true, Some(TurnEnd::Refused));
         assert_eq!(decode(&encode(&card)).unwrap().into_owned(), card);
     }
 }

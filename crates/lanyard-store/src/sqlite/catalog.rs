@@ -4,10 +4,10 @@
 //! A filter over it is a pass over an array: any combination of conditions costs the same, and no index has to be
 //! kept on disk for any of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use lanyard_core::session::{Attention, Lineage, StateName};
+use lanyard_core::session::{Attention, Lineage, OperatorState, StateName};
 use lanyard_core::{MemoryMode, SessionId, Timestamp};
 
 use crate::card::{ANCESTORS_MAX, Card};
@@ -25,6 +25,10 @@ pub(super) struct Catalog {
     names: Names,
     /// How many listed sessions are in each state: kept, so that whoever asks often need not count (S3-39).
     in_state: [u64; StateName::ALL.len()],
+    /// The same by the operator's word.
+    in_operator_state: [u64; OperatorState::ALL.len()],
+    /// Sessions with an open gate: few at any time.
+    asking: HashSet<SessionId>,
 }
 
 /// What is known of one session without reading its rows.
@@ -41,6 +45,7 @@ pub(super) struct Facts {
     workspace: Name,
     plan: Name,
     pub(super) state: StateName,
+    operator_state: OperatorState,
     memory_mode: MemoryMode,
     stopping: bool,
     archived: bool,
@@ -48,6 +53,9 @@ pub(super) struct Facts {
     /// Why a person should look at it, whatever the time is.
     pressing: Option<Attention>,
     in_call: bool,
+    /// The event its card is as of, and the activity that card knows of.
+    as_of: u64,
+    active_at: Timestamp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,12 +129,15 @@ impl Facts {
             workspace: NONE,
             plan: NONE,
             state: StateName::Beginning,
+            operator_state: OperatorState::Idle,
             memory_mode: MemoryMode::Off,
             stopping: false,
             archived: false,
             presence: Presence::LogOnly,
             pressing: None,
             in_call: false,
+            as_of: 0,
+            active_at: Timestamp::from_millis(0),
         }
     }
 
@@ -146,12 +157,10 @@ impl Facts {
         self.presence == Presence::Listed
     }
 
-    /// Why a person should look at it first, as `Card::attention` tells.
-    pub(super) fn pressing(&self, filter: &Filter) -> Option<Attention> {
-        let silent = filter.silent_since.is_some_and(|since| self.head.at <= since.as_millis());
-        let lost = silent && self.state == StateName::Executing && !self.in_call;
-        let reasons = [self.pressing, lost.then_some(Attention::SuspectedOrphan)];
-        reasons.into_iter().flatten().min().filter(|_| !self.archived)
+    /// When something last happened, as `Card::active_at` tells.
+    pub(super) fn active_at(&self) -> Timestamp {
+        let head_at = Timestamp::from_millis(self.head.at);
+        if self.head.seq > self.as_of { self.active_at.max(head_at) } else { self.active_at }
     }
 
     /// Its workspace and plan, for telling places apart.
@@ -232,12 +241,18 @@ impl Catalog {
 
     pub(super) fn put_card<T: AsRef<str>>(&mut self, sid: Sid, card: &Card<T>) {
         self.put_id(sid, card.id);
+        if card.asks() {
+            self.asking.insert(card.id);
+        } else {
+            self.asking.remove(&card.id);
+        }
         let mut intern = |text: Option<&T>| self.names.intern(text.map(T::as_ref));
         let (owner, source) = (intern(Some(&card.owner)), intern(Some(&card.source)));
         let (agent, workspace, plan) =
             (intern(card.agent.as_ref()), intern(card.workspace.as_ref()), intern(card.plan.as_ref()));
-        let before = self.facts(sid).filter(|facts| facts.is_listed()).map(|facts| facts.state);
-        let after = (!card.deleted).then_some(card.state);
+        let before = self.facts(sid).filter(|facts| facts.is_listed());
+        let before = before.map(|facts| (facts.state, facts.operator_state));
+        let after = (!card.deleted).then_some((card.state, card.operator_state()));
         if let Some(facts) = self.slot(sid) {
             *facts = Facts {
                 id: card.id,
@@ -251,18 +266,23 @@ impl Catalog {
                 workspace,
                 plan,
                 state: card.state,
+                operator_state: card.operator_state(),
                 memory_mode: card.memory_mode,
                 stopping: card.stopping,
                 archived: card.archived,
                 presence: if card.deleted { Presence::Deleted } else { Presence::Listed },
                 pressing: card.pending.attention(card.state, card.cause, false).first().copied(),
-                in_call: card.pending.in_call,
+                in_call: card.pending.in_call || card.pending.gates > 0,
+                as_of: card.as_of,
+                active_at: card.last_activity_at,
             };
-            if let Some(count) = before.map(|state| &mut self.in_state[state as usize]) {
-                *count = count.saturating_sub(1);
+            if let Some((state, word)) = before {
+                let counts = (&mut self.in_state[state as usize], &mut self.in_operator_state[word as usize]);
+                (*counts.0, *counts.1) = (counts.0.saturating_sub(1), counts.1.saturating_sub(1));
             }
-            if let Some(count) = after.map(|state| &mut self.in_state[state as usize]) {
-                *count += 1;
+            if let Some((state, word)) = after {
+                self.in_state[state as usize] += 1;
+                self.in_operator_state[word as usize] += 1;
             }
         }
     }
@@ -270,6 +290,16 @@ impl Catalog {
     /// How many listed sessions are in each state.
     pub(super) fn states(&self) -> impl Iterator<Item = (StateName, u64)> {
         StateName::ALL.into_iter().map(|state| (state, self.in_state[state as usize]))
+    }
+
+    /// Whether a session below this one has an open gate.
+    pub(super) fn waits_below(&self, id: SessionId) -> bool {
+        self.asking.iter().any(|asking| self.lineage(*asking).ancestors.contains(&id))
+    }
+
+    /// The same by the operator's word.
+    pub(super) fn operator_states(&self) -> impl Iterator<Item = (OperatorState, u64)> {
+        OperatorState::ALL.into_iter().map(|word| (word, self.in_operator_state[word as usize]))
     }
 
     pub(super) fn lineage(&self, id: SessionId) -> Lineage {
@@ -319,6 +349,8 @@ pub(super) struct Wanted<'a> {
     workspace: Option<Name>,
     /// The words for the plan that is asked for, each with the workspace it counts in; none for any plan.
     plans: Vec<KnownPlan>,
+    /// Sessions above one with an open gate: their silence has a reason.
+    waiting: HashSet<SessionId>,
 }
 
 /// A word for a plan, and the workspace it counts in.
@@ -353,7 +385,17 @@ impl<'a> Wanted<'a> {
             agent: name(&filter.agent)?,
             workspace: name(&filter.workspace)?,
             plans: plans(catalog, filter)?,
+            waiting: catalog.asking.iter().flat_map(|id| catalog.lineage(*id).ancestors).collect(),
         })
+    }
+
+    /// Why a person should look at a session first, as `Card::attention` tells.
+    pub(super) fn pressing(&self, facts: &Facts) -> Option<Attention> {
+        let silent = self.filter.silent_since.is_some_and(|since| facts.active_at() <= since);
+        let waits = facts.in_call || self.waiting.contains(&facts.id);
+        let lost = silent && facts.state == StateName::Executing && !waits;
+        let reasons = [facts.pressing, lost.then_some(Attention::SuspectedOrphan)];
+        reasons.into_iter().flatten().min().filter(|_| !facts.archived)
     }
 
     /// The same question as `Card::matches`, asked of the facts.
@@ -371,12 +413,13 @@ impl<'a> Wanted<'a> {
                     .iter()
                     .any(|(plan, workspace)| *plan == facts.plan && is(*workspace, facts.workspace)))
             && filter.state.is_none_or(|wanted| facts.state == wanted)
+            && filter.operator_state.is_none_or(|wanted| facts.operator_state == wanted)
             && filter.status.is_none_or(|wanted| facts.state.status(facts.stopping) == wanted)
             && filter.lifecycle.is_none_or(|wanted| facts.state.lifecycle() == wanted)
             && filter.parent.is_none_or(|wanted| facts.parent == Some(wanted))
             && filter.memory_mode.is_none_or(|wanted| facts.memory_mode == wanted)
             && filter.archived.is_none_or(|wanted| facts.archived == wanted)
             && filter.live_since.is_none_or(|since| !facts.state.is_ended() || facts.since >= since)
-            && (!filter.attention || facts.pressing(filter).is_some())
+            && (!filter.attention || self.pressing(facts).is_some())
     }
 }

@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
-use lanyard_core::session::StateName;
+use lanyard_core::session::{OperatorState, StateName};
 use lanyard_core::{Address, SessionId, Timestamp};
 use memchr::memmem::Finder;
 use rusqlite::Connection;
 
-use crate::card::{Card, words};
+use crate::card::{Card, Kin, words};
 use crate::error::StoreError;
 use crate::journal::{Directory, FIND_MAX, Found};
 use crate::query::{Cursor, Filter, Listing, Rank, Row, Sort};
@@ -128,6 +128,14 @@ impl Directory for SqliteJournal {
         Ok(self.catalog().states().collect())
     }
 
+    fn waits_below(&self, session: SessionId) -> Result<bool, StoreError> {
+        Ok(self.catalog().waits_below(session))
+    }
+
+    fn operator_states(&self) -> Result<Vec<(OperatorState, u64)>, StoreError> {
+        Ok(self.catalog().operator_states().collect())
+    }
+
     fn latest_at(&self) -> Result<Option<Timestamp>, StoreError> {
         Ok(self.catalog().latest_at())
     }
@@ -167,8 +175,8 @@ impl SqliteJournal {
             let (facts, next) = catalog.before(start);
             let found = facts.filter(|(sid, facts)| wanted.matches(facts) && texts.holds(*sid, words));
             hits.extend(found.map(|(sid, facts)| {
-                let pressing = facts.pressing(page.filter).filter(|_| page.filter.sort == Sort::Attention);
-                (Rank::new(pressing, Timestamp::from_millis(facts.head.at)), Reverse(sid))
+                let pressing = wanted.pressing(facts).filter(|_| page.filter.sort == Sort::Attention);
+                (Rank::new(pressing, facts.active_at()), Reverse(sid))
             }));
             below = next;
         }
@@ -220,13 +228,15 @@ impl SqliteJournal {
 
     /// Adds a session's row to the page if it is still what the filter wants. Answers whether there is room for more.
     fn add_row(&self, conn: &Connection, page: &mut Page<'_>, sid: Sid) -> Result<bool, StoreError> {
-        let (log, level) = {
+        let (log, kin) = {
             let catalog = self.catalog();
             let Some(facts) = catalog.facts(sid) else { return Ok(true) };
-            (Log { id: facts.id, sid, head: facts.head }, catalog.lineage(facts.id).level())
+            let level = catalog.lineage(facts.id).level();
+            let kin = Kin { level, waits_below: catalog.waits_below(facts.id) };
+            (Log { id: facts.id, sid, head: facts.head }, kin)
         };
         let Some(card) = card(conn, &log)? else { return Ok(true) };
-        Ok(page.add(sid, card, (level, (log.head.seq, Timestamp::from_millis(log.head.at)))))
+        Ok(page.add(sid, card, (kin, (log.head.seq, Timestamp::from_millis(log.head.at)))))
     }
 }
 
@@ -242,8 +252,8 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    fn add(&mut self, sid: Sid, card: Card, (level, head): (u32, (u64, Timestamp))) -> bool {
-        let pressing = !self.filter.attention || !card.attention(head.1, self.filter).is_empty();
+    fn add(&mut self, sid: Sid, card: Card, (kin, head): (Kin, (u64, Timestamp))) -> bool {
+        let pressing = !self.filter.attention || !card.attention(kin, head, self.filter).is_empty();
         if !(pressing && card.matches(self.filter)) {
             return true;
         }
@@ -251,7 +261,7 @@ impl Page<'_> {
             self.more = true;
             return false;
         }
-        self.rows.push(card.into_row(level, head, self.filter));
+        self.rows.push(card.into_row(kin, head, self.filter));
         self.last = Some(self.place.map_or(sid, |place| place + 1));
         true
     }

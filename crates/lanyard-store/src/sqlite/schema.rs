@@ -9,13 +9,13 @@ use rusqlite::Connection;
 use crate::card::search_text;
 use crate::error::StoreError;
 use crate::sqlite::rows::{Sid, read_record};
-use crate::sqlite::{Failpoints, memory_upkeep, tombstones, turns};
+use crate::sqlite::{Failpoints, memory_upkeep, rebuild, tombstones, turns};
 
 /// "LNYD": marks the file as a Lanyard journal.
 pub(super) const APPLICATION_ID: u32 = 0x4C4E_5944;
 
 /// The schema this program writes. The steps are `STEPS[0]` to reach 1, and so on.
-pub(super) const KNOWN: u32 = 9;
+pub(super) const KNOWN: u32 = 10;
 
 type Step = fn(&Connection) -> Result<(), StoreError>;
 
@@ -29,6 +29,7 @@ const STEPS: [Step; KNOWN as usize] = [
     notifications_and_counts,
     memory,
     tombstones_of_purges,
+    projections_again,
 ];
 
 /// What `rebuild` throws away and makes again.
@@ -365,6 +366,12 @@ fn memory(conn: &Connection) -> Result<(), StoreError> {
 
 fn tombstones_of_purges(conn: &Connection) -> Result<(), StoreError> {
     Ok(conn.execute_batch(tombstones::TABLE)?)
+}
+
+/// The fold knows how a session's last turn ended and which calls of a host's agent came by. Records that an older
+/// program wrote do not, so all are made again from their logs.
+fn projections_again(conn: &Connection) -> Result<(), StoreError> {
+    rebuild::rebuild(conn)
 }
 
 /// Makes the projections again, empty.

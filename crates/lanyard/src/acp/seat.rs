@@ -306,7 +306,9 @@ impl Seat {
                 return;
             }
             TurnEvent::CancelRequested { .. } => return,
-            TurnEvent::Finished { turn, outcome, reason } => (turn, finished(*outcome, reason.as_deref())),
+            TurnEvent::Finished { turn, outcome, reason, .. } => {
+                (turn, finished(*outcome, reason.as_deref()))
+            }
             TurnEvent::Interrupted { turn, cause, reason, .. } => {
                 (turn, interrupted(*cause, reason.as_deref()))
             }

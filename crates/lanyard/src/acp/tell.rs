@@ -151,6 +151,7 @@ impl Teller {
             }
             // The agent tells of its calls and changes itself; tokens come with the answer to the prompt.
             TranscriptEvent::ToolRelayed { .. }
+            | TranscriptEvent::InFlight { .. }
             | TranscriptEvent::FileChanged { .. }
             | TranscriptEvent::UsageReported { .. } => return None,
         };

@@ -6,6 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::follow::{Follower, mark};
+use super::seen::mark_seen;
 use super::target::Target;
 use crate::client::{Client, Route};
 use crate::context::Context;
@@ -60,14 +61,16 @@ impl Logs {
             let title = format!("position {after} is past the end of the log, which is {}", view.last_seq);
             return Err(Failure::local("position_ahead_of_log", title, "begin at a position that exists"));
         }
-        let mut printer = Printer { context, last: after, ended: view.state.is_ended() };
+        let mut printer = Printer { context, last: after, ended: view.state.is_ended(), turn_end: None };
         read(&mut client, &id, after, view.last_seq, |event| printer.print(event)).await?;
+        printer.mark(&id).await;
         if !self.follow || printer.ended {
             return Ok(());
         }
         let mut follower = Follower::after(context, &id, printer.last);
         while !printer.ended {
             printer.print(&follower.next().await?)?;
+            printer.mark(&id).await;
         }
         Ok(())
     }
@@ -101,6 +104,8 @@ struct Printer<'a> {
     /// The last position that was shown.
     last: u64,
     ended: bool,
+    /// The end of a turn that was shown and is not marked yet.
+    turn_end: Option<u64>,
 }
 
 impl Printer<'_> {
@@ -117,11 +122,21 @@ impl Printer<'_> {
             out.warn(&format!("events {} to {} did not arrive", self.last + 1, mark.seq - 1));
         }
         self.last = mark.seq;
+        if matches!(mark.kind.as_str(), "turn.finished" | "turn.interrupted") {
+            self.turn_end = Some(mark.seq);
+        }
         self.ended |= matches!(mark.kind.as_str(), "session.ended" | "session.deleted");
         if out.is_json() {
             return out.data(event);
         }
         let raw: Value = serde_json::from_str(event).unwrap_or_default();
         out.data(&line(&raw, out.columns))
+    }
+
+    /// Only a terminal shows anything to a person.
+    async fn mark(&mut self, session: &str) {
+        if let (Some(seq), Some(_)) = (self.turn_end.take(), self.context.out.columns) {
+            mark_seen(self.context, session, seq).await;
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use lanyard_core::MemoryMode;
-use lanyard_core::session::StateName;
+use lanyard_core::session::{OperatorState, StateName};
 use lanyard_daemon::api::types::{SessionPage, SessionRow};
 
 use super::halt::warning;
@@ -19,6 +19,7 @@ const EXAMPLES: &str = "\
 Without --all, archived sessions and those that ended long ago are left out.
 
 Examples:
+  lanyard ls --operator-state needs_answer
   lanyard ls --state executing
   lanyard ls --workspace . --text login
   lanyard ls --all --limit 20
@@ -54,6 +55,9 @@ struct Filter {
     /// By state
     #[arg(long, value_parser = PossibleValuesParser::new(StateName::ALL.map(StateName::as_str)))]
     state: Option<String>,
+    /// By the operator's word for them
+    #[arg(long, value_name = "STATE", value_parser = PossibleValuesParser::new(OperatorState::ALL.map(OperatorState::as_str)))]
+    operator_state: Option<String>,
     /// By status, or by lifecycle
     #[arg(long, value_parser = ["active", "stopping", "stopped", "completed", "running", "idle", "terminal"])]
     status: Option<String>,
@@ -120,6 +124,7 @@ impl Ls {
             .with("archived", archived)
             .with("text", filter.text.as_ref())
             .with("state", filter.state.as_ref())
+            .with("operator_state", filter.operator_state.as_ref())
             .with("status", filter.status.as_ref())
             .with("lifecycle", filter.lifecycle.as_ref())
             .with("agent", filter.agent.as_ref())

@@ -3,6 +3,7 @@
 use lanyard_daemon::api::types::SessionDetail;
 use lanyard_store::Damage;
 
+use super::seen::mark_seen;
 use super::target::Target;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
@@ -34,6 +35,11 @@ impl Show {
             context.out.warn(&format!("events {first_seq} to {last_seq} are damaged: {what}"));
         }
         let now = daemon_now(&mut client).await?;
-        context.out.data(&card(&detail.view, now))
+        context.out.data(&card(&detail.view, now))?;
+        if let (true, Some(turn), Some(_)) = (detail.view.unread, &detail.view.last_turn, context.out.columns)
+        {
+            mark_seen(context, &detail.view.id.to_string(), turn.seq).await;
+        }
+        Ok(())
     }
 }

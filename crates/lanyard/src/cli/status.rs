@@ -50,16 +50,16 @@ fn card(status: &DaemonStatus) -> String {
             format!("unavailable, nothing is acknowledged: {why}")
         }
     };
-    let total: u64 = status.states.iter().map(|count| count.sessions).sum();
-    let by_state: Vec<String> = status
-        .states
+    let total: u64 = status.operator_states.iter().map(|count| count.sessions).sum();
+    let by_word: Vec<String> = status
+        .operator_states
         .iter()
         .filter(|count| count.sessions > 0)
-        .map(|count| format!("{} {}", count.sessions, count.state))
+        .map(|count| format!("{} {}", count.sessions, count.operator_state.label()))
         .collect();
     let sessions = match total {
         0 => "none".to_owned(),
-        _ => format!("{total}: {}", by_state.join(", ")),
+        _ => format!("{total}: {}", by_word.join(", ")),
     };
     let mut lines = vec![
         ("address", format!("http://{}", status.address)),

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 
 use super::ask::Keyboard;
 use super::follow::Follower;
+use super::seen::mark_seen;
 use crate::client::Route;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
@@ -68,6 +69,7 @@ pub(super) async fn watch(context: &Context, watched: Watched) -> Result<(), Fai
         tokens: (0, 0),
         verdict: None,
         asked: 0,
+        turn_end: None,
     };
     loop {
         let done = tokio::select! {
@@ -77,6 +79,7 @@ pub(super) async fn watch(context: &Context, watched: Watched) -> Result<(), Fai
             _ = interrupts.recv() => watch.interrupted()?,
         };
         if done {
+            watch.mark().await;
             return watch.end();
         }
         watch.ask_next();
@@ -100,6 +103,8 @@ struct Watch<'a> {
     verdict: Option<Verdict>,
     /// Orders given from here, to tell their keys apart.
     asked: u32,
+    /// The end of the turn, once it was shown.
+    turn_end: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +132,11 @@ impl Watch<'_> {
         self.count(&envelope.event);
         let at = envelope.at;
         match &envelope.event {
-            Event::Turn(event) => Ok(self.turn(event, at)),
+            Event::Turn(event) => {
+                let ended = self.turn(event, at);
+                self.turn_end = self.verdict.as_ref().map(|_| envelope.seq).or(self.turn_end);
+                Ok(ended)
+            }
             Event::Control(ControlEvent::StopRequested { .. } | ControlEvent::StopRaised { .. }) => {
                 self.stopping = true;
                 Ok(false)
@@ -187,7 +196,9 @@ impl Watch<'_> {
                 return false;
             }
             TurnEvent::CancelRequested { .. } => return false,
-            TurnEvent::Finished { turn, outcome, reason } => (turn, finished(*outcome, reason.as_deref())),
+            TurnEvent::Finished { turn, outcome, reason, .. } => {
+                (turn, finished(*outcome, reason.as_deref()))
+            }
             TurnEvent::Interrupted { turn, cause, reason, .. } => (turn, cut(*cause, reason.as_deref())),
         };
         if *turn != self.watched.turn {
@@ -230,6 +241,7 @@ impl Watch<'_> {
             | ChangeEvent::PlanJoined { .. }
             | ChangeEvent::MemorySet { .. }
             | ChangeEvent::Archived {}
+            | ChangeEvent::Seen { .. }
             | ChangeEvent::Unarchived {}
             | ChangeEvent::Reset { .. }
             | ChangeEvent::WentIdle { .. }
@@ -360,6 +372,13 @@ impl Watch<'_> {
         let id = self.watched.session;
         self.show.line(&format!("it goes on without you; see it with `lanyard logs -f {id}`"));
         Err(Failure::Ended(LEFT))
+    }
+
+    /// The caller has the result, whether or not a terminal showed it.
+    async fn mark(&self) {
+        if let Some(seq) = self.turn_end {
+            mark_seen(self.context, &self.watched.session.to_string(), seq).await;
+        }
     }
 
     fn end(mut self) -> Result<(), Failure> {

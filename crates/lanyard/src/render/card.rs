@@ -81,8 +81,12 @@ pub(crate) fn card(view: &SessionView, now: Timestamp) -> String {
 fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
     let before = view.previous_state.map(|state| format!(", before that {state}")).unwrap_or_default();
     let name = state(view.state, view.cause, view.status);
-    card.line("state", format!("{name} {}{before}", lasting(now, view.since)));
+    let word = view.operator_state.label();
+    card.line("state", format!("{word} ({name} {}{before})", lasting(now, view.since)));
     let mut remarks: Vec<&str> = Vec::new();
+    if view.unread {
+        remarks.push("unread");
+    }
     if view.archived {
         remarks.push("archived");
     }
@@ -102,6 +106,14 @@ fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
         let name = turn.client_turn_id.as_ref().map(|name| format!(" {}", quoted(name))).unwrap_or_default();
         card.line("turn", format!("{}{name} {}{cancel}", turn.id, lasting(now, turn.started_at)));
     }
+    card.lines(
+        "seen",
+        view.seen
+            .iter()
+            .rev()
+            .take(NEWEST)
+            .map(|mark| format!("by {} {}, up to {}", one_line(&mark.by.name), ago(now, mark.at), mark.seq)),
+    );
     if let Some(stop) = &view.stop {
         let reason = stop.reason.as_ref().map(|reason| format!(": {}", quoted(reason))).unwrap_or_default();
         let who = one_line(&stop.by.name);

@@ -82,6 +82,7 @@ fn change(event: &ChangeEvent) -> String {
         ChangeEvent::Driven { by } => format!("by {}", driven_by(*by)),
         ChangeEvent::PlanJoined { plan } => one_line(plan),
         ChangeEvent::MemorySet { policy } => brief(policy),
+        ChangeEvent::Seen { seq } => format!("up to {seq}"),
         ChangeEvent::Archived {} | ChangeEvent::Unarchived {} => String::new(),
         ChangeEvent::Reset { reason } | ChangeEvent::Deleted { reason } => because("", reason.as_ref()),
         ChangeEvent::WentIdle { quiet_ms } | ChangeEvent::WentStale { quiet_ms } => {
@@ -392,6 +393,7 @@ fn transcript(event: &TranscriptEvent) -> String {
             let how = if *is_error { "error" } else { "ok" };
             words([format!("{server}{}", one_line(tool)), how.to_owned(), format!("{took_ms} ms")])
         }
+        TranscriptEvent::InFlight { calls } => count(u64::from(*calls), "call"),
         TranscriptEvent::ToolCalled { tool, arguments: Value::Null, .. } => one_line(tool),
         TranscriptEvent::ToolCalled { tool, arguments, .. } => {
             format!("{} {}", one_line(tool), one_line(&arguments.to_string()))

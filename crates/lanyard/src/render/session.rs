@@ -31,6 +31,10 @@ fn state_of(row: &Row) -> String {
             Attention::Gate => ", asks",
             Attention::SuspectedOrphan => ", silent",
             Attention::Uncertain => ", uncertain",
+            Attention::AgentCrashed => ", agent crashed",
+            Attention::TurnFailed => ", turn failed",
+            Attention::TurnRefused => ", turn refused",
+            Attention::TurnFinished => ", unread",
             Attention::InboxPaused => ", paused",
             Attention::Guidance => ", words wait",
             Attention::Failed | Attention::Stopping => "",
@@ -41,7 +45,7 @@ fn state_of(row: &Row) -> String {
 
 /// The line of a session in a tree.
 pub(crate) fn line(row: &Row, now: Timestamp) -> String {
-    let mut text = format!("{}  {}", row.id, state_of(row));
+    let mut text = format!("{}  {} ({})", row.id, row.operator_state.label(), state_of(row));
     if let Some(agent) = &row.agent {
         text.push_str("  ");
         text.push_str(&one_line(agent));
@@ -57,9 +61,10 @@ pub(crate) fn line(row: &Row, now: Timestamp) -> String {
 
 /// What `lanyard ls` shows.
 pub(crate) fn listing(rows: &[Row], now: Timestamp, max: Option<usize>) -> String {
-    const COLUMNS: [Column; 6] = [
+    const COLUMNS: [Column; 7] = [
         Column::whole("ID"),
         Column::whole("STATE"),
+        Column::elastic("DETAIL", 8),
         Column::elastic("AGENT", 5),
         Column::whole("TURNS"),
         Column::whole("ACTIVE"),
@@ -71,6 +76,7 @@ pub(crate) fn listing(rows: &[Row], now: Timestamp, max: Option<usize>) -> Strin
         .map(|row| {
             vec![
                 row.id.to_string(),
+                row.operator_state.label().to_owned(),
                 state_of(row),
                 optional(&row.agent),
                 row.turns.to_string(),
@@ -84,7 +90,7 @@ pub(crate) fn listing(rows: &[Row], now: Timestamp, max: Option<usize>) -> Strin
 
 #[cfg(test)]
 pub(crate) mod testing {
-    use lanyard_core::session::{Lifecycle, Pending};
+    use lanyard_core::session::{Lifecycle, OperatorState, Pending};
     use lanyard_core::{MemoryMode, SessionId};
 
     use super::{Row, StateName, Status, Timestamp};
@@ -106,6 +112,8 @@ pub(crate) mod testing {
             cause: None,
             status: Status::Active,
             lifecycle: Lifecycle::Idle,
+            operator_state: OperatorState::Idle,
+            unread: false,
             level: 1,
             memory_mode: MemoryMode::SessionOnly,
             archived: false,

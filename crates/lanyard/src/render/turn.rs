@@ -106,7 +106,9 @@ impl Narrator {
                 plan
             }
             // Told at the end, once; and by the agent itself.
-            TranscriptEvent::UsageReported { .. } | TranscriptEvent::ToolRelayed { .. } => return Vec::new(),
+            TranscriptEvent::UsageReported { .. }
+            | TranscriptEvent::ToolRelayed { .. }
+            | TranscriptEvent::InFlight { .. } => return Vec::new(),
         };
         vec![Piece::Line(line)]
     }
@@ -282,6 +284,7 @@ fn change(event: &ChangeEvent) -> Option<String> {
         | ChangeEvent::PlanJoined { .. }
         | ChangeEvent::MemorySet { .. }
         | ChangeEvent::Archived {}
+        | ChangeEvent::Seen { .. }
         | ChangeEvent::Unarchived {}
         | ChangeEvent::Reset { .. }
         | ChangeEvent::Deleted { .. }

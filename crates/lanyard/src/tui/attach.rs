@@ -30,7 +30,7 @@ const SENT_MAX: usize = 32;
 const NOTICE_TICKS: u32 = 24;
 const TROUBLE_TICKS: u32 = 60;
 /// A question must have been there this long before a number answers it: nobody types faster than they read.
-const SETTLE_TICKS: u32 = 2;
+const SETTLE_TICKS: u32 = 3;
 
 /// How often the sessions below are looked at.
 const BELOW_TICKS: u32 = 8;
@@ -174,6 +174,8 @@ pub(crate) struct Model {
     /// Random, so that ids made of it are nobody else's.
     seed: u128,
     notice: Option<Notice>,
+    /// The last turn's end that was marked as seen.
+    seen: u64,
 }
 
 impl Model {
@@ -208,6 +210,7 @@ impl Model {
             sent_count: 0,
             seed,
             notice: None,
+            seen: 0,
         }
     }
 
@@ -342,6 +345,10 @@ impl Screen for Model {
                 Vec::new()
             }
             Message::Tick(now) => self.tick(now),
+            Message::Now(now) => {
+                self.now = now;
+                Vec::new()
+            }
             Message::Frame(frame) => self.frame(&frame),
             Message::Link(link) => {
                 self.link = link;

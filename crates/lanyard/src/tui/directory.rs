@@ -183,7 +183,7 @@ impl Directory {
 
     /// How many run, and how many want somebody.
     pub(crate) fn tally(&self) -> (usize, usize) {
-        let running = self.items.values().filter(|item| item.row.is_running()).count();
+        let running = self.items.values().filter(|item| item.row.is_working()).count();
         let wanted = self.items.values().filter(|item| need(&item.face()) == Need::Attention).count();
         (running, wanted)
     }
@@ -333,14 +333,14 @@ fn rank(face: &Face) -> Rank {
 }
 
 pub(crate) fn need(face: &Face) -> Need {
-    let cut = matches!(face.cause.as_deref(), Some("crash" | "host_lost" | "timeout" | "limit"));
     if face.archived || (face.is_ended() && face.attention.is_empty()) {
         return Need::Over;
     }
-    if face.gates > 0 || !face.attention.is_empty() || cut {
+    let wanted = matches!(face.operator_state.as_str(), "needs_answer" | "ready_for_review");
+    if face.gates > 0 || !face.attention.is_empty() || wanted {
         return Need::Attention;
     }
-    if face.is_running() { Need::Running } else { Need::Resting }
+    if face.is_working() { Need::Running } else { Need::Resting }
 }
 
 fn matches(face: &Face, words: &[String]) -> bool {

@@ -19,6 +19,12 @@ pub(crate) struct Face {
     pub(crate) cause: Option<String>,
     pub(crate) status: String,
     pub(crate) archived: bool,
+    /// The operator's word for it.
+    pub(crate) operator_state: String,
+    /// The end of its last turn waits for an operator to see it.
+    pub(crate) unread: bool,
+    /// Where its last turn ended, in the log.
+    pub(crate) turn_end: Option<u64>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) active_at: Option<Timestamp>,
     pub(crate) last_seq: u64,
@@ -91,6 +97,9 @@ impl Face {
             cause: words(&value["cause"]),
             status: words(&value["status"]).unwrap_or_default(),
             archived: value["archived"].as_bool().unwrap_or(false),
+            operator_state: words(&value["operator_state"]).unwrap_or_default(),
+            unread: value["unread"].as_bool().unwrap_or(false),
+            turn_end: value["last_turn"]["seq"].as_u64(),
             since: time(&value["since"]),
             active_at: time(&value["last_activity_at"]),
             last_seq: value["last_seq"].as_u64().unwrap_or(0),
@@ -117,13 +126,22 @@ impl Face {
         matches!(self.state.as_str(), "completed" | "failed" | "stopped")
     }
 
-    pub(crate) fn is_running(&self) -> bool {
-        self.state == "executing"
+    /// Whether its agent works and asks nothing.
+    pub(crate) fn is_working(&self) -> bool {
+        match self.operator_state.as_str() {
+            // A daemon that does not know the word.
+            "" => self.state == "executing",
+            word => word == "working",
+        }
     }
 
-    /// The state with what qualifies it, as in listings: `interrupted (crash)`, `executing, stopping`.
+    /// The operator's word with what qualifies it, as in listings: `failed (crash)`, `working, stopping`.
     pub(crate) fn state_words(&self) -> String {
-        let mut text = self.state.clone();
+        let word = Some(self.operator_state.replace('_', " ")).filter(|word| !word.is_empty());
+        let mut text = word.unwrap_or_else(|| self.state.clone());
+        if self.is_ended() && text != self.state {
+            text = format!("{text} ({})", self.state);
+        }
         if let Some(cause) = &self.cause {
             text = format!("{text} ({cause})");
         }

@@ -18,6 +18,8 @@ pub(crate) enum Message {
     },
     /// What time it is by the daemon's clock.
     Tick(Timestamp),
+    /// The same just before a key or a paste, so that a screen knows how long its rows have been readable.
+    Now(Timestamp),
     /// From the daemon, over the stream.
     Frame(Value),
     Link(Link),
@@ -48,6 +50,8 @@ pub(crate) struct Refused {
 pub(crate) enum Asked {
     Session,
     Receipt,
+    /// The mark that the end of a turn was shown.
+    Seen,
     /// The family below.
     Below,
     Older,

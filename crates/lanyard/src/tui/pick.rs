@@ -75,7 +75,7 @@ impl Screen for Model {
                 self.directory.set_filter(self.input.text());
             }
             Message::Resized { rows, .. } => self.rows = rows,
-            Message::Tick(now) => self.now = now,
+            Message::Tick(now) | Message::Now(now) => self.now = now,
             Message::Frame(frame) => {
                 self.directory.frame(&frame);
             }

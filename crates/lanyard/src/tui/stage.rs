@@ -38,7 +38,7 @@ pub(crate) async fn show(
     let size = term.terminal.size().map_err(|error| undrawable(&error))?;
     screen.update(Message::Tick(clock.now()));
     screen.update(Message::Resized { columns: size.width, rows: size.height });
-    let mut stage = Stage { screen, context: quiet(context), calls: JoinSet::new() };
+    let mut stage = Stage { screen, context: quiet(context), calls: JoinSet::new(), clock };
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut ends = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()]
@@ -109,6 +109,7 @@ struct Stage<'a, S> {
     screen: &'a mut S,
     context: Context,
     calls: JoinSet<Answered>,
+    clock: Clock,
 }
 
 impl<S: Screen> Stage<'_, S> {
@@ -136,6 +137,7 @@ impl<S: Screen> Stage<'_, S> {
     }
 
     fn heard(&mut self, heard: Heard) -> Option<Exit> {
+        self.tell(Message::Now(self.clock.now()));
         self.tell(match heard {
             Heard::Key(key) => Message::Key(key),
             Heard::Paste(text) => Message::Paste(text),

@@ -21,6 +21,8 @@ use gates::{Answering, Gates};
 /// Sessions whose details are asked for at one tick.
 const DETAILS_PER_TICK: usize = 8;
 const NOTICE_TICKS: u32 = 24;
+/// How long something must have been on the screen before a key can hit it: nobody reads faster.
+const SETTLE_MS: u64 = 700;
 /// Rows around the list: the head, the titles, the foot.
 const ROWS_AROUND: u16 = 3;
 
@@ -48,6 +50,8 @@ pub(crate) struct Model {
     over: Over,
     /// All work is halted: since when, by whom and why.
     halt: HaltState,
+    /// Another session than the one a person chose is under the cursor; keys do nothing to it before this time.
+    moved_until: Option<Timestamp>,
     /// What happened, whether it is bad, and for how many ticks it is shown.
     notice: Option<(String, bool, u32)>,
 }
@@ -64,6 +68,7 @@ impl Model {
             gates: Gates::default(),
             over: Over::Nothing,
             halt: HaltState::default(),
+            moved_until: None,
             notice: None,
         }
     }
@@ -109,6 +114,7 @@ impl Screen for Model {
             Message::Paste(text) => self.paste(&text),
             Message::Resized { columns, rows } => (self.columns, self.rows) = (columns, rows),
             Message::Tick(now) => return self.tick(now),
+            Message::Now(now) => self.now = now,
             Message::Frame(frame) => {
                 self.directory.frame(&frame);
             }
@@ -120,7 +126,8 @@ impl Screen for Model {
                 self.halt = serde_json::from_value(value).unwrap_or_default();
             }
             Message::Reply(Asked::Answer(gate), Ok(_)) => self.answered(gate),
-            Message::Reply(Asked::Row(..) | Asked::Answer(_), Err(refused)) => {
+            Message::Reply(asked @ (Asked::Row(..) | Asked::Answer(_)), Err(refused)) => {
+                self.not_answered(asked);
                 let text = format!("{} [{}]; {}", refused.title, refused.code, refused.advice);
                 self.warn(text.trim_end_matches("; "));
             }
@@ -132,7 +139,11 @@ impl Screen for Model {
 
     fn settle(&mut self) {
         let height = self.height();
+        let chosen = self.directory.chosen();
         self.directory.settle(height);
+        if chosen.is_some() && self.directory.chosen() != chosen {
+            self.moved_until = Some(self.now.plus_millis(SETTLE_MS));
+        }
     }
 
     fn draw(&self, frame: &mut Frame<'_>) {

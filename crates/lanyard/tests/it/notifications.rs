@@ -8,3 +8,4 @@ mod kit;
 mod posted;
 mod scraped;
 mod switched;
+mod turn_ends;

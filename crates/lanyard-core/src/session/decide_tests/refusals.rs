@@ -190,6 +190,7 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::AlreadyLinked { parent },
         Refusal::HasChildren { children: 2 },
         Refusal::ForkAhead { head: 7 },
+        Refusal::SeenAhead { seq: 8, head: 7 },
         Refusal::NoSuchGate { gate: gate_id(1) },
         Refusal::NoSuchOption { option: "maybe".into(), known: texts(&["yes", "no"]) },
         Refusal::GateAnswered { gate: gate_id(1), option: "no".into() },
@@ -241,6 +242,7 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::AlreadyLinked { .. }
             | Refusal::HasChildren { .. }
             | Refusal::ForkAhead { .. }
+            | Refusal::SeenAhead { .. }
             | Refusal::NoSuchGate { .. }
             | Refusal::NoSuchOption { .. }
             | Refusal::GateAnswered { .. }

@@ -3,7 +3,7 @@
 
 use std::sync::PoisonError;
 
-use lanyard_core::paper::{Facts, Liveness, judge};
+use lanyard_core::paper::{Facts, Liveness, judge, looks_after};
 use lanyard_core::session::{Command, InterruptCause, Receipt, Signal, StopScope};
 use lanyard_core::text::{NAME_CHARS_MAX, one_line};
 use lanyard_core::{Session, SessionId};
@@ -105,14 +105,12 @@ fn look(
     let other_parent = session.parent.filter(|parent| me.is_none_or(|me| me.session.id != *parent));
     let looked_after = match other_parent {
         Some(parent) => store.load(parent)?.is_some_and(|parent| {
-            let parent = parent.session;
-            let lately = app.clock.elapsed_ms(parent.last_activity_at) < staleness.suspect_after_ms;
-            let alive = lately || parent.live_run().is_some() || !parent.open_calls.is_empty();
-            alive && !parent.state.is_ended() && !parent.deleted
+            let quiet_ms = app.clock.elapsed_ms(parent.session.last_activity_at);
+            looks_after(&parent.session, quiet_ms, staleness)
         }),
         None => false,
     };
-    let facts = Facts::of(session, quiet_ms, looked_after);
+    let facts = Facts::of(session, quiet_ms, looked_after, store.waits_below(session.id)?);
     Ok((facts, judge(&facts, staleness)))
 }
 
@@ -138,6 +136,8 @@ fn told(store: &dyn Store, loaded: &Loaded, facts: &Facts, verdict: Liveness) ->
             "turns": session.turns,
             "turn_running": session.turn.is_some(),
             "open_calls": session.open_calls.len(),
+            "calls_in_flight": session.calls_in_flight,
+            "waits_for_person": facts.waits_for_person,
             "parent": session.parent,
             "stop_level": session.stop.as_ref().map(|stop| stop.level),
             "last_message": traces.last_words,

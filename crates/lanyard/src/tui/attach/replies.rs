@@ -1,9 +1,9 @@
 //! What the daemon answers, and what follows from it.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Asked, Asking, Do, Fresh, Input, Model, Over, Refused, Sent};
+use super::{Asked, Asking, Call, Do, Fresh, Input, Model, Over, Refused, Sent};
 use crate::tui::face::{Face, time};
 use crate::tui::message::Exit;
 
@@ -30,7 +30,7 @@ impl Model {
                 Vec::new()
             }
             // Looked at again with the next change.
-            (Asked::Receipt | Asked::Below, Err(_)) => Vec::new(),
+            (Asked::Receipt | Asked::Below, Err(_)) | (Asked::Seen, _) => Vec::new(),
             (asked, Ok(value)) => {
                 self.done(asked, &value);
                 self.refresh()
@@ -55,6 +55,7 @@ impl Model {
                 } else {
                     self.receipt = None;
                 }
+                all.extend(self.mark_seen());
             }
             Err(refused) if refused.unheard => {}
             Err(refused) if matches!(refused.code.as_str(), "session_deleted" | "session_not_found") => {
@@ -66,6 +67,18 @@ impl Model {
             all.extend(self.refresh());
         }
         all
+    }
+
+    /// The end of the turn is on the screen: it is marked once.
+    fn mark_seen(&mut self) -> Option<Do> {
+        let end = self.face.as_ref().filter(|face| face.unread).and_then(|face| face.turn_end)?;
+        let shown = self.transcript.is_live() && self.transcript.head() >= end;
+        if !shown || self.seen >= end {
+            return None;
+        }
+        self.seen = end;
+        let call = Call::post(self.route(&["seen"]), json!({"seq": end}));
+        Some(Do::Call(Asked::Seen, call))
     }
 
     fn paged(&mut self, asked: Asked, result: Result<Value, Refused>) {
@@ -152,6 +165,7 @@ impl Model {
             Asked::InboxChange
             | Asked::Session
             | Asked::Receipt
+            | Asked::Seen
             | Asked::Below
             | Asked::Older
             | Asked::Newer

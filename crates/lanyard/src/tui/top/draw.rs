@@ -105,11 +105,16 @@ pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
 
 /// What flows ask, before everything else: nothing goes on there until somebody answers.
 fn asking(model: &Model, frame: &mut Frame<'_>, area: Rect) {
-    for (at, entry) in model.gates.shown().enumerate() {
+    for (at, held) in model.gates.shown().enumerate() {
+        let entry = &held.entry;
         let since = lasting(model.now.millis_since(entry.gate.opened_at));
         let (kind, reason) = (entry.gate.kind.as_str(), one_line(&entry.gate.reason));
-        let text = format!("! {} {} {}: {reason}", pad(kind, 10), pad(&since, 4), name(entry));
-        line(frame, row(area, 1 + at), &text, model.paint.loud());
+        let (mark, kind, style) = match held.is_settled {
+            true => ("-", "settled", model.paint.quiet()),
+            false => ("!", kind, model.paint.loud()),
+        };
+        let text = format!("{mark} {} {} {}: {reason}", pad(kind, 10), pad(&since, 4), name(entry));
+        line(frame, row(area, 1 + at), &text, style);
     }
     if model.gates.hidden() > 0 {
         let text = format!("! and {} more; f answers one after the other", model.gates.hidden());
@@ -187,7 +192,10 @@ fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let typed = match &model.over {
         Over::Filter(input) => Some(("filter> ".to_owned(), input)),
         Over::Guide(_, input) => Some(("guide> ".to_owned(), input)),
-        Over::Answer(answering) => Some((answering.dialogue.prompt(), &answering.input)),
+        Over::Answer(answering) => match &answering.settled {
+            Some(why) => Some((format!("{why}; Enter goes back "), &answering.input)),
+            None => Some((answering.dialogue.prompt(), &answering.input)),
+        },
         Over::Nothing | Over::Help | Over::Confirm(..) => None,
     };
     if let Some((label, input)) = typed {
@@ -253,11 +261,15 @@ fn answer(model: &Model, answering: &Answering, frame: &mut Frame<'_>) {
     let skipped = evidence.len().saturating_sub(EVIDENCE_MAX);
     text.extend(evidence.into_iter().skip(skipped).map(|shown| format!("  | {shown}")));
     text.push(String::new());
-    text.extend(choices(gate));
+    match &answering.settled {
+        Some(why) => text.push(format!("Settled: {why}.")),
+        None => text.extend(choices(gate)),
+    }
     let rows: Vec<Line<'_>> = text.into_iter().map(|row| Line::from(fit(&row, width))).collect();
     let others = if model.gates.len() > 1 { "Tab next, " } else { "" };
     let title = format!("{} ({})", answering.title, gate.kind.as_str());
-    overlay(frame, &fit(&title, width), rows, &format!("{others}Esc leaves it open"));
+    let leave = if answering.settled.is_some() { "Esc closes" } else { "Esc leaves it open" };
+    overlay(frame, &fit(&title, width), rows, &format!("{others}{leave}"));
     if let Some((said, bad, _)) = &model.notice {
         let style = if *bad { model.paint.bad() } else { model.paint.good() };
         let above = row(area, usize::from(area.height.saturating_sub(2)));

@@ -33,18 +33,23 @@ impl Model {
     pub(super) fn paste(&mut self, text: &str) {
         match &mut self.over {
             Over::Guide(_, input) => input.insert(text),
-            Over::Answer(answering) => answering.input.insert(&text.replace('\n', " ")),
+            Over::Answer(answering) if answering.takes(self.now) => {
+                answering.input.insert(&text.replace('\n', " "));
+            }
             Over::Filter(input) => {
                 input.insert(&text.replace('\n', " "));
                 let text = input.text().to_owned();
                 self.directory.set_filter(&text);
             }
-            Over::Nothing | Over::Help | Over::Confirm(..) => {}
+            Over::Nothing | Over::Help | Over::Confirm(..) | Over::Answer(_) => {}
         }
     }
 
     fn list_key(&mut self, key: Key) -> Vec<Do> {
+        // The person goes on: what was settled has been read.
+        self.gates.move_on();
         if self.go_key(key) {
+            self.moved_until = None;
             return Vec::new();
         }
         match key {
@@ -54,6 +59,10 @@ impl Model {
             Key::Char('f') => self.open_gate(None),
             Key::Char('/') => self.over = Over::Filter(Input::holding(self.directory.filter())),
             Key::Enter | Key::Char(_) => {
+                if self.moved_until.is_some_and(|until| self.now < until) {
+                    self.warn("another session is chosen now: the one before is gone");
+                    return Vec::new();
+                }
                 if let Some(id) = self.directory.chosen() {
                     return self.row_key(key, id);
                 }

@@ -47,7 +47,9 @@ fn notes(face: &Face) -> String {
     parts.extend(face.attention.iter().filter_map(|reason| match reason.as_str() {
         "suspected_orphan" => Some("silent".to_owned()),
         // Told by numbers beside this, or by the state.
-        "gate" | "inbox_paused" | "guidance" | "stopping" | "failed" => None,
+        "gate" | "inbox_paused" | "guidance" | "stopping" | "failed" | "turn_failed" | "turn_finished" => {
+            None
+        }
         other => Some(other.replace('_', " ")),
     }));
     if face.notes > 0 {

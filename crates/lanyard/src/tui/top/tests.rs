@@ -350,6 +350,18 @@ fn gates_came(model: &mut Model, gates: &[lanyard_core::flow::FlowGate]) {
     model.update(Message::Reply(Asked::Gates, Ok(json!({"gates": [], "flows": flows}))));
 }
 
+/// Time passes until keys count again.
+fn settled(model: &mut Model) {
+    let now = model.now.plus_millis(SETTLE_MS);
+    model.update(Message::Now(now));
+}
+
+/// Opens the dialogue with the first gate, and has read it.
+fn opened(model: &mut Model) {
+    press(model, "f");
+    settled(model);
+}
+
 fn another(n: u128) -> lanyard_core::flow::FlowGate {
     let mut gate = phase_gate();
     gate.id = lanyard_core::GateId::from_u128(n);
@@ -388,18 +400,19 @@ fn what_flows_ask_stands_above_all_sessions() {
 #[test]
 fn a_gate_is_answered_in_place() {
     let answers = [
-        (r#"f "c" enter enter"#, r#"{"choice":"continue_session"}"#),
+        (r#""c" enter enter"#, r#"{"choice":"continue_session"}"#),
         (
-            r#"f "continue-session" enter "use staging" enter"#,
+            r#""continue-session" enter "use staging" enter"#,
             r#"{"choice":"continue_session","guidance":"use staging"}"#,
         ),
-        (r#"f "c: fix the import" enter"#, r#"{"choice":"continue_session","guidance":"fix the import"}"#),
-        (r#"f "f:again" enter"#, r#"{"choice":"continue","guidance":"again"}"#),
-        (r#"f "o" enter"#, r#"{"choice":"approve"}"#),
-        (r#"f "q" enter"#, r#"{"choice":"abort"}"#),
+        (r#""c: fix the import" enter"#, r#"{"choice":"continue_session","guidance":"fix the import"}"#),
+        (r#""f:again" enter"#, r#"{"choice":"continue","guidance":"again"}"#),
+        (r#""o" enter"#, r#"{"choice":"approve"}"#),
+        (r#""q" enter"#, r#"{"choice":"abort"}"#),
     ];
     for (keys, body) in answers {
         let mut model = asking(&[escalation(true)]);
+        opened(&mut model);
         let all = press(&mut model, keys);
         let [Do::Call(Asked::Answer(gate), call)] = all.as_slice() else { panic!("{keys}: {all:?}") };
         assert_eq!(*gate, escalation(true).id);
@@ -407,7 +420,8 @@ fn a_gate_is_answered_in_place() {
         assert!(call.route.as_str().ends_with("/gates/gate_00000000000000000000000007"), "{keys}");
     }
     let mut model = asking(&[escalation(true)]);
-    press(&mut model, r#"f "o" enter"#);
+    opened(&mut model);
+    press(&mut model, r#""o" enter"#);
     model.update(Message::Reply(Asked::Answer(escalation(true).id), Ok(json!({}))));
     let text = picture(&mut model, 80, 12);
     assert!(text.contains("Release 1.0, Add the API: answered") && !text.contains("flow asks"), "{text}");
@@ -416,7 +430,8 @@ fn a_gate_is_answered_in_place() {
 #[test]
 fn the_dialogue_shows_what_it_is_about() {
     let mut model = asking(&[escalation(true), another(8)]);
-    press(&mut model, r#"f "c" enter "use st""#);
+    opened(&mut model);
+    press(&mut model, r#""c" enter "use st""#);
     check(
         &mut model,
         90,
@@ -451,7 +466,8 @@ fn the_dialogue_shows_what_it_is_about() {
 fn what_is_no_answer_is_a_toast_and_answers_nothing() {
     for typed in ["c", "continue-session", "c: fix the import", "what", "o: words"] {
         let mut model = asking(&[escalation(false)]);
-        let all = press(&mut model, &format!(r#"f "{typed}" enter"#));
+        opened(&mut model);
+        let all = press(&mut model, &format!(r#""{typed}" enter"#));
         assert!(all.is_empty(), "{typed}: {all:?}");
         let text = picture(&mut model, 100, 20);
         let toast = text.lines().rev().nth(1).unwrap_or_default();
@@ -461,7 +477,8 @@ fn what_is_no_answer_is_a_toast_and_answers_nothing() {
         assert!(text.contains(&format!("f/o/q > {typed}")), "{typed}: {text}");
     }
     let mut model = asking(&[escalation(true)]);
-    assert!(press(&mut model, r#"f "what" enter"#).is_empty());
+    opened(&mut model);
+    assert!(press(&mut model, r#""what" enter"#).is_empty());
     let text = picture(&mut model, 100, 20);
     assert!(text.contains("type c (continue-session), f (fix), o (override) or q (abort)"), "{text}");
 }
@@ -471,8 +488,8 @@ fn a_gate_that_is_answered_elsewhere_is_no_longer_asked() {
     let mut model = asking(&[escalation(true), another(8)]);
     press(&mut model, "f");
     gates_came(&mut model, &[another(8)]);
-    assert!(picture(&mut model, 80, 12).contains("Release 1.0, Add the API: no longer asked"));
-    press(&mut model, "f tab esc");
+    assert!(picture(&mut model, 80, 12).contains("Settled: no longer asked."));
+    press(&mut model, "esc f tab esc");
     gates_came(&mut model, &[]);
     press(&mut model, "f");
     assert!(picture(&mut model, 80, 12).contains("no flow asks anything"));
@@ -489,4 +506,93 @@ fn a_refused_answer_says_why() {
     };
     model.update(Message::Reply(Asked::Answer(escalation(true).id), Err(refused)));
     assert!(picture(&mut model, 80, 12).contains("answered with abort before [gate_answered]"));
+}
+
+/// FND-D1: two answers in a row, as fast as fingers are. The second gate was not read, so it is not answered.
+#[test]
+fn fnd_d1_a_second_answer_does_not_hit_the_next_gate() {
+    let mut model = asking(&[escalation(true), another(8)]);
+    opened(&mut model);
+    let all = press(&mut model, r#""o" enter "o" enter enter"#);
+    assert_eq!(answers(&all), [escalation(true).id]);
+    // The next one is opened by hand, and its first 700 ms take nothing but leaving and going on.
+    model.update(Message::Reply(Asked::Answer(escalation(true).id), Ok(json!({}))));
+    gates_came(&mut model, &[another(8)]);
+    let all = press(&mut model, r#"tab "o" enter"#);
+    assert!(answers(&all).is_empty(), "{all:?}");
+    settled(&mut model);
+    assert!(answers(&press(&mut model, "enter")).is_empty(), "what was typed too early is not there");
+    assert_eq!(answers(&press(&mut model, r#""o" enter"#)), [another(8).id]);
+}
+
+/// FND-D1: answered elsewhere while somebody types: no key goes to another gate, nor to the session below.
+#[test]
+fn fnd_d1_a_gate_settled_elsewhere_stays_in_place_and_takes_nothing() {
+    let mut model = asking(&[escalation(true), another(8)]);
+    opened(&mut model);
+    press(&mut model, r#""o""#);
+    gates_came(&mut model, &[another(8)]);
+    // `c` cancels a turn, `a` archives and `x` deletes, were the list under the cursor.
+    for keys in ["enter", r#""c""#, r#""a""#, r#""x" enter"#] {
+        let all = press(&mut model, keys);
+        assert!(all.is_empty(), "{keys}: {all:?}");
+    }
+    let text = picture(&mut model, 80, 16);
+    assert!(text.contains("Settled: no longer asked.") && text.contains("- settled"), "{text}");
+    // Enter closes it once it could be read; then the rows close up.
+    settled(&mut model);
+    press(&mut model, "enter");
+    let text = picture(&mut model, 80, 16);
+    assert!(!text.contains("ettled") && text.contains("! phase"), "{text}");
+}
+
+/// FND-D1: a gate that changes under the cursor has to be read again.
+#[test]
+fn fnd_d1_a_gate_that_changed_is_read_again_before_it_is_answered() {
+    let mut model = asking(&[escalation(true)]);
+    opened(&mut model);
+    press(&mut model, r#""o""#);
+    let mut changed = escalation(true);
+    changed.reason = "Now it asks for production".to_owned();
+    gates_came(&mut model, &[changed]);
+    assert!(press(&mut model, "enter").is_empty());
+    settled(&mut model);
+    assert_eq!(answers(&press(&mut model, "enter")), [escalation(true).id]);
+}
+
+/// FND-D1: new gates come last, and settled ones keep their rows until the person goes on.
+#[test]
+fn fnd_d1_new_gates_append() {
+    let early = |n: u128| {
+        let mut gate = another(n);
+        gate.opened_at = time(0);
+        gate
+    };
+    let mut model = asking(&[another(8), another(9)]);
+    gates_came(&mut model, &[early(7), another(9)]);
+    let order = |model: &Model| -> Vec<_> { model.gates.shown().map(|held| held.entry.gate.id).collect() };
+    assert_eq!(order(&model), [another(8).id, another(9).id, another(7).id]);
+    press(&mut model, "j");
+    assert_eq!(order(&model), [another(9).id, another(7).id]);
+}
+
+/// FND-D1: the chosen session goes away; the next one slides under the cursor and takes no order before it was read.
+#[test]
+fn fnd_d1_a_session_that_slid_under_the_cursor_takes_no_order() {
+    let mut model = full();
+    model.directory.choose(id(5));
+    model.settle();
+    model.update(Message::Frame(json!({"type": "gone", "session": id(5).to_string()})));
+    model.settle();
+    assert!(press(&mut model, "c").is_empty() && press(&mut model, "a").is_empty());
+    settled(&mut model);
+    assert_eq!(press(&mut model, "c").len(), 1);
+}
+
+fn answers(all: &[Do]) -> Vec<lanyard_core::GateId> {
+    let gate = |one: &Do| match one {
+        Do::Call(Asked::Answer(gate), _) => Some(*gate),
+        Do::Call(..) | Do::Leave(_) => None,
+    };
+    all.iter().filter_map(gate).collect()
 }

@@ -1,0 +1,261 @@
+//! One word per session for its operator, and the record of which readers have seen the end of its last turn. Pure:
+//! every screen shows the same word because none derives its own.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::actor::{Actor, ActorKind};
+use crate::id::TurnId;
+use crate::session::attention::Pending;
+use crate::session::event::{ChangeEvent, Event, TurnEvent, TurnOutcome};
+use crate::session::record::{ActiveTurn, Session};
+use crate::session::refusal::Refusal;
+use crate::session::state::{InterruptCause, StateName};
+use crate::time::Timestamp;
+
+/// Readers whose marks a record keeps; the log keeps all.
+pub(super) const SEEN_MAX: usize = 16;
+
+/// What a session is to its operator.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum OperatorState {
+    /// A turn runs and nothing is asked.
+    Working,
+    /// An open gate, an uncertain turn that is not repeated unasked, or a paused inbox with waiting turns.
+    NeedsAnswer,
+    /// The last turn finished and no operator has seen it.
+    ReadyForReview,
+    /// The last turn failed or was refused, the agent crashed, or the session ended as failed.
+    Failed,
+    /// At rest, with nothing left to see.
+    #[default]
+    Idle,
+    /// Completed, stopped or archived.
+    Done,
+}
+
+impl OperatorState {
+    pub const ALL: [Self; 6] =
+        [Self::Working, Self::NeedsAnswer, Self::ReadyForReview, Self::Failed, Self::Idle, Self::Done];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::NeedsAnswer => "needs_answer",
+            Self::ReadyForReview => "ready_for_review",
+            Self::Failed => "failed",
+            Self::Idle => "idle",
+            Self::Done => "done",
+        }
+    }
+
+    /// The same in words for people.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::NeedsAnswer => "needs answer",
+            Self::ReadyForReview => "ready for review",
+            Self::Failed => "failed",
+            Self::Idle => "idle",
+            Self::Done => "done",
+        }
+    }
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnEnd {
+    Completed,
+    Failed,
+    Refused,
+    /// A person ended it.
+    Cancelled,
+    /// The agent was lost before it had the prompt.
+    Crashed,
+    /// The agent was lost after it had the prompt; its work is unknown.
+    Uncertain,
+    /// It used all that a turn may use.
+    Limit,
+}
+
+impl TurnEnd {
+    pub const ALL: [Self; 7] = [
+        Self::Completed,
+        Self::Failed,
+        Self::Refused,
+        Self::Cancelled,
+        Self::Crashed,
+        Self::Uncertain,
+        Self::Limit,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Refused => "refused",
+            Self::Cancelled => "cancelled",
+            Self::Crashed => "crashed",
+            Self::Uncertain => "uncertain",
+            Self::Limit => "limit",
+        }
+    }
+
+    pub(super) const fn finished(outcome: TurnOutcome) -> Self {
+        match outcome {
+            TurnOutcome::Completed => Self::Completed,
+            TurnOutcome::Failed => Self::Failed,
+            TurnOutcome::Refused => Self::Refused,
+        }
+    }
+
+    pub(super) const fn interrupted(cause: InterruptCause, uncertain: bool) -> Self {
+        match cause {
+            InterruptCause::User => Self::Cancelled,
+            _ if uncertain => Self::Uncertain,
+            InterruptCause::Crash | InterruptCause::HostLost => Self::Crashed,
+            InterruptCause::Timeout => Self::Failed,
+            InterruptCause::Limit => Self::Limit,
+        }
+    }
+}
+
+/// The last turn of a session, after its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EndedTurn {
+    pub turn: TurnId,
+    pub how: TurnEnd,
+    /// The position of its end in the log.
+    pub seq: u64,
+    pub at: Timestamp,
+    /// An operator should see the end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub review: bool,
+}
+
+/// How far one reader has seen a session's log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SeenMark {
+    pub by: Actor,
+    /// The last position on the reader's screen.
+    pub seq: u64,
+    pub at: Timestamp,
+}
+
+/// Whether an operator should see the end of a turn: an operator sent it, and did not end it. Turns of tasks, flows and
+/// subagents report to the sender that started them. A turn that Lanyard starts in place of a lost one inherits.
+pub(super) fn calls_for_review(session: &Session, turn: &ActiveTurn, cause: Option<InterruptCause>) -> bool {
+    let kind = turn.by.as_ref().map(|by| by.kind);
+    let inherits = session.last_turn.as_ref().is_some_and(|last| last.review);
+    let sent = kind == Some(ActorKind::Operator) || (kind == Some(ActorKind::System) && inherits);
+    sent && cause != Some(InterruptCause::User)
+}
+
+/// A reader has seen the log up to `seq`. Only a mark that covers a turn's end the reader had not seen is written, so
+/// that a screen which follows its own marks writes nothing.
+pub(super) fn see(session: &Session, by: &Actor, seq: u64) -> Result<Vec<Event>, Refusal> {
+    if seq > session.seq {
+        return Err(Refusal::SeenAhead { seq, head: session.seq });
+    }
+    let person = matches!(by.kind, ActorKind::Operator | ActorKind::Observer);
+    let end = session.last_turn.as_ref().map_or(0, |turn| turn.seq);
+    let covered = session.seen.iter().filter(|mark| mark.by == *by).map(|mark| mark.seq).max().unwrap_or(0);
+    let new = person && end > covered && seq >= end;
+    Ok(if new { vec![ChangeEvent::Seen { seq }.into()] } else { Vec::new() })
+}
+
+impl Session {
+    /// Whether the end of the last turn waits for an operator to see it.
+    #[must_use]
+    pub fn unread(&self) -> bool {
+        let done = self.archived
+            || self.deleted
+            || matches!(self.state.name(), StateName::Completed | StateName::Stopped);
+        let seen =
+            |end: u64| self.seen.iter().any(|mark| mark.by.kind == ActorKind::Operator && mark.seq >= end);
+        let waits = self.last_turn.as_ref().is_some_and(|turn| turn.review && !seen(turn.seq));
+        waits && self.turn.is_none() && !done
+    }
+
+    #[must_use]
+    pub fn operator_state(&self) -> OperatorState {
+        Pending::of(self).operator_state(self.state.name(), self.state.cause(), self.archived)
+    }
+
+    pub(super) fn saw(&mut self, by: &Actor, seq: u64, at: Timestamp) {
+        self.seen.retain(|mark| mark.by != *by);
+        if self.seen.len() >= SEEN_MAX {
+            self.seen.remove(0);
+        }
+        self.seen.push(SeenMark { by: by.clone(), seq, at });
+    }
+
+    pub(super) fn turn_ended(&mut self, event: &TurnEvent, seq: u64, at: Timestamp) {
+        let ended = match event {
+            TurnEvent::Finished { turn, outcome, review, .. } => {
+                (*turn, TurnEnd::finished(*outcome), *review)
+            }
+            TurnEvent::Interrupted { turn, cause, uncertain, review, .. } => {
+                (*turn, TurnEnd::interrupted(*cause, *uncertain), *review)
+            }
+            TurnEvent::Started { .. } | TurnEvent::CancelRequested { .. } => return,
+        };
+        let (turn, how, review) = ended;
+        self.last_turn = Some(EndedTurn { turn, how, seq, at, review });
+    }
+}
+
+impl Pending {
+    /// The operator's word for a session in this state.
+    #[must_use]
+    pub fn operator_state(
+        &self,
+        state: StateName,
+        cause: Option<InterruptCause>,
+        archived: bool,
+    ) -> OperatorState {
+        match state {
+            _ if archived => OperatorState::Done,
+            StateName::Completed | StateName::Stopped => OperatorState::Done,
+            StateName::Failed => OperatorState::Failed,
+            _ if self.gates > 0 => OperatorState::NeedsAnswer,
+            StateName::Executing => OperatorState::Working,
+            _ if self.paused && self.inbox > 0 => OperatorState::NeedsAnswer,
+            StateName::Beginning
+            | StateName::Custom
+            | StateName::BetweenTurn
+            | StateName::Compacted
+            | StateName::Interrupted
+            | StateName::Idle
+            | StateName::Stale => self.at_rest(cause),
+        }
+    }
+
+    fn at_rest(&self, cause: Option<InterruptCause>) -> OperatorState {
+        match self.ended_as {
+            Some(TurnEnd::Uncertain) => OperatorState::NeedsAnswer,
+            Some(TurnEnd::Failed | TurnEnd::Refused | TurnEnd::Crashed | TurnEnd::Limit) => {
+                OperatorState::Failed
+            }
+            Some(TurnEnd::Completed | TurnEnd::Cancelled) if self.unread => OperatorState::ReadyForReview,
+            Some(TurnEnd::Completed | TurnEnd::Cancelled) => OperatorState::Idle,
+            // Rows of an older daemon know no more than the state.
+            None => match cause {
+                Some(InterruptCause::User) | None => OperatorState::Idle,
+                Some(
+                    InterruptCause::Crash
+                    | InterruptCause::HostLost
+                    | InterruptCause::Timeout
+                    | InterruptCause::Limit,
+                ) => OperatorState::Failed,
+            },
+        }
+    }
+}
