@@ -286,6 +286,7 @@ fn turns_are_what_their_log_adds_up_to(store: &dyn Store) {
             reason,
             uncertain: true,
             receipt: lanyard_core::session::Receipt::default(),
+            review: false,
         },
     );
     teller.append(store);

@@ -186,6 +186,7 @@ fn menagerie(teller: &mut Teller) -> [SessionId; 6] {
             reason: None,
             uncertain: false,
             receipt: lanyard_core::session::Receipt::default(),
+            review: false,
         },
     );
     teller.push(archived, ChangeEvent::Archived {});
@@ -502,6 +503,7 @@ fn who_needs_a_person_comes_first(store: &dyn Store) {
             reason: None,
             uncertain: true,
             receipt: lanyard_core::session::Receipt::default(),
+            review: false,
         },
     );
     let stop = ControlEvent::StopRequested {

@@ -222,7 +222,10 @@ impl Teller {
 
     pub(crate) fn finish_turn(&mut self, id: SessionId) {
         let turn = self.sessions[&id].turn.as_ref().unwrap().id;
-        self.push(id, TurnEvent::Finished { turn, outcome: TurnOutcome::Completed, reason: None });
+        self.push(
+            id,
+            TurnEvent::Finished { turn, outcome: TurnOutcome::Completed, reason: None, review: false },
+        );
     }
 
     pub(crate) fn end(&mut self, id: SessionId, how: Ending) {

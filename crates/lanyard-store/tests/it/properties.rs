@@ -72,7 +72,9 @@ fn take(teller: &mut Teller, step: &Step, stores: &[&dyn Store]) {
             let id = pick(who);
             let turn = id.and_then(|id| teller.sessions[&id].turn.as_ref()).map(|turn| turn.id);
             let event = match turn {
-                Some(turn) => TurnEvent::Finished { turn, outcome: TurnOutcome::Completed, reason: None },
+                Some(turn) => {
+                    TurnEvent::Finished { turn, outcome: TurnOutcome::Completed, reason: None, review: true }
+                }
                 None => teller.started(),
             };
             (id, event.into())
