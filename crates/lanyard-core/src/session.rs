@@ -22,6 +22,7 @@ mod guidance;
 mod halt;
 mod inbox;
 mod intercept;
+mod intervention;
 mod message;
 mod observe;
 mod observe_run;
@@ -79,9 +80,10 @@ pub use family::{Lineage, LinkEvents, NewSession, create, fork, inherited, link}
 pub use gate::{Gate, GateEvent, GateKind, GateOption, GateStatus, OptionKind, Question};
 pub use governance::{FirstTool, Governance, GovernanceView, Language};
 pub use guidance::{Checked, Note, NoteDelivery, NoteKind, NoteStatus, check};
-pub use halt::{held, starts_work};
+pub use halt::{held, starts_run, starts_work};
 pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn};
 pub use intercept::{call_begins, call_ends, call_passed, next_due};
+pub use intervention::{Intervention, may_converse};
 pub use message::MessageBreaks;
 pub use observe::observe;
 pub use operator::{EndedTurn, OperatorState, SeenMark, TurnEnd};
@@ -98,7 +100,7 @@ pub use run::{
 pub use signal::Signal;
 pub use stall::{Stall, StallKind};
 pub use state::{InterruptCause, Lifecycle, State, StateName, Status};
-pub use stop::{Stop, StopLevel, StopScope};
+pub use stop::{Stop, StopLevel, StopScope, StoppedRun};
 pub use turns::{TurnResult, TurnRow, TurnStatus, TurnStep};
 pub use view::{SessionView, view};
 pub use writer::{Pen, ReleaseReason, Takeover, Writer, WriterCommand, WriterEvent, may_write};

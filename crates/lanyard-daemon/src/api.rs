@@ -50,7 +50,7 @@ use crate::agents::Wishes;
 use crate::agents::roster::Roster;
 use crate::auth::Tokens;
 use crate::clock::Clock;
-use crate::config::Features;
+use crate::config::{Features, InterventionConfig};
 use crate::continuity::Continuity;
 use crate::dashboard::Dashboard;
 use crate::engine::{Engine, Seen, Store};
@@ -104,6 +104,8 @@ pub struct App {
     pub gateway: Gateway,
     pub clock: Arc<Clock>,
     pub rules: Rules,
+    /// Which sessions people may send turns to.
+    pub intervention: InterventionConfig,
     /// What is counted of continuity.
     pub continuity: Arc<Continuity>,
     pub notifications: Notifications,

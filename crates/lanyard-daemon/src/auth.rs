@@ -48,6 +48,21 @@ pub struct Caller {
     pub spent: bool,
 }
 
+/// The run whose token a call came with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RunProof {
+    /// Nothing for an operator and for a token that can be revoked.
+    pub(crate) run: Option<RunId>,
+    /// The run is over: the call gets the refusal of its stop.
+    pub(crate) spent: bool,
+}
+
+impl Caller {
+    pub(crate) fn proof(&self) -> RunProof {
+        RunProof { run: self.run, spent: self.spent }
+    }
+}
+
 /// What a route asks of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {

@@ -152,6 +152,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         memory,
         clock,
         rules,
+        intervention: options.config.intervention.clone(),
         continuity,
         notifications,
         features: options.config.features,

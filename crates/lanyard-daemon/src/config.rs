@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use lanyard_core::Rules;
 use lanyard_core::continuity::ContinuityRules;
 use lanyard_core::flow::{FlowEvent, FlowSettings};
 use lanyard_core::policy::{Limits, Staleness, StopRules, WriterRules};
+use lanyard_core::session::Intervention;
 use lanyard_core::task::health::HealthRules;
 use lanyard_core::task::schedule::FamilyRules;
+use lanyard_core::{Actor, ActorKind, Rules};
 use serde::Deserialize;
 
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
@@ -25,6 +26,9 @@ use crate::memory::MemoryConfig;
 /// The address the daemon listens on unless told otherwise: loopback only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7717";
 
+/// Tokens of these names belong to chat channels, whatever others the config lists.
+const CHAT_CHANNELS: [&str; 2] = ["chat", "telegram"];
+
 /// The agent that needs no account: it plays a small piece of work, or whatever its prompt says.
 pub const DEMO: &str = "demo";
 
@@ -38,6 +42,8 @@ pub struct Config {
     pub staleness: Staleness,
     pub limits: Limits,
     pub stop: StopRules,
+    /// Which sessions people may send turns to.
+    pub intervention: InterventionConfig,
     pub writer: WriterRules,
     pub families: FamilyRules,
     pub health: HealthRules,
@@ -76,6 +82,36 @@ impl Default for DaemonConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 7717)),
             keep_outcomes_ms: 7 * 24 * 60 * 60 * 1_000,
             default_agent: None,
+        }
+    }
+}
+
+/// Which sessions people may send turns to.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct InterventionConfig {
+    pub operators: Intervention,
+    /// By channel: the name of the token a channel uses. A channel that is not listed is an operator.
+    pub channels: BTreeMap<String, Intervention>,
+}
+
+impl Default for InterventionConfig {
+    fn default() -> Self {
+        let chats = CHAT_CHANNELS.iter().map(|name| ((*name).to_owned(), Intervention::RootOnly));
+        Self { operators: Intervention::Any, channels: chats.collect() }
+    }
+}
+
+impl InterventionConfig {
+    /// The sessions that take turns from this caller. What Lanyard itself sends is nobody's intervention.
+    pub(crate) fn of(&self, actor: &Actor) -> Intervention {
+        match actor.kind {
+            ActorKind::Operator => match self.channels.get(&actor.name) {
+                Some(set) => *set,
+                None if CHAT_CHANNELS.contains(&actor.name.as_str()) => Intervention::RootOnly,
+                None => self.operators,
+            },
+            ActorKind::Observer | ActorKind::Agent | ActorKind::System => Intervention::Any,
         }
     }
 }
@@ -211,6 +247,7 @@ mod tests {
         let config: Config = toml::from_str(&text).unwrap();
         assert_eq!(config.rules(), Rules::default());
         assert_eq!(config.gateway.record, Record::default());
+        assert_eq!(config.intervention, InterventionConfig::default());
         assert_eq!(config.flow, FlowSettings::default());
         assert_eq!(config.continuity, ContinuityRules::default());
         assert_eq!(config.features, Features::default());

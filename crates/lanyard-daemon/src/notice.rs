@@ -41,7 +41,9 @@ pub(crate) async fn send(engine: &Engine, store: &Arc<dyn Store>, clock: &Clock,
             Command::Notify { note, kind: NoteKind::Notice, about: Some(session.id), text: text.clone() };
         let cause = Some(Cause::Signal(command.name().to_owned()));
         let ask = Ask::Do { session: ancestor, command };
-        let keys = vec![Key::once(&format!("notice\0{child}\0{ancestor}"))];
+        // A session that was resumed may be stopped again, which is told again.
+        let end = session.since.as_millis();
+        let keys = vec![Key::once(&format!("notice\0{child}\0{ancestor}\0{end}"))];
         match engine.ask(Request { ask, actor: Actor::system("families"), cause, keys }).await {
             Ok(reply) => {
                 told = Some((ancestor, reply.outcome.note.unwrap_or(note)));

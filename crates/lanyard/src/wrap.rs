@@ -181,6 +181,7 @@ impl Wrap {
             Owner::Session(bound) => bound,
         };
         let mut call = Call {
+            run: None,
             id: call_id(params.meta.call().unwrap_or(id.get())),
             server: Some(self.server.clone()),
             tool: tool.to_owned(),

@@ -27,8 +27,10 @@ pub enum NotificationKind {
     SuspectedOrphan,
     /// An agent works without MCP servers that it was offered.
     ToolsMissing,
-    /// Words of a person expired before they could be delivered.
+    /// Words of a person expired, or their session ended, before they could be delivered.
     GuidanceUndelivered,
+    /// A child was stopped, and no session above it lives to be told (S0-B18).
+    ChildStopped,
     /// A turn was ended because it used what it may use.
     BudgetSpent,
     /// Something comes near to what it may use.
@@ -49,13 +51,14 @@ pub enum NotificationKind {
 }
 
 impl NotificationKind {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::ContinuityAlert,
         Self::ContinuityRecovered,
         Self::GateWaiting,
         Self::SuspectedOrphan,
         Self::ToolsMissing,
         Self::GuidanceUndelivered,
+        Self::ChildStopped,
         Self::BudgetSpent,
         Self::BudgetWarning,
         Self::FlowWaiting,
@@ -76,6 +79,7 @@ impl NotificationKind {
             Self::SuspectedOrphan => "suspected_orphan",
             Self::ToolsMissing => "tools_missing",
             Self::GuidanceUndelivered => "guidance_undelivered",
+            Self::ChildStopped => "child_stopped",
             Self::BudgetSpent => "budget_spent",
             Self::BudgetWarning => "budget_warning",
             Self::FlowWaiting => "flow_waiting",

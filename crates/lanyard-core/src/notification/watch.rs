@@ -4,10 +4,10 @@
 use crate::flow::{Flow, FlowGate};
 use crate::notification::record::{NewNotification, NotificationKind, Severity};
 use crate::paper::Liveness;
-use crate::session::{EndedTurn, InterruptCause, NoteStatus, Session, State, TurnEnd};
+use crate::session::{EndedTurn, InterruptCause, Note, NoteKind, NoteStatus, Session, State, TurnEnd};
 
 /// What stands before the keys of notifications that come and go with a session's state.
-const WATCHED: [&str; 6] = ["gate:", "guidance:", "orphan:", "budget:", "tools:", TURN_KEY];
+const WATCHED: [&str; 7] = ["gate:", "guidance:", "orphan:", "budget:", "tools:", "stopped:", TURN_KEY];
 /// What stands before the key of a turn's end.
 pub const TURN_KEY: &str = "turn:";
 
@@ -38,13 +38,20 @@ pub fn wanted(session: &Session, life: Liveness) -> Vec<NewNotification> {
             of(kind, Severity::Warning, key, title, text, Some(gate.id.to_string()))
         })
         .collect();
-    wanted.extend(session.guidance_settled.iter().filter(|note| note.status == NoteStatus::Expired).map(
-        |note| {
-            let title = format!("Guidance for \"{name}\" was never delivered");
-            let (kind, key) = (NotificationKind::GuidanceUndelivered, format!("guidance:{}", note.id));
-            of(kind, Severity::Warning, key, title, note.text.clone(), Some(note.id.to_string()))
-        },
-    ));
+    wanted.extend(session.guidance_settled.iter().filter(|note| is_undelivered(note)).map(|note| {
+        let title = format!("Guidance for \"{name}\" was never delivered");
+        let (kind, key) = (NotificationKind::GuidanceUndelivered, format!("guidance:{}", note.id));
+        of(kind, Severity::Warning, key, title, note.text.clone(), Some(note.id.to_string()))
+    }));
+    if session.notice_unheard {
+        let title = format!("\"{name}\" was stopped, and no session above it lives");
+        let text = format!(
+            "Its work is left as it was. Look with `lanyard show {0}`; resume it with `lanyard resume {0}`.",
+            session.id
+        );
+        let key = format!("stopped:{}:{}", session.id, session.since.as_millis());
+        wanted.push(of(NotificationKind::ChildStopped, Severity::Info, key, title, text, None));
+    }
     if life == Liveness::Orphaned {
         let title = format!("Nobody works on \"{name}\" any more");
         let text = format!(
@@ -103,6 +110,17 @@ fn unread_turn(session: &Session, name: &str) -> Option<NewNotification> {
         subject: Some(turn.to_string()),
         lasts: true,
     })
+}
+
+/// Whether a person's words, or those about a child, reached nobody. A child's report waits in its mailbox instead.
+fn is_undelivered(note: &Note) -> bool {
+    match note.status {
+        NoteStatus::Expired => true,
+        NoteStatus::Undelivered => note.kind != NoteKind::Report,
+        NoteStatus::Pending | NoteStatus::Delivered | NoteStatus::Acknowledged | NoteStatus::Withdrawn => {
+            false
+        }
+    }
 }
 
 /// What a flow's open gate calls for.

@@ -12,9 +12,10 @@ use crate::session::governance::{FirstTool, Governance};
 use crate::session::record::{
     ActiveTurn, Checkpoint, Compaction, Handoff, LastToolCall, Session, StateChange, Usage, remember,
 };
-use crate::session::run::{Continuity, Run, RunEvent};
+use crate::session::run::{Continuity, Run, RunEvent, RunPhase};
 use crate::session::stall::Stall;
-use crate::session::state::{State, StateName};
+use crate::session::state::{InterruptCause, State, StateName};
+use crate::session::stop::StoppedRun;
 use crate::time::Timestamp;
 
 /// An event that does not follow from the log before it.
@@ -164,20 +165,14 @@ impl Session {
             }
             ChangeEvent::WentIdle { .. } => self.went_quiet(State::Idle, at),
             ChangeEvent::WentStale { .. } => self.went_quiet(State::Stale, at),
-            ChangeEvent::Ended { how, reason } => {
-                self.end_reason.clone_from(reason);
-                self.writer = None;
-                // A stop stays with the session it ended, whether it was obeyed or enforced: calls that come after
-                // are answered with it (S0-B06), and the parent is told. What becomes of a task is told by mail.
-                self.notice_due = self.stop.is_some() && self.parent.is_some() && self.task.is_none();
-                let state = match how {
-                    Ending::Completed => State::Completed,
-                    Ending::Failed => State::Failed,
-                    Ending::Stopped => State::Stopped,
-                };
-                let legal = alive && self.turn.is_none();
-                self.enter(state, at);
+            ChangeEvent::Resumed {} => {
+                let legal = self.state == State::Stopped && resting && !self.archived;
+                self.resumed(at);
                 legal
+            }
+            ChangeEvent::Ended { how, reason } => {
+                self.ended(*how, reason.as_deref(), at);
+                alive && resting
             }
         })
     }
@@ -220,10 +215,65 @@ impl Session {
         legal
     }
 
+    fn ended(&mut self, how: Ending, reason: Option<&str>, at: Timestamp) {
+        self.end_reason = reason.map(str::to_owned);
+        self.writer = None;
+        // A stop stays with the session it ended, whether it was obeyed or enforced: calls that come after are answered
+        // with it (S0-B06), and the parent is told. What becomes of a task is told by mail.
+        self.notice_due = self.stop.is_some() && self.parent.is_some() && self.task.is_none();
+        let state = match how {
+            Ending::Completed => State::Completed,
+            Ending::Failed => State::Failed,
+            Ending::Stopped => State::Stopped,
+        };
+        self.enter(state, at);
+    }
+
     fn forget_calls(&mut self) {
         self.open_calls.clear();
         self.open_spawns.clear();
         self.calls_in_flight = 0;
+    }
+
+    /// Live again, with nothing of the stop but the fence around the run it ended. A conversation that had begun was
+    /// interrupted by a person; one that had not begins.
+    fn resumed(&mut self, at: Timestamp) {
+        let run = self.run.as_ref().map(|run| run.id);
+        if let Some(stop) = self.stop.take()
+            && (run.is_some() || self.driver() == DrivenBy::Host)
+        {
+            remember(&mut self.stopped_runs, StoppedRun { run, scope: stop.scope, reason: stop.reason });
+        }
+        // A subagent's process was its parent's; the next run is the session's own.
+        if let Some(run) = self.run.as_mut().filter(|run| run.mirrored) {
+            run.phase = RunPhase::Ended;
+        }
+        let begins = match self.previous_state() {
+            Some(StateName::Beginning) => Some(State::Beginning),
+            Some(StateName::Custom) => Some(State::Custom),
+            Some(
+                StateName::Executing
+                | StateName::BetweenTurn
+                | StateName::Compacted
+                | StateName::Interrupted
+                | StateName::Idle
+                | StateName::Stale
+                | StateName::Completed
+                | StateName::Failed
+                | StateName::Stopped,
+            )
+            | None => None,
+        };
+        self.enter(begins.unwrap_or(State::Interrupted { cause: InterruptCause::User }), at);
+        self.end_reason = None;
+        self.notice_unheard = false;
+        self.hears = false;
+        self.seen_calls = SeenCalls::default();
+        self.forget_calls();
+        // Words that went to the old run are acknowledged by no call of a new one.
+        for note in std::mem::take(&mut self.guidance) {
+            remember(&mut self.guidance_settled, note);
+        }
     }
 
     fn start_over(&mut self, at: Timestamp) {
@@ -488,7 +538,9 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         // Nobody else would tell of a session that was made outside; its calls are all there is of it.
         hears: born_to(created) == DrivenBy::Host,
         seen_calls: SeenCalls::default(),
+        stopped_runs: [].into(),
         notice_due: false,
+        notice_unheard: false,
         writer: None,
         writer_epoch: 0,
         run: None,

@@ -90,7 +90,10 @@ impl Session {
     fn guided(&mut self, event: &ControlEvent, envelope: &Envelope) -> bool {
         let alive = !self.state.is_ended();
         match event {
-            ControlEvent::NoticeSent { .. } => std::mem::replace(&mut self.notice_due, false),
+            ControlEvent::NoticeSent { to, .. } => {
+                self.notice_unheard = to.is_none() && self.state.is_ended();
+                std::mem::replace(&mut self.notice_due, false)
+            }
             ControlEvent::Introduced { .. } => {
                 // The answer to an agent that introduces itself has the instructions; an agent under a host of its own
                 // gets them by no other way.
@@ -145,6 +148,7 @@ impl Session {
                 Settled::Acknowledged => NoteStatus::Acknowledged,
                 Settled::Withdrawn => NoteStatus::Withdrawn,
                 Settled::Expired => NoteStatus::Expired,
+                Settled::Undelivered => NoteStatus::Undelivered,
             };
             remember(&mut self.guidance_settled, note);
         }

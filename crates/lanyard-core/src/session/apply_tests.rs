@@ -572,6 +572,7 @@ mod the_record {
 
 mod the_view {
     use super::*;
+    use crate::session::testing::resume;
 
     /// S0-02, S0-13, S0-14, S0-16, X-04: status in S0's words.
     #[test]
@@ -649,11 +650,11 @@ mod the_view {
 
     /// S1-21, S1-22: what can go on, and what cannot.
     #[test]
-    fn a_session_is_resumable_when_a_turn_could_start() {
+    fn a_session_is_resumable_when_a_resume_would_be_accepted() {
         for state in StateName::ALL {
             for given in [in_state(state), with_stop(in_state(state)), shelved(in_state(state))] {
-                let starts = given.clone().put(&start_turn(9)).refusal.is_none();
-                assert_eq!(seen(&given).resumable, starts, "{state}");
+                let accepted = given.clone().put(&resume()).refusal.is_none();
+                assert_eq!(seen(&given).resumable, accepted, "{state}");
             }
         }
         assert!(!seen(&given([deleted()])).resumable);
@@ -977,6 +978,7 @@ mod the_wire {
             {"type":"session.archived","data":{}}
             {"type":"session.unarchived","data":{}}
             {"type":"session.reset","data":{"reason":"r"}}
+            {"type":"session.resumed","data":{}}
             {"type":"session.deleted","data":{"reason":"r"}}
             {"type":"session.idle","data":{"quiet_ms":3600000}}
             {"type":"session.stale","data":{"quiet_ms":172800000}}
@@ -1335,7 +1337,7 @@ fn samples() -> Vec<Event> {
     events
 }
 
-const EVENTS: usize = 77;
+const EVENTS: usize = 78;
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn number(event: &Event) -> usize {
@@ -1358,6 +1360,7 @@ fn number(event: &Event) -> usize {
             ChangeEvent::Driven { .. } => 70,
             ChangeEvent::PlanJoined { .. } => 74,
             ChangeEvent::Seen { .. } => 76,
+            ChangeEvent::Resumed {} => 77,
         },
         Event::Turn(event) => match event {
             TurnEvent::Started { .. } => 13,
@@ -1485,6 +1488,7 @@ fn change_samples() -> Vec<Event> {
         archived(),
         ChangeEvent::Unarchived {}.into(),
         ChangeEvent::Reset { reason: Some("r".into()) }.into(),
+        ChangeEvent::Resumed {}.into(),
         ChangeEvent::Deleted { reason: Some("r".into()) }.into(),
         ChangeEvent::WentIdle { quiet_ms: HOUR }.into(),
         ChangeEvent::WentStale { quiet_ms: 48 * HOUR }.into(),

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
-use crate::id::NoteId;
+use crate::id::{NoteId, RunId};
 use crate::session::guidance::NoteKind;
 use crate::session::record::is_default;
 use crate::session::stop::{StopLevel, StopScope};
@@ -33,6 +33,9 @@ pub struct Call {
     /// How sure it is that the session's own agent makes the call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub proof: CallerProof,
+    /// The run whose token the call came with; set by the daemon, never by the caller.
+    #[serde(skip)]
+    pub run: Option<RunId>,
 }
 
 impl Call {

@@ -58,9 +58,11 @@ pub enum Command {
         option: String,
         message: Option<String>,
     },
-    /// Wants the agent to be there, without a prompt yet.
+    /// Wants the agent to be there, without a prompt yet. Brings a stopped session back.
     Resume {
         ways: Vec<ResumeWay>,
+        /// The agent is started anew for each turn: no process is wanted before the next prompt.
+        per_turn: bool,
     },
     Migrate {
         agent: Option<String>,

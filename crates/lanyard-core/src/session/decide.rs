@@ -14,7 +14,7 @@ use crate::session::event::{
     TurnEvent, TurnOutcome,
 };
 use crate::session::gate::{GateEvent, GateKind, GateStatus};
-use crate::session::guidance::{self, NoteKind, NoteStatus};
+use crate::session::guidance::{self, Note, NoteKind, NoteStatus};
 use crate::session::inbox::Delivery;
 use crate::session::operator::{self, calls_for_review};
 use crate::session::record::{ActiveTurn, Session};
@@ -56,7 +56,7 @@ pub fn decide(
         Command::Notify { note, kind, about, text } => notify(session, *note, *kind, *about, text),
         Command::WithdrawGuidance { note } => withdraw_guidance(session, *note),
         Command::AnswerGate { gate, option, message } => answer(session, *gate, option, message.as_deref()),
-        Command::Resume { ways } => resume(session, ways),
+        Command::Resume { ways, per_turn } => resume(session, ways, *per_turn),
         Command::Migrate { agent, worker, owner, reason, continuity } => {
             let to = (agent.as_deref(), *worker, owner.as_deref());
             migrate(session, to, reason, *continuity)
@@ -193,6 +193,7 @@ fn end(session: &Session, how: Ending, reason: Option<&str>) -> Result<Vec<Event
     }
     events.extend(void_all_gates(session, "the session ended"));
     events.extend(withdraw_all(session, SESSION_ENDED));
+    events.extend(undelivered(session));
     // Completing is compliance: it resolves a stop that is pending (S0-B02).
     events.push(ChangeEvent::Ended { how, reason: reason.map(str::to_owned) }.into());
     Ok(events)
@@ -298,22 +299,43 @@ fn answer(session: &Session, id: GateId, word: &str, message: Option<&str>) -> R
     }
 }
 
-fn resume(session: &Session, ways: &[ResumeWay]) -> Result<Vec<Event>, Refusal> {
-    alive(session)?;
+fn resume(session: &Session, ways: &[ResumeWay], per_turn: bool) -> Result<Vec<Event>, Refusal> {
+    let stopped = session.state == State::Stopped;
+    if !stopped {
+        alive(session)?;
+    }
     at_rest(session)?;
     if session.archived {
         return Err(Refusal::Archived);
     }
-    unhindered(session)?;
+    if !stopped {
+        unhindered(session)?;
+    }
     if session.live_run().is_some() {
         return Ok(Vec::new());
     }
-    // Asking for the agent is asking for one that Lanyard runs.
-    let unled = session.driver() == DrivenBy::Nobody && session.hands.agent.is_some();
-    let taken = takes_over(session, true)? || unled;
-    let driven = taken.then(|| ChangeEvent::Driven { by: DrivenBy::Lanyard }.into());
-    let wanted = RunEvent::Wanted { ways: ways.to_vec() }.into();
-    Ok(driven.into_iter().chain([wanted]).collect())
+    // Asking for the agent is asking for one that Lanyard runs. A subagent that was stopped has no process to return to.
+    let has_agent = session.hands.agent.is_some();
+    let adopts = match session.driver() {
+        DrivenBy::Nobody => has_agent,
+        DrivenBy::Parent => stopped,
+        DrivenBy::Lanyard | DrivenBy::Host => false,
+    };
+    let taken = takes_over(session, true)? || adopts;
+    let mut events = Vec::new();
+    if stopped {
+        events.extend(undelivered(session));
+        events.push(ChangeEvent::Resumed {}.into());
+    }
+    if taken {
+        events.push(ChangeEvent::Driven { by: DrivenBy::Lanyard }.into());
+    }
+    // Without an agent, a stopped session waits for the client that reports its turns.
+    let unmanned = stopped && session.driver() == DrivenBy::Nobody && !has_agent;
+    if !per_turn && !unmanned {
+        events.push(RunEvent::Wanted { ways: ways.to_vec() }.into());
+    }
+    Ok(events)
 }
 
 fn migrate(
@@ -402,6 +424,14 @@ fn delete(session: &Session, reason: Option<&str>, children: u64) -> Result<Vec<
     Ok(events)
 }
 
+/// Words that wait will reach nobody: the session ends, and what it may become after a resume is another run's. Words
+/// that are a message of the inbox are settled with it.
+pub(super) fn undelivered(session: &Session) -> Option<Event> {
+    let waits = |note: &&Note| note.status == NoteStatus::Pending && steered_by(session, note.id).is_none();
+    let notes: Vec<NoteId> = session.guidance.iter().filter(waits).map(|note| note.id).collect();
+    (!notes.is_empty()).then(|| ControlEvent::GuidanceSettled { notes, how: Settled::Undelivered }.into())
+}
+
 /// A checkpoint that names the last position written so far.
 pub(super) fn checkpoint(session: &Session, reason: CheckpointReason) -> Event {
     ContextEvent::Checkpoint { position: session.seq, reason }.into()
@@ -430,7 +460,7 @@ pub(super) fn exists(session: &Session) -> Result<(), Refusal> {
 
 pub(super) fn alive(session: &Session) -> Result<(), Refusal> {
     if session.state.is_ended() {
-        return Err(Refusal::Ended { state: session.state.name() });
+        return Err(Refusal::Ended { session: session.id, state: session.state.name() });
     }
     Ok(())
 }

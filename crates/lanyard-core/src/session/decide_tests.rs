@@ -28,6 +28,7 @@ use crate::session::{
 };
 use crate::text::{BODY_BYTES_MAX, NAME_CHARS_MAX, content_hash};
 
+mod after_a_stop;
 mod aliases;
 mod calls;
 mod carrier;

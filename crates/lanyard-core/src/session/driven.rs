@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::record::{EXTERNAL, Session};
 use crate::session::refusal::Refusal;
+use crate::session::state::State;
 
 /// Who runs a session's agent and hands it its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -65,6 +66,25 @@ impl Session {
             None if run.is_some() => DrivenBy::Lanyard,
             None => DrivenBy::at_birth(&self.source, self.hands.agent.as_deref(), false),
         }
+    }
+
+    /// Whether an operator's resume would be accepted: the session is at rest, or was stopped and its conversation can
+    /// be continued.
+    #[must_use]
+    pub fn is_resumable(&self) -> bool {
+        let open = match self.state {
+            State::Stopped => takes_over(self, true).is_ok(),
+            State::Completed | State::Failed => false,
+            State::Beginning
+            | State::Custom
+            | State::Executing
+            | State::BetweenTurn
+            | State::Compacted
+            | State::Interrupted { .. }
+            | State::Idle
+            | State::Stale => self.stop.is_none(),
+        };
+        open && !self.deleted && !self.archived && self.turn.is_none()
     }
 }
 

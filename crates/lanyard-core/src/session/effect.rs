@@ -107,6 +107,7 @@ fn lets_go(event: &ChangeEvent) -> bool {
         | ChangeEvent::MemorySet { .. }
         | ChangeEvent::Seen { .. }
         | ChangeEvent::Unarchived {}
+        | ChangeEvent::Resumed {}
         | ChangeEvent::WentIdle { .. }
         | ChangeEvent::WentStale { .. } => false,
     }

@@ -116,6 +116,9 @@ pub enum ChangeEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// An operator brought the session back after a stop. The run that was stopped stays refused.
+    #[serde(rename = "session.resumed")]
+    Resumed {},
     #[serde(rename = "session.idle")]
     WentIdle { quiet_ms: u64 },
     #[serde(rename = "session.stale")]

@@ -101,6 +101,8 @@ pub enum NoteStatus {
     Acknowledged,
     Withdrawn,
     Expired,
+    /// The session ended before the words could be delivered.
+    Undelivered,
 }
 
 /// Phrases that try to speak as the system, compared without case (S0-47).

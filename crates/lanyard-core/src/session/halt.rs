@@ -1,14 +1,21 @@
 //! All work is halted: no turn begins and no agent is started until an operator lifts the halt. Whether it is so comes
 //! from outside; this is what remains of a decision then.
 
-use crate::session::event::{Event, InboxEvent, TurnEvent};
+use crate::session::event::{ChangeEvent, Event, InboxEvent, TurnEvent};
 use crate::session::inbox::PauseReason;
 use crate::session::record::Session;
 use crate::session::run::RunEvent;
 
-/// Whether the events start work: a turn begins, or an agent is wanted.
+/// Whether the events start work: a turn begins, an agent is wanted, or a stopped session comes back.
 #[must_use]
 pub fn starts_work(events: &[Event]) -> bool {
+    let resumed = |event: &Event| matches!(event, Event::Change(ChangeEvent::Resumed {}));
+    starts_run(events) || events.iter().any(resumed)
+}
+
+/// Whether the events have an agent's process started.
+#[must_use]
+pub fn starts_run(events: &[Event]) -> bool {
     events.iter().any(|event| is_start(event) || matches!(event, Event::Run(RunEvent::Wanted { .. })))
 }
 

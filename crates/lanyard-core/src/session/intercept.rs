@@ -8,7 +8,7 @@ use crate::session::decide_inbox::steered;
 use crate::session::event::{ControlEvent, Event, Settled, TranscriptEvent};
 use crate::session::guidance::{Note, NoteStatus};
 use crate::session::record::{REFUSED_IN_ROW_MAX, Session};
-use crate::session::stop::{Stop, StopLevel, StopScope};
+use crate::session::stop::{Stop, StopLevel, StopScope, StoppedRun};
 use crate::session::writer;
 use crate::text::{NAME_CHARS_MAX, cut};
 use crate::time::Timestamp;
@@ -18,6 +18,8 @@ const PREVIEW_CHARS: usize = 100;
 /// Why a stop rose that nobody pressed.
 const BY_CALL: &str = "a tool call that does not comply";
 const BY_DEADLINE: &str = "its deadline passed";
+/// The code in the log for a call of a run that was stopped before the session was resumed.
+const RUN_STOPPED: &str = "run_stopped";
 
 /// Before the call is carried out. `daemon` is this incarnation of the daemon: what another one sent may have been lost
 /// with it.
@@ -25,6 +27,9 @@ const BY_DEADLINE: &str = "its deadline passed";
 pub fn call_begins(session: &Session, call: &Call, daemon: &str, rules: &Rules) -> (Vec<Event>, Passage) {
     if session.deleted {
         return (Vec::new(), Passage::Go);
+    }
+    if let Some(stopped) = session.fence(call.run) {
+        return fenced(session, call, stopped);
     }
     if session.state.is_ended() {
         return after_the_end(session, call);
@@ -65,6 +70,9 @@ pub fn call_ends(
     if session.deleted {
         return (Vec::new(), Lead::default());
     }
+    if let Some(stopped) = session.fence(call.run) {
+        return (Vec::new(), Lead { stop: Some(terminated(stopped)), notes: Vec::new() });
+    }
     if session.state.is_ended() {
         let stop = session.stop.as_ref().filter(|_| call.compliance.is_none());
         let stop = stop.map(|stop| directive(stop, StopLevel::Terminated));
@@ -100,7 +108,7 @@ pub fn call_ends(
 /// came meanwhile waits for an answer that is still to go.
 #[must_use]
 pub fn call_passed(session: &Session, call: &Call, returned: &Returned) -> Vec<Event> {
-    let over = session.deleted || session.state.is_ended();
+    let over = session.deleted || session.state.is_ended() || session.fence(call.run).is_some();
     if over { Vec::new() } else { vec![relayed(call, returned)] }
 }
 
@@ -115,6 +123,23 @@ fn after_the_end(session: &Session, call: &Call) -> (Vec<Event>, Passage) {
         }
         Some(_) | None => (Vec::new(), Passage::Go),
     }
+}
+
+/// A run that was stopped gets the error of level 3 for every call, also after the session was resumed: it acts for the
+/// session no more, not even to comply.
+fn fenced(session: &Session, call: &Call, stopped: &StoppedRun) -> (Vec<Event>, Passage) {
+    let quiet = session.refused_in_row >= REFUSED_IN_ROW_MAX || call.is_uncertain();
+    let refused = ControlEvent::CommandRefused {
+        command: "tool_call".to_owned(),
+        code: RUN_STOPPED.to_owned(),
+        state: session.state.name(),
+    };
+    let events = if quiet { Vec::new() } else { vec![refused.into()] };
+    (events, Passage::Refused(terminated(stopped)))
+}
+
+fn terminated(stopped: &StoppedRun) -> Directive {
+    Directive { level: StopLevel::Terminated, scope: stopped.scope, reason: stopped.reason.clone() }
 }
 
 /// A call that may be the session's own or a subagent's: a stop of the whole family reaches both, one of the session

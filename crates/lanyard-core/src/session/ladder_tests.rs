@@ -186,6 +186,10 @@ proptest! {
                 }
                 Step::Press | Step::Withdraw | Step::Write => {}
             }
+            // What waits when a session ends is settled as not delivered.
+            if model.ended {
+                model.pending.clear();
+            }
             let waiting = given.session.guidance.iter().filter(|note| note.status == NoteStatus::Pending);
             prop_assert_eq!(waiting.count(), model.pending.len(), "nothing that waits is lost, step {}", n);
             prop_assert_eq!(given.session.state.is_ended(), model.ended);

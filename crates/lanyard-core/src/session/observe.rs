@@ -2,7 +2,7 @@
 
 use crate::id::{NoteId, SessionId, TurnId};
 use crate::policy::{Rules, Staleness};
-use crate::session::decide::{checkpoint, void_escalations, void_gates};
+use crate::session::decide::{checkpoint, undelivered, void_escalations, void_gates};
 use crate::session::decide_inbox::{Over, SESSION_ENDED, after_turn, steered, withdraw_all};
 use crate::session::event::{
     ChangeEvent, CheckpointReason, ContextEvent, ControlEvent, Ending, Event, InboxEvent, Role, Settled,
@@ -349,6 +349,7 @@ pub(super) fn stop_done(session: &Session) -> Vec<Event> {
         stop => {
             let reason = stop.as_ref().and_then(|stop| stop.reason.clone());
             let mut events = withdraw_all(session, SESSION_ENDED);
+            events.extend(undelivered(session));
             events.extend(void_escalations(session, "the session ended"));
             events.push(ChangeEvent::Ended { how: Ending::Stopped, reason }.into());
             events

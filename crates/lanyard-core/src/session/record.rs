@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
-use crate::id::{SessionId, TaskId, TurnId};
+use crate::id::{RunId, SessionId, TaskId, TurnId};
 use crate::memory::MemoryPolicy;
 use crate::session::carrier::SeenCalls;
 use crate::session::driven::DrivenBy;
@@ -19,7 +19,7 @@ use crate::session::operator::{EndedTurn, SeenMark};
 use crate::session::run::{Continuity, Run};
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName, Status};
-use crate::session::stop::Stop;
+use crate::session::stop::{Stop, StoppedRun};
 use crate::session::writer::Writer;
 use crate::time::Timestamp;
 
@@ -105,9 +105,15 @@ pub struct Session {
     /// Which calls of this run came by.
     #[serde(default, skip_serializing_if = "is_default")]
     pub seen_calls: SeenCalls,
+    /// Runs that a stop ended before the session was resumed. Their calls stay refused at level 3 (S0-B06).
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub stopped_runs: VecDeque<StoppedRun>,
     /// It ended under a stop, and its parent was not told yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notice_due: bool,
+    /// It ended under a stop, and no ancestor lives that could be told: operators are (S0-B18).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub notice_unheard: bool,
     /// Who writes, of all that are attached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writer: Option<Writer>,
@@ -324,7 +330,15 @@ impl Session {
     #[must_use]
     pub fn wants_attention(&self) -> bool {
         let ended = self.state.is_ended() || self.deleted;
-        self.stop.is_some() || ended || !self.guidance.is_empty()
+        self.stop.is_some() || ended || !self.guidance.is_empty() || !self.stopped_runs.is_empty()
+    }
+
+    /// The stop that ended this run before the session was resumed. No run means an agent of another host.
+    #[must_use]
+    pub fn fence(&self, run: Option<RunId>) -> Option<&StoppedRun> {
+        // A host that runs the agent again is a new one; its calls carry no run that could tell the two apart.
+        let is_fenced = run.is_some() || self.driver() != DrivenBy::Host;
+        self.stopped_runs.iter().rev().find(|stopped| is_fenced && stopped.run == run)
     }
 
     /// Whether its silence has a reason: a tool it waits for, or a question it asked (S0-B13).

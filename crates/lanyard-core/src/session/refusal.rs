@@ -12,8 +12,8 @@ use crate::session::turns::TurnStatus;
 pub enum Refusal {
     #[error("turn {turn} is running")]
     Busy { turn: TurnId },
-    #[error("the session has ended as {state}")]
-    Ended { state: StateName },
+    #[error("the session {}", ended_as(*state))]
+    Ended { session: SessionId, state: StateName },
     #[error("the session was deleted")]
     Deleted,
     #[error("a stop is pending")]
@@ -105,6 +105,8 @@ pub enum Refusal {
     SeenAhead { seq: u64, head: u64 },
     #[error("an operator halted all work")]
     Halted,
+    #[error("turns of people go to sessions of level 1, and this one is of level {level}")]
+    RootOnly { level: u32, root: SessionId },
     #[error("{0}")]
     Memory(#[from] memory::Refusal),
 }
@@ -160,6 +162,7 @@ impl Refusal {
             Self::CallsOpen => "calls_open",
             Self::SeenAhead { .. } => "position_ahead_of_log",
             Self::Halted => "halted",
+            Self::RootOnly { .. } => "intervention_root_only",
             Self::Memory(refusal) => refusal.code(),
         }
     }
@@ -172,16 +175,14 @@ impl Refusal {
                 "wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`"
                     .into()
             }
-            Self::Ended { .. } => "fork it with `lanyard fork` to go on from its log".into(),
+            Self::Ended { session, state } => ended_advice(*session, *state),
             Self::Deleted => "create a new session".into(),
-            Self::Stopping => {
-                "withdraw the stop with `lanyard unstop`, or wait until it is confirmed".into()
-            }
+            Self::Stopping => "withdraw the stop with `lanyard unstop`, or wait until it is confirmed".into(),
             Self::HostRun { native } => host_run_advice(*native).into(),
             Self::Archived => "bring it back with `lanyard archive --undo`".into(),
             Self::NotArchived => "there is nothing to undo".into(),
             Self::NoTurn | Self::NoStop => "look at its state with `lanyard show`".into(),
-            Self::StopFinal => "level 3 cannot be withdrawn; fork the session to go on from its log".into(),
+            Self::StopFinal => "level 3 cannot be withdrawn; once stopped, `lanyard resume` brings it back".into(),
             Self::NoSuchGuidance { .. } => "list what is pending with `lanyard show`".into(),
             Self::GuidanceFull { .. } => "withdraw some, or wait until the agent has seen them".into(),
             Self::Empty { .. } => "give at least one visible character".into(),
@@ -192,9 +193,7 @@ impl Refusal {
             Self::ParentEnded { .. } => "choose a parent that is still alive".into(),
             Self::LeafCannotDelegate { .. } => "create the session under the leaf's parent instead".into(),
             Self::DepthExceeded { .. } => "delegate from a session higher up, or raise `limits.depth`".into(),
-            Self::PolicyWider { .. } => {
-                "policy is fixed at birth; create a new session under that parent".into()
-            }
+            Self::PolicyWider { .. } => "policy is fixed at birth; create a new session under that parent".into(),
             Self::Cycle { .. } => "choose a parent outside the session's own family below it".into(),
             Self::AlreadyLinked { .. } => "there is nothing to change".into(),
             Self::HasChildren { .. } => {
@@ -232,6 +231,7 @@ impl Refusal {
             Self::SignalForbidden { .. } => "report only what you did yourself".into(),
             Self::CallsOpen => "report the end of the turn when all of its calls have returned".into(),
             Self::Halted => HALTED_ADVICE.into(),
+            Self::RootOnly { root, .. } => format!("send it to {root}, or guide this session with `lanyard guide`"),
             Self::Memory(refusal) => refusal.advice(),
             Self::ForkAhead { .. } => "fork at a position that exists, or leave the position out".into(),
             Self::SeenAhead { .. } => "send a position that was shown".into(),
@@ -268,6 +268,7 @@ impl Refusal {
             | Self::HasChildren { .. }
             | Self::SignalForbidden { .. }
             | Self::CallsOpen
+            | Self::RootOnly { .. }
             | Self::ParentEnded { .. } => true,
             Self::NoSuchGuidance { .. }
             | Self::GuidanceFull { .. }
@@ -323,6 +324,17 @@ impl Refusal {
 
 const HALTED_ADVICE: &str =
     "see why with `lanyard halt --status`; an operator lifts the halt with `lanyard halt --lift`";
+
+fn ended_advice(session: SessionId, state: StateName) -> String {
+    if state == StateName::Stopped {
+        return format!("resume it with `lanyard resume {session}`, or fork it with `lanyard fork`");
+    }
+    "fork it with `lanyard fork` to go on from its log".into()
+}
+
+fn ended_as(state: StateName) -> String {
+    if state == StateName::Stopped { "was stopped".to_owned() } else { format!("has ended as {state}") }
+}
 
 const fn host_run_advice(native: bool) -> &'static str {
     if native {

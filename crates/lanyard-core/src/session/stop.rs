@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
+use crate::id::RunId;
 use crate::session::calls::Compliance;
 use crate::session::record::is_default;
 use crate::time::Timestamp;
@@ -61,6 +62,18 @@ pub struct Stop {
     /// The agent has begun to do what was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complying: Option<Compliance>,
+}
+
+/// A run that a stop ended before its session was resumed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StoppedRun {
+    /// Nothing for an agent that ran under its own host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub scope: StopScope,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// For records written before levels had a time of their own.

@@ -130,6 +130,8 @@ const LEGAL: &[(&[StateName], &[StateName])] = {
         ),
         // Reset (S3-24): the conversation starts over, never under a running turn (S3-B14).
         (&[Beginning, Custom, BetweenTurn, Compacted, Interrupted, Idle, Stale], &[Beginning]),
+        // Resumed by an operator: a conversation that had begun was interrupted, one that had not begins.
+        (&[Stopped], &[Beginning, Custom, Interrupted]),
     ]
 };
 
@@ -175,6 +177,9 @@ fn situations() -> Vec<(&'static str, Given)> {
         ("completed, deleted", noted_before(Ending::Completed).event(deleted())),
         ("failed", noted_before(Ending::Failed)),
         ("stopped", stopping(Beginning, StopLevel::Graceful).event(ended(Ending::Stopped))),
+        ("stopped, custom", stopping(Custom, StopLevel::Graceful).event(ended(Ending::Stopped))),
+        ("stopped after a turn", stopping(BetweenTurn, StopLevel::Graceful).event(ended(Ending::Stopped))),
+        ("stopped, archived", pending(Idle).event(ended(Ending::Stopped)).event(archived())),
     ]);
     all
 }

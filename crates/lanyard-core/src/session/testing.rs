@@ -319,7 +319,7 @@ fn note_line(told: &Told) -> String {
 /// A call of a tool that a stop does not ask for.
 pub(super) fn call(n: u32) -> Call {
     let (id, tool, proof) = (format!("call {n}"), "echo".to_owned(), CallerProof::Address);
-    Call { id, server: Some("ev".into()), tool, channel: Channel::Mcp, compliance: None, proof }
+    Call { id, server: Some("ev".into()), tool, channel: Channel::Mcp, compliance: None, proof, run: None }
 }
 
 pub(super) fn notify(note: u128) -> Input {

@@ -59,7 +59,7 @@ pub struct SessionView {
     pub seen: Vec<SeenMark>,
     pub previous_state: Option<StateName>,
     pub since: Timestamp,
-    /// Whether a turn can be started now.
+    /// Whether an operator's resume would be accepted now. True for a stopped session that can be brought back.
     pub resumable: bool,
     /// Executing, waiting for no tool, and nothing was heard of it for longer than `suspect_after`.
     pub suspected_orphan: bool,
@@ -146,7 +146,7 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         seen: s.seen,
         previous_state: session.previous_state(),
         since: s.since,
-        resumable: !name.is_ended() && !s.deleted && s.turn.is_none() && !s.archived && s.stop.is_none(),
+        resumable: session.is_resumable(),
         suspected_orphan: name == StateName::Executing
             && !session.is_waiting()
             && quiet_ms >= staleness.suspect_after_ms,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lanyard_core::SessionId;
-use lanyard_core::session::{InterruptCause, Receipt, ResumeWay, Run, RunEnd, Signal};
+use lanyard_core::session::{DrivenBy, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Signal};
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinSet};
 
@@ -59,6 +59,10 @@ impl Desk {
     }
 
     async fn pass(&mut self, session: SessionId, order: Order) {
+        // A subagent whose session was stopped and resumed is no part of its parent's run any more.
+        if matches!(order, Order::Revive { .. }) && self.is_on_its_own(session).await {
+            self.shared.unmirror_one(session);
+        }
         let owner = self.shared.owner_of(session);
         let order = match self.runners.get(&owner) {
             Some(runner) => match runner.try_send(order) {
@@ -79,6 +83,12 @@ impl Desk {
             // Without a runner nobody answers, which says it all.
             Order::Answer { .. } | Order::Steer { .. } | Order::Compact { .. } => {}
         }
+    }
+
+    /// Whether a session that was a subagent's has a run of its own by now, or is to get one.
+    async fn is_on_its_own(&self, session: SessionId) -> bool {
+        self.shared.owner_of(session) != session
+            && self.shared.session(session).await.is_some_and(|held| held.driver() != DrivenBy::Parent)
     }
 
     fn begin(
@@ -131,8 +141,18 @@ impl Desk {
             self.begin(session, turn, Some(ways));
         }
         for order in left.orders {
-            self.pass(session_of(&order).unwrap_or(session), order).await;
+            let of = session_of(&order).unwrap_or(session);
+            if !self.is_outdated(of, &order).await {
+                self.pass(of, order).await;
+            }
         }
+    }
+
+    /// Whether a stop that was ordered of a run that is over has done its work: the session was resumed since, and the
+    /// next run must not be stopped by it.
+    async fn is_outdated(&self, session: SessionId, order: &Order) -> bool {
+        matches!(order, Order::Stop { .. })
+            && self.shared.session(session).await.is_some_and(|held| held.stop.is_none())
     }
 }
 

@@ -213,6 +213,11 @@ impl Shared {
         self.mirrors.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, held| *held != of);
     }
 
+    /// The session has an agent of its own from now on.
+    pub(super) fn unmirror_one(&self, session: SessionId) {
+        self.mirrors.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+    }
+
     pub(super) fn mirrored(&self) -> Vec<SessionId> {
         self.mirrors.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
     }

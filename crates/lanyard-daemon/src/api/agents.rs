@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use lanyard_core::session::{Command, DrivenBy};
+use lanyard_core::session::{Command, DrivenBy, ResumeWay, State as SessionState};
 use lanyard_core::{Outcome, Session};
 
 use crate::agents::naming;
@@ -55,11 +55,21 @@ pub(super) async fn resume(
 ) -> Result<Response, Problem> {
     not_rolling_back(&app, target.0)?;
     let session = load(&app, target.0).await?.session;
-    can_be_run(&app, &session)?;
+    let command = resume_command(&app, &session, change.body.ways.clone())?;
+    command_on(&app, target, change, command, StatusCode::ACCEPTED).await
+}
+
+/// The command that brings a session's agent back. An agent that is started anew for each turn has no process between
+/// turns, so only a stopped session of it can be resumed.
+pub(super) fn resume_command(app: &App, session: &Session, ways: Vec<ResumeWay>) -> Result<Command, Problem> {
+    let stopped = session.state == SessionState::Stopped;
+    // Turns of a session without an agent are reported by a client of the API, which may report more of them.
+    if !stopped || session.hands.agent.is_some() {
+        can_be_run(app, session)?;
+    }
     let agent = session.hands.agent.as_deref().unwrap_or_default();
-    let once = app.agents.settings(agent).is_some_and(|settings| settings.driver == DriverKind::Command);
-    // Such an agent has no process between turns; one that is still there has had its turn.
-    if once && session.turn.is_none() && !session.state.is_ended() && !session.archived {
+    let per_turn = app.agents.settings(agent).is_some_and(|settings| settings.driver == DriverKind::Command);
+    if per_turn && !session.state.is_ended() && session.turn.is_none() && !session.archived {
         return Err(Problem::new(
             StatusCode::CONFLICT,
             "agent_per_turn",
@@ -67,8 +77,7 @@ pub(super) async fn resume(
             "send a prompt with `lanyard send`; the turn says how the conversation goes on",
         ));
     }
-    let command = Command::Resume { ways: change.body.ways.clone() };
-    command_on(&app, target, change, command, StatusCode::ACCEPTED).await
+    Ok(Command::Resume { ways, per_turn })
 }
 
 /// Refuses a session whose agent the config does not have: Lanyard could not start one.

@@ -117,7 +117,7 @@ fn command(app: &App, body: &Bulk) -> Command {
             let note = NoteId::mint(app.clock.now(), app.clock.random());
             Command::Guide { note, text: body.text.clone().unwrap_or_default() }
         }
-        BulkAction::Resume => Command::Resume { ways: Vec::new() },
+        BulkAction::Resume => Command::Resume { ways: Vec::new(), per_turn: false },
         BulkAction::Archive => Command::Archive,
         BulkAction::Unarchive => Command::Unarchive,
         BulkAction::Reset => Command::Reset { reason },

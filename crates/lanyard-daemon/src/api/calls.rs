@@ -5,12 +5,13 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use lanyard_core::session::Passage;
+use lanyard_core::session::{Call, Passage};
 
 use crate::api::App;
 use crate::api::context::{Change, Target};
 use crate::api::problem::Problem;
 use crate::api::types::{CallAnswer, CallEnded, CallLead, CallUnsent, NewCall};
+use crate::auth::Denied;
 
 type Shared = State<Arc<App>>;
 
@@ -20,13 +21,15 @@ pub(super) async fn begins(
     change: Change<NewCall>,
 ) -> Result<Json<CallAnswer>, Problem> {
     let bound = app.interceptor.of(target.0);
-    let mut call = change.body;
+    let mut call = Call { run: change.proof.run, ..change.body };
     let passage = bound.begins(&mut call).await?;
     let uncertain = call.is_uncertain();
     if passage == Passage::Go {
         bound.told_begins(&call);
     }
     Ok(Json(match passage {
+        // Whatever the session does by now, this run does nothing for it.
+        Passage::Go if change.proof.spent => return Err(Denied::RunEnded.into()),
         Passage::Go => CallAnswer { go: true, text: None, level: None, uncertain },
         Passage::Refused(stop) => {
             CallAnswer { go: false, text: Some(stop.text(target.0)), level: Some(stop.level), uncertain }
@@ -40,8 +43,9 @@ pub(super) async fn ends(
     change: Change<CallEnded>,
 ) -> Result<Json<CallLead>, Problem> {
     let bound = app.interceptor.of(target.0);
-    bound.told_ends(&change.body.call);
-    let lead = bound.ends(change.body.call, change.body.returned, None).await?;
+    let call = Call { run: change.proof.run, ..change.body.call };
+    bound.told_ends(&call);
+    let lead = bound.ends(call, change.body.returned, None).await?;
     Ok(Json(CallLead {
         blocks: lead.blocks(target.0, bound.nonce()),
         withhold: lead.withholds(),

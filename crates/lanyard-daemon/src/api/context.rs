@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::api::App;
 use crate::api::problem::Problem;
-use crate::auth::Caller;
+use crate::auth::{Caller, RunProof};
 use crate::engine::{Key, Store};
 use crate::server::patience;
 
@@ -58,6 +58,8 @@ pub(super) struct Change<T> {
     pub(super) actor: Actor,
     pub(super) cause: Option<Cause>,
     pub(super) keys: Vec<Key>,
+    /// The run whose token the request came with.
+    pub(super) proof: RunProof,
     pub(super) body: T,
 }
 
@@ -67,7 +69,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Change<T> {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(|| missing("caller"))?;
-        let bytes = read_body(body).await?;
+        let (bytes, proof) = (read_body(body).await?, caller.proof());
         let key = key(&parts, &caller.actor, &bytes)?;
         let cause = match &key {
             Some((text, _)) => text.clone(),
@@ -78,6 +80,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Change<T> {
             actor: caller.actor,
             cause: Some(Cause::Request(cause)),
             keys: key.map(|(_, key)| key).into_iter().collect(),
+            proof,
         })
     }
 }

@@ -66,7 +66,7 @@ impl Front {
         let asked = Asked { method: &parts.method, headers: &parts.headers, uri: &parts.uri };
         match admit(&self.app, access, in_address(named), asked, via).await {
             Ok((caller, target)) => {
-                let whose = (target.map(Target), caller.spent);
+                let whose = (target.map(Target), caller.proof());
                 let response = mcp::message(self.app.clone(), whose, server, parts.headers, body).await;
                 if streams(&response) {
                     return bounded(response, Right::new(&self.app, &caller, target));

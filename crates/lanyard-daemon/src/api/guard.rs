@@ -149,7 +149,8 @@ async fn may_hear_its_end(app: &Arc<App>, caller: &Caller, access: Access) -> Re
     };
     let held = load(app, session).await?.session;
     let refused = |stop: &Stop| held.state.is_ended() || stop.level == StopLevel::Terminated;
-    if held.stop.as_ref().is_some_and(refused) { Ok(()) } else { Err(Denied::RunEnded.into()) }
+    let fenced = held.fence(caller.run).is_some();
+    if fenced || held.stop.as_ref().is_some_and(refused) { Ok(()) } else { Err(Denied::RunEnded.into()) }
 }
 
 /// Whether the caller's process hosts the agent of this session: a subagent below it that has no run of its own.

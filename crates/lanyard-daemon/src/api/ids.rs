@@ -7,12 +7,13 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use lanyard_core::paper::{Facts, judge};
-use lanyard_core::session::{Command, Session};
+use lanyard_core::session::Session;
 use lanyard_core::task::{Task, TaskState};
 use lanyard_core::{SessionId, TaskId};
 use lanyard_store::Filter;
 
 use crate::api::App;
+use crate::api::agents::resume_command;
 use crate::api::context::{Change, Target, load};
 use crate::api::plans::on_families_disk;
 use crate::api::problem::Problem;
@@ -200,16 +201,8 @@ async fn resume_session(
     if session.live_run().is_some() {
         return Ok(answer(ResumedHow::AtWork).into_response());
     }
-    let configured = session.hands.agent.as_deref().is_some_and(|agent| app.agents.settings(agent).is_some());
-    if !configured {
-        return Err(refused(
-            "agent_not_configured",
-            format!("Lanyard does not run the agent of session {}", session.id),
-            "hand it to an agent of `lanyard agents` with `lanyard migrate --agent`",
-        )
-        .into());
-    }
-    let ask = Ask::Do { session: session.id, command: Command::Resume { ways: Vec::new() } };
+    let command = resume_command(app, session, Vec::new())?;
+    let ask = Ask::Do { session: session.id, command };
     let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };
     app.engine.ask(request).await?;
     Ok(answer(ResumedHow::Resumed).into_response())

@@ -384,7 +384,7 @@ pub(super) async fn set_policy(
     target: Target,
     change: Change<MemoryPolicyEdit>,
 ) -> Result<Json<MemoryPolicySet>, Problem> {
-    let Change { actor, cause, keys, body }: Change<MemoryPolicyEdit> = change;
+    let Change { actor, cause, keys, body, .. }: Change<MemoryPolicyEdit> = change;
     let by: (Actor, _, _) = (actor, cause, keys);
     let outcome = memory::set_policy(&app, target.0, body, by).await?;
     let view = on_disk(&app, move |_, store| memory::look_up(store, target.0).map(shown)).await?;

@@ -60,7 +60,8 @@ pub(super) async fn send(
         take_over: resume,
     };
     let epoch = writer_epoch.or(epoch);
-    let sending = Sending { message, writer_epoch: epoch, client, again };
+    let intervention = app.intervention.of(&change.actor);
+    let sending = Sending { message, writer_epoch: epoch, client, intervention, again };
     let ask = Ask::Send { session: target.0, sending: Box::new(sending) };
     let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };
     let reply = app.engine.ask(request).await?;

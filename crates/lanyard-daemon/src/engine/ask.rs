@@ -3,10 +3,10 @@
 use lanyard_core::continuity::Counter;
 use lanyard_core::memory::MemoryAsk;
 use lanyard_core::session::{
-    self, ChangeEvent, Command, DrivenBy, Event, InboxCommand, Lineage, Refusal, Session, Signal,
+    self, ChangeEvent, Command, DrivenBy, Event, InboxCommand, Lineage, Refusal, Session, Signal, State,
     WriterCommand, create, decide, fork, link, may_write, observe, plan_delivery,
 };
-use lanyard_core::{Cause, Outcome, SessionId};
+use lanyard_core::{ActorKind, Cause, Outcome, SessionId};
 use lanyard_store::{Durability, KeptOutcome};
 
 use crate::engine::worker::{Worker, error_chain};
@@ -201,6 +201,14 @@ impl Worker {
             *holder_gone = self.writer_gone(id)?;
         }
         let session = self.resident(id)?;
+        // What an operator stopped no agent brings back.
+        if let Command::Resume { .. } = &command
+            && request.actor.kind == ActorKind::Agent
+            && session.state == State::Stopped
+        {
+            let refusal = Refusal::Ended { session: id, state: session.state.name() };
+            return Err(self.refused(request, Some(id), command.name(), refusal));
+        }
         let events = match decide(session, &command, self.draft.now, &self.rules) {
             Ok(events) => events,
             Err(refusal) => return Err(self.refused(request, Some(id), command.name(), refusal)),
@@ -214,6 +222,7 @@ impl Worker {
             self.claim_alias(alias, workspace.as_ref(), plan.as_ref())?;
         }
         let warnings = guidance_warnings(&events);
+        let starts_later = is_resumed(&events) && !session::starts_run(&events);
         let driven = self.driven_after(self.resident(id)?, &events);
         let mut written = self.write_all(id, events, request);
         written += self.write_all(id, driven.into_iter().collect(), request);
@@ -231,6 +240,7 @@ impl Worker {
             Command::Notify { note, .. } => outcome.note = Some(*note),
             Command::Migrate { .. } => outcome.continuity = self.resident(id)?.carries,
             Command::Inbox(command) => outcome.turn = command.change.turn(),
+            Command::Resume { .. } if starts_later => outcome.warnings = vec![STARTS_LATER.to_owned()],
             Command::Complete { .. }
             | Command::Fail { .. }
             | Command::Stop { .. }
@@ -426,7 +436,7 @@ impl Worker {
         }
     }
 
-    fn lineage(&self, id: SessionId) -> Result<Lineage, AskError> {
+    pub(super) fn lineage(&self, id: SessionId) -> Result<Lineage, AskError> {
         self.residents.get(id).map(|resident| resident.lineage.clone()).ok_or(AskError::Unknown(id))
     }
 
@@ -450,6 +460,13 @@ impl Worker {
 
 pub(super) fn unavailable(error: &lanyard_store::StoreError) -> AskError {
     AskError::Unavailable(error_chain(error))
+}
+
+/// What an operator is told whose resume starts no process.
+const STARTS_LATER: &str = "no process was started; work begins with the next prompt";
+
+fn is_resumed(events: &[Event]) -> bool {
+    events.iter().any(|event| matches!(event, Event::Change(ChangeEvent::Resumed {})))
 }
 
 fn guidance_warnings(events: &[Event]) -> Vec<String> {

@@ -2,8 +2,8 @@
 //! the next repeat finds it (S3-15, S3-16, X-09).
 
 use lanyard_core::session::{
-    ChangeEvent, Command, Delivery, DrivenBy, Event, InboxChange, InboxCommand, InboxEvent, Message, Opening,
-    Refusal, TurnEvent, TurnResult, TurnStatus, decide,
+    ChangeEvent, Command, Delivery, DrivenBy, Event, InboxChange, InboxCommand, InboxEvent, Intervention,
+    Message, Opening, Refusal, TurnEvent, TurnResult, TurnStatus, decide, may_converse,
 };
 use lanyard_core::text::content_hash;
 use lanyard_core::{Actor, Outcome, Session, SessionId, Timestamp, TurnId};
@@ -26,6 +26,8 @@ pub struct Sending {
     pub writer_epoch: Option<u64>,
     /// The client's own name for it, bound to who sent it and to its content.
     pub client: Option<Key>,
+    /// The sessions that take turns from whoever sends it.
+    pub intervention: Intervention,
     /// Somebody asks for what failed or was lost to be run once more.
     pub again: bool,
 }
@@ -93,6 +95,9 @@ impl Worker {
         let message = Box::new(sending.message.clone());
         let (writer_epoch, change) = (sending.writer_epoch, InboxChange::Send(message));
         let inbox = InboxCommand { writer_epoch, change };
+        if let Err(refusal) = may_converse(&self.lineage(id)?, sending.intervention) {
+            return Err(self.refused(request, Some(id), inbox.change.name(), refusal));
+        }
         self.words(request, id, &inbox)?;
         let command = Command::Inbox(inbox);
         let events = match decide(self.resident(id)?, &command, self.draft.now, &self.rules) {

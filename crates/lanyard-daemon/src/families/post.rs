@@ -203,7 +203,7 @@ impl Owner {
                 let settled = heard.guidance_settled.iter().find(|held| held.id == *note);
                 Ok(Some(match settled.map(|note| note.status) {
                     Some(NoteStatus::Withdrawn) => acknowledged(*session, "somebody took it back"),
-                    Some(NoteStatus::Expired) => MailState::Pending,
+                    Some(NoteStatus::Expired | NoteStatus::Undelivered) => MailState::Pending,
                     // The newest that are settled are remembered; it was settled before those.
                     Some(NoteStatus::Acknowledged | NoteStatus::Pending | NoteStatus::Delivered) | None => {
                         acknowledged(*session, "its agent went on after it")

@@ -14,7 +14,7 @@ use lanyard_core::session::Compliance;
 use crate::annotate::{self, Taste, json};
 use crate::api::App;
 use crate::api::{Problem, Target, marked_as_json, too_slow};
-use crate::auth::{Caller, Denied};
+use crate::auth::{Caller, Denied, RunProof};
 use crate::mcp::envelope::{Envelope, Kind, MODERN, name_of};
 use crate::mcp::http::Outgoing;
 use crate::mcp::once::{self, Before};
@@ -32,10 +32,16 @@ pub(super) struct Visit {
     pub(super) session: Option<SessionId>,
     pub(super) seat: Option<Arc<Seat>>,
     pub(super) headers: HeaderMap,
+    proof: RunProof,
 }
 
 impl Visit {
-    async fn new(app: Arc<App>, target: Option<Target>, server: &str, headers: HeaderMap) -> Self {
+    async fn new(
+        app: Arc<App>,
+        (target, proof): (Option<Target>, RunProof),
+        server: &str,
+        headers: HeaderMap,
+    ) -> Self {
         let session = target.map(|target| target.0);
         let mut seat = None;
         if let Some(session) = session {
@@ -45,7 +51,7 @@ impl Visit {
             }
             seat = Some(found);
         }
-        Self { app, session, seat, headers }
+        Self { app, session, seat, headers, proof }
     }
 
     pub(super) fn header(&self, name: &str) -> Option<&str> {
@@ -74,6 +80,7 @@ impl Visit {
             id: envelope.id().to_owned(),
             aim: Aim::of(envelope.method()),
             seat: self.seat.clone(),
+            proof: self.proof,
             passing: None,
             taste,
             modern,
@@ -109,15 +116,15 @@ type Place = Path<(String, String)>;
 pub(crate) async fn post(State(app): State<Arc<App>>, Path((_, name)): Place, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let target = parts.extensions.get::<Target>().copied();
-    let spent = parts.extensions.get::<Caller>().is_some_and(|caller| caller.spent);
-    message(app, (target, spent), &name, parts.headers, body).await
+    let proof = parts.extensions.get::<Caller>().map(Caller::proof).unwrap_or_default();
+    message(app, (target, proof), &name, parts.headers, body).await
 }
 
 /// A message of a client. Ways that are seldom gone are put aside, so that the usual one stays small. With the token of
 /// a run that is over only a tool call passes, which the stop refuses.
 pub(crate) async fn message(
     app: Arc<App>,
-    (target, spent): (Option<Target>, bool),
+    (target, proof): (Option<Target>, RunProof),
     name: &str,
     headers: HeaderMap,
     body: impl HttpBody<Data = Bytes> + Unpin,
@@ -130,15 +137,15 @@ pub(crate) async fn message(
         Ok(envelope) => envelope,
         Err(error) => return malformed(&body, &error),
     };
-    if spent && !(envelope.kind() == Kind::Request && Aim::of(envelope.method()) == Aim::Call) {
+    if proof.spent && !(envelope.kind() == Kind::Request && Aim::of(envelope.method()) == Aim::Call) {
         return Problem::from(Denied::RunEnded).into_response();
     }
     if name == OWN {
-        let visit = Visit::new(app, target, name, headers).await;
+        let visit = Visit::new(app, (target, proof), name, headers).await;
         return Box::pin(own_post(&visit, &envelope, &body)).await;
     }
     let Some(server) = app.gateway.server(name) else { return unknown(&app, name) };
-    let visit = Visit::new(app, target, &server.key, headers).await;
+    let visit = Visit::new(app, (target, proof), &server.key, headers).await;
     take(&visit, &server, &envelope, &body).await
 }
 
@@ -351,7 +358,8 @@ async fn connection(app: Arc<App>, name: &str, request: Request) -> Result<(Visi
     let server = app.gateway.server(name).ok_or_else(|| unknown(&app, name))?;
     let (parts, _) = request.into_parts();
     let target = parts.extensions.get::<Target>().copied();
-    Ok((Visit::new(app, target, &server.key, parts.headers).await, server))
+    let proof = parts.extensions.get::<Caller>().map(Caller::proof).unwrap_or_default();
+    Ok((Visit::new(app, (target, proof), &server.key, parts.headers).await, server))
 }
 
 /// Passes a request without a body on.

@@ -36,7 +36,7 @@ pub(super) async fn enter(
     work: &mut Work,
 ) -> Entry {
     let hint = envelope.hint();
-    let (session, proof) = match whose(app, work.seat.as_ref(), envelope, hint.as_deref()).await {
+    let (session, proof) = match whose(app, work, envelope, hint.as_deref()).await {
         Ok(Some(found)) => found,
         // A call of no known session passes (S0-36); without a name in it, byte for byte (S0-32).
         Ok(None) => return Entry::Goes(unnamed(hint.as_deref(), body, envelope)),
@@ -60,8 +60,14 @@ pub(super) async fn enter(
         channel: Channel::Mcp,
         compliance,
         proof,
+        run: work.proof.run,
     };
     let stop = match person.bound.begins(&mut call).await {
+        // Whatever the session does by now, this run does nothing for it.
+        Ok(Passage::Go) if work.proof.spent => {
+            let what = "run_ended: the run this token was made for has ended. End your work.";
+            return Entry::Answered(annotate::failure(what, work.modern));
+        }
         Ok(Passage::Go) => {
             person.remember(None);
             let (person, under_way) = (person.clone(), person.bound.under_way(&call));
@@ -118,15 +124,19 @@ struct Mismatch(String);
 /// the family below.
 async fn whose(
     app: &Arc<App>,
-    seat: Option<&Arc<Seat>>,
+    work: &Work,
     envelope: &Envelope<'_>,
     hint: Option<&str>,
 ) -> Result<Option<(SessionId, CallerProof)>, Mismatch> {
-    let Some(seat) = seat else {
+    let Some(seat) = &work.seat else {
         let Some(hint) = hint else { return Ok(None) };
         return Ok(Box::pin(known(app, hint)).await.map(|session| (session, CallerProof::Named)));
     };
     let own = seat.session();
+    // A run that was stopped speaks for nobody else: its call is refused as its own session's.
+    if work.proof.spent {
+        return Ok(Some((own, CallerProof::Address)));
+    }
     if let Some(hint) = hint {
         if hint == own.to_string() {
             return Ok(Some((own, CallerProof::Named)));

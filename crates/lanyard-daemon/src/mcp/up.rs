@@ -11,6 +11,7 @@ use super::door::{Visit, failed};
 use super::http::{self, Lent, Outgoing, Upstream};
 use super::translate::{self, Modern};
 use crate::annotate::json;
+use crate::auth::RunProof;
 use crate::mcp::envelope::{Envelope, MODERN};
 use crate::mcp::rpc;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Trouble};
@@ -65,6 +66,7 @@ pub(super) async fn greet(
         id: envelope.id().to_owned(),
         aim: Aim::Other,
         seat: visit.seat.clone(),
+        proof: RunProof::default(),
         passing: None,
         taste: crate::annotate::Taste::Unlisted,
         modern: false,

@@ -8,6 +8,7 @@ use memchr::memmem::Finder;
 use tokio::time::Instant;
 
 use crate::annotate::{self, Reader, Taste, Words, json};
+use crate::auth::RunProof;
 use crate::engine::AskError;
 use crate::intercept::UnderWay;
 use crate::mcp::once::Ticket;
@@ -54,6 +55,8 @@ pub(super) struct Work {
     pub(super) id: String,
     pub(super) aim: Aim,
     pub(super) seat: Option<Arc<Seat>>,
+    /// The run whose token it came with.
+    pub(super) proof: RunProof,
     pub(super) passing: Option<Passing>,
     pub(super) taste: Taste,
     /// The client is of revision 2026-07-28.

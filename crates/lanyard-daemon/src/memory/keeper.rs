@@ -116,7 +116,8 @@ impl Keeper {
     ) -> Result<(), MemoryError> {
         let Some(loaded) = store.load(id)? else { return Ok(()) };
         let session = loaded.session;
-        if !session.state.is_ended() || session.deleted || ledger::ledger(store, id)?.summarised {
+        let done = ledger::ledger(store, id)?.is_summarised(&session);
+        if !session.state.is_ended() || session.deleted || done {
             return Ok(());
         }
         let mut seen = Summary::new(scope.store());
@@ -154,7 +155,11 @@ impl Keeper {
                 Err(error) => return Err(error),
             }
         }
-        Ok(ledger::amend(store, id, app.clock.now(), |ledger| ledger.summarised = true)?)
+        let end = session.since;
+        Ok(ledger::amend(store, id, app.clock.now(), |ledger| {
+            ledger.summarised = true;
+            ledger.summarised_end = Some(end);
+        })?)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use lanyard_core::memory::Rule;
-use lanyard_core::{SessionId, Timestamp};
+use lanyard_core::{Session, SessionId, Timestamp};
 use lanyard_store::{Place, Put, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,19 @@ pub(crate) struct Ledger {
     pub(crate) refused: BTreeMap<Rule, u64>,
     #[serde(default)]
     pub(crate) summarised: bool,
+    /// The end the summary was made for: a session that was resumed after a stop ends again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) summarised_end: Option<Timestamp>,
+}
+
+impl Ledger {
+    /// Whether the summary of this end was made.
+    pub(crate) fn is_summarised(&self, session: &Session) -> bool {
+        match self.summarised_end {
+            Some(end) => end == session.since,
+            None => self.summarised && session.stopped_runs.is_empty(),
+        }
+    }
 }
 
 pub(crate) fn place(session: SessionId) -> Place {

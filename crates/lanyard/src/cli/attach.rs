@@ -118,8 +118,11 @@ async fn pick(context: &Context) -> Result<Option<SessionId>, Failure> {
 /// The screen of a session, until it is left. Whoever goes to a session below it comes back to it.
 pub(super) async fn on_screen(context: &Context, id: SessionId, how: How) -> Result<(), Failure> {
     let mut open = vec![id];
+    let mut farewell = String::new();
     while let Some(top) = open.last().copied() {
-        match one(context, top, how).await? {
+        let (exit, words) = one(context, top, how).await?;
+        farewell = words;
+        match exit {
             Exit::Refused(refused) => return Err(failed(refused)),
             Exit::Attach(below) if open.len() < OPEN_MAX => open.push(below),
             Exit::Attach(_) | Exit::Quit => {
@@ -127,11 +130,11 @@ pub(super) async fn on_screen(context: &Context, id: SessionId, how: How) -> Res
             }
         }
     }
-    context.out.note(&format!("detached; the session goes on. Come back with `lanyard attach {id}`"));
+    context.out.note(&farewell);
     Ok(())
 }
 
-async fn one(context: &Context, id: SessionId, how: How) -> Result<Exit, Failure> {
+async fn one(context: &Context, id: SessionId, how: How) -> Result<(Exit, String), Failure> {
     let clock = clock(context).await?;
     let mut bits = [0_u8; 16];
     getrandom::fill(&mut bits).map_err(|error| {
@@ -144,7 +147,7 @@ async fn one(context: &Context, id: SessionId, how: How) -> Result<Exit, Failure
     if let Some(call) = model.parting() {
         part(context, call).await;
     }
-    Ok(exit)
+    Ok((exit, model.farewell()))
 }
 
 fn address(id: SessionId, how: How, cursor: &Cursor) -> Route {
@@ -190,7 +193,11 @@ impl Printer<'_> {
     fn print(&mut self, event: &str) -> Result<(), Failure> {
         let Some(mark) = mark(event).filter(|mark| mark.seq > self.last) else { return Ok(()) };
         self.last = mark.seq;
-        self.ended |= matches!(mark.kind.as_str(), "session.ended" | "session.deleted");
+        match mark.kind.as_str() {
+            "session.ended" | "session.deleted" => self.ended = true,
+            "session.resumed" => self.ended = false,
+            _ => {}
+        }
         let out = &self.context.out;
         if out.is_json() {
             return out.data(event);

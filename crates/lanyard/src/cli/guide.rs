@@ -103,6 +103,10 @@ async fn settled(context: &Context, target: &Target, note: NoteId) -> Result<(),
                 context.out.note("expired: no channel could carry it in time");
                 return Err(Failure::Shown);
             }
+            Some(NoteStatus::Undelivered) => {
+                context.out.note("not delivered: the session ended before the agent had it");
+                return Err(Failure::Shown);
+            }
             // Settled notes leave the list at last.
             None if delivered => return Ok(()),
             Some(NoteStatus::Pending | NoteStatus::Delivered) | None => {}

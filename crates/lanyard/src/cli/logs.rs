@@ -122,10 +122,12 @@ impl Printer<'_> {
             out.warn(&format!("events {} to {} did not arrive", self.last + 1, mark.seq - 1));
         }
         self.last = mark.seq;
-        if matches!(mark.kind.as_str(), "turn.finished" | "turn.interrupted") {
-            self.turn_end = Some(mark.seq);
+        match mark.kind.as_str() {
+            "turn.finished" | "turn.interrupted" => self.turn_end = Some(mark.seq),
+            "session.ended" | "session.deleted" => self.ended = true,
+            "session.resumed" => self.ended = false,
+            _ => {}
         }
-        self.ended |= matches!(mark.kind.as_str(), "session.ended" | "session.deleted");
         if out.is_json() {
             return out.data(event);
         }

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use lanyard_core::session::{Continuity, Envelope, Event, ResumeWay, RunEnd, RunEvent, SessionView};
+use lanyard_core::session::{
+    Continuity, Envelope, Event, ResumeWay, RunEnd, RunEvent, SessionView, StateName,
+};
 use lanyard_core::task::WorkerKind;
 use lanyard_core::{Outcome, SessionId};
 use lanyard_daemon::api::types::{IdChain, IdKind, NewResume, Reason, Resumed, ResumedHow};
 
+use super::ask::{agreed, can_ask};
 use super::follow::Follower;
 use super::send::send;
 use super::target::{Target, text_or_stdin};
@@ -15,6 +18,7 @@ use crate::client::{Client, Route};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::text::one_line;
+use crate::render::time::stamp;
 
 /// How long after a run that could not go on the next way is waited for.
 const NEXT_WAY: Duration = Duration::from_secs(2);
@@ -26,6 +30,10 @@ const ABOUT: &str = "\
 Says how the conversation goes on: `exact` (the same process), `native` (the agent's own load or
 resume), `replayed` (the transcript goes with the next prompt), `preamble` (a summary does), or
 `lost`. Never a silent new conversation: if no way works, it ends with 1 and says why.
+
+A stopped session is brought back with a new run: its log, its workspace and the agent's own
+conversation are kept. On a terminal you are asked first; without one, say --yes. Calls of the run
+that was stopped stay refused. A session that completed or failed has ended: fork it instead.
 
 Of a task, or of the worker or session that works at one, the same worker is had back: at work
 already, in the same session, or deployed anew.
@@ -50,6 +58,9 @@ pub(super) struct Resume {
     /// A way to go on; may be given more than once, in order [default: the agent's settings]
     #[arg(long = "way", value_name = "WAY")]
     ways: Vec<Way>,
+    /// Resume a stopped session without asking
+    #[arg(long, short)]
+    yes: bool,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -71,7 +82,7 @@ impl From<Way> for ResumeWay {
 
 impl Resume {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let mut prompt = self.prompt.map(text_or_stdin).transpose()?;
+        let mut prompt = self.prompt.clone().map(text_or_stdin).transpose()?;
         let mut client = context.client().await?;
         if let Some(any) = with_a_task(&mut client, &self.target).await? {
             if !self.ways.is_empty() {
@@ -80,19 +91,26 @@ impl Resume {
             }
             return resume_work(context, client, &any, prompt).await;
         }
+        let Some(target) = self.confirmed(context, &mut client).await? else {
+            context.out.note("nothing was changed");
+            return Ok(());
+        };
         let body = NewResume { ways: self.ways.into_iter().map(ResumeWay::from).collect() };
-        let asked = client.post_part::<Outcome>("resume", &self.target.route(&["resume"]), &body).await;
+        let asked = client.post_part::<Outcome>("resume", &target.route(&["resume"]), &body).await;
         drop(client);
         let outcome = match (asked, prompt) {
             // Its process comes with the prompt, and the turn says how the conversation goes on.
             (Err(Failure::Told { problem, .. }), Some(prompt)) if problem.code == "agent_per_turn" => {
-                return send(context, &self.target, prompt, false).await;
+                return send(context, &target, prompt, false).await;
             }
             (asked, kept) => {
                 prompt = kept;
                 asked?
             }
         };
+        if let Some(later) = outcome.warnings.first() {
+            return resumed_later(context, &outcome, later, &target, prompt).await;
+        }
         let back = if outcome.events == 0 {
             Back { continuity: Some(Continuity::Exact), agent: String::new(), history: None }
         } else {
@@ -111,10 +129,57 @@ impl Resume {
             return Err(Failure::Shown);
         }
         match prompt {
-            Some(prompt) => send(context, &self.target, prompt, false).await,
+            Some(prompt) => send(context, &target, prompt, false).await,
             None => Ok(()),
         }
     }
+
+    /// The session to resume: a stopped one by its id, once somebody agreed. Nothing when they did not.
+    async fn confirmed(&self, context: &Context, client: &mut Client<'_>) -> Result<Option<Target>, Failure> {
+        if self.yes {
+            return Ok(Some(self.target.clone()));
+        }
+        let view: SessionView = match client.get(&self.target.route(&[])).await {
+            Ok(view) => view,
+            // The route that resumes says best what is wrong.
+            Err(Failure::Told { .. }) => return Ok(Some(self.target.clone())),
+            Err(failure) => return Err(failure),
+        };
+        if view.state != StateName::Stopped {
+            return Ok(Some(self.target.clone()));
+        }
+        let stopped = stopped_by(&view);
+        if !can_ask() {
+            let advice = "say --yes to resume it with a new run";
+            return Err(Failure::local("confirmation_needed", format!("the session was {stopped}"), advice));
+        }
+        let question = format!("This session was {stopped}. Resume it with a new run?");
+        Ok(agreed(context, &question)?.then(|| Target::of(view.id.to_string())))
+    }
+}
+
+/// Who stopped a session, and when.
+fn stopped_by(view: &SessionView) -> String {
+    let by = view.stop.as_ref().map_or_else(String::new, |stop| format!(" by {}", one_line(&stop.by.name)));
+    format!("stopped{by} at {}", stamp(view.since))
+}
+
+/// A session that is live again although no process was started for it.
+async fn resumed_later(
+    context: &Context,
+    outcome: &Outcome,
+    later: &str,
+    target: &Target,
+    prompt: Option<String>,
+) -> Result<(), Failure> {
+    if let Some(prompt) = prompt {
+        return send(context, target, prompt, false).await;
+    }
+    if context.out.is_json() {
+        return context.out.json(outcome);
+    }
+    context.out.note(&format!("resumed; {later}"));
+    Ok(())
 }
 
 /// What to resume by, when the id is a task's or that of somebody who works at one.
@@ -133,8 +198,8 @@ async fn with_a_task(client: &mut Client<'_>, target: &Target) -> Result<Option<
     }
 }
 
-/// Whether bringing it back is about a task. A chat goes on after the task that was worked at in it: asked for as a
-/// session, it is one again, and the task is not done a second time.
+/// Whether bringing it back is about a task. A chat goes on after the task that was worked at in it, and a stopped session
+/// keeps its conversation: asked for as a session, it is one again, and the task is not done a second time.
 fn is_work(chain: &IdChain) -> bool {
     let Some(view) = &chain.task else { return false };
     let by_task = match chain.kind {
@@ -142,7 +207,10 @@ fn is_work(chain: &IdChain) -> bool {
         IdKind::Session | IdKind::Run => false,
         IdKind::Alias => view.task.aliases.contains(&chain.id),
     };
-    by_task || view.task.spec.kind != WorkerKind::Chat || !view.task.state.is_ended()
+    // A stopped session whose task is over is named for its conversation.
+    let stopped = chain.session.as_ref().is_some_and(|session| session.state == StateName::Stopped);
+    let over = view.task.state.is_ended();
+    by_task || !(over && (stopped || view.task.spec.kind == WorkerKind::Chat))
 }
 
 async fn resume_work(

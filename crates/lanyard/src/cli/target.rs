@@ -10,7 +10,7 @@ use crate::client::Route;
 use crate::context::Context;
 use crate::failure::Failure;
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct Target {
     /// The session: its id or one of its aliases
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
@@ -22,7 +22,7 @@ pub(super) struct Target {
 const AMBIGUOUS: &str = "When an alias is used more than once";
 
 /// Two sessions in different workspaces may go by the same alias.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 struct Narrow {
     /// The one in this workspace
     #[arg(long, value_name = "WORKSPACE", value_parser = workspace, help_heading = AMBIGUOUS)]

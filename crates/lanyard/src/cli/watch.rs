@@ -244,6 +244,7 @@ impl Watch<'_> {
             | ChangeEvent::Seen { .. }
             | ChangeEvent::Unarchived {}
             | ChangeEvent::Reset { .. }
+            | ChangeEvent::Resumed {}
             | ChangeEvent::WentIdle { .. }
             | ChangeEvent::WentStale { .. } => false,
         }

@@ -80,6 +80,7 @@ async fn ask(happened: &Happened, home: Option<&Home>) -> Option<Said> {
         return Some(Said { at, verdict: Verdict::Over { text }, notes: Vec::new() });
     }
     let call = Call {
+        run: None,
         id: happened.call.clone(),
         server: happened.servers.first().cloned(),
         tool: happened.tool.clone(),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use lanyard_core::Timestamp;
-use lanyard_core::session::{Language, NoteStatus, Run, RunPhase, SessionView};
+use lanyard_core::session::{Language, NoteStatus, Run, RunPhase, SessionView, StateName};
 use lanyard_core::text::dollars;
 
 use crate::render::event::{driven_by, stop_level};
@@ -97,7 +97,8 @@ fn how_it_is(card: &mut Card, view: &SessionView, now: Timestamp) {
         remarks.push("stale for very long");
     }
     if view.resumable {
-        remarks.push("takes a prompt");
+        let stopped = view.state == StateName::Stopped;
+        remarks.push(if stopped { "can be resumed with `lanyard resume`" } else { "takes a prompt" });
     }
     card.line("", remarks.join(", "));
     card.text("ended with", view.end_reason.as_ref());
@@ -148,6 +149,7 @@ pub(crate) fn note_status(status: NoteStatus) -> &'static str {
         NoteStatus::Acknowledged => "acknowledged",
         NoteStatus::Withdrawn => "withdrawn",
         NoteStatus::Expired => "expired",
+        NoteStatus::Undelivered => "undelivered",
     }
 }
 

@@ -91,6 +91,8 @@ enum Over {
     Help,
     /// Detach, cancel, stop, or go on?
     Leave,
+    /// Stop the session?
+    Stop,
     Inbox,
     /// A turn that may have run: once more?
     Again(Sent),
@@ -211,6 +213,18 @@ impl Model {
             seed,
             notice: None,
             seen: 0,
+        }
+    }
+
+    /// What to say on leaving: whether the session goes on, and how to come back to it.
+    pub(crate) fn farewell(&self) -> String {
+        let id = self.id;
+        match self.face.as_ref().filter(|face| face.is_ended()) {
+            None => format!("detached; the session goes on. Come back with `lanyard attach {id}`"),
+            Some(face) if face.state == "stopped" => {
+                format!("detached; the session is stopped. Resume it with `lanyard resume {id}`")
+            }
+            Some(face) => format!("detached; the session is {}", face.state),
         }
     }
 

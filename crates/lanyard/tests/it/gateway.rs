@@ -14,6 +14,7 @@ mod program;
 mod recorded;
 mod server;
 mod sharing;
+mod spawned;
 mod spoken;
 mod strict;
 mod tls;

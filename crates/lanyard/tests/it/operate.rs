@@ -5,6 +5,7 @@ mod checks;
 mod gates;
 mod resuming;
 mod stage;
+mod stopped;
 mod turns;
 mod workspace;
 

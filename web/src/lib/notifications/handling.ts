@@ -7,6 +7,7 @@ export const KINDS: Record<NotificationKind, string> = {
   suspected_orphan: 'Suspected orphan',
   tools_missing: 'MCP servers not reached',
   guidance_undelivered: 'Guidance undelivered',
+  child_stopped: 'Child stopped',
   budget_spent: 'Budget spent',
   budget_warning: 'Budget nearly spent',
   flow_waiting: 'Flow waits',

@@ -1,6 +1,7 @@
 //! Guidance: queued, delivered, acknowledged, withdrawn, and never lost.
 
 use super::*;
+use crate::session::NoteStatus;
 
 /// S0-05, S0-19.
 #[test]
@@ -358,7 +359,9 @@ fn an_ended_session_takes_no_guidance() {
 #[test]
 fn what_was_never_delivered_can_still_be_seen_after_the_end() {
     let given = given([noted(1)]).after(complete());
-    assert_eq!(given.session.guidance.len(), 1);
+    assert!(given.session.guidance.is_empty(), "they wait for nobody");
+    let settled: Vec<NoteStatus> = given.session.guidance_settled.iter().map(|note| note.status).collect();
+    assert_eq!(settled, [NoteStatus::Undelivered]);
 }
 
 /// S1-29 as S1-B05 has it: words are allowed at every level and recorded with their author.

@@ -156,6 +156,7 @@ fn the_codes_of_refusals() {
         signal_forbidden       recorded             an agent cannot report `turn_finished` about its own session
         calls_open             recorded             tool calls of the session are under way, so its turn has not ended
         halted                                      an operator halted all work
+        intervention_root_only recorded             turns of people go to sessions of level 1, and this one is of level 2
         memory_tag_bad                  bad request `a,b` cannot be a tag
         memory_policy_wider                         the memory policy would allow more than the session's does"#]]
     .assert_eq(&short_ids(&lines.join("\n")));
@@ -166,7 +167,7 @@ fn every_refusal() -> Vec<Refusal> {
     let parent = session_id(2);
     let all = vec![
         Refusal::Busy { turn: turn_id(1) },
-        Refusal::Ended { state: StateName::Failed },
+        Refusal::Ended { session: session_id(9), state: StateName::Failed },
         Refusal::Deleted,
         Refusal::Stopping,
         Refusal::HostRun { native: true },
@@ -211,6 +212,7 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::SignalForbidden { signal: "turn_finished" },
         Refusal::CallsOpen,
         Refusal::Halted,
+        Refusal::RootOnly { level: 2, root: session_id(1) },
         Refusal::Memory(crate::memory::Refusal::BadTag { tag: "a,b".into() }),
         Refusal::Memory(crate::memory::Refusal::Wider { of: "the session's" }),
     ];
@@ -263,6 +265,7 @@ fn every_refusal() -> Vec<Refusal> {
             | Refusal::SignalForbidden { .. }
             | Refusal::CallsOpen
             | Refusal::Halted
+            | Refusal::RootOnly { .. }
             | Refusal::Memory(_) => {}
         }
     }

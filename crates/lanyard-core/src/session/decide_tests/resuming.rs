@@ -20,7 +20,7 @@ fn a_session_without_a_process_wants_one() {
 fn the_ways_to_go_on_may_be_named() {
     check(
         in_state(StateName::Interrupted),
-        Command::Resume { ways: vec![ResumeWay::Native, ResumeWay::Preamble] },
+        Command::Resume { ways: vec![ResumeWay::Native, ResumeWay::Preamble], per_turn: false },
         expect![[r#"
             run.wanted ways=[native, preamble]
             do Revive { ways: [Native, Preamble] }

@@ -121,7 +121,7 @@ fn an_ended_session_is_not_reset() {
         in_state(StateName::Stopped),
         reset(),
         expect![[r#"
-            refused session_ended: the session has ended as stopped; fork it with `lanyard fork` to go on from its log
+            refused session_ended: the session was stopped; resume it with `lanyard resume sess#1`, or fork it with `lanyard fork`
             command.refused code=session_ended command=reset state=stopped
             stopped, stop 1
         "#]],

@@ -177,7 +177,7 @@ fn a_terminating_stop_cannot_be_withdrawn() {
         given([started(1), stop_at(StopLevel::Terminated)]),
         withdraw_stop(),
         expect![[r#"
-            refused stop_final: the stop has reached level 3; level 3 cannot be withdrawn; fork the session to go on from its log
+            refused stop_final: the stop has reached level 3; level 3 cannot be withdrawn; once stopped, `lanyard resume` brings it back
             command.refused code=stop_final command=withdraw_stop state=executing
             executing, stop 3
         "#]],
@@ -315,7 +315,7 @@ fn a_stopped_session_stays_stopped() {
         in_state(StateName::Stopped),
         stop(),
         expect![[r#"
-            refused session_ended: the session has ended as stopped; fork it with `lanyard fork` to go on from its log
+            refused session_ended: the session was stopped; resume it with `lanyard resume sess#1`, or fork it with `lanyard fork`
             command.refused code=session_ended command=stop state=stopped
             stopped, stop 1
         "#]],
@@ -328,7 +328,7 @@ fn a_stop_after_the_end_cannot_be_withdrawn() {
         in_state(StateName::Stopped),
         withdraw_stop(),
         expect![[r#"
-            refused session_ended: the session has ended as stopped; fork it with `lanyard fork` to go on from its log
+            refused session_ended: the session was stopped; resume it with `lanyard resume sess#1`, or fork it with `lanyard fork`
             command.refused code=session_ended command=withdraw_stop state=stopped
             stopped, stop 1
         "#]],

@@ -90,7 +90,8 @@ pub enum ControlEvent {
     GuidanceReturned { notes: Vec<NoteId> },
     #[serde(rename = "guidance.settled")]
     GuidanceSettled { notes: Vec<NoteId>, how: Settled },
-    /// The end of this session under a stop was told to an ancestor; without one, to nobody yet (S0-B18).
+    /// The end of this session under a stop was reported to an ancestor; without a living one, to the operators
+    /// (S0-B18).
     #[serde(rename = "notice.sent")]
     NoticeSent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,4 +126,6 @@ pub enum Settled {
     Withdrawn,
     /// Nobody could be told in time.
     Expired,
+    /// The session ended before the words could be delivered.
+    Undelivered,
 }

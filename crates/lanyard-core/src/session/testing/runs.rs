@@ -103,7 +103,7 @@ pub(in crate::session) fn receipt() -> Receipt {
 // Inputs.
 
 pub(in crate::session) fn resume() -> Input {
-    Command::Resume { ways: Vec::new() }.into()
+    Command::Resume { ways: Vec::new(), per_turn: false }.into()
 }
 
 pub(in crate::session) fn answer(gate: u128, option: &str) -> Input {

@@ -2,8 +2,8 @@
 
 use lanyard_core::Timestamp;
 use lanyard_core::session::{
-    ChangeEvent, ControlEvent, DrivenBy, Ending, Envelope, Event, Receipt, RunEnd, RunEvent, Session, Stop,
-    StopLevel, StopScope, TurnEvent,
+    ChangeEvent, ControlEvent, DrivenBy, Ending, Envelope, Event, Receipt, RunEnd, RunEvent, Session,
+    Settled, Stop, StopLevel, StopScope, TurnEvent,
 };
 use lanyard_store::StoreError;
 
@@ -17,13 +17,16 @@ const PAGES_MAX: u64 = 40;
 
 /// Nothing when no stop was asked for, or the newest was taken back long ago.
 pub(super) fn of(store: &dyn Store, session: &Session) -> Result<Option<StopReceipt>, StoreError> {
-    let log = since_the_stop(store, session)?;
+    let mut log = since_the_stop(store, session)?;
+    // What came after a resume is no part of the stop.
+    let resumed = log.iter().position(|event| matches!(event.event, Event::Change(ChangeEvent::Resumed {})));
+    log.truncate(resumed.map_or(log.len(), |at| at + 1));
     let Some(first) = log.first() else { return Ok(None) };
     let Event::Control(ControlEvent::StopRequested { level, scope, reason, .. }) = &first.event else {
         return Ok(None);
     };
-    let held = session.stop.clone().unwrap_or(Stop {
-        level: *level,
+    let held = session.stop.clone().filter(|_| resumed.is_none()).unwrap_or(Stop {
+        level: log.iter().filter_map(raised_to).last().unwrap_or(*level),
         scope: *scope,
         requested_at: first.at,
         level_at: first.at,
@@ -37,7 +40,8 @@ pub(super) fn of(store: &dyn Store, session: &Session) -> Result<Option<StopRece
         log.iter().any(|event| matches!(event.event, Event::Control(ControlEvent::StopWithdrawn { .. })));
     let turn_over = held.scope == StopScope::Turn
         && log.iter().any(|event| matches!(event.event, Event::Control(ControlEvent::StopSettled {})));
-    let unconfirmed = unconfirmed(session, &log).filter(|_| !turn_over && !withdrawn);
+    let over = session.state.is_ended() && session.live_run().is_none() || resumed.is_some();
+    let unconfirmed = unconfirmed(session, &log, over).filter(|_| !turn_over && !withdrawn);
     Ok(Some(StopReceipt {
         session: session.id,
         state: session.state.name(),
@@ -48,9 +52,7 @@ pub(super) fn of(store: &dyn Store, session: &Session) -> Result<Option<StopRece
         requested_at: held.requested_at,
         complying: held.complying,
         steps,
-        confirmed: ((session.state.is_ended() && session.live_run().is_none() && unconfirmed.is_none())
-            || turn_over)
-            && !lives_on(&log),
+        confirmed: ((over && unconfirmed.is_none()) || turn_over) && !lives_on(&log),
         unconfirmed,
         withdrawn,
     }))
@@ -58,8 +60,10 @@ pub(super) fn of(store: &dyn Store, session: &Session) -> Result<Option<StopRece
 
 /// What may still live of a session that has ended: an agent of another host is known to have stopped only when it was
 /// told the last level, did what was asked, or ended by itself.
-fn unconfirmed(session: &Session, log: &[Envelope]) -> Option<String> {
-    let host = session.driver() == DrivenBy::Host && session.state.is_ended();
+fn unconfirmed(session: &Session, log: &[Envelope], over: bool) -> Option<String> {
+    // A resume takes the conversation over from its host.
+    let taken = !session.state.is_ended() && session.stopped_runs.back().is_some_and(|it| it.run.is_none());
+    let host = over && (session.driver() == DrivenBy::Host || taken);
     let knows = |envelope: &Envelope| match &envelope.event {
         Event::Control(ControlEvent::StopApplied { level, refused, .. }) => {
             *refused && *level == StopLevel::Terminated
@@ -80,6 +84,21 @@ fn unconfirmed(session: &Session, log: &[Envelope]) -> Option<String> {
         "the agent runs under its own host and has not been told yet; its next tool call is refused"
             .to_owned()
     })
+}
+
+fn raised_to(envelope: &Envelope) -> Option<StopLevel> {
+    match &envelope.event {
+        Event::Control(ControlEvent::StopRaised { to, .. }) => Some(*to),
+        Event::Control(_)
+        | Event::Change(_)
+        | Event::Turn(_)
+        | Event::Inbox(_)
+        | Event::Context(_)
+        | Event::Transcript(_)
+        | Event::Run(_)
+        | Event::Gate(_)
+        | Event::Writer(_) => None,
+    }
 }
 
 /// The log from the newest `stop.requested` on.
@@ -141,6 +160,9 @@ fn step(envelope: &Envelope) -> Vec<StopStep> {
                 Ending::Stopped => "stopped",
             };
             one("end", format!("the session is {how}"))
+        }
+        Event::Change(ChangeEvent::Resumed {}) => {
+            one("request", format!("{} resumed the session", envelope.actor.name))
         }
         Event::Turn(_)
         | Event::Inbox(_)
@@ -211,8 +233,11 @@ fn control(envelope: &Envelope, event: &ControlEvent) -> Option<(&'static str, S
         ControlEvent::StopSettled {} => Some(("end", "the turn is over; the session can go on".to_owned())),
         ControlEvent::NoticeSent { to, .. } => Some((
             "parent",
-            to.map_or("no ancestor lives to be told".to_owned(), |to| format!("{to} is told")),
+            to.map_or("no ancestor lives; operators are notified".to_owned(), |to| format!("{to} is told")),
         )),
+        ControlEvent::GuidanceSettled { notes, how: Settled::Undelivered } => {
+            Some(("guidance", format!("not delivered, because the session ended: {}", notes.len())))
+        }
         ControlEvent::GuidanceQueued { .. }
         | ControlEvent::GuidanceDelivered { .. }
         | ControlEvent::GuidanceReturned { .. }

@@ -54,7 +54,7 @@ pub struct StopReceipt {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StopStep {
     pub at: Timestamp,
-    /// `request`, `mcp`, `hook`, `agent`, `term`, `kill`, `process`, `deadline`, `end`.
+    /// `request`, `mcp`, `hook`, `agent`, `term`, `kill`, `process`, `deadline`, `guidance`, `end`.
     pub channel: String,
     pub what: String,
 }

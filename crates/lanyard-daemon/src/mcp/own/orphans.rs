@@ -250,7 +250,7 @@ async fn resume(caller: &Caller, orphan: &Session) -> Result<(), Refused> {
         };
         caller.ask(Ask::Tell { session: orphan.id, signals: vec![signal] }).await?;
     }
-    let command = Command::Resume { ways: Vec::new() };
+    let command = Command::Resume { ways: Vec::new(), per_turn: false };
     caller.ask(Ask::Do { session: orphan.id, command }).await?;
     Ok(())
 }

@@ -124,6 +124,7 @@ impl Room {
             started_at: clock.now(),
             clock,
             rules,
+            intervention: crate::config::InterventionConfig::default(),
             tokens,
             dashboard: crate::dashboard::Dashboard::from_env(),
             engine,

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::{Aim, Mode, Model, Over};
 use crate::render::text::{fit, one_line, quoted};
-use crate::tui::face::lasting;
+use crate::tui::face::{Face, lasting};
 use crate::tui::message::Link;
 use crate::tui::paint::{both_ends, hints, key_page, line, overlay, row};
 use crate::tui::transcript::Kind;
@@ -25,8 +25,8 @@ const HELP: [(&str, &str); 19] = [
     ("Ctrl-G", "type guidance for the running agent instead"),
     ("1 2 3 …", "answer the question shown; Esc puts it aside"),
     ("Ctrl-O", "go to the session below that asks"),
-    ("Ctrl-S", "stop the session; once more raises the stop"),
-    ("Ctrl-X", "take the stop back"),
+    ("Ctrl-S", "stop the session (asks first); once more raises the stop"),
+    ("Ctrl-X", "take back a stop that is pending, below level 3"),
     ("Ctrl-C", "detach, cancel the turn, stop, or go on"),
     ("Ctrl-W", "take the right to write, or give it back"),
     ("Ctrl-Y Ctrl-N", "let another write who asks, or not"),
@@ -70,6 +70,7 @@ pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
         Over::Nothing => {}
         Over::Help => key_page(frame, &HELP),
         Over::Leave => leave(model, frame),
+        Over::Stop => stop(model, frame),
         Over::Inbox => inbox(model, frame),
         Over::Again(sent) => again(frame, &sent.prompt),
     }
@@ -287,13 +288,34 @@ fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
 }
 
 fn leave(model: &Model, frame: &mut Frame<'_>) {
-    let mut rows = vec![Line::from("d  detach: the session goes on without you")];
-    if model.mode == Mode::Write {
+    let ended = model.face.as_ref().is_some_and(Face::is_ended);
+    let detach = if ended { "d  detach" } else { "d  detach: the session goes on without you" };
+    let mut rows = vec![Line::from(detach)];
+    if model.mode == Mode::Write && !ended {
         rows.push(Line::from("c  cancel the turn"));
         rows.push(Line::from("s  stop the session"));
     }
     rows.push(Line::from("g  go on"));
     overlay(frame, "Leave?", rows, "Ctrl-C again detaches");
+}
+
+fn stop(model: &Model, frame: &mut Frame<'_>) {
+    let width = usize::from(frame.area().width).saturating_sub(8).min(70);
+    let what = if model.is_busy() {
+        "The agent is asked to end its turn; then its processes are ended."
+    } else {
+        "No turn is running: the agent's processes are ended at once, which cannot be taken back."
+    };
+    let kept = format!(
+        "A stopped session keeps its log and its conversation. Resume it with `lanyard resume {}`.",
+        model.id
+    );
+    let rows = [what, kept.as_str()]
+        .into_iter()
+        .flat_map(|text| wrap(text, width, "", ""))
+        .map(Line::from)
+        .collect();
+    overlay(frame, "Stop the session?", rows, "y stops it, any other key does not");
 }
 
 fn inbox(model: &Model, frame: &mut Frame<'_>) {

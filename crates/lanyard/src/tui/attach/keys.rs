@@ -14,6 +14,7 @@ impl Model {
                 return Vec::new();
             }
             Over::Leave => return self.leave_key(key),
+            Over::Stop => return self.stop_key(key),
             Over::Inbox => return self.inbox_key(key),
             Over::Again(_) => return self.again_key(key),
         }
@@ -81,7 +82,7 @@ impl Model {
             }
             _ if self.mode == Mode::ReadOnly => self.say("read-only: started with -r"),
             'g' => self.aim = if self.aim == Aim::Guidance { Aim::Turn } else { Aim::Guidance },
-            's' => return self.call(Asked::Stop, &["stop"], json!({"reason": "asked for while attached"})),
+            's' => return self.stop_pressed(),
             'x' => {
                 let body = json!({"reason": "asked for while attached"});
                 return self.call(Asked::Unstop, &["stop", "withdraw"], body);
@@ -147,10 +148,41 @@ impl Model {
                 Vec::new()
             }
             Some('c') => self.call(Asked::Cancel, &["cancel"], reason),
-            Some('s') => self.call(Asked::Stop, &["stop"], reason),
+            Some('s') => self.stop_pressed(),
             // Anything else goes on.
             _ => Vec::new(),
         }
+    }
+
+    /// The first press asks; a stop that is pending is raised.
+    fn stop_pressed(&mut self) -> Vec<Do> {
+        let face = self.face.as_ref();
+        if let Some(state) = face.filter(|face| face.is_ended()).map(|face| face.state.clone()) {
+            self.say(format!("nothing to stop: the session is {state}"));
+            return Vec::new();
+        }
+        if face.is_some_and(|face| face.stop_level.is_some()) {
+            return self.stop_now();
+        }
+        self.over = Over::Stop;
+        Vec::new()
+    }
+
+    fn stop_key(&mut self, key: Key) -> Vec<Do> {
+        // Pressed twice, it is still only asked.
+        if key == Key::Ctrl('s') {
+            return Vec::new();
+        }
+        self.over = Over::Nothing;
+        if matches!(key, Key::Char('y' | 'Y')) {
+            return self.stop_now();
+        }
+        self.say("nothing was stopped");
+        Vec::new()
+    }
+
+    fn stop_now(&self) -> Vec<Do> {
+        self.call(Asked::Stop, &["stop"], json!({"reason": "asked for while attached"}))
     }
 
     fn again_key(&mut self, key: Key) -> Vec<Do> {

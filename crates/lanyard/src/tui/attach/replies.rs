@@ -147,7 +147,10 @@ impl Model {
         let words = match asked {
             Asked::Guidance => "guidance is on its way".to_owned(),
             Asked::Stop => match value["stop_level"].as_u64() {
-                Some(level) => format!("stop at level {level}; Ctrl-S raises it, Ctrl-X takes it back"),
+                Some(level) if level < 3 && self.is_busy() => {
+                    format!("stop at level {level}; Ctrl-S raises it, Ctrl-X takes it back")
+                }
+                Some(_) => format!("the session ends; `lanyard resume {}` brings it back", self.id),
                 None => "stop requested".to_owned(),
             },
             Asked::Unstop => "the stop was taken back".to_owned(),

@@ -52,6 +52,8 @@ export function mark(event: Event): Line | null {
       return line('reset', `Reset by ${by}${because(event.data.reason)}`, 'warn')
     case 'session.deleted':
       return line('trash', `Deleted by ${by}${because(event.data.reason)}`, 'bad')
+    case 'session.resumed':
+      return line('play', `Resumed by ${by} after a stop`, 'info')
     case 'session.idle':
       return quiet('clock', `Idle after ${span(event.data.quiet_ms)}`)
     case 'session.stale':

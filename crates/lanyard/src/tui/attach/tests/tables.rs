@@ -82,10 +82,9 @@ fn keys_with_ctrl_are_orders() {
     let mut model = running(&json!({}));
     check(
         &mut model,
-        r#"ctrl-g "use staging" enter ctrl-s ctrl-s ctrl-x ctrl-c c ctrl-c s ctrl-c g ctrl-c d ctrl-d"#,
+        r#"ctrl-g "use staging" enter ctrl-s y ctrl-x ctrl-c c ctrl-c s y ctrl-c g ctrl-c d ctrl-d"#,
         &expect![[r#"
             Guidance: Post /sessions/S/guidance {"text":"use staging"}
-            Stop: Post /sessions/S/stop {"reason":"asked for while attached"}
             Stop: Post /sessions/S/stop {"reason":"asked for while attached"}
             Unstop: Post /sessions/S/stop/withdraw {"reason":"asked for while attached"}
             Cancel: Post /sessions/S/cancel {"reason":"asked for while attached"}
@@ -94,6 +93,53 @@ fn keys_with_ctrl_are_orders() {
             leave: Quit
         "#]],
     );
+}
+
+/// FND-N5: nothing is stopped by one key, however often it is pressed; a stop that is pending is raised at once.
+#[test]
+fn fnd_n5_a_stop_is_asked_about_first() {
+    let mut model = running(&json!({}));
+    check(&mut model, "ctrl-s ctrl-s ctrl-s n", &expect![""]);
+    check(&mut model, "ctrl-s esc ctrl-s enter ctrl-c s q", &expect![""]);
+    check(
+        &mut model,
+        "ctrl-s y",
+        &expect![[r#"
+            Stop: Post /sessions/S/stop {"reason":"asked for while attached"}
+        "#]],
+    );
+    let stop = json!({"level": 1, "scope": "session"});
+    let mut model = running(&json!({"stop": stop, "status": "stopping"}));
+    check(
+        &mut model,
+        "ctrl-s",
+        &expect![[r#"
+            Stop: Post /sessions/S/stop {"reason":"asked for while attached"}
+        "#]],
+    );
+}
+
+/// FND-N5: what cannot be taken back is not said to be; a session that ended does not go on.
+#[test]
+fn fnd_n5_words_about_a_stop_are_true() {
+    let said = |model: &mut Model, level: u64| {
+        model.update(Message::Reply(Asked::Stop, Ok(json!({"stop_level": level}))));
+        model.notice.as_ref().map(|notice| notice.text.clone()).unwrap_or_default()
+    };
+    assert!(said(&mut running(&json!({})), 1).contains("Ctrl-X takes it back"));
+    assert!(!said(&mut running(&json!({})), 3).contains("Ctrl-X"));
+    let idle = json!({"state": "idle", "active_turn": null});
+    let told = said(&mut running(&idle), 1);
+    assert!(!told.contains("Ctrl-X") && told.contains("lanyard resume"), "{told}");
+
+    assert!(running(&json!({})).farewell().contains("goes on"));
+    let ended = |state: &str| running(&json!({"state": state, "active_turn": null})).farewell();
+    for state in ["stopped", "completed", "failed"] {
+        assert!(!ended(state).contains("goes on") && ended(state).contains(state), "{}", ended(state));
+    }
+    assert!(ended("stopped").contains("lanyard resume") && !ended("completed").contains("resume"));
+    let mut model = running(&json!({"state": "stopped", "active_turn": null}));
+    check(&mut model, "ctrl-s y", &expect![""]);
 }
 
 #[test]
