@@ -1537,6 +1537,12 @@ fn inbox_samples() -> Vec<Event> {
     ]
 }
 
+fn lost_turn() -> Event {
+    let (cause, reason) = (InterruptCause::HostLost, Some("r".into()));
+    let (turn, receipt) = (turn_id(1), receipt());
+    TurnEvent::Interrupted { turn, cause, reason, uncertain: true, receipt, review: true }.into()
+}
+
 fn work_samples() -> Vec<Event> {
     let started = TurnEvent::Started {
         turn: turn_id(1),
@@ -1551,7 +1557,6 @@ fn work_samples() -> Vec<Event> {
         by: Some(ann()),
         memory: Some(MemoryPolicy::default()),
     };
-    let (cause, reason) = (InterruptCause::HostLost, Some("r".into()));
     vec![
         started.into(),
         TurnEvent::CancelRequested { turn: turn_id(1), reason: Some("r".into()), forced: true }.into(),
@@ -1562,15 +1567,7 @@ fn work_samples() -> Vec<Event> {
             review: true,
         }
         .into(),
-        TurnEvent::Interrupted {
-            turn: turn_id(1),
-            cause,
-            reason,
-            uncertain: true,
-            receipt: receipt(),
-            review: true,
-        }
-        .into(),
+        lost_turn(),
         ContextEvent::AnchorsSet { anchors: vec!["a".into()] }.into(),
         compacted(9, 1),
         ContextEvent::Checkpoint { position: 1, reason: CheckpointReason::RiskyTool }.into(),

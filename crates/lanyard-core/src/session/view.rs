@@ -156,10 +156,7 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         level: lineage.level(),
         depth: lineage.depth(),
         depth_limit: s.policy.depth_limit,
-        can_delegate: !s.policy.leaf
-            && lineage.depth() < s.policy.depth_limit
-            && !name.is_ended()
-            && !s.deleted,
+        can_delegate: can_delegate(session, lineage),
         forked_from: s.forked_from,
         aliases: s.aliases,
         memory_mode: s.policy.memory.mode,
@@ -193,4 +190,9 @@ pub fn view(session: &Session, lineage: &Lineage, now: Timestamp, staleness: &St
         archived: s.archived,
         end_reason: s.end_reason,
     }
+}
+
+fn can_delegate(session: &Session, lineage: &Lineage) -> bool {
+    let alive = !session.state.is_ended() && !session.deleted;
+    alive && !session.policy.leaf && lineage.depth() < session.policy.depth_limit
 }
