@@ -243,7 +243,10 @@ impl Teller {
     pub(crate) fn hand_to(&mut self, id: SessionId, owner: &str) {
         let from = self.sessions[&id].hands.clone();
         let to = Hands { owner: owner.to_owned(), ..from.clone() };
-        self.push(id, ChangeEvent::Migrated { from, to, reason: "shift change".to_owned() });
+        self.push(
+            id,
+            ChangeEvent::Migrated { from, to, reason: "shift change".to_owned(), continuity: None },
+        );
     }
 
     /// Everything that happened since the last batch.

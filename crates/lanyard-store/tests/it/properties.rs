@@ -87,7 +87,7 @@ fn take(teller: &mut Teller, step: &Step, stores: &[&dyn Store]) {
             let id = pick(who);
             let Some(from) = id.map(|id| teller.sessions[&id].hands.clone()) else { return };
             let to = Hands { owner: format!("owner-{owner}"), ..from.clone() };
-            (id, ChangeEvent::Migrated { from, to, reason: "shift".to_owned() }.into())
+            (id, ChangeEvent::Migrated { from, to, reason: "shift".to_owned(), continuity: None }.into())
         }
         Step::Archive(who) => (pick(who), ChangeEvent::Archived {}.into()),
         Step::End(who) => (pick(who), ChangeEvent::Ended { how: Ending::Stopped, reason: None }.into()),

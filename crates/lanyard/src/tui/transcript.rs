@@ -358,7 +358,7 @@ impl Transcript {
             self.rows += entry.rows.len();
         } else {
             // Its beginning is further up than what was read.
-            self.add(kind, seq, String::new());
+            self.add(Entry::new(kind, seq, String::new()));
         }
     }
 
