@@ -129,7 +129,7 @@ impl Screen for Model {
             line(frame, row(list, 0), &text, self.paint.quiet());
         }
         let foot = match self.link {
-            Link::Down => "no connection, trying again",
+            Link::Down => "no daemon: `lanyard up` starts it",
             Link::Up | Link::Connecting => "type to filter · Up Down choose · Enter attaches · Esc leaves",
         };
         line(frame, row(area, usize::from(area.height.saturating_sub(1))), foot, self.paint.quiet());

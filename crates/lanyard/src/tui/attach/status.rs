@@ -16,7 +16,7 @@ impl Model {
         match self.link {
             Link::Up => {}
             Link::Connecting => parts.push("connecting".to_owned()),
-            Link::Down => parts.push("no connection, trying again".to_owned()),
+            Link::Down => parts.push("no daemon: `lanyard up` starts it".to_owned()),
         }
         let Some(face) = &self.face else { return parts };
         let elapsed = face.turn.as_ref().and_then(|turn| turn.started_at).or(face.since);

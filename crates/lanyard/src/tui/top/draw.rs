@@ -169,7 +169,7 @@ fn head(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let left = format!("lanyard top  {all}, {running} running{wanted}{asking}");
     let halted = model.halt.halted && model.link == Link::Up;
     let right = match (model.link, model.directory.filter()) {
-        (Link::Down, _) => "no connection, trying again".to_owned(),
+        (Link::Down, _) => "no daemon: `lanyard up` starts it".to_owned(),
         (Link::Connecting, _) => "connecting".to_owned(),
         (Link::Up, _) if halted => halt(&model.halt),
         (Link::Up, "") => String::new(),

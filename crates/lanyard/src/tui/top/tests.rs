@@ -304,7 +304,7 @@ fn the_choice_stays_where_it_was() {
 fn a_new_reading_replaces_the_old_one() {
     let mut model = full();
     model.update(Message::Link(Link::Down));
-    assert!(picture(&mut model, 80, 12).contains("no connection, trying again"));
+    assert!(picture(&mut model, 80, 12).contains("no daemon: `lanyard up` starts it"));
     model.update(Message::Link(Link::Up));
     read(&mut model, &family()[..3]);
     assert_eq!(model.directory.places().len(), 3);

@@ -76,7 +76,7 @@ fn a_restart_of_the_daemon_is_outlasted() {
     let mut terminal = attached(&stage, &id);
     terminal.until_shows("before-the-restart");
     stage.daemon.kill_9();
-    terminal.until_shows("no connection, trying again");
+    terminal.until_shows("no daemon: `lanyard up` starts it");
     terminal.press("typed-while-away");
     terminal.until_shows("typed-while-away");
     let config = std::fs::read_to_string(stage.daemon.config()).unwrap();

@@ -37,7 +37,7 @@ fn a_restart_of_the_daemon_is_outlasted_and_new_sessions_come_by_themselves() {
     let terminal = Terminal::lanyard(&stage.daemon, &["top"], 100, 20);
     terminal.until_shows("1 session, 0 running");
     stage.daemon.kill_9();
-    terminal.until_shows("no connection, trying again");
+    terminal.until_shows("no daemon: `lanyard up` starts it");
     let config = std::fs::read_to_string(stage.daemon.config()).unwrap();
     stage.daemon.restart_with(Setup::default().config(&config));
     terminal.until("connection", |text| !text.contains("no connection"));

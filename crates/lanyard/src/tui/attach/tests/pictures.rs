@@ -416,7 +416,7 @@ fn the_daemon_is_away_and_something_is_typed_over_several_rows() {
             · bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
-            no connection, trying again · executing 11s
+            no daemon: `lanyard up` starts it · executing 11s
             tool bash cargo test login · writer: free
             queue> a long message that does not fit into one
                    row of so narrow a screen
