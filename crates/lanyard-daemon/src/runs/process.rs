@@ -4,6 +4,7 @@
 //! of the machine also the boot it was started in.
 
 mod ending;
+mod role;
 mod scope;
 mod work;
 

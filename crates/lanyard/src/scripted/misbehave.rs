@@ -42,6 +42,7 @@ impl Turn {
             Misdeed::Hang => self.agent.wire.hang(),
             Misdeed::ForkAway(command) => self.fork_away(command),
             Misdeed::RunOn(command) => self.leave(Command::new("sh").args(["-c", command])),
+            Misdeed::RunBare(line) => self.leave(&mut program(line)),
             Misdeed::Serve(line) => self.serve(line),
             Misdeed::IgnoreTerm => ignore_term(&self.agent),
             Misdeed::Die(number) => self.die(*number),
@@ -94,10 +95,22 @@ impl Turn {
         }
     }
 
-    /// A program without a shell, as agents start the servers they use.
+    /// A program without a shell that is talked to over pipes, as agents start the servers they use. The pipes stay
+    /// open as long as it runs.
     fn serve(&mut self, line: &str) {
-        let mut words = line.split_ascii_whitespace();
-        self.leave(Command::new(words.next().unwrap_or_default()).args(words));
+        let mut command = program(line);
+        command.current_dir(&self.session.place.cwd).stdin(Stdio::piped()).stdout(Stdio::piped());
+        match command.stderr(Stdio::null()).spawn() {
+            Ok(mut child) => {
+                let pipes = (child.stdin.take(), child.stdout.take());
+                drop(std::thread::spawn(move || {
+                    let ended = child.wait();
+                    drop(pipes);
+                    ended
+                }));
+            }
+            Err(error) => self.say_chunk(&format!("cannot start it: {error}")),
+        }
     }
 
     /// Starts a child and looks after it no more: a cancel does not end it.
@@ -116,6 +129,14 @@ impl Turn {
             None => self.say_chunk(&format!("there is no signal {number}")),
         }
     }
+}
+
+/// A program and its arguments, parted by spaces.
+fn program(line: &str) -> Command {
+    let mut words = line.split_ascii_whitespace();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
+    command
 }
 
 /// Catches SIGTERM and does nothing about it. Cannot be undone.

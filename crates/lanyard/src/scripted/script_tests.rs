@@ -73,6 +73,7 @@ fn steps_that_misbehave() {
         ("/hang", Misdeed::Hang),
         ("/fork-away sleep 9", Misdeed::ForkAway(text("sleep 9"))),
         ("/run-on sleep 9", Misdeed::RunOn(text("sleep 9"))),
+        ("/run-bare sleep 9", Misdeed::RunBare(text("sleep 9"))),
         ("/serve sleep 9", Misdeed::Serve(text("sleep 9"))),
         ("/ignore-term", Misdeed::IgnoreTerm),
         ("/die", Misdeed::Die(9)),

@@ -2,14 +2,17 @@
 //!
 //! The agent's own process and everything older than the turn stays. Of the younger ones, a command and all below it
 //! belongs to the turn, also after it lost its parent. A server that the agent started for itself (MCP, language
-//! servers) belongs to the agent: it is a direct child of an older process, is no shell, and stayed in its parent's
-//! process group. Codex gives its servers groups of their own too, and its commands a variable, which decides there.
+//! servers) belongs to the agent: it is a direct child of an older process, is no shell, stayed in its parent's process
+//! group, talks over pipes of its own and is named as a server. A program that talks over pipes and has no such name may
+//! be either: it is not ended, and the receipt says that it may still run. Codex gives its servers groups of their own
+//! too, and its commands a variable, which decides there.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::Duration;
 
 use super::ending::{KILL_PATIENCE_MS, Pace};
+use super::role::{Role, role};
 use super::scope::variable;
 use super::{EndedBy, EndedProcess, Identity, Process, Scope, now_ms, send};
 
@@ -56,18 +59,20 @@ enum Class {
     /// It was there before, or belongs to somebody else's work.
     Other,
     Server,
-    /// A command, and nothing says whose.
+    /// A command, and nothing says whose; or a program that may be a server.
     Unclear,
     OfTheTurn,
 }
 
 impl Work {
-    /// The class of each process. `thread` looks up the conversation a process was started for.
+    /// The class of each process. `thread` looks up the conversation a process was started for, `role` what a program
+    /// without a shell looks like.
     fn sort(
         &self,
         members: &[Process],
         agent: Option<u32>,
         thread: impl Fn(&Process) -> Option<String>,
+        role: impl Fn(&Process) -> Role,
     ) -> Vec<Class> {
         let place: HashMap<u32, usize> =
             members.iter().enumerate().map(|(place, process)| (process.pid, place)).collect();
@@ -84,25 +89,33 @@ impl Work {
                     of = of.or_else(|| thread(top));
                 }
                 let parent = place.get(&top.parent).and_then(|place| members.get(*place));
-                let command = parent.is_none_or(|parent| is_command(top, parent, of.is_some()));
-                self.class(young(process), command, of.as_deref())
+                let role = match parent {
+                    _ if !young(process) => Role::Server,
+                    Some(parent) if !is_command(top, parent, of.is_some()) => {
+                        if parent.name.starts_with(CODEX) { Role::Server } else { role(top) }
+                    }
+                    Some(_) | None => Role::Command,
+                };
+                self.class(young(process), role, of.as_deref())
             })
             .collect()
     }
 
-    fn class(&self, young: bool, command: bool, of: Option<&str>) -> Class {
-        match (&self.whose, of) {
-            (Whose::Subagent { native }, Some(of)) if of == native => Class::OfTheTurn,
-            (Whose::Subagent { .. }, None) if young && command => Class::Unclear,
-            (Whose::Agent { others }, Some(of)) if others.iter().any(|other| other == of) => Class::Other,
-            (Whose::Agent { .. }, _) if young && command => Class::OfTheTurn,
-            (Whose::Agent { .. }, _) if young => Class::Server,
-            (Whose::Subagent { .. } | Whose::Agent { .. }, _) => Class::Other,
+    fn class(&self, young: bool, role: Role, of: Option<&str>) -> Class {
+        match (&self.whose, of, role) {
+            (Whose::Subagent { native }, Some(of), _) if of == native => Class::OfTheTurn,
+            (Whose::Agent { others }, Some(of), _) if others.iter().any(|other| other == of) => Class::Other,
+            _ if !young => Class::Other,
+            (Whose::Subagent { .. }, None, Role::Command | Role::Either) => Class::Unclear,
+            (Whose::Subagent { .. }, _, _) => Class::Other,
+            (Whose::Agent { .. }, _, Role::Command) => Class::OfTheTurn,
+            (Whose::Agent { .. }, _, Role::Either) => Class::Unclear,
+            (Whose::Agent { .. }, _, Role::Server) => Class::Server,
         }
     }
 }
 
-/// Whether the youngest process right below an older one runs a command, or is a server of the agent.
+/// Whether the youngest process right below an older one is sure to run a command.
 fn is_command(top: &Process, parent: &Process, named: bool) -> bool {
     let apart = top.group != parent.group || top.session != parent.session;
     named || SHELLS.contains(&top.name.as_str()) || (apart && !parent.name.starts_with(CODEX))
@@ -127,8 +140,8 @@ pub(crate) fn end_work(
     loop {
         let now = now_ms();
         let members = scope.members()?;
-        let classes =
-            work.sort(&members, agent.map(|agent| agent.pid), |process| variable(process.pid, CODEX_THREAD));
+        let thread = |process: &Process| variable(process.pid, CODEX_THREAD);
+        let classes = work.sort(&members, agent.map(|agent| agent.pid), thread, role);
         let of = |class: Class| members.iter().zip(&classes).filter(move |(_, held)| **held == class);
         let is_told = |process: &Process| told.contains(&(process.pid, process.start));
         let again = members.iter().filter(|process| is_told(process));
@@ -179,7 +192,12 @@ mod tests {
         let thread = |process: &Process| {
             threads.iter().find(|(pid, _)| *pid == process.pid).map(|(_, thread)| (*thread).to_owned())
         };
-        let classes = work.sort(members, Some(AGENT), thread);
+        let role = |process: &Process| match process.name.as_str() {
+            "node" => Role::Server,
+            "rg" => Role::Either,
+            _ => Role::Command,
+        };
+        let classes = work.sort(members, Some(AGENT), thread, role);
         members.iter().map(|process| process.pid).zip(classes).collect()
     }
 
@@ -203,6 +221,9 @@ mod tests {
             // A server, and its worker.
             process(17, AGENT, 150, AGENT, "node"),
             process(18, 17, 151, AGENT, "sh"),
+            // A program without a shell in the agent's group, and one that may be a server.
+            process(19, AGENT, 160, AGENT, "sleep"),
+            process(20, AGENT, 170, AGENT, "rg"),
         ];
         let expected = [
             (AGENT, Class::Other),
@@ -214,6 +235,8 @@ mod tests {
             (16, Class::OfTheTurn),
             (17, Class::Server),
             (18, Class::Server),
+            (19, Class::OfTheTurn),
+            (20, Class::Unclear),
         ];
         assert_eq!(sorted(&own(), &members, &[]), expected);
     }

@@ -116,17 +116,65 @@ fn fnd_r3_a_message_that_interrupts_runs_after_the_commands_of_the_turn_are_gone
 fn fnd_r3_a_cancel_leaves_alone_what_is_not_of_the_turn() {
     let stage = Stage::new();
     let mut talk = stage.talk();
+    let server = stage.file("mcp-sleep");
+    std::os::unix::fs::symlink("/bin/sleep", &server).unwrap();
     talk.answer_to("/run-on echo $$ > aside; mv aside earlier; exec sleep 1000\n/wait-file earlier");
     let earlier: u32 = std::fs::read_to_string(stage.file("earlier")).unwrap().trim().parse().unwrap();
-    talk.turn("/serve sleep 1001\n/touch there\n/wait 60000");
+    talk.turn(&format!("/serve {} 1001\n/touch there\n/wait 60000", server.display()));
     stage.await_file("there");
-    until("the server", || marked(&talk.run()).iter().any(|line| line.ends_with("sleep 1001")));
+    runs(&talk, "mcp-sleep 1001");
     talk.cancel();
     let end = talk.over();
     assert_eq!(ended(&end), [], "{end:#}");
-    assert_eq!(end["data"]["receipt"]["kept"][0]["name"], "sleep", "{end:#}");
+    assert_eq!(end["data"]["receipt"]["kept"][0]["name"], "mcp-sleep", "{end:#}");
+    assert_eq!(end["data"]["receipt"].get("left"), None, "{end:#}");
     assert!(lives(earlier), "it is of the turn before");
-    assert!(marked(&talk.run()).iter().any(|line| line.ends_with("sleep 1001")));
+    assert!(marked(&talk.run()).iter().any(|line| line.ends_with("mcp-sleep 1001")));
+    assert_eq!(talk.answer_to("/say on"), "on");
+}
+
+/// Waits until a process of the run has this command line.
+fn runs(talk: &Talk<'_>, line: &str) {
+    until(line, || marked(&talk.run()).iter().any(|held| held.ends_with(line)));
+}
+
+/// FND-R3: a command without a shell, in the agent's own process group, is no server.
+#[test]
+fn fnd_r3_a_command_without_a_shell_ends_with_its_turn() {
+    let stage = Stage::new();
+    let mut talk = stage.talk();
+    talk.turn("/run-bare sleep 1002\n/touch there\n/wait 60000");
+    stage.await_file("there");
+    runs(&talk, "sleep 1002");
+    let answer = talk.post("stop", &json!({"scope": "turn", "now": true}));
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    let end = talk.over();
+    is_alone(&talk);
+    assert_eq!(ended(&end).len(), 1, "{end:#}");
+    assert_eq!(end["data"]["receipt"].get("kept"), None, "{end:#}");
+    talk.until("stop.settled");
+    assert_eq!(stage.get(&format!("/sessions/{}/stop", talk.id))["confirmed"], true);
+    assert_eq!(talk.answer_to("/say on"), "on");
+}
+
+/// FND-R3: a program that talks over pipes and is not named as a server may be either: it is not ended, and the stop
+/// is not confirmed.
+#[test]
+fn fnd_r3_a_program_that_may_be_a_server_is_told_and_not_confirmed() {
+    let stage = Stage::new();
+    let mut talk = stage.talk();
+    talk.turn("/serve sleep 1003\n/touch there\n/wait 60000");
+    stage.await_file("there");
+    runs(&talk, "sleep 1003");
+    let answer = talk.post("stop", &json!({"scope": "turn", "now": true}));
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    let end = talk.over();
+    assert_eq!(end["data"]["receipt"]["left"][0]["name"], "sleep", "{end:#}");
+    runs(&talk, "sleep 1003");
+    talk.until("stop.settled");
+    let receipt = stage.get(&format!("/sessions/{}/stop", talk.id));
+    assert_eq!(receipt["confirmed"], false, "{receipt:#}");
+    assert!(receipt["steps"].to_string().contains("may still run"), "{receipt:#}");
     assert_eq!(talk.answer_to("/say on"), "on");
 }
 

@@ -1,0 +1,115 @@
+//! What a program that an agent started without a shell is: a command, or a server that the agent uses.
+//!
+//! A server over stdio has pipes or sockets of its own as input and output. A command reads from `/dev/null`, a file, a
+//! terminal or the agent's own input, or writes to one of them. Agents also run commands with two pipes; what then tells
+//! a server is its command line.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::Process;
+
+/// A command line is searched no further than this.
+const LINE_MAX: u64 = 16 * 1024;
+/// What stands in the command lines of MCP servers and language servers, in lower case.
+const SERVER_WORDS: [&str; 14] = [
+    "mcp",
+    "modelcontextprotocol",
+    "lsp",
+    "language-server",
+    "language_server",
+    "languageserver",
+    "langserver",
+    "--stdio",
+    "tsserver",
+    "jdtls",
+    "gopls",
+    "clangd",
+    "rust-analyzer",
+    "pyright",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Command,
+    Server,
+    /// Nothing tells which.
+    Either,
+}
+
+/// The role of a living process, from its input, output and command line.
+pub(super) fn role(process: &Process) -> Role {
+    let end = |pid: u32, number: u32| std::fs::read_link(format!("/proc/{pid}/fd/{number}"));
+    let (input, output) = (end(process.pid, 0), end(process.pid, 1));
+    let agents = [0, 1].map(|number| end(process.parent, number).ok());
+    role_by(&[input, output], &agents, || line(process.pid))
+}
+
+/// `ends` are the process's input and output, `agents` those of its parent.
+fn role_by(
+    ends: &[io::Result<PathBuf>; 2],
+    agents: &[Option<PathBuf>; 2],
+    line: impl Fn() -> String,
+) -> Role {
+    let hidden = |end: &io::Result<PathBuf>| {
+        end.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    };
+    if ends.iter().any(hidden) {
+        return Role::Either;
+    }
+    let own = |end: &io::Result<PathBuf>| {
+        end.as_ref().is_ok_and(|end| is_channel(end) && !agents.iter().flatten().any(|held| held == end))
+    };
+    if !ends.iter().all(own) {
+        return Role::Command;
+    }
+    let line = line().to_ascii_lowercase();
+    if SERVER_WORDS.iter().any(|word| line.contains(word)) { Role::Server } else { Role::Either }
+}
+
+/// A pipe or a socket; the kernel shows them as `pipe:[1]` and `socket:[1]`.
+fn is_channel(end: &Path) -> bool {
+    end.to_str().is_some_and(|end| end.starts_with("pipe:[") || end.starts_with("socket:["))
+}
+
+fn line(pid: u32) -> String {
+    let mut line = Vec::new();
+    let file = File::open(format!("/proc/{pid}/cmdline"));
+    let _ = file.and_then(|file| file.take(LINE_MAX).read_to_end(&mut line));
+    String::from_utf8_lossy(&line).replace('\0', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FND-R3: only pipes of its own and a server's name make a server; whatever hides its ends may be either.
+    #[test]
+    fn fnd_r3_a_server_has_pipes_of_its_own_and_a_servers_name() {
+        let agents = ["pipe:[1]", "pipe:[2]"].map(|end| Some(PathBuf::from(end)));
+        let of = |input: &str, output: &str, line: &str| {
+            let ends = [input, output].map(|end| match end {
+                "hidden" => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
+                "closed" => Err(io::Error::from(io::ErrorKind::NotFound)),
+                end => Ok(PathBuf::from(end)),
+            });
+            role_by(&ends, &agents, || line.to_owned())
+        };
+        for (input, output, line, role) in [
+            ("pipe:[7]", "pipe:[8]", "node /opt/@modelcontextprotocol/server-x/index.js", Role::Server),
+            ("socket:[7]", "socket:[8]", "typescript-language-server --stdio", Role::Server),
+            ("socket:[7]", "pipe:[8]", "/usr/bin/rg needle", Role::Either),
+            ("/dev/null", "pipe:[8]", "mcp-server", Role::Command),
+            ("pipe:[7]", "/tmp/output", "mcp-server", Role::Command),
+            ("/dev/pts/3", "/dev/pts/3", "mcp-server", Role::Command),
+            ("closed", "pipe:[8]", "mcp-server", Role::Command),
+            // The agent's own input and output, handed down.
+            ("pipe:[1]", "pipe:[8]", "mcp-server", Role::Command),
+            ("pipe:[7]", "pipe:[2]", "mcp-server", Role::Command),
+            ("hidden", "hidden", "mcp-server", Role::Either),
+        ] {
+            assert_eq!(of(input, output, line), role, "{input} {output} {line}");
+        }
+    }
+}
