@@ -9,7 +9,7 @@ pub enum Taste {
     Keeps,
     /// Reads only the structured part, and does not miss it: it is left out of results that carry words.
     Drops,
-    /// Nobody knows: tools are listed without the schema of their results, so that nothing is missed where the
+    /// Not known, or not the same in all versions: tools are listed without the schema of their results, so that nothing is missed where the
     /// structured part is left out.
     Unknown,
     /// Nobody knows, and the tools were listed as they are: nothing may be missing.
@@ -20,8 +20,13 @@ impl Taste {
     #[must_use]
     pub fn of(client: &str) -> Self {
         let name = client.to_ascii_lowercase();
-        if name.starts_with("codex") || name.starts_with("claude") {
+        if name.starts_with("codex") {
             return Self::Drops;
+        }
+        // Claude Code 2.1.197 reads only the structured part and does not miss it; 2.1.312 refuses a result without the
+        // part that the listed schema promises. Both read the text where no schema is listed.
+        if name.starts_with("claude") {
+            return Self::Unknown;
         }
         if name.starts_with("opencode") || name.starts_with("gemini") {
             return Self::Keeps;
@@ -56,8 +61,8 @@ mod tests {
     fn clients_are_known_by_their_names() {
         for (name, taste) in [
             ("codex-mcp-client", Taste::Drops),
-            ("claude-code", Taste::Drops),
-            ("Claude Desktop", Taste::Drops),
+            ("claude-code", Taste::Unknown),
+            ("Claude Desktop", Taste::Unknown),
             ("opencode", Taste::Keeps),
             ("gemini-cli-mcp-client", Taste::Keeps),
             ("somebody", Taste::Unknown),

@@ -86,7 +86,7 @@ fn tools_are_listed_without_schemas_of_results_to_clients_nobody_knows() {
     let server = Server::start();
     let stage = Stage::new(&server.config("h", ""));
     for (name, has_schema) in
-        [("somebody", false), ("opencode", true), ("codex-mcp-client", true), ("claude-code", true)]
+        [("somebody", false), ("opencode", true), ("codex-mcp-client", true), ("claude-code", false)]
     {
         let session = stage.session(&json!({}));
         let mut client = stage.client(&session, "h");
