@@ -81,10 +81,12 @@ pub fn spawns_subagents(tool: &str) -> bool {
     SPAWNING_TOOLS.iter().any(|name| name.eq_ignore_ascii_case(tool))
 }
 
-/// Whether a call of this tool with these arguments sets a subagent to work.
-pub(super) fn is_spawn(tool: &str, arguments: &serde_json::Value) -> bool {
+/// Whether a call of this tool with these arguments sets a subagent to work. Gemini CLI tells neither tool nor arguments
+/// over ACP: the id of its call begins with the tool's name.
+pub(super) fn is_spawn(call: &str, tool: &str, arguments: &serde_json::Value) -> bool {
     let named = |key: &str| arguments.get(key).is_some_and(serde_json::Value::is_string);
-    spawns_subagents(tool) || SPAWNING_ARGUMENTS.into_iter().any(named)
+    let by_id = call.split_once("__").is_some_and(|(tool, _)| spawns_subagents(tool));
+    by_id || spawns_subagents(tool) || SPAWNING_ARGUMENTS.into_iter().any(named)
 }
 
 /// Where the call came by.

@@ -96,6 +96,9 @@ fn fnd_r2_open_calls_that_spawn_subagents_are_remembered() {
     let given =
         given([started(1)]).after(called("a", "Task")).after(called("b", "bash")).after(called("c", "task"));
     assert_eq!(given.session.open_spawns, ["a", "c"]);
+    // As Gemini CLI tells it.
+    let gemini = given.clone().after(called("invoke_agent__call_1", "Delegating to agent 'generalist'"));
+    assert_eq!(gemini.session.open_spawns, ["a", "c", "invoke_agent__call_1"]);
     let given = given.after(returned("a")).after(returned("b"));
     assert_eq!(given.session.open_spawns, ["c"]);
     let given = given.after(Input::from(Signal::TurnFinished {
