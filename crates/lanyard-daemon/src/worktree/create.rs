@@ -48,8 +48,13 @@ pub(crate) fn commit_folders(folder: &Path) -> Vec<PathBuf> {
     if entry == common {
         return Vec::new();
     }
-    let mut folders = vec![entry, common.join("objects"), common.join(refs), common.join("logs").join(refs)];
-    folders.retain(|folder| folder.is_dir());
+    let logs = common.join("logs").join(refs);
+    // Lanyard keeps no log of the branch and the agent's git does, in a folder that it cannot make in its sandbox.
+    if let Err(error) = fs::create_dir_all(&logs) {
+        tracing::warn!(folder = %logs.display(), %error, "an agent in a sandbox may not be able to commit");
+    }
+    let mut folders = vec![entry, common.join("objects"), common.join(refs), logs];
+    folders.retain(|folder| folder.is_dir() && real(folder).starts_with(&common));
     folders
 }
 

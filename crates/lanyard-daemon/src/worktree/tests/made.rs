@@ -357,7 +357,7 @@ fn fnd_r13_a_commit_writes_these_folders() {
     let folders = commit_folders(Path::new(&tree.path));
     let inside: Vec<&Path> = folders.iter().map(|folder| folder.strip_prefix(&common).unwrap()).collect();
     assert!(inside[0].starts_with("worktrees"), "{inside:?}");
-    for folder in ["objects", "refs/heads/lanyard"] {
+    for folder in ["objects", "refs/heads/lanyard", "logs/refs/heads/lanyard"] {
         assert!(inside.contains(&Path::new(folder)), "{inside:?}");
     }
     assert!(inside.iter().all(|folder| !folder.as_os_str().is_empty() && !folder.starts_with("hooks")));
