@@ -212,7 +212,9 @@ fn run_tests(kills: Option<u32>) -> (Option<Tally>, Result<()>) {
     if let Some(kills) = kills {
         command.env("LANYARD_KILLS", kills.to_string());
     }
-    left::mark(&mut command);
+    if let Err(error) = left::adopt() {
+        return (None, Err(error));
+    }
     let (tally, result) = run_counted(&mut command, runner);
     (tally, result.and_then(|()| left::check()))
 }

@@ -57,6 +57,8 @@ pub struct Limits {
     pub inbox_bytes: usize,
     /// Events one session's log may have; no turn begins beyond it. 0 is without limit.
     pub log_events: u64,
+    /// Bytes of text they may hold; no turn begins beyond it. 0 is without limit.
+    pub log_bytes: u64,
     /// How often the same issue or error may be seen before the session counts as stalled (S1-36).
     pub stall_repeats: u32,
 }
@@ -72,6 +74,7 @@ impl Default for Limits {
             inbox_turns: 32,
             inbox_bytes: 256 * 1024,
             log_events: 1_000_000,
+            log_bytes: 1 << 30,
             stall_repeats: 3,
         }
     }

@@ -25,6 +25,8 @@ const CUSTOM_CHARS_MIN: usize = 8;
 /// Ends of names that say that the value is a secret.
 const SECRET_ENDS: [&str; 7] =
     ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PASSWD", "_CREDENTIALS", "_APIKEY"];
+/// Characters of a pattern at the end of a text that count in the middle of a word; fewer occur by chance.
+const PART_CHARS_MIN: usize = 4;
 const SECRET_NAMES: [&str; 4] = ["PASSWORD", "PASSWD", "TOKEN", "SECRET"];
 
 /// How much is taken out.
@@ -42,6 +44,7 @@ pub struct Redactor {
     finder: AhoCorasick,
     /// By pattern.
     kinds: Vec<Kind>,
+    patterns: Vec<String>,
 }
 
 /// What a pattern is the beginning of.
@@ -93,7 +96,8 @@ impl Redactor {
             .match_kind(MatchKind::LeftmostLongest)
             .build(patterns.iter().map(|(pattern, _)| pattern))
             .map_err(|error| error.to_string())?;
-        Ok(Self { finder, kinds: patterns.into_iter().map(|(_, kind)| kind).collect() })
+        let (patterns, kinds) = patterns.into_iter().unzip();
+        Ok(Self { finder, kinds, patterns })
     }
 
     /// Whether text, or the JSON it is written in, may hold a secret. Cheap, and sometimes wrong about a text that holds
@@ -105,17 +109,34 @@ impl Redactor {
                 .is_ok_and(|text| self.next(text, 0, Scope::All, Boundary::Ignored).is_some())
     }
 
-    /// How much of a text that is still being written can be shown: its end may be the beginning of a secret.
+    /// How much of a text that is still being written can be shown: its end may be the beginning of a secret, or of the
+    /// prefix that tells one.
     #[must_use]
     pub fn shown(&self, text: &str) -> usize {
         let mut from = 0;
         while let Some(hit) = self.finder.find(Input::new(text).range(from..)) {
-            if shapes::run(text, hit.end(), shapes::is_word) == text.len() {
-                return hit.start();
+            let kind = &self.kinds[hit.pattern().as_usize()];
+            let free = kind.is_own() || starts_word(text, hit.start());
+            if free && kind.reach(text, hit.end()) == text.len() {
+                return hit.start().min(self.begun(text));
             }
             from = next_char(text, hit.start());
         }
-        text.len()
+        self.begun(text)
+    }
+
+    /// Where a pattern begins that the text ends in the middle of.
+    fn begun(&self, text: &str) -> usize {
+        let ends = self.patterns.iter().filter_map(|pattern| {
+            let most = pattern.len().saturating_sub(1).min(text.len());
+            let fits = |size: &usize| {
+                text.as_bytes().ends_with(&pattern.as_bytes()[..*size])
+                    && text.is_char_boundary(text.len() - size)
+                    && (*size >= PART_CHARS_MIN || starts_word(text, text.len() - size))
+            };
+            (1..=most).rev().find(fits)
+        });
+        text.len() - ends.max().unwrap_or(0)
     }
 
     /// The text without its secrets, and how many there were; nothing when there are none.
@@ -181,6 +202,18 @@ impl Redactor {
 }
 
 impl Kind {
+    fn is_own(&self) -> bool {
+        matches!(self, Self::Shape(shape) if shape.is_own)
+    }
+
+    /// How far a secret can go whose pattern ends at `from`, as far as the text shows.
+    fn reach(&self, text: &str, from: usize) -> usize {
+        match self {
+            Self::Shape(shape) => (shape.reach)(text, from),
+            Self::Value(_) | Self::Custom => shapes::run(text, from, shapes::is_word),
+        }
+    }
+
     fn label(&self) -> Cow<'_, str> {
         match self {
             Self::Value(name) => format!("env {name}").into(),

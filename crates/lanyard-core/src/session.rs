@@ -39,6 +39,7 @@ mod state;
 mod stop;
 mod turns;
 mod view;
+mod weight;
 mod writer;
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use links::Links;
 pub use live::LiveRuns;
 use slots::Slots;
-pub(crate) use slots::StreamSlot;
+pub(crate) use slots::{OPERATOR_STREAMS_MAX, StreamSlot};
 
 /// What the token of a session's run begins with.
 const SESSION_PREFIX: &str = "lys_";
@@ -127,6 +127,12 @@ impl Tokens {
             live,
             slots: Slots::default(),
         }
+    }
+
+    /// The same with another number of streams for the operator's own token.
+    #[must_use]
+    pub fn with_operator_streams(self, max: usize) -> Self {
+        Self { slots: Slots::new(max), ..self }
     }
 
     pub fn add(&self, token: &StoredToken) {

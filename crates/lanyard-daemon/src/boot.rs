@@ -109,7 +109,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (tcp, socket, address) = listen(&home, &options).await?;
 
     let (hub, rules) = (hub(&options.config)?, options.config.rules());
-    let (memory, policy) = remembering(&options.config)?;
+    let (memory, policy) = remembering(&options.config, &hub)?;
     let (program, presence) = (agents::program(), Presence::new(clock.clone()));
     let settings = options.config.agents(&program);
     let (desk, wishes) = agents::agents(settings.clone());
@@ -117,7 +117,8 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let parts = parts(&store, &hub, &clock, presence.seen(), &options, &wishes, (&continuity, policy));
     let (engine, thread) = start_engine(parts)?;
     let (runs, checkpoints) = (Runs::new(home.runs(), program), CheckpointStore::new(&home.dir));
-    let tokens = Arc::new(Tokens::new(&operator, &store.tokens()?, engine.live.clone()));
+    let tokens = Tokens::new(&operator, &store.tokens()?, engine.live.clone());
+    let tokens = Arc::new(tokens.with_operator_streams(options.config.daemon.operator_streams));
     let gateway = Gateway::open(&options.config, &home.dir).await;
     let beside = beside(&home, address, &tokens, &options.config, (&notifications, &checkpoints));
     let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), beside);
@@ -191,9 +192,9 @@ fn start_engine(parts: Parts) -> Result<(Engine, std::thread::JoinHandle<()>), B
 }
 
 /// Memory, and what sessions may remember that name nothing else.
-fn remembering(config: &Config) -> Result<(Memory, MemoryPolicy), BootError> {
+fn remembering(config: &Config, hub: &Hub) -> Result<(Memory, MemoryPolicy), BootError> {
     let policy = config.memory.policy().map_err(BootError::Memory)?;
-    Ok((Memory::new(&config.memory).map_err(BootError::Memory)?, policy))
+    Ok((Memory::new(&config.memory, hub.redaction.clone()).map_err(BootError::Memory)?, policy))
 }
 
 /// What is counted and told, with what the last daemon had told.

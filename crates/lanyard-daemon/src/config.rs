@@ -14,6 +14,7 @@ use lanyard_core::{Actor, ActorKind, Rules};
 use serde::Deserialize;
 
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
+use crate::auth::OPERATOR_STREAMS_MAX;
 use crate::intercept::Record;
 use crate::notifications::NotificationSettings;
 use crate::outward::Address;
@@ -72,6 +73,8 @@ pub struct DaemonConfig {
     pub listen: SocketAddr,
     /// How long the outcome of a mutation is kept for a repeat of its key; that it made a task, after the task's end.
     pub keep_outcomes_ms: u64,
+    /// Streams the operator's own token may have open at a time.
+    pub operator_streams: usize,
     /// The agent of sessions, tasks and flows that name none.
     pub default_agent: Option<String>,
 }
@@ -81,6 +84,7 @@ impl Default for DaemonConfig {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 7717)),
             keep_outcomes_ms: 7 * 24 * 60 * 60 * 1_000,
+            operator_streams: OPERATOR_STREAMS_MAX,
             default_agent: None,
         }
     }

@@ -40,6 +40,7 @@ use crate::continuity::Continuity;
 use crate::families::halt::Halting;
 use crate::hub::Hub;
 use crate::intercept::Flags;
+use crate::redaction::Redaction;
 use crate::telemetry::Telemetry;
 
 use behind::Behind;
@@ -116,8 +117,8 @@ pub struct Stats {
     pub residents: AtomicU64,
     /// Tool calls that passed and could not be written down: a lost record is itself visible (S0-B20).
     pub unrecorded: AtomicU64,
-    /// Secrets that were taken out of events.
-    pub redacted: AtomicU64,
+    /// Takes secrets out of what is written, and counts them.
+    pub redaction: Arc<Redaction>,
     /// Why nothing is acknowledged at the moment.
     pub storage_error: Mutex<Option<String>>,
 }
@@ -340,7 +341,7 @@ pub fn start(parts: Parts) -> std::io::Result<(Engine, std::thread::JoinHandle<(
         can_spare: parts.runtime.runtime_flavor() == RuntimeFlavor::MultiThread
             && parts.runtime.metrics().num_workers() > 1,
         behind,
-        stats: Arc::default(),
+        stats: Arc::new(Stats { redaction: parts.hub.redaction.clone(), ..Stats::default() }),
         flags: Flags::default(),
         live: LiveRuns::default(),
         halting: Arc::default(),

@@ -9,7 +9,7 @@ mod ring;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -18,6 +18,8 @@ use lanyard_core::redact::Redactor;
 use lanyard_store::Entry;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+
+use crate::redaction::Redaction;
 
 pub(crate) use beside::{BEAT, Preview, control};
 pub(crate) use changes::{Changes, Of, Over};
@@ -42,7 +44,7 @@ pub struct Hub {
     structure: changes::Board,
     ends: changes::Board,
     /// Finds secrets in what is about to be written or shown.
-    redactor: OnceLock<Arc<Redactor>>,
+    pub(crate) redaction: Arc<Redaction>,
 }
 
 /// One observed session.
@@ -64,12 +66,11 @@ impl Topic {
 impl Hub {
     /// From here on secrets are taken out of what is written and shown.
     pub fn redact_with(&self, redactor: Arc<Redactor>) {
-        // The first one stands: there is one for the life of a daemon.
-        let _ = self.redactor.set(redactor);
+        self.redaction.begin(redactor);
     }
 
     pub(crate) fn redactor(&self) -> Option<&Redactor> {
-        self.redactor.get().map(|redactor| &**redactor)
+        self.redaction.redactor().map(|redactor| &**redactor)
     }
 
     /// Passes committed events on. Called by the engine; never waits for a reader.

@@ -14,10 +14,12 @@ mod standing;
 mod write;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lanyard_core::memory::{MemoryPolicy, RetentionRules, Rule};
 use tokio::sync::{Notify, RwLock};
+
+use crate::redaction::Redaction;
 
 pub(crate) use embed::Embedder;
 pub(crate) use error::MemoryError;
@@ -44,12 +46,15 @@ pub struct Memory {
     fresh: Notify,
     /// Refused since the start, by rule.
     refused: Mutex<BTreeMap<Rule, u64>>,
+    /// Takes secrets out of entries.
+    redaction: Arc<Redaction>,
 }
 
 impl Memory {
     /// What the config says, or a sentence of what is wrong with it.
-    pub fn new(config: &MemoryConfig) -> Result<Self, String> {
+    pub fn new(config: &MemoryConfig, redaction: Arc<Redaction>) -> Result<Self, String> {
         Ok(Self {
+            redaction,
             switch: config.mode,
             summary: config.summary,
             retention: config.retention(),

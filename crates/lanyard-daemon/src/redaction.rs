@@ -1,10 +1,15 @@
 //! What is taken out of logs: the config's say in it, and the values of this machine's secrets.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use lanyard_core::flow::FlowEvent;
 use lanyard_core::redact::{Redactor, Scope, Wanted};
 use lanyard_core::session::{Envelope, Event, TurnEvent};
-use serde::Deserialize;
+use lanyard_core::task::TaskEvent;
+use lanyard_core::{Actor, ActorKind};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::agents::settings::McpSettings;
 use crate::config::Config;
@@ -43,6 +48,60 @@ pub(crate) fn redactor(config: &Config) -> Result<Arc<Redactor>, String> {
     Redactor::new(&Wanted { variables, names, prefixes, own_only: !enabled }).map(Arc::new)
 }
 
+/// The redactor of a daemon, shared by everything that writes or shows, and how many secrets it took out. Without a
+/// redactor nothing is changed.
+#[derive(Debug, Default)]
+pub struct Redaction {
+    redactor: OnceLock<Arc<Redactor>>,
+    taken: AtomicU64,
+}
+
+impl Redaction {
+    /// From here on secrets are taken out. The first redactor stands for the life of the daemon.
+    pub fn begin(&self, redactor: Arc<Redactor>) {
+        let _ = self.redactor.set(redactor);
+    }
+
+    pub(crate) fn redactor(&self) -> Option<&Arc<Redactor>> {
+        self.redactor.get()
+    }
+
+    /// Secrets taken out so far.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count(&self, secrets: u64) {
+        self.taken.fetch_add(secrets, Ordering::Relaxed);
+    }
+
+    pub(crate) fn text(&self, text: String, scope: Scope) -> String {
+        match self.redactor.get().and_then(|redactor| redactor.redacted(&text, scope)) {
+            Some((clean, count)) => {
+                self.count(count);
+                clean
+            }
+            None => text,
+        }
+    }
+
+    /// An event of another log than a session's, without its secrets.
+    pub(crate) fn event<T: Serialize + DeserializeOwned>(&self, event: T, scope: Scope) -> Result<T, String> {
+        let Some(redactor) = self.redactor.get() else { return Ok(event) };
+        let body = serde_json::to_vec(&event).map_err(|error| error.to_string())?;
+        if !redactor.suspects(&body) {
+            return Ok(event);
+        }
+        let mut value = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
+        let count = redactor.redact(&mut value, scope);
+        if count == 0 {
+            return Ok(event);
+        }
+        self.count(count);
+        serde_json::from_value(value).map_err(|error| error.to_string())
+    }
+}
+
 /// Takes the secrets out of an event before it becomes part of the log; answers how many there were.
 pub(crate) fn redact(redactor: &Redactor, envelope: &mut Envelope) -> Result<u64, String> {
     let scope = scope(&envelope.event);
@@ -68,5 +127,123 @@ fn scope(event: &Event) -> Scope {
         | Event::Context(_)
         | Event::Control(_)
         | Event::Writer(_) => Scope::OwnTokens,
+    }
+}
+
+/// What a task is asked to do reaches its agent from the log and stays as it was said; names of branches and folders are
+/// used as they are.
+pub(crate) fn of_task(event: &TaskEvent) -> Scope {
+    match event {
+        TaskEvent::Interrupted { .. }
+        | TaskEvent::Paused { .. }
+        | TaskEvent::EndAsked { .. }
+        | TaskEvent::Reported { .. }
+        | TaskEvent::CaptureFailed { .. }
+        | TaskEvent::Ended { .. }
+        | TaskEvent::Remedied { .. } => Scope::All,
+        TaskEvent::Created(_)
+        | TaskEvent::Edited { .. }
+        | TaskEvent::Deployed { .. }
+        | TaskEvent::TreeMade { .. }
+        | TaskEvent::Started {}
+        | TaskEvent::RunSeen { .. }
+        | TaskEvent::Resumed { .. }
+        | TaskEvent::Captured { .. }
+        | TaskEvent::Retried {}
+        | TaskEvent::Merged { .. }
+        | TaskEvent::TreeRemoved {}
+        | TaskEvent::Discarded { .. }
+        | TaskEvent::Adopted { .. } => Scope::OwnTokens,
+    }
+}
+
+/// The same of a flow: what its agents and checks say is redacted, what its people say is not.
+pub(crate) fn of_flow(event: &FlowEvent) -> Scope {
+    match event {
+        FlowEvent::Asked { .. }
+        | FlowEvent::Concluded { .. }
+        | FlowEvent::CheckEnded { .. }
+        | FlowEvent::Moved { .. }
+        | FlowEvent::GateOpened { .. }
+        | FlowEvent::ContinuationWithdrawn { .. }
+        | FlowEvent::SessionReleased { .. }
+        | FlowEvent::Ended { .. }
+        | FlowEvent::Hooked { .. } => Scope::All,
+        FlowEvent::Created(_)
+        | FlowEvent::Leased { .. }
+        | FlowEvent::TreeMade { .. }
+        | FlowEvent::Invoked { .. }
+        | FlowEvent::CheckBegun { .. }
+        | FlowEvent::Retried { .. }
+        | FlowEvent::PhaseEnded { .. }
+        | FlowEvent::GateAnswered { .. }
+        | FlowEvent::SessionPreserved { .. }
+        | FlowEvent::Settled { .. }
+        | FlowEvent::Resumed {} => Scope::OwnTokens,
+    }
+}
+
+/// What somebody wrote by hand is kept, but for Lanyard's own tokens.
+pub(crate) fn by(actor: &Actor) -> Scope {
+    match actor.kind {
+        ActorKind::Operator | ActorKind::Observer => Scope::OwnTokens,
+        ActorKind::Agent | ActorKind::System => Scope::All,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lanyard_core::flow::CheckResult;
+    use lanyard_core::task::TaskResult;
+
+    use super::*;
+
+    fn redaction() -> Redaction {
+        let redaction = Redaction::default();
+        redaction.begin(Arc::new(Redactor::new(&Wanted::default()).unwrap()));
+        redaction
+    }
+
+    /// FND-K8: what a check of a flow wrote, and what a task's agent reported.
+    #[test]
+    fn fnd_k8_events_of_flows_and_tasks_are_written_without_secrets() {
+        let (redaction, key) = (redaction(), format!("ghp_{}", "a1B2".repeat(9)));
+        let result = CheckResult {
+            name: "deploy".to_owned(),
+            passed: false,
+            exit_code: Some(1),
+            timed_out: false,
+            error: None,
+            output: format!("curl: 401 with {key}\nsee 0a1b2c3d"),
+            truncated: false,
+            ms: 7,
+        };
+        let ended = FlowEvent::CheckEnded { result };
+        let scope = of_flow(&ended);
+        let FlowEvent::CheckEnded { result } = redaction.event(ended, scope).unwrap() else { panic!() };
+        assert_eq!(result.output, "curl: 401 with [redacted:github-token]\nsee 0a1b2c3d");
+        assert_eq!((result.name.as_str(), result.ms), ("deploy", 7));
+        let begun = FlowEvent::CheckBegun { place: 0, run: format!("deploy --key {key}") };
+        assert_eq!(
+            redaction.event(begun.clone(), of_flow(&begun)).unwrap(),
+            begun,
+            "it is run as it is written"
+        );
+        let result =
+            TaskResult { summary: key.clone(), evidence: Some("none".to_owned()), by_turn_end: false };
+        let reported = TaskEvent::Reported { result };
+        let scope = of_task(&reported);
+        let TaskEvent::Reported { result } = redaction.event(reported, scope).unwrap() else { panic!() };
+        assert_eq!(
+            (result.summary.as_str(), result.evidence.as_deref()),
+            ("[redacted:github-token]", Some("none"))
+        );
+        assert_eq!(redaction.taken(), 2);
+    }
+
+    #[test]
+    fn without_a_redactor_nothing_changes() {
+        let key = format!("ghp_{}", "a1B2".repeat(9));
+        assert_eq!(Redaction::default().text(key.clone(), Scope::All), key);
     }
 }

@@ -5,7 +5,7 @@ mod stalled;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::header::UPGRADE;
+use hyper::header::{CONNECTION, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -95,8 +95,18 @@ fn connection(
         if request.headers().contains_key(UPGRADE) {
             request.extensions_mut().insert(place.clone());
         }
+        // A request with a length and with chunks is read by its chunks, and hyper hides the length. Another reader in
+        // front of the daemon may have gone by the length: what it took for the rest of the body must not be read as the
+        // next request, so the connection ends with the answer (RFC 9112, section 6.1).
+        let chunked = request.headers().contains_key(TRANSFER_ENCODING);
         let answered = front.clone().answer(via, request);
-        async move { Ok::<_, std::convert::Infallible>(answered.await) }
+        async move {
+            let mut answer = answered.await;
+            if chunked {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, std::convert::Infallible>(answer)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

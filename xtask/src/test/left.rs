@@ -1,22 +1,38 @@
 //! Processes that tests leave behind. Agents and their supervisors outlive a daemon that is killed, so a test that does
 //! not end them leaves them running for good.
+//!
+//! Orphans of the tests become children of this process, whatever they did to their environment, group or session: what
+//! is below it when the tests have ended was left by them.
 
-use std::process::Command;
+use std::collections::HashMap;
+use std::fs;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use rustix::process::{getpid, set_child_subreaper};
 
-/// In the environment of the tests and of everything they start; its value is this process.
-const MARK: &str = "LY_TEST_RUN";
 /// How often what is left is looked at before it counts as left behind, and the pause between.
 const LOOKS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(100);
+/// By which nextest tells a process the test it belongs to.
+const TEST: &str = "NEXTEST_TEST_NAME=";
 
-pub(super) fn mark(command: &mut Command) {
-    command.env(MARK, std::process::id().to_string());
+/// One living process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Left {
+    pid: i32,
+    parent: i32,
+    line: String,
+    /// The test that started it, where it or one of its kin says so.
+    test: Option<String>,
 }
 
-/// An error when something lives that the marked command started.
+/// From here on orphans below this process are its own.
+pub(super) fn adopt() -> Result<()> {
+    set_child_subreaper(Some(getpid())).context("cannot take the orphans of tests over")
+}
+
+/// An error when something lives that a command run since [`adopt`] started. No command may run meanwhile.
 pub(super) fn check() -> Result<()> {
     let mut left = living();
     for _ in 0..LOOKS {
@@ -26,43 +42,86 @@ pub(super) fn check() -> Result<()> {
         std::thread::sleep(PAUSE);
         left = living();
     }
-    let lines: Vec<String> = left.iter().map(|(pid, line)| format!("{pid} {line}")).collect();
+    let lines: Vec<String> = left
+        .iter()
+        .map(|one| format!("{} {} (test: {})", one.pid, one.line, one.test.as_deref().unwrap_or("unknown")))
+        .collect();
     bail!("the tests left {} processes behind:\n{}", lines.len(), lines.join("\n"))
 }
 
-/// The living processes that bear the mark, by number and command line.
-fn living() -> Vec<(u32, String)> {
-    let mark = format!("{MARK}={}", std::process::id());
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // Of a zombie, and of a process of another user, nothing can be read.
-        let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-        if environ.split(|byte| *byte == 0).any(|held| held == mark.as_bytes()) {
-            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            found.push((pid, String::from_utf8_lossy(&line).replace('\0', " ").trim_end().to_owned()));
+/// Everything below this process that lives.
+fn living() -> Vec<Left> {
+    let all: HashMap<i32, Left> = processes().map(|one| (one.pid, one)).collect();
+    let mut below = vec![getpid().as_raw_nonzero().get()];
+    let mut found: Vec<Left> = Vec::new();
+    while let Some(parent) = below.pop() {
+        for one in all.values().filter(|one| one.parent == parent) {
+            below.push(one.pid);
+            found.push(one.clone());
         }
     }
+    found.sort_by_key(|one| one.pid);
+    named_by_kin(&mut found);
     found
+}
+
+/// A process whose environment was cleared is of the same test as its parent or its child.
+fn named_by_kin(found: &mut [Left]) {
+    for _ in 0..found.len() {
+        let named: HashMap<i32, String> =
+            found.iter().filter_map(|one| Some((one.pid, one.test.clone()?))).collect();
+        let parents: HashMap<i32, String> =
+            found.iter().filter_map(|one| Some((one.parent, one.test.clone()?))).collect();
+        for one in found.iter_mut().filter(|one| one.test.is_none()) {
+            one.test = named.get(&one.parent).or_else(|| parents.get(&one.pid)).cloned();
+        }
+    }
+}
+
+fn processes() -> impl Iterator<Item = Left> {
+    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        // The name may hold spaces and parentheses; the last one closes it.
+        let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+        let (state, parent) = (fields.next()?, fields.next()?.parse().ok()?);
+        let content = |name: &str| {
+            let bytes = fs::read(entry.path().join(name)).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        let test = content("environ").split('\0').find_map(|held| held.strip_prefix(TEST).map(str::to_owned));
+        let line = content("cmdline").replace('\0', " ").trim_end().to_owned();
+        (!matches!(state, "Z" | "X")).then_some(Left { pid, parent, line, test })
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
     use super::*;
 
+    /// What a cleared environment, a session of its own and a parent that has ended do not hide.
     #[test]
-    fn what_a_marked_command_left_is_found() {
-        let mut command = Command::new("sleep");
-        mark(command.arg("600"));
-        let mut child = command.spawn().unwrap();
-        // The environment of a program shows a moment after its start.
-        let mut found = living();
-        while found.is_empty() && child.try_wait().unwrap().is_none() {
+    fn an_orphan_without_an_environment_is_found_and_named_by_its_child() {
+        adopt().unwrap();
+        let script =
+            "env -i setsid sh -c 'NEXTEST_TEST_NAME=the-one sleep 601; :' > /dev/null 2>&1 & echo $!";
+        let output = Command::new("sh").args(["-c", script]).output();
+        let first: i32 = String::from_utf8(output.unwrap().stdout).unwrap().trim().parse().unwrap();
+        // The shell that started it has ended; what it started may still be on its way.
+        let mut found = Vec::new();
+        while !found.iter().any(|one: &Left| one.line == "sleep 601" && one.test.is_some()) {
             found = living();
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_eq!(found, [(child.id(), "sleep 600".to_owned())]);
-        assert!(check().is_ok());
+        let of = |pid: i32| found.iter().find(|one| one.pid == pid);
+        assert_eq!(of(first).and_then(|one| one.test.as_deref()), Some("the-one"), "{found:#?}");
+        let is_its = |one: &Left| one.test.as_deref() == Some("the-one");
+        for one in found.iter().filter(|one| is_its(one)) {
+            let _ = kill_process(Pid::from_raw(one.pid).unwrap(), Signal::KILL);
+        }
+        while living().iter().any(is_its) {}
     }
 }

@@ -10,39 +10,57 @@ pub(super) struct Shape {
     pub(super) is_own: bool,
     /// Where it ends, given the text, where its prefix starts and where that ends; nothing when it is none.
     pub(super) ends: fn(&str, usize, usize) -> Option<usize>,
+    /// How far it can go in a text that is still being written, given where its prefix ends.
+    pub(super) reach: fn(&str, usize) -> usize,
 }
 
 pub(super) static SHAPES: [Shape; 10] = [
-    Shape { label: "lanyard-token", prefixes: &["lys_", "lyr_", "lyd_", "lyl_"], is_own: true, ends: own },
+    Shape {
+        label: "lanyard-token",
+        prefixes: &["lys_", "lyr_", "lyd_", "lyl_"],
+        is_own: true,
+        ends: own,
+        reach: word,
+    },
     Shape {
         label: "github-token",
         prefixes: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
         is_own: false,
         ends: github,
+        reach: word,
     },
-    Shape { label: "api-key", prefixes: &["sk-"], is_own: false, ends: api_key },
+    Shape { label: "api-key", prefixes: &["sk-"], is_own: false, ends: api_key, reach: word },
     Shape {
         label: "stripe-key",
         prefixes: &["sk_live_", "rk_live_", "sk_test_", "rk_test_"],
         is_own: false,
         ends: |text, _, from| at_least(text, from, 20, |byte| byte.is_ascii_alphanumeric()),
+        reach: word,
     },
     Shape {
         label: "slack-token",
         prefixes: &["xoxb-", "xoxp-", "xoxa-", "xoxs-", "xoxr-"],
         is_own: false,
         ends: |text, _, from| mixed(text, from, 16),
+        reach: word,
     },
-    Shape { label: "aws-key", prefixes: &["AKIA", "ASIA"], is_own: false, ends: aws },
-    Shape { label: "google-key", prefixes: &["AIza"], is_own: false, ends: google },
+    Shape { label: "aws-key", prefixes: &["AKIA", "ASIA"], is_own: false, ends: aws, reach: word },
+    Shape { label: "google-key", prefixes: &["AIza"], is_own: false, ends: google, reach: word },
     Shape {
         label: "gitlab-token",
         prefixes: &["glpat-"],
         is_own: false,
         ends: |text, _, from| at_least(text, from, 20, is_word),
+        reach: word,
     },
-    Shape { label: "private-key", prefixes: &["-----BEGIN "], is_own: false, ends: private_key },
-    Shape { label: "jwt", prefixes: &["eyJ"], is_own: false, ends: jwt },
+    Shape {
+        label: "private-key",
+        prefixes: &["-----BEGIN "],
+        is_own: false,
+        ends: private_key,
+        reach: key_text,
+    },
+    Shape { label: "jwt", prefixes: &["eyJ"], is_own: false, ends: jwt, reach: dotted },
 ];
 
 /// Characters a token of Lanyard's own has at least behind its prefix: 32 random bytes.
@@ -58,6 +76,23 @@ pub(super) fn is_word(byte: u8) -> bool {
 pub(super) fn run(text: &str, from: usize, fits: impl Fn(u8) -> bool) -> usize {
     let rest = &text.as_bytes()[from..];
     from + rest.iter().position(|byte| !fits(*byte)).unwrap_or(rest.len())
+}
+
+fn word(text: &str, from: usize) -> usize {
+    run(text, from, is_word)
+}
+
+fn dotted(text: &str, from: usize) -> usize {
+    run(text, from, |byte| is_word(byte) || byte == b'.')
+}
+
+/// A private key goes on to its end mark. Another block, such as a certificate, is none.
+fn key_text(text: &str, from: usize) -> usize {
+    let name = text[from..].find("-----").map_or(&text[from..], |end| &text[from..from + end]);
+    let is_key =
+        name.len() <= KEY_NAME_MAX && (from + name.len() == text.len() || name.ends_with("PRIVATE KEY"));
+    let ended = text[from..].find("-----END ").is_some_and(|at| text[from + at + 9..].contains("-----"));
+    if is_key && !ended { text.len() } else { from }
 }
 
 fn at_least(text: &str, from: usize, min: usize, fits: impl Fn(u8) -> bool) -> Option<usize> {

@@ -156,4 +156,40 @@ fn fnd_k8_what_may_be_the_beginning_of_a_secret_is_not_shown_yet() {
     assert_eq!(shown("the token is lys_"), "the token is ".len());
     assert_eq!(shown("a task-12 b"), "a task-12 b".len());
     assert_eq!(shown("plain words"), "plain words".len());
+    // In the middle of a prefix, and of a value that is known.
+    for (safe, rest) in [
+        ("the token is ", "ly"),
+        ("the token is ", "l"),
+        ("key=", "gh"),
+        ("PASSWORD=", "hunter2 \"quo"),
+        ("x", "hunter2"),
+        ("a jwt: ", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIi"),
+        ("pem:\n", "-----BEGIN RSA PRIVATE KEY-----\nMIIEow"),
+        ("pem:\n", "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA"),
+        ("pem:\n", "-----BEG"),
+    ] {
+        assert_eq!(shown(&format!("{safe}{rest}")), safe.len(), "{safe}{rest}");
+    }
+    for text in ["all", "a task", "Finally", "-----BEGIN CERTIFICATE-----\nMIIE", "ask", "really?", "risk-"] {
+        assert_eq!(shown(text), text.len(), "{text}");
+    }
+}
+
+/// FND-K8: whatever the place at which a text is cut, what was shown before and after holds no secret.
+#[test]
+fn fnd_k8_a_secret_in_two_pieces_is_never_shown_in_part() {
+    let redactor = redactor();
+    let jwt = format!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{}", "a1_-".repeat(10));
+    let secrets =
+        [own("lys_"), format!("ghp_{}", "a1B2".repeat(9)), "hunter2 \"quoted\"".to_owned(), jwt.clone()];
+    for secret in secrets {
+        let text = format!("first {secret} last");
+        let whole = redactor.redacted(&text, Scope::All).unwrap().0;
+        for cut in (0..=text.len()).filter(|cut| text.is_char_boundary(*cut)) {
+            let safe = redactor.shown(&text[..cut]);
+            let clean =
+                |part: &str| redactor.redacted(part, Scope::All).map_or(part.to_owned(), |(clean, _)| clean);
+            assert_eq!(clean(&text[..safe]) + &clean(&text[safe..]), whole, "cut at {cut}");
+        }
+    }
 }

@@ -16,6 +16,7 @@ use crate::session::run::{Continuity, Run, RunEvent, RunPhase};
 use crate::session::stall::Stall;
 use crate::session::state::{InterruptCause, State, StateName};
 use crate::session::stop::StoppedRun;
+use crate::session::weight::text_bytes;
 use crate::time::Timestamp;
 
 /// An event that does not follow from the log before it.
@@ -97,6 +98,7 @@ impl Session {
             return Err(ApplyError::Illegal { seq: envelope.seq, state: before });
         }
         self.seq = envelope.seq;
+        self.log_bytes = self.log_bytes.saturating_add(text_bytes(&envelope.event));
         self.read_output(envelope.cause.as_ref());
         if is_activity(&envelope.event) {
             self.last_activity_at = self.last_activity_at.max(envelope.at);
@@ -471,7 +473,7 @@ impl Session {
             TranscriptEvent::ToolCalled { call, tool, arguments } => {
                 if self.turn.is_some() {
                     remember(&mut self.open_calls, call.clone());
-                    if is_spawn(tool, arguments) {
+                    if is_spawn(call, tool, arguments) {
                         remember(&mut self.open_spawns, call.clone());
                     }
                 }
@@ -565,6 +567,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         deleted: false,
         end_reason: None,
         refused_in_row: 0,
+        log_bytes: 0,
     }
 }
 

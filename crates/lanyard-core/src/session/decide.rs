@@ -112,8 +112,12 @@ pub(super) fn start_turn(
 
 /// A session whose log is full takes no more work: what it has is kept, and it can be read, forked, ended and deleted.
 pub(super) fn log_has_room(session: &Session, limits: &Limits) -> Result<(), Refusal> {
-    let full = limits.log_events > 0 && session.seq >= limits.log_events;
-    if full { Err(Refusal::LogFull { max: limits.log_events }) } else { Ok(()) }
+    let Limits { log_events, log_bytes, .. } = *limits;
+    let reached = [(session.seq, log_events, "events"), (session.log_bytes, log_bytes, "bytes")];
+    match reached.into_iter().find(|(held, max, _)| *max > 0 && held >= max) {
+        Some((_, max, unit)) => Err(Refusal::LogFull { max, unit }),
+        None => Ok(()),
+    }
 }
 
 /// How a turn opens the conversation of a session at rest.

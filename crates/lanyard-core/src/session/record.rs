@@ -175,6 +175,9 @@ pub struct Session {
     /// Refusals and unexpected signals since anything else happened.
     #[serde(default)]
     pub refused_in_row: u32,
+    /// Bytes of text in its log, for the limit on them. Events of before this was counted are not in it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub log_bytes: u64,
 }
 
 /// What was fixed when the session was made; a child's is never wider than its parent's.

@@ -83,8 +83,8 @@ pub enum Refusal {
     NobodyAsked,
     #[error("the inbox holds at most {max} {unit}")]
     InboxFull { max: usize, unit: &'static str },
-    #[error("the session's log has reached its limit of {max} events")]
-    LogFull { max: u64 },
+    #[error("the session's log has reached its limit of {max} {unit}")]
+    LogFull { max: u64, unit: &'static str },
     #[error("no message {turn} waits in the inbox")]
     InboxTurnUnknown { turn: TurnId },
     #[error("the order does not name each of the {waiting} messages that wait once")]
@@ -213,7 +213,7 @@ impl Refusal {
             Self::TakeoverDenied { .. } => "talk to them, or ask again a little later".into(),
             Self::NobodyAsked => "there is nothing to decide".into(),
             Self::InboxFull { .. } => "withdraw some with `lanyard inbox`, or wait".into(),
-            Self::LogFull { .. } => "go on in a new session with `lanyard fork`, or raise limits.log_events".into(),
+            Self::LogFull { unit, .. } => format!("go on with `lanyard fork`, or raise limits.log_{unit}"),
             Self::InboxTurnUnknown { .. } => {
                 "it may have started or been withdrawn; look at `lanyard inbox` and `lanyard turns`".into()
             }

@@ -1,7 +1,10 @@
 //! From an agent's actions to signals in the log: text is joined, everything keeps its order, and each report says how
 //! far into the agent's output it reaches.
 
+use std::sync::Arc;
+
 use lanyard_core::SessionId;
+use lanyard_core::redact::Redactor;
 use lanyard_core::session::{Role, Signal};
 
 use crate::agents::driver::{Seen, TextKind};
@@ -26,6 +29,8 @@ pub(super) struct Pen {
     text: Option<Text>,
     /// Something other than text waits.
     pressing: bool,
+    /// Says where text may be cut: not in the middle of a secret.
+    redactor: Option<Arc<Redactor>>,
 }
 
 #[derive(Debug)]
@@ -34,7 +39,23 @@ struct Text {
     kind: TextKind,
     message: Option<String>,
     words: String,
-    to: u64,
+    /// The places in the output it came from: where the words of each end, and the place.
+    pieces: Vec<(usize, u64)>,
+}
+
+impl Text {
+    fn push(&mut self, text: &str, to: u64) {
+        self.words.push_str(text);
+        let end = self.words.len();
+        match self.pieces.last_mut() {
+            Some(last) if last.1 == to => last.0 = end,
+            _ => self.pieces.push((end, to)),
+        }
+    }
+
+    fn to(&self) -> u64 {
+        self.pieces.last().map_or(0, |(_, to)| *to)
+    }
 }
 
 /// Text that is being joined.
@@ -47,6 +68,10 @@ pub(super) struct Unfinished<'a> {
 }
 
 impl Pen {
+    pub(super) fn new(redactor: Option<Arc<Redactor>>) -> Self {
+        Self { redactor, ..Self::default() }
+    }
+
     /// Joins a piece of text to the one before it, where both are parts of one message.
     pub(super) fn text(
         &mut self,
@@ -56,21 +81,22 @@ impl Pen {
         text: &str,
         to: u64,
     ) {
-        match &mut self.text {
-            Some(held)
-                if held.session == session
-                    && held.kind == kind
-                    && held.message == message
-                    && held.words.len() + text.len() <= TEXT_BYTES_MAX =>
-            {
-                held.words.push_str(text);
-                held.to = to;
-            }
-            _ => {
-                self.lift();
-                self.text = Some(Text { session, kind, message, words: text.to_owned(), to });
-            }
+        let joins = |pen: &Self| {
+            pen.text.as_ref().is_some_and(|held| {
+                held.session == session && held.kind == kind && held.message == message
+            })
+        };
+        let full = |pen: &Self| {
+            pen.text.as_ref().is_some_and(|held| held.words.len() + text.len() > TEXT_BYTES_MAX)
+        };
+        if joins(self) && full(self) {
+            self.lift_safe(session, kind);
         }
+        if !joins(self) || full(self) {
+            self.lift();
+        }
+        let new = || Text { session, kind, message, words: String::new(), pieces: Vec::new() };
+        self.text.get_or_insert_with(new).push(text, to);
     }
 
     pub(super) fn signal(&mut self, session: SessionId, signal: Signal, to: u64) {
@@ -100,17 +126,53 @@ impl Pen {
         Some(Unfinished { session: text.session, kind: text.kind, text: &text.words, message })
     }
 
+    /// Everything so far, in order, but for an end of the text that may be the beginning of a secret: its rest may
+    /// follow, and a part of it is not recognised.
+    pub(super) fn take_safe(&mut self) -> Vec<Report> {
+        if let Some(Text { session, kind, .. }) = self.text {
+            self.lift_safe(session, kind);
+        }
+        self.take_lifted()
+    }
+
     /// Everything so far, in order.
     pub(super) fn take(&mut self) -> Vec<Report> {
         self.lift();
+        self.take_lifted()
+    }
+
+    fn take_lifted(&mut self) -> Vec<Report> {
         self.pressing = false;
         self.waiting = 0;
         std::mem::take(&mut self.reports)
     }
 
+    /// Ends the text of this session and kind where it can be cut; the pieces behind that stay. A piece stays whole,
+    /// since a report reaches to a place in the output.
+    fn lift_safe(&mut self, session: SessionId, kind: TextKind) {
+        let Some(held) = self.text.as_mut().filter(|held| held.session == session && held.kind == kind)
+        else {
+            return;
+        };
+        let safe = self.redactor.as_ref().map_or(held.words.len(), |redactor| redactor.shown(&held.words));
+        let whole = held.pieces.iter().filter(|(end, _)| *end <= safe).count();
+        let Some((cut, _)) = whole.checked_sub(1).and_then(|last| held.pieces.get(last)).copied() else {
+            return;
+        };
+        let (words, message) = (held.words.split_off(cut), held.message.clone());
+        let later =
+            held.pieces.split_off(whole).into_iter().map(|(end, to)| (end - cut, to)).collect::<Vec<_>>();
+        self.lift();
+        if !later.is_empty() {
+            self.text = Some(Text { session, kind, message, words, pieces: later });
+        }
+    }
+
     /// Ends the text that is being joined.
     fn lift(&mut self) {
-        let Some(Text { session, kind, message, words: text, to }) = self.text.take() else { return };
+        let Some(held) = self.text.take() else { return };
+        let to = held.to();
+        let Text { session, kind, message, words: text, .. } = held;
         let signal = match kind {
             TextKind::Message => Signal::Said { role: Role::Agent, text, message_id: message },
             TextKind::User => Signal::Said { role: Role::User, text, message_id: message },
@@ -218,6 +280,36 @@ mod tests {
         pen.take();
         pen.text(session(1), TextKind::Message, None, "c", 40);
         assert_eq!(pen.unfinished(), Some(unfinished("c")));
+    }
+
+    /// FND-K8: a secret that comes in pieces becomes part of one event, and no report reaches beyond what it holds.
+    #[test]
+    fn fnd_k8_text_is_not_cut_in_the_middle_of_a_secret() {
+        let redactor = Redactor::new(&lanyard_core::redact::Wanted::default()).unwrap();
+        let mut pen = Pen::new(Some(Arc::new(redactor)));
+        let token = format!("lys_{}", "Ab1_-cD2".repeat(8));
+        let (first, second) = token.split_at(20);
+        pen.text(session(1), TextKind::Message, None, "It is ", 10);
+        pen.text(session(1), TextKind::Message, None, first, 20);
+        let report = Report { session: session(1), to: 10, signals: vec![said("It is ")] };
+        assert_eq!(pen.take_safe(), [report]);
+        assert_eq!(pen.take_safe(), [], "the beginning of a token waits for its rest");
+        assert!(!pen.is_empty());
+        pen.text(session(1), TextKind::Message, None, &format!("{second}, no more."), 30);
+        let report =
+            Report { session: session(1), to: 30, signals: vec![said(&format!("{token}, no more."))] };
+        assert_eq!(pen.take_safe(), [report]);
+        // What is full is cut before it, too.
+        pen.text(session(1), TextKind::Message, None, &"word ".repeat(TEXT_BYTES_MAX / 5 - 5), 40);
+        pen.text(session(1), TextKind::Message, None, first, 50);
+        pen.text(session(1), TextKind::Message, None, second, 60);
+        pen.signal(session(1), Signal::Planned { entries: vec![] }, 70);
+        let signals = pen.take().remove(0).signals;
+        assert_eq!(signals[1..], [said(&token), Signal::Planned { entries: vec![] }]);
+        // The end of the message is the end of waiting.
+        pen.text(session(1), TextKind::Message, None, first, 80);
+        assert_eq!(pen.take_safe(), []);
+        assert_eq!(pen.take().len(), 1);
     }
 
     #[test]

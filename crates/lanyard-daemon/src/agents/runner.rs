@@ -118,6 +118,8 @@ pub(super) struct Runner {
     pen: Pen,
     /// When text that waits is reported at the latest.
     report_at: Option<Instant>,
+    /// Since when text waits that may end in the middle of a secret.
+    held_since: Option<Instant>,
     /// How far the output has become events.
     reported: u64,
     /// The same for each session. What is told of a place before that does not come from the output.
@@ -241,7 +243,7 @@ impl Runner {
                 self.give_up().await;
             }
             if self.pen.is_pressing() {
-                self.report().await;
+                self.report_safe().await;
             }
             self.stem_flood().await;
             if std::mem::take(&mut self.at_rest) {

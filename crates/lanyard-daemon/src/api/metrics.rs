@@ -134,8 +134,8 @@ fn about_the_daemon(page: &mut Page, app: &App) {
     page.one("readers", GAUGE, "Live readers of logs.", app.hub.readers());
     let help = "Tool calls that passed and could not be written down, since the daemon started.";
     page.one("calls_unrecorded_total", COUNTER, help, of(&stats.unrecorded));
-    let help = "Secrets taken out of events before they were written, since the daemon started.";
-    page.one("redactions_total", COUNTER, help, of(&stats.redacted));
+    let help = "Secrets taken out of what was written, since the daemon started.";
+    page.one("redactions_total", COUNTER, help, stats.redaction.taken());
     let up = u64::from(stats.storage_error().is_none());
     page.one("storage_up", GAUGE, "Whether the journal can be written.", up);
 }

@@ -131,7 +131,16 @@ pub(super) async fn list(State(app): Shared, target: Target, uri: Uri) -> Result
         Problem::bad_request("cursor_unreadable", "the cursor cannot be read", "start again without a cursor")
     };
     let before: Option<TurnId> = cursor.map(|cursor| cursor.parse()).transpose().map_err(|_| unreadable())?;
-    let page = on_disk(&app, move |store| store.turns(target.0, before, limit)).await?;
+    let (page, gone) = on_disk(&app, move |store| {
+        let page = store.turns(target.0, before, limit)?;
+        // A session without turns may have none yet, or be purged.
+        let gone = page.turns.is_empty() && store.tombstone(target.0)?.is_some();
+        Ok((page, gone))
+    })
+    .await?;
+    if gone {
+        return Err(Problem::deleted(target.0));
+    }
     let next = page.turns.last().filter(|_| page.more).map(|row| row.turn.to_string());
     Ok(Json(TurnList { turns: page.turns, next }))
 }
@@ -142,7 +151,15 @@ pub(super) async fn get(
     Path((_, turn)): Path<(String, String)>,
 ) -> Result<Json<TurnRow>, Problem> {
     let turn = turn_id(&turn)?;
-    let row = on_disk(&app, move |store| store.turn(target.0, turn)).await?;
+    let (row, gone) = on_disk(&app, move |store| {
+        let row = store.turn(target.0, turn)?;
+        let gone = row.is_none() && store.tombstone(target.0)?.is_some();
+        Ok((row, gone))
+    })
+    .await?;
+    if gone {
+        return Err(Problem::deleted(target.0));
+    }
     row.map(Json).ok_or_else(|| {
         Problem::new(
             StatusCode::NOT_FOUND,

@@ -7,55 +7,72 @@ use lanyard_core::{RunId, TokenId};
 
 use crate::auth::Caller;
 
-/// Streams one token may have open. A dashboard has two per tab, a wall of screens some dozen. The operator's own token,
-/// which is in the data folder, is bounded by the connections there are.
+/// Streams one token may have open. A dashboard has two per tab, a wall of screens some dozen.
 pub(crate) const STREAMS_PER_TOKEN_MAX: usize = 256;
+/// The same for the operator's own token, which is in the data folder: a fifth of the connections there are stays free
+/// for everybody else. An idle stream takes about 15 KiB in a debug build: all of them 120 MB.
+pub(crate) const OPERATOR_STREAMS_MAX: usize = 8_000;
 
 /// Whose streams they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Holder {
+    Operator,
     Token(TokenId),
     Run(RunId),
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Slots {
     open: Arc<Mutex<HashMap<Holder, usize>>>,
+    operator_max: usize,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self::new(OPERATOR_STREAMS_MAX)
+    }
 }
 
 /// A place among the streams of a token, given back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct StreamSlot {
-    held: Option<(Slots, Holder)>,
+    slots: Slots,
+    holder: Holder,
 }
 
 impl Slots {
+    /// With so many streams for the operator's own token.
+    pub(super) fn new(operator_max: usize) -> Self {
+        Self { open: Arc::default(), operator_max }
+    }
+
     /// A place for one more stream; nothing when the token has as many as it may.
     pub(super) fn take(&self, caller: &Caller) -> Option<StreamSlot> {
         let holder = match (caller.token, caller.run) {
             (Some(token), _) => Holder::Token(token),
             (None, Some(run)) => Holder::Run(run),
-            (None, None) => return Some(StreamSlot { held: None }),
+            (None, None) => Holder::Operator,
         };
+        let max = if holder == Holder::Operator { self.operator_max } else { STREAMS_PER_TOKEN_MAX };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let streams = open.entry(holder).or_default();
-        if *streams >= STREAMS_PER_TOKEN_MAX {
+        if *streams >= max {
             return None;
         }
         *streams += 1;
         drop(open);
-        Some(StreamSlot { held: Some((self.clone(), holder)) })
+        Some(StreamSlot { slots: self.clone(), holder })
     }
 }
 
 impl Drop for StreamSlot {
     fn drop(&mut self) {
-        let Some((slots, holder)) = self.held.take() else { return };
+        let Self { slots, holder } = self;
         let mut open = slots.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(streams) = open.get_mut(&holder) {
+        if let Some(streams) = open.get_mut(holder) {
             *streams = streams.saturating_sub(1);
             if *streams == 0 {
-                open.remove(&holder);
+                open.remove(holder);
             }
         }
     }
@@ -86,7 +103,11 @@ mod tests {
         assert!(slots.take(&one).is_some());
         drop(held);
         assert!(slots.open.lock().unwrap().is_empty());
-        let operator: Vec<_> = (0..=STREAMS_PER_TOKEN_MAX).map(|_| slots.take(&caller(None))).collect();
-        assert!(operator.iter().all(Option::is_some));
+        let mut operator: Vec<_> =
+            (0..OPERATOR_STREAMS_MAX).map(|_| slots.take(&caller(None)).unwrap()).collect();
+        assert!(slots.take(&caller(None)).is_none(), "the operator's own token has a bound too");
+        operator.pop();
+        assert!(slots.take(&caller(None)).is_some());
+        assert!(Slots::new(1).take(&caller(None)).is_some());
     }
 }

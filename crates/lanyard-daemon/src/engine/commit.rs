@@ -1,7 +1,5 @@
 //! The end of a round: append, publish, act, answer. In this order, always.
 
-use std::sync::atomic::Ordering;
-
 use bytes::Bytes;
 use lanyard_core::continuity::counted;
 use lanyard_core::session::{
@@ -96,7 +94,7 @@ impl Worker {
         if count == 0 {
             return Ok(body.into());
         }
-        self.engine.stats.redacted.fetch_add(count, Ordering::Relaxed);
+        self.hub.redaction.count(count);
         encode(envelope).map(Bytes::from)
     }
 

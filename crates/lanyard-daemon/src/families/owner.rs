@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use lanyard_core::redact::Scope;
 use lanyard_core::task::{
     Kin, Mail, MailTo, SeenSession, Task, TaskEnvelope, TaskEvent, TaskState, Want, observe, want,
 };
@@ -14,6 +15,7 @@ use crate::engine::error_chain;
 use crate::failpoint;
 use crate::families::held::Tasks;
 use crate::families::{Answer, Families, FamilyError, Input, Tools, look, work};
+use crate::redaction::of_task;
 
 /// Inputs of one round.
 const ROUND_MAX: usize = 64;
@@ -269,6 +271,15 @@ impl Owner {
         }
         let at = self.now();
         let seq = self.tasks.get(&id).map_or(0, |task| task.seq) + 1;
+        let scope = of_task(&event);
+        let event = match self.tools.engine.stats.redaction.event(event, scope) {
+            Ok(event) => event,
+            Err(defect) => {
+                tracing::error!(task = %id, seq, defect, "an event of a task could not be redacted; the round is dropped");
+                self.poison = Some(defect);
+                return;
+            }
+        };
         let envelope = TaskEnvelope { task: id, seq, at, actor: actor.clone(), event };
         if let Err(defect) = self.apply(&envelope) {
             tracing::error!(task = %id, seq, defect, "an event of a task did not apply; the round is dropped");
@@ -291,7 +302,9 @@ impl Owner {
         Ok(())
     }
 
-    pub(super) fn write_mail(&mut self, mail: Mail) {
+    pub(super) fn write_mail(&mut self, mut mail: Mail) {
+        let scope = if mail.from.operator { Scope::OwnTokens } else { Scope::All };
+        mail.text = self.tools.engine.stats.redaction.text(mail.text, scope);
         self.boxes.insert(mail.to);
         if let MailTo::Task(task) = mail.to {
             self.pokes.insert(task);

@@ -19,6 +19,7 @@ use crate::flow::hooks::Hooks;
 use crate::flow::plan_lock::PlanLock;
 use crate::flow::tell::Told;
 use crate::flow::{FlowError, Flows, Order, Tools, look, place};
+use crate::redaction::of_flow;
 
 /// How often it looks at what only time changes, and tries again what did not work.
 const TICK: Duration = Duration::from_secs(1);
@@ -322,6 +323,8 @@ impl Driver {
         let (mut next, at) = (self.flow.clone(), self.tools.clock.now());
         let mut entries = Vec::with_capacity(events.len());
         for event in events {
+            let scope = of_flow(&event);
+            let event = self.tools.engine.stats.redaction.event(event, scope).map_err(FlowError::Defect)?;
             let envelope = FlowEnvelope { flow: next.id, seq: next.seq + 1, at, actor: actor.clone(), event };
             next.apply(&envelope).map_err(|error| FlowError::Defect(error.to_string()))?;
             tracing::info!(flow = %next.id, seq = envelope.seq, event = envelope.event.name(), state = %next.state, "flow");

@@ -11,6 +11,7 @@ use crate::engine::{AskError, Store};
 use crate::failpoint;
 use crate::memory::standing::{mint, standing};
 use crate::memory::{Memory, MemoryError, ledger, unbound};
+use crate::redaction::by;
 
 /// Entries one session may have of its own, and a workspace and owner together.
 const SESSION_MAX: u64 = 5_000;
@@ -49,7 +50,8 @@ pub(crate) fn write(
     let tags = tag::parse("tags", &wish.tags)?;
     let _judged_and_written = memory.gate.blocking_read();
     let asked = wish.version;
-    let (policy, new) = placed(store, wish)?;
+    let (policy, mut new) = placed(store, wish)?;
+    new.text = memory.redaction.text(new.text, by(&new.by));
     let admitted = judge(memory, store, clock.now(), &policy, &new, &tags)?;
     let key = match (&new.name, &new.request) {
         (Some(name), _) => Some(named_key(new.scope, &new.owner, new.plan.as_deref(), new.session, name)),
@@ -187,6 +189,8 @@ pub(crate) fn import(
 
 fn bring(memory: &Memory, store: &dyn Store, clock: &Clock, entry: &Entry) -> Result<Brought, MemoryError> {
     entry.check()?;
+    let text = memory.redaction.text(entry.text.clone(), by(&entry.by));
+    let entry = &Entry { text, ..entry.clone() };
     let standing = match entry.session {
         Some(id) => match standing(store, id) {
             Ok(standing) => Some(standing),

@@ -108,6 +108,18 @@ pub(crate) fn codex(home: &Path, model: &Model, rights: Rights) -> Agent {
         .bare()
 }
 
+/// The same in a sandbox of its own: it may write in its workspace, and asks nobody.
+pub(crate) fn codex_sandboxed(home: &Path, model: &Model, rights: Rights) -> Agent {
+    let agent = codex(home, model, rights);
+    let config = home.join(".codex/config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    let text = text.replace("danger-full-access", "workspace-write");
+    // Tests work in the folder for temporary files, which the sandbox would leave open.
+    let closed = "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n";
+    fs::write(config, text + closed).unwrap();
+    agent
+}
+
 /// Codex over ACP, with the Codex that the adapter brings along.
 pub(crate) fn codex_acp(home: &Path, model: &Model, rights: Rights) -> Agent {
     codex_config(home, model, rights);

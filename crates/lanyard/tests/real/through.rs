@@ -46,6 +46,12 @@ macro_rules! chapters {
                 super::cancel::commands(&$case());
             }
 
+            /// FND-R3.
+            #[test]
+            fn fnd_r3_a_program_without_a_shell_ends_with_its_turn() {
+                super::cancel::lone(&$case());
+            }
+
             #[test]
             fn goes_on_when_the_daemon_is_killed_in_mid_turn() {
                 super::breaks::daemon(&$case());
@@ -138,6 +144,12 @@ fn opencode_is_gone_on_with_after_it_took_too_long() {
 #[test]
 fn opencode_is_not_offered_to_go_on_when_it_cannot() {
     flow::is_not_offered(&Case::opencode());
+}
+
+/// FND-R13.
+#[test]
+fn fnd_r13_codex_commits_in_the_worktree_of_a_flow() {
+    flow::commits(&Case::codex_sandboxed());
 }
 
 /// FND-R4, FND-R5.

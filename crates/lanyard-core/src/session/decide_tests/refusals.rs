@@ -202,7 +202,7 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::TakeoverDenied { by: pen(1).connection },
         Refusal::NobodyAsked,
         Refusal::InboxFull { max: 32, unit: "messages" },
-        Refusal::LogFull { max: 1_000_000 },
+        Refusal::LogFull { max: 1_000_000, unit: "events" },
         Refusal::InboxTurnUnknown { turn: turn_id(1) },
         Refusal::InboxOrderWrong { waiting: 2 },
         Refusal::DeliveryWaits,

@@ -181,6 +181,9 @@ fn fnd_k9_a_session_whose_log_is_full_takes_no_more_turns() {
             idle
         "#]],
     );
+    let large = || in_state(StateName::Idle).after(said("0123456789"));
+    check(large().rules(|rules| rules.limits.log_bytes = 10), start_turn(9), expect![[r#""#]]);
+    check(large().rules(|rules| rules.limits.log_bytes = 1_000), start_turn(9), expect![[r#""#]]);
     check(
         full().rules(|rules| rules.limits.log_events = 0),
         delete(0),

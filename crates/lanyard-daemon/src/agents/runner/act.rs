@@ -13,7 +13,7 @@ use crate::agents::driver::{
     Action, Answer, Call, CallError, Child, Opened, Readiness, Seen, TextKind, TurnEnd,
 };
 use crate::agents::judge::judge;
-use crate::agents::pen::{Unfinished, signal_of};
+use crate::agents::pen::{Report, Unfinished, signal_of};
 use crate::agents::settings::Judgement;
 use crate::agents::shared::once;
 use crate::engine::{Ask, AskError, Request};
@@ -23,6 +23,9 @@ use crate::runs::Sent;
 
 /// How long text may wait for more of it before it is reported.
 const TEXT_WAIT: Duration = Duration::from_millis(200);
+/// How long text that may end in the middle of a secret waits for its rest. A model that pauses longer in the middle of
+/// a key is not expected; a message that ends so would not be in the log before its turn ends.
+const HELD_MAX: Duration = Duration::from_secs(10);
 /// Output let go of at a time; each costs a system call.
 const CONSUME_BYTES: u64 = 1 << 20;
 /// A conversation that was taken up again counts as played back when nothing came for this long.
@@ -45,7 +48,7 @@ impl Runner {
             self.act(at, action).await;
             // Never in the middle of a line: what was told of it would hide the rest after a crash.
             if self.pen.is_full() && self.actions.front().is_none_or(|(next, _)| *next > at) {
-                self.report().await;
+                self.report_safe().await;
             }
         }
         self.preview();
@@ -409,10 +412,34 @@ impl Runner {
         self.pen.signal(session, end_of(turn, end, Receipt::default()), at);
     }
 
+    /// Puts what was seen into the log, in order. Text that may end in the middle of a secret waits for its rest, for a
+    /// while.
+    pub(super) async fn report_safe(&mut self) {
+        if self.held_since.is_some_and(|since| since.elapsed() >= HELD_MAX) {
+            return self.report().await;
+        }
+        let reports = self.pen.take_safe();
+        let some = !reports.is_empty();
+        self.tell_all(reports).await;
+        self.report_at = None;
+        if self.pen.is_empty() {
+            self.held_since = None;
+        } else {
+            let now = Instant::now();
+            self.held_since = self.held_since.filter(|_| !some).or(Some(now));
+            self.report_at = Some(now + TEXT_WAIT);
+        }
+    }
+
     /// Puts everything that was seen into the log, in order.
     pub(super) async fn report(&mut self) {
-        self.report_at = None;
-        for report in self.pen.take() {
+        (self.report_at, self.held_since) = (None, None);
+        let reports = self.pen.take();
+        self.tell_all(reports).await;
+    }
+
+    async fn tell_all(&mut self, reports: Vec<Report>) {
+        for report in reports {
             let before = self.told.get(&report.session).copied();
             // With a place in the output that was told of before it would pass for a repeat.
             let fresh = before.is_none_or(|before| before < report.to);

@@ -44,7 +44,7 @@ impl Runner {
     pub(super) async fn on_time(&mut self) {
         let now = Instant::now();
         if self.report_at.is_some_and(|at| at <= now) {
-            self.report().await;
+            self.report_safe().await;
         }
         self.look_at_greeting(now).await;
         if let Some(turn) = self.turn.as_ref().filter(|turn| !turn.over) {

@@ -1,11 +1,13 @@
 //! The tools against a real engine and a real journal, called as the gateway calls them.
 
 mod agents;
+mod bodies;
 mod document;
 mod memory;
 mod orphaned;
 mod papers;
 mod protocol;
+mod redacted;
 mod spawning;
 
 use std::collections::{BTreeMap, HashSet};
@@ -67,6 +69,7 @@ impl Room {
         let store: Arc<dyn Store> = Arc::new(SqliteJournal::open(SqliteOptions::at(path)).unwrap());
         let clock = Arc::new(Clock::from_env().unwrap());
         let hub = Arc::new(Hub::default());
+        let redaction = hub.redaction.clone();
         let settings = BTreeMap::from([(
             "helper".to_owned(),
             AgentSettings::of(DriverKind::Acp, vec!["/nonexistent/helper".to_owned()]),
@@ -114,7 +117,7 @@ impl Room {
             presence: crate::presence::Presence::new(clock.clone()),
             router: Mutex::default(),
             interceptor: Interceptor::new(engine.clone(), tokens.clone(), Record::default()),
-            memory: crate::memory::Memory::new(&crate::memory::MemoryConfig::default()).unwrap(),
+            memory: crate::memory::Memory::new(&crate::memory::MemoryConfig::default(), redaction).unwrap(),
             gateway: Gateway::new(&Config::default(), folder.path()),
             continuity,
             notifications,

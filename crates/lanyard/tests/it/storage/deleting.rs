@@ -22,7 +22,13 @@ fn fnd_k9_rm_purges_the_log_of_a_session() {
     assert_eq!((&view["complete"], &view["tombstone"]["reason"]), (&json!(true), &json!("a test")));
     assert_eq!(view["tombstone"]["deleted_by"]["kind"], "operator");
     assert!(!journal_holds(&daemon.home(), SECRET), "the journal still has it");
-    for path in ["", "/events", "/inbox"] {
+    let document = daemon.request("GET", "/api/v1/openapi.json", &[], None).json();
+    let reads = document["paths"].as_object().unwrap().iter().filter(|(_, route)| route["get"].is_object());
+    let reads = reads.filter_map(|(path, _)| path.strip_prefix("/api/v1/sessions/{id}"));
+    // What came of the purge is told, and everything else is gone.
+    let reads: Vec<&str> = reads.filter(|path| !path.contains('{') && *path != "/purge").collect();
+    assert!(reads.contains(&"/turns") && reads.len() > 10, "{reads:?}");
+    for path in reads {
         let late = daemon.request("GET", &format!("/api/v1/sessions/{gone}{path}"), &[], None);
         assert_eq!((late.status, late.code()), (410, "session_deleted".to_owned()), "{path}");
     }

@@ -32,8 +32,8 @@ pub(super) fn daemon(case: &Case) {
 }
 
 /// How long an agent may take to go on after the daemon went in the middle of its call. A daemon that is taken down gives
-/// calls 5 s; the agents alone took from 60 s to for ever.
-const GOES_ON: Duration = Duration::from_secs(20);
+/// calls 5 s; the agents alone took from 60 s to for ever. On a quiet machine it is a second or two.
+const GOES_ON: Duration = Duration::from_secs(45);
 
 /// FND-R10: the daemon goes while a call is under way and comes back later, on another port. The model hears at once what
 /// is known of the call, its next call waits for the next daemon, and the server sees each call once.

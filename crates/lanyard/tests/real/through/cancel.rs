@@ -63,3 +63,24 @@ pub(super) fn commands(case: &Case) {
     }
     kit.ok("commands end");
 }
+
+/// A program that took the place of its shell is gone when the stop of its turn is confirmed, and no server is taken for
+/// it.
+pub(super) fn lone(case: &Case) {
+    let kit = Kit::new(case, Rights::All);
+    let line = format!("sleep {LATE_S}.{}", std::process::id());
+    kit.model.script("lone", [(case.shell)(&format!("exec {line}"), Rights::All), Step::text("Done.")]);
+    let session = kit.session();
+    let turn = kit.begin(&session, "lone");
+    // The command line of the program alone: a shell's holds more.
+    let running = || processes::with(&line).into_values().any(|held| held.trim_end() == line);
+    kit.wait("the program", &session, || running().then_some(()));
+    kit.post(&format!("/sessions/{session}/stop"), &json!({ "scope": "turn", "now": true }));
+    let end = kit.ended(&session, &turn);
+    assert!(!running(), "{end:#}\n{}", kit.told(&session));
+    kit.wait("the end of the stop", &session, || {
+        let receipt = kit.get(&format!("/sessions/{session}/stop"));
+        (receipt["confirmed"] == true).then_some(())
+    });
+    kit.ok("a program ends");
+}

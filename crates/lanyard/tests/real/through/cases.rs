@@ -81,6 +81,11 @@ impl Case {
         }
     }
 
+    /// Lets nothing out of its workspace.
+    pub(super) fn codex_sandboxed() -> Case {
+        Case { make: agents::codex_sandboxed, ..Case::codex() }
+    }
+
     pub(super) fn codex_acp() -> Case {
         let family = Family::Hidden(spawn());
         let (package, name) = ("codex_acp", "codex-acp");

@@ -112,13 +112,49 @@ pub(super) fn is_not_offered(case: &Case) {
     kit.ok("is not offered what cannot be");
 }
 
+/// FND-R13: the author's own sandbox lets it commit in the worktree that Lanyard made, and keeps it from everything else.
+pub(super) fn commits(case: &Case) {
+    let kit = Kit::with(case, Rights::All, |_| config(case, ""));
+    let git = |folder: &std::path::Path, words: &[&str]| {
+        let done = std::process::Command::new("git").arg("-C").arg(folder).args(words).output().unwrap();
+        assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    };
+    git(&kit.work, &["init", "-q", "-b", "main"]);
+    for (name, value) in [("user.name", "a"), ("user.email", "a@example.org"), ("commit.gpgsign", "false")] {
+        git(&kit.work, &["config", name, value]);
+    }
+    std::fs::write(kit.work.join("PLAN.md"), "# A plan\n").unwrap();
+    git(&kit.work, &["add", "."]);
+    git(&kit.work, &["commit", "-q", "-m", "begin"]);
+    let outside = kit.work.join("outside");
+    let command = format!(
+        "echo work > work.txt && git add work.txt && git commit -q -m work; echo rc=$?; touch {}",
+        outside.display()
+    );
+    let work = (case.shell)(&command, Rights::All);
+    kit.model.script("commit", [work.clone(), Step::text("It is done.").held()]);
+    let flow = begin(&kit, "commit");
+    let asked = kit.model.wait("the result", PATIENCE, |one| one.is("commit", 1)).asked;
+    let result = asked.last_tool_result().unwrap_or_default().to_owned();
+    assert!(result.contains("rc=0"), "{result}");
+    let commit = git(&kit.work, &["rev-parse", &format!("lanyard/{flow}")]);
+    assert_ne!(commit, git(&kit.work, &["rev-parse", "main"]), "{result}");
+    assert!(!outside.exists(), "the sandbox holds: {result}");
+    let complete = json!({ "status": "complete", "notes": "all of it", "commit": commit }).to_string();
+    kit.model.script("commit", [work, Step::text("It is done.").held(), Step::text(&complete)]);
+    kit.model.release("commit");
+    completes(&kit, &flow);
+    kit.ok("commits in a flow");
+}
+
 fn config(case: &Case, more: &str) -> String {
     let lanyard = env!("CARGO_BIN_EXE_lanyard");
     format!(
         "\n[flow]\nauthor.agent = \"{}\"\nreviewer.agent = \"judge\"\nrules.phase_gate = \"auto\"\n{more}\n\
          [agents.judge]\ndriver = \"acp\"\n\
          command = ['{lanyard}', 'scripted-agent', '--otherwise', '/say! {{\"readiness\": \"ready\"}}']\n",
-        case.name,
+        case.package,
     )
 }
 
@@ -156,10 +192,14 @@ fn completes(kit: &Kit<'_>, flow: &str) {
 fn wait(kit: &Kit<'_>, flow: &str, what: &str, met: impl Fn(&Value) -> bool) -> Value {
     let shown = || kit.get(&format!("/flows/{flow}"));
     let session = || shown()["sessions"][0]["session"].as_str().map(str::to_owned);
-    let first = (0..500).find_map(|_| {
+    let since = std::time::Instant::now();
+    let first = loop {
+        if let Some(first) = session() {
+            break first;
+        }
+        assert!(since.elapsed() < PATIENCE, "the flow does not begin: {}", shown());
         // sleep: between two looks at a flow that begins.
         std::thread::sleep(std::time::Duration::from_millis(20));
-        session()
-    });
-    kit.wait(what, &first.unwrap(), || Some(shown()).filter(|shown| met(shown)))
+    };
+    kit.wait(what, &first, || Some(shown()).filter(|shown| met(shown)))
 }

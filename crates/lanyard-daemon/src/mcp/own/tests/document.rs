@@ -10,7 +10,7 @@ use super::*;
 const ID: &str = "00000000000000000000000001";
 
 impl Room {
-    async fn sent(
+    pub(super) async fn sent(
         &self,
         method: &str,
         uri: &str,
@@ -32,7 +32,7 @@ impl Room {
 }
 
 /// What a schema refers to.
-fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+pub(super) fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     match schema["$ref"].as_str() {
         Some(path) => document.pointer(path.trim_start_matches('#')).unwrap(),
         None => schema,
@@ -88,7 +88,7 @@ fn patterned(pattern: &str) -> Vec<String> {
 }
 
 /// The route with its places filled in: this session, and ids of nothing at all.
-fn filled(document: &Value, path: &str, operation: &Value, session: SessionId) -> String {
+pub(super) fn filled(document: &Value, path: &str, operation: &Value, session: SessionId) -> String {
     let parameters = operation["parameters"].as_array().unwrap();
     parameters.iter().filter(|parameter| parameter["in"] == "path").fold(
         path.to_owned(),

@@ -39,12 +39,12 @@ impl Room {
         self.command(session, Command::Inbox(InboxChange::Send(Box::new(message)).into())).await;
     }
 
-    fn remembered(&self) -> Vec<Entry> {
+    pub(super) fn remembered(&self) -> Vec<Entry> {
         self.app.store.memories(&MemoryFilter::default(), None, 10_000).unwrap()
     }
 
     /// A request of the HTTP API by an operator: status and body.
-    async fn http(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
+    pub(super) async fn http(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         use tower::ServiceExt;
         let request = axum::http::Request::builder()
             .method(method)
