@@ -1,7 +1,7 @@
 //! What a flow wants done now, and what follows from what was done.
 
 use crate::actor::Actor;
-use crate::flow::escalate::{Why, escalate};
+use crate::flow::escalate::{Why, escalate, fitting};
 use crate::flow::event::{Conclusion, FailKind, FlowEnvelope, FlowEvent, Spent};
 use crate::flow::gate::{Choice, FlowGate, FlowGateKind, Probe};
 use crate::flow::record::{
@@ -126,6 +126,8 @@ pub fn due(flow: &Flow, now: Timestamp) -> Vec<Due> {
     {
         let choice = match gate.default {
             GateDefault::Wait => None,
+            // Once: a session that asks again needs a person, and a deadline has nothing new to tell it.
+            GateDefault::ContinueSession if was_continued(flow) => None,
             GateDefault::ContinueSession => Some(Choice::ContinueSession),
             GateDefault::Abort => Some(Choice::Abort),
         };
@@ -192,16 +194,17 @@ fn author(
     fresh: Fresh,
 ) -> Vec<FlowEvent> {
     let reason = status.reason.clone().unwrap_or_default();
-    let (code, reason) = match status.status {
+    let (code, reason, never) = match status.status {
         Progress::Complete => {
             let checked = flow.kind == FlowKind::Phases && !flow.settings.quality.is_empty();
             return go(if checked { FlowState::QualityCheck } else { FlowState::Review }, None);
         }
-        Progress::NeedsHuman => ("needs_human", format!("The author needs a person: {reason}")),
-        Progress::Failed => ("author_failed", format!("The author says it failed: {reason}")),
+        // A question is no failure: the session that asks can be answered, however often it asks (S2-09).
+        Progress::NeedsHuman => ("needs_human", format!("The author needs a person: {reason}"), None),
+        Progress::Failed => ("author_failed", format!("The author says it failed: {reason}"), tried(flow)),
     };
     let why = Why { code, reason, items: Vec::new(), evidence: status.notes.clone() };
-    escalate(flow, invocation.state, why, tried(flow), looked.probe, fresh)
+    escalate(flow, invocation.state, why, never, looked.probe, fresh)
 }
 
 fn reviewed(flow: &Flow, verdict: &Verdict, looked: Looked, fresh: Fresh) -> Vec<FlowEvent> {
@@ -219,7 +222,7 @@ fn reviewed(flow: &Flow, verdict: &Verdict, looked: Looked, fresh: Fresh) -> Vec
         Readiness::NotReady if verdict.items.is_empty() => {
             let reason = "The reviewer says it is not ready and does not say why.".to_owned();
             let why = why("review_without_items", reason);
-            return escalate(flow, FlowState::Review, why, tried(flow), looked.probe, fresh);
+            return escalate(flow, FlowState::Review, why, None, looked.probe, fresh);
         }
         Readiness::ReadyWithCorrections | Readiness::NotReady => {}
     }
@@ -338,11 +341,15 @@ fn untold(invocation: &Invocation, looked: Looked) -> bool {
     looked.unheard && !invocation.continues && invocation.stage == Stage::Work
 }
 
-/// Why a session that has just failed at going on is not offered once more: that would go in circles (S2-12). A try of the
-/// flow's own is none that a person chose, and takes nothing from what is offered (S2-09).
+/// Withdraws the offer after a continuation that itself failed, which would otherwise repeat without end (S2-12). A retry
+/// of the flow's own is no continuation that a person chose, and withdraws nothing (S2-09).
 fn tried(flow: &Flow) -> Option<&'static str> {
-    let chosen = flow.sessions.last().is_some_and(|worked| worked.chosen);
-    chosen.then_some("going on with it was tried, and it failed again")
+    was_continued(flow).then_some("continuing it failed")
+}
+
+/// Whether the newest session was continued by an answer at a gate.
+fn was_continued(flow: &Flow) -> bool {
+    flow.sessions.last().is_some_and(|worked| worked.chosen)
 }
 
 fn preserve(flow: &Flow, invocation: &Invocation, tokens: u64, fresh: Fresh) -> FlowEvent {
@@ -391,7 +398,7 @@ pub fn quality_ended(flow: &Flow, result: CheckResult, looked: Looked, fresh: Fr
         ("quality_failed", format!("`{}` still fails after {} tries.", worst.name, flow.quality_retries))
     };
     let why = Why { code, reason, items: Vec::new(), evidence: Some(worst.output.clone()) };
-    events.extend(escalate(&flow, FlowState::QualityRetry, why, tried(&flow), looked.probe, fresh));
+    events.extend(escalate(&flow, FlowState::QualityRetry, why, None, looked.probe, fresh));
     events
 }
 
@@ -418,7 +425,7 @@ pub(super) fn deadline(flow: &Flow, now: Timestamp) -> Option<Timestamp> {
     (wait_ms > 0).then(|| now.plus_millis(wait_ms))
 }
 
-/// A gate without a way to go on with a session.
+/// A gate that does not offer to continue a session.
 pub(super) fn gate(flow: &Flow, kind: FlowGateKind, next: FlowState, why: Why, fresh: Fresh) -> FlowGate {
     FlowGate {
         id: fresh.gate,
@@ -432,7 +439,7 @@ pub(super) fn gate(flow: &Flow, kind: FlowGateKind, next: FlowState, why: Why, f
         iteration: flow.iteration,
         evidence: why.evidence,
         continue_session: None,
-        not_offered: None,
+        not_offered: fitting(flow, next).err(),
         fork_of: None,
         opened_at: fresh.now,
         deadline: deadline(flow, fresh.now),

@@ -34,8 +34,8 @@ pub(super) fn escalate(
     why.evidence = why.evidence.as_deref().map(last_of);
     let mut gate = gate(flow, FlowGateKind::Escalation, next, why, fresh);
     match eligible(flow, next, never, probe) {
-        Ok(continuation) => gate.continue_session = Some(continuation),
-        Err(why) => gate.not_offered = why,
+        Ok(continuation) => (gate.continue_session, gate.not_offered) = (Some(continuation), None),
+        Err(why) => gate.not_offered = Some(why),
     }
     // Another role goes on, and its last session knows what this one does not (S2-B06).
     let other = next.role().filter(|role| flow.sessions.last().is_some_and(|worked| worked.role != *role));
@@ -44,21 +44,29 @@ pub(super) fn escalate(
     vec![FlowEvent::Moved { to: FlowState::Escalate, reason }, FlowEvent::GateOpened { gate: Box::new(gate) }]
 }
 
-/// The same role in the same state, a session that can really be taken up, and not one that has just failed at that.
-fn eligible(
-    flow: &Flow,
-    next: FlowState,
-    never: Option<&str>,
-    probe: Probe,
-) -> Result<Continuation, Option<String>> {
-    let Some(Worked { session, role, state, .. }) = flow.sessions.last() else { return Err(None) };
-    if *state != next {
-        return Err(None);
+/// The same role in the same state, a session that can be resumed, and no continuation that has just failed. The error
+/// says why not.
+fn eligible(flow: &Flow, next: FlowState, never: Option<&str>, probe: Probe) -> Result<Continuation, String> {
+    let Worked { session, role, .. } = fitting(flow, next)?;
+    match never.or_else(|| probe.hindrance()) {
+        Some(why) => Err(why.to_owned()),
+        None => Ok(Continuation { session: *session, resume_state: next, role: *role, probe }),
     }
-    if let Some(why) = never.or_else(|| probe.hindrance()) {
-        return Err(Some(why.to_owned()));
+}
+
+/// The newest session, when its role and state are those of the work that comes next (S2-13). The error says why it is
+/// not.
+pub(super) fn fitting(flow: &Flow, next: FlowState) -> Result<&Worked, String> {
+    let Some(worked) = flow.sessions.last() else { return Err("there is no session yet".to_owned()) };
+    let (role, state) = (worked.role.as_str(), worked.state);
+    match next.role() {
+        Some(other) if other != worked.role => {
+            Err(format!("the last session is the {role}'s, and the next step is the {}'s", other.as_str()))
+        }
+        Some(_) if state == next => Ok(worked),
+        Some(_) => Err(format!("the last session worked on {state}, and the next step is {next}")),
+        None => Err(format!("the next step is {next}, which no agent does")),
     }
-    Ok(Continuation { session: *session, resume_state: next, role: *role, probe })
 }
 
 /// The end of a text, which is where errors are told.

@@ -59,7 +59,7 @@ pub struct FlowGate {
     /// There only when going on with the session is offered (S2-03, S2-04).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continue_session: Option<Continuation>,
-    /// Why it is not, where somebody might expect it.
+    /// Why it is not offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_offered: Option<String>,
     /// The session a new one is forked from, because another role needs what it knows (S2-B06).

@@ -105,7 +105,7 @@ fn an_answer_that_is_not_offered_is_refused() {
     expect!["choice_not_offered: `continue_session` is not offered: its session is gone; choose one of continue, approve, abort"]
         .assert_eq(&refusal(&mut given, Choice::ContinueSession, None));
     let mut phase = phases().at_review().works(ready());
-    expect!["choice_not_offered: `continue_session` is not offered; choose one of continue, approve, abort"]
+    expect!["choice_not_offered: `continue_session` is not offered: the last session is the reviewer's, and the next step is the author's; choose one of continue, approve, abort"]
         .assert_eq(&refusal(&mut phase, Choice::ContinueSession, Some("go")));
     assert_eq!(want(&given.flow, false), Want::Answer);
     assert!(given.gate().is_open());
@@ -241,30 +241,67 @@ fn words_are_used_once_wherever_the_daemon_is_killed() {
     }
 }
 
-/// S2-12, S2-T7: a continuation that failed is not offered again; the new session behind it is.
+/// S2-12, S2-T7: a continuation whose invocation failed is not offered again; the new session behind it is.
 #[test]
 fn a_continuation_that_failed_is_not_offered_again() {
-    let again = expect!["not offered: going on with it was tried, and it failed again"];
-    for conclusion in [
-        needs_human(),
-        gave_up(),
-        failed(FailKind::Failed),
-        failed(FailKind::Unreadable),
-        failed(FailKind::Timeout),
-    ] {
+    let again = expect!["not offered: continuing it failed"];
+    for conclusion in
+        [gave_up(), failed(FailKind::Failed), failed(FailKind::Unreadable), failed(FailKind::Timeout)]
+    {
         let given = c(phases().works(needs_human())).works(conclusion);
         again.assert_eq(&given.offer());
         let given = given.answered(Choice::Continue, None).works(needs_human());
         expect!["session 2, author, execute"].assert_eq(&given.offer());
     }
-    again.assert_eq(&c(phases().at_review().works(silent())).works(silent()).offer());
-    // Its work was done and fails the checks: that is the same.
+}
+
+/// FND-M2 (S2-09, S2-12, S2-B03): a continued session that asks again did not fail, and can be answered again.
+#[test]
+fn fnd_m2_a_continuation_that_asks_again_is_offered_again() {
+    let mut given = phases().works(needs_human());
+    for _ in 0..4 {
+        expect!["session 1, author, execute"].assert_eq(&given.offer());
+        given = c(given).works(needs_human());
+    }
+    let silenced = c(phases().at_review().works(silent())).works(silent());
+    expect!["session 2, reviewer, review"].assert_eq(&silenced.offer());
+    // The continued author did its work, and a check does not pass.
     let given = phases_with(|settings| settings.rules.quality_retries = 1);
     let given = given.works(complete()).checked(&broken("a")).works(complete()).checked(&broken("b"));
     expect!["session 2, author, quality_retry"].assert_eq(&given.offer());
     let mut given = c(given).works(complete());
     given.flow.settings.rules.quality_retries = 0;
-    again.assert_eq(&given.checked(&broken("c")).offer());
+    expect!["session 2, author, quality_retry"].assert_eq(&given.checked(&broken("c")).offer());
+    // A session that cannot continue is not offered, however it ended.
+    let rows: [(fn(&mut Probe), Expect); 3] = [
+        (|probe| probe.exists = false, expect!["not offered: its session is gone"]),
+        (|probe| probe.context_left = false, expect!["not offered: its context is used up"]),
+        (
+            |probe| (probe.alive, probe.loadable) = (false, false),
+            expect!["not offered: its agent cannot take the conversation up again"],
+        ),
+    ];
+    for (spoil, expect) in rows {
+        let mut looked = well();
+        spoil(&mut looked.probe);
+        let given = works_as(c(phases().works(needs_human())), needs_human(), looked);
+        expect.assert_eq(&given.offer());
+    }
+}
+
+/// FND-M2: a deadline continues a session once; a session that asks again waits for a person, who may continue it.
+#[test]
+fn fnd_m2_a_deadline_continues_a_session_once() {
+    let given = phases_with(|settings| {
+        settings.rules.gate_deadline_ms = 1_000;
+        settings.rules.gate_default = GateDefault::ContinueSession;
+    });
+    let given = given.works(needs_human());
+    let late = |given: &Given| due(&given.flow, given.gate().deadline.unwrap());
+    assert_eq!(late(&given), [Due::Answer { gate: given.gate().id, choice: Choice::ContinueSession }]);
+    let given = c(given).works(needs_human());
+    expect!["session 1, author, execute"].assert_eq(&given.offer());
+    assert_eq!(late(&given), []);
 }
 
 /// S2-B03: only what is gone or used up takes the offer away; what passes does not.
@@ -289,8 +326,8 @@ fn a_try_of_the_flows_own_takes_no_offer_away() {
     let given = phases().works(failed(FailKind::Transient)).works(needs_human());
     expect!["session 1, author, execute"].assert_eq(&given.offer());
     // After one that was chosen it is still the chosen one.
-    let given = c(given).works(failed(FailKind::Transient)).works(needs_human());
-    expect!["not offered: going on with it was tried, and it failed again"].assert_eq(&given.offer());
+    let given = c(given).works(failed(FailKind::Transient)).works(gave_up());
+    expect!["not offered: continuing it failed"].assert_eq(&given.offer());
 }
 
 /// S2-13, S2-B06, S2-T8: a reviewer's session is not the author's; the author's is forked.
@@ -299,7 +336,8 @@ fn another_role_gets_a_fork() {
     for conclusion in [for_a_person(), not_ready("b")] {
         let given =
             phases_with(|settings| settings.rules.review_iterations = 1).at_review().works(conclusion);
-        expect!["not offered"].assert_eq(&given.offer());
+        expect!["not offered: the last session is the reviewer's, and the next step is the author's"]
+            .assert_eq(&given.offer());
         assert_eq!(given.gate().fork_of, Some(session_id(1)));
         let mut given = given.answered(Choice::Continue, Some("so"));
         let invocation = given.invoke();
@@ -318,7 +356,7 @@ fn the_review_of_a_plan_asks_alike() {
     let given = c(given).works(not_ready("a")).works(needs_human());
     expect!["session 2, author, auto_fix"].assert_eq(&given.offer());
     let given = given.answered(Choice::ContinueSession, Some("so")).works(gave_up());
-    expect!["not offered: going on with it was tried, and it failed again"].assert_eq(&given.offer());
+    expect!["not offered: continuing it failed"].assert_eq(&given.offer());
     let given = given.answered(Choice::Continue, None).works(complete()).works(ready());
     assert_eq!(given.flow.state, FlowState::Approved);
     let given = review().works(for_a_person()).answered(Choice::Approve, None);

@@ -379,7 +379,7 @@ pub struct Worked {
     pub state: FlowState,
     pub phase: usize,
     pub step: u32,
-    /// Going on with it was chosen at a gate: if it fails at that, it is not offered once more (S2-12).
+    /// It was continued by an answer at a gate. If that invocation fails, it is not offered again (S2-12).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chosen: bool,
 }
@@ -405,6 +405,16 @@ impl Flow {
     #[must_use]
     pub fn active(&self) -> Option<&Phase> {
         self.phases.get(self.phase)
+    }
+
+    /// The sessions in which something may run for it now.
+    #[must_use]
+    pub fn sessions_at_work(&self) -> Vec<SessionId> {
+        let invoked = self.invocation.iter().map(|invocation| invocation.session);
+        let mut sessions: Vec<SessionId> =
+            invoked.chain(self.preserved.iter().map(|kept| kept.session)).collect();
+        sessions.dedup();
+        sessions
     }
 
     /// The folder its agents work in.

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use lanyard_core::Timestamp;
-use lanyard_core::flow::{Choice, FlowGate, FlowState, GateDefault, Item, Probe};
+use lanyard_core::flow::{Choice, FlowGate, FlowGateKind, FlowState, GateDefault, Item, Probe};
 use lanyard_daemon::api::types::{FlowGateEntry, FlowView};
 
 use crate::render::flow::title;
@@ -83,8 +83,9 @@ pub(crate) fn choices(gate: &FlowGate) -> Vec<String> {
     let offered = gate.offered().into_iter();
     let mut lines: Vec<String> =
         offered.map(|choice| format!("{}  {}", choice.letter(), choice.words(gate.kind))).collect();
-    if let Some(why) = &gate.not_offered {
-        lines.push(format!("(going on with the session is not offered: {})", one_line(why)));
+    // A phase and a review are decided; only an escalation has a session that could continue.
+    if let (FlowGateKind::Escalation, Some(why)) = (gate.kind, &gate.not_offered) {
+        lines.push(format!("(continuing the session is not offered: {})", one_line(why)));
     }
     lines
 }
@@ -178,7 +179,7 @@ mod tests {
             f  fix it in a new session
             o  override: let it pass as it is
             q  abort the flow; `lanyard flow resume` takes it up again
-            (going on with the session is not offered: its session is gone)"]]
+            (continuing the session is not offered: its session is gone)"]]
         .assert_eq(&choices(&escalation(false)).join("\n"));
     }
 

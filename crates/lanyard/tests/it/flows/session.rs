@@ -52,7 +52,33 @@ fn a_session_that_needs_a_person_is_continued() {
     );
 }
 
-/// S2-12, S2-T7: what was continued and failed again is not offered again; a new session is.
+/// FND-M2 (S2-09, S2-12): an author that asks again after `c` can be answered with `c` again, in the same conversation.
+#[test]
+fn fnd_m2_a_continued_author_that_asks_again_is_offered_again() {
+    let stage = Stage::new();
+    stage.author("half", HELP);
+    let flow = stage.begin(&json!({}));
+    let mut gate = stage.gate(&flow, "needs_human");
+    let session = gate["continue_session"]["session"].clone();
+    for turn in ["more", "still-more"] {
+        stage.author(turn, HELP);
+        stage.answer(&flow, &gate, "continue_session", Some(turn));
+        let before = gate["id"].clone();
+        let asks = |seen: &Value| seen["gate"]["id"] != before && seen["gate"]["answered"].is_null();
+        gate = stage.until(&flow, "asking again", asks)["gate"].clone();
+        assert_eq!(gate["code"], "needs_human", "{gate}");
+        assert_eq!(gate["continue_session"]["session"], session, "{gate}");
+        assert_eq!(gate["not_offered"], Value::Null, "{gate}");
+    }
+    stage.author("rest", DONE);
+    stage.reviewer("look", READY);
+    stage.answer(&flow, &gate, "continue_session", None);
+    stage.settled(&flow, "completed");
+    assert_eq!(stage.lines("turns"), ["half", "more", "still-more", "rest", "look"]);
+    assert_eq!(stage.told("author").len(), 1, "one conversation");
+}
+
+/// S2-12, S2-T7: a continuation that failed is not offered again; a new session is.
 #[test]
 fn a_continuation_that_fails_is_not_offered_again() {
     let stage = Stage::new();
@@ -88,6 +114,8 @@ fn another_role_does_not_continue_a_session() {
     let flow = stage.begin(&json!({}));
     let gate = stage.gate(&flow, "review_items");
     assert_eq!(gate["continue_session"], Value::Null);
+    let why = "the last session is the reviewer's, and the next step is the author's";
+    assert_eq!(gate["not_offered"], why, "FND-M2");
     assert_eq!((&gate["next"], &gate["items"][0]["id"]), (&json!("auto_fix"), &json!("R1")));
     stage.author("translate", DONE);
     stage.reviewer("look-again", READY);

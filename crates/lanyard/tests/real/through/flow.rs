@@ -73,13 +73,14 @@ pub(super) fn takes_too_long(case: &Case) {
     kit.ok("goes on after it took too long");
 }
 
-/// A turn that is ended when it takes too long cannot be gone on with (S2-23), and neither can one that has just been gone on
-/// with and failed again (S2-12).
+/// An author that asks again after `c` is offered again (FND-M2). A continuation that failed is not (S2-12), and neither is
+/// a session whose turn is ended when it takes too long (S2-23).
 pub(super) fn is_not_offered(case: &Case) {
     let ends = "author.timeout_ms = 20000\nauthor.abort_on_timeout = true\n";
     let kit = Kit::with(case, Rights::All, |_| config(case, ends));
     let asks = r#"{"status": "needs_human", "reason": "which database?"}"#;
-    let steps = ["I have begun.", asks, "I went on.", asks].map(Step::text);
+    let fails = r#"{"status": "failed", "reason": "I cannot."}"#;
+    let steps = ["I have begun.", asks, "I went on.", asks, "I went on again.", fails].map(Step::text);
     kit.model.script("again", steps);
     let flow = begin(&kit, "again");
     let first = gate(&kit, &flow, "needs_human");
@@ -88,13 +89,19 @@ pub(super) fn is_not_offered(case: &Case) {
         shown["gate"]["id"] != first["id"] && shown["gate"]["answered"].is_null()
     });
     let second = &shown["gate"];
+    assert_eq!(second["code"], "needs_human", "{shown}");
     assert_eq!(
-        (&second["code"], &second["continue_session"]),
-        (&json!("needs_human"), &Value::Null),
-        "{shown}"
+        second["continue_session"]["session"], first["continue_session"]["session"],
+        "FND-M2: {shown}"
     );
-    assert!(second["not_offered"].as_str().unwrap().contains("tried"), "S2-12: {second}");
-    answer(&kit, &flow, second, &json!({ "choice": "abort" }));
+    answer(&kit, &flow, second, &json!({ "choice": "continue_session" }));
+    let shown = wait(&kit, &flow, "the third gate", |shown| {
+        shown["gate"]["code"] == "author_failed" && shown["gate"]["answered"].is_null()
+    });
+    let failed = &shown["gate"];
+    assert_eq!(failed["continue_session"], Value::Null, "{shown}");
+    assert_eq!(failed["not_offered"], "continuing it failed", "S2-12: {shown}");
+    answer(&kit, &flow, failed, &json!({ "choice": "abort" }));
 
     kit.model.script("hold", [Step::text("First second third, and never the last.").held()]);
     let flow = begin(&kit, "hold");
