@@ -1,6 +1,7 @@
 //! The HTTP API: `/api/v1`, nouns of the design, one row of a table per route.
 
 mod agents;
+pub(crate) mod approvals;
 mod attach;
 mod audit;
 mod bulk;
@@ -17,6 +18,7 @@ mod mailbox;
 mod mcp;
 mod memory;
 mod metrics;
+mod mutations;
 mod notifications;
 mod observed;
 mod openapi;
@@ -68,6 +70,7 @@ use crate::telemetry::Telemetry;
 
 pub use attach::OwnRouter;
 pub use front::Front;
+pub use mutations::{Recorded, Underway};
 pub use openapi::document;
 pub use routes::{Route, router, table};
 
@@ -89,6 +92,8 @@ pub struct App {
     /// Where the workspaces of sessions are kept as they were.
     pub checkpoints: CheckpointStore,
     pub store: Arc<dyn Store>,
+    /// Keyed requests that are being carried out.
+    pub underway: Underway,
     pub hub: Arc<Hub>,
     /// Who is attached to which session.
     pub presence: Arc<Presence>,

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::agents::roster::Roster;
 use crate::agents::{self, Wishes};
-use crate::api::{App, Front};
+use crate::api::{App, Front, Underway};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -144,6 +144,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         seen: presence.seen(),
         rollbacks: Mutex::default(),
         checkpoints,
+        underway: Underway::default(),
         store,
         presence,
         router: Mutex::default(),

@@ -17,8 +17,9 @@ mod owner;
 mod places;
 pub(crate) mod plans;
 mod post;
+pub(crate) mod prerequisites;
+pub(crate) mod read;
 mod reports;
-mod view;
 mod work;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lanyard_core::task::TaskRefusal;
+use lanyard_core::task::schedule::FamilyRules;
 use lanyard_core::{Actor, Rules, SessionId, TaskId};
 use lanyard_store::StoreError;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -38,8 +40,10 @@ use crate::hub::{Hub, Of, Over};
 use crate::worktree::WorktreeError;
 pub(crate) use add::Adding;
 pub(crate) use owner::Owner;
+use read::{Published, TaskReader};
 pub(crate) use reports::Said;
 use work::Done;
+pub(crate) use work::SOURCE;
 
 /// Requests and news that may wait for the owner.
 const INBOX_MAX: usize = 4_096;
@@ -171,6 +175,8 @@ pub struct Families {
     inbox: mpsc::Sender<Input>,
     /// Told when tasks have ended.
     ends: Arc<Notify>,
+    published: Published,
+    rules: FamilyRules,
 }
 
 impl Families {
@@ -189,6 +195,11 @@ impl Families {
         });
         self.inbox.send(Input::Job(job)).await.map_err(|_| FamilyError::Closing)?;
         answered.await.map_err(|_| FamilyError::Closing)?
+    }
+
+    /// A reader of tasks and plans, beside the owner.
+    pub(crate) fn reader<'a>(&self, store: &'a dyn Store) -> TaskReader<'a> {
+        TaskReader::new(store, self.rules, &self.published)
     }
 
     /// Waits until a task ends, for as long as that takes.
@@ -211,7 +222,8 @@ pub(crate) fn start(
     hub: &Arc<Hub>,
 ) -> std::io::Result<(Families, std::thread::JoinHandle<()>)> {
     let (inbox, outlet) = mpsc::channel(INBOX_MAX);
-    let families = Families { inbox, ends: Arc::default() };
+    let (published, rules) = (Published::default(), tools.rules.families);
+    let families = Families { inbox, ends: Arc::default(), published, rules };
     let runtime = tools.runtime.clone();
     runtime.spawn(watch(families.clone(), hub.clone(), Of::Structure));
     runtime.spawn(watch(families.clone(), hub.clone(), Of::Ends));

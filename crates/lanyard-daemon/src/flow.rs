@@ -15,7 +15,7 @@ mod place;
 mod plan_lock;
 mod tell;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,6 +27,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::agents::roster::Roster;
+use crate::api::approvals;
 use crate::clock::Clock;
 use crate::engine::{AskError, Engine, Store, error_chain, incarnation};
 use crate::hub::{Hub, Of, Over};
@@ -297,6 +298,7 @@ impl Flows {
         after: u64,
         limit: usize,
         patience: Duration,
+        known: Option<BTreeSet<GateId>>,
     ) -> Result<(Flow, Vec<FlowEnvelope>), FlowError> {
         let until = tokio::time::Instant::now() + patience;
         loop {
@@ -308,10 +310,22 @@ impl Flows {
                 let events = self.0.tools.on_disk(move |store| Ok(store.flow_events(id, after, limit)?));
                 return Ok((flow, events.await?));
             }
+            if let Some(known) = &known
+                && self.approvals(&flow).await? != *known
+            {
+                return Ok((flow, Vec::new()));
+            }
             if tokio::time::timeout_at(until, told).await.is_err() {
                 return Ok((flow, Vec::new()));
             }
         }
+    }
+
+    /// The gates at which its agents wait.
+    async fn approvals(&self, flow: &Flow) -> Result<BTreeSet<GateId>, FlowError> {
+        let sessions = flow.sessions_at_work();
+        let open = self.0.tools.on_disk(move |store| Ok(approvals::open(store, sessions)?)).await?;
+        Ok(open.into_iter().map(|entry| entry.gate.id).collect())
     }
 
     /// Those whose gate waits.
@@ -344,6 +358,8 @@ impl Flows {
         for poke in sessions.iter().filter_map(|session| desk.sessions.get(session)) {
             poke.notify_one();
         }
+        // Whoever watches a flow looks whether one of its agents, or of their subagents, waits to be allowed something.
+        self.0.written.notify_waiters();
     }
 
     fn poke_all(&self) {

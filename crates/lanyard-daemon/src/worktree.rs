@@ -15,6 +15,7 @@
 //! Knows nothing of tasks beyond their names, nor of sessions. Every function blocks on the `git` program within the
 //! bounds of `snapshot::git`: call from a blocking thread, and for one worktree one at a time.
 
+mod base;
 mod call;
 mod capture;
 mod changes;
@@ -27,9 +28,10 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use base::{Work, is_part_of, own_commits};
 pub(crate) use capture::capture;
 pub(crate) use changes::{changes, patch};
-pub(crate) use create::{commit_folders, create, is_new_work, is_repository, top, was_begun};
+pub(crate) use create::{commit_folders, create, create_after, is_new_work, is_repository, top, was_begun};
 pub(crate) use error::WorktreeError;
 pub(crate) use merge::{merge, pull};
 pub(crate) use remove::{discard, remove};

@@ -5,6 +5,7 @@ mod acp;
 mod agents;
 mod alias;
 mod answer;
+mod approve;
 mod archive;
 mod ask;
 mod attach;

@@ -1,8 +1,9 @@
-//! Answering a flow's gate in a dialogue: lines in, an answer out. The prompt of `lanyard gate`, the one in place of
+//! Answering a gate in a dialogue: lines in, an answer out. The prompt of `lanyard gate`, the one in place of
 //! `lanyard flow watch` and the one of `lanyard top` are this. Knows no stream, no screen and no daemon.
 
 use lanyard_core::flow::gate::parse;
 use lanyard_core::flow::{Choice, FlowGate, FlowGateKind};
+use lanyard_core::session::Question;
 use lanyard_daemon::api::types::FlowAnswer;
 
 use crate::render::text::{fit, one_line};
@@ -121,6 +122,24 @@ pub(crate) const fn word(choice: Choice, kind: FlowGateKind) -> &'static str {
         (Choice::Approve, FlowGateKind::Phase) => "approve",
         (Choice::Approve, FlowGateKind::Escalation | FlowGateKind::Review) => "override",
         (Choice::Abort, _) => "abort",
+    }
+}
+
+/// The prompt for an agent's question, on one line.
+pub(crate) fn approval_prompt(question: &Question) -> String {
+    let options = question.options.iter();
+    let others: Vec<String> =
+        options.map(|option| format!("{} ({})", option.id, one_line(&option.name))).collect();
+    format!("a = allow, d = deny, or one of: {} > ", others.join(", "))
+}
+
+/// The option that was typed; nothing for an empty line, after which the same is asked again.
+pub(crate) fn approval_option(line: &str) -> Option<&str> {
+    match line.trim() {
+        "" => None,
+        "a" | "y" => Some("allow"),
+        "d" | "n" => Some("deny"),
+        other => Some(other),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Data as text for people. Pure: no stream, no clock; `now` is the daemon's and arrives as data.
 
+pub(crate) mod approval;
 pub(crate) mod card;
 pub(crate) mod chain;
 pub(crate) mod delegation;

@@ -6,6 +6,7 @@ use crate::id::TaskId;
 use crate::task::event::{TaskCreated, TaskEnvelope, TaskEvent};
 use crate::task::health::Remedy;
 use crate::task::record::{RUNS_MAX, Remedies, Task, TaskRun, TaskState};
+use crate::task::tree::BaseConflict;
 use crate::time::Timestamp;
 
 /// An event that cannot have happened to this task.
@@ -58,6 +59,8 @@ impl Task {
             runs: Vec::new(),
             attempts: 0,
             tree: None,
+            conflict: None,
+            commits: None,
             captured: None,
             capture_failed: None,
             merged: None,
@@ -85,7 +88,11 @@ impl Task {
         }
         match &envelope.event {
             TaskEvent::Created(_) => return Err("a task is created once"),
-            TaskEvent::Edited { spec } => self.spec = (**spec).clone(),
+            TaskEvent::Edited { spec } => {
+                self.spec = (**spec).clone();
+                // Another base or other prerequisites may fit.
+                self.conflict = None;
+            }
             TaskEvent::Deployed { worker, source, session, run, turns } => {
                 if *run <= self.run {
                     return Err("a run's number only grows");
@@ -95,11 +102,14 @@ impl Task {
                 self.session = Some(*session);
                 self.turns_before = *turns;
                 self.begun = false;
+                self.conflict = None;
                 self.attempts += 1;
                 self.add_run(TaskRun { number: *run, session: *session, run: None, at });
                 self.enter(TaskState::Deploying, at, None);
             }
             TaskEvent::TreeMade { tree } => self.tree = Some(tree.clone()),
+            TaskEvent::BaseConflict { conflict } => self.cannot_begin(conflict, at)?,
+            TaskEvent::BranchCounted { commits } => self.commits = Some(*commits),
             TaskEvent::Started {} => {
                 self.begun = true;
                 self.enter(TaskState::Running, at, None);
@@ -182,11 +192,24 @@ impl Task {
         self.enter(TaskState::Deploying, at, None);
     }
 
+    /// Nothing was started: it waits as it did before, and for whoever resolves the conflict.
+    fn cannot_begin(&mut self, conflict: &BaseConflict, at: Timestamp) -> Result<(), &'static str> {
+        if self.state != TaskState::Deploying {
+            return Err("it is not about to begin");
+        }
+        self.session = None;
+        self.conflict = Some(conflict.clone());
+        self.enter(TaskState::Pending, at, None);
+        Ok(())
+    }
+
     /// Its worker, branch and history stay; the rest begins anew (S4-14).
     fn begin_again(&mut self, at: Timestamp) {
         self.ending = None;
         self.result = None;
         self.session = None;
+        self.conflict = None;
+        self.commits = None;
         self.captured = None;
         self.capture_failed = None;
         // What the branch gets from now on is not merged by what was merged before.

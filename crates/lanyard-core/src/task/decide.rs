@@ -272,7 +272,8 @@ fn is_cancelled(task: &Task) -> bool {
 }
 
 fn retry(task: &Task) -> Result<Vec<TaskEvent>, TaskRefusal> {
-    if !task.state.is_ended() {
+    // One that could not begin has not ended, and is tried again all the same.
+    if !task.state.is_ended() && task.conflict.is_none() {
         return Err(TaskRefusal::NotNow { task: task.id, state: task.state });
     }
     Ok(vec![TaskEvent::Retried {}])

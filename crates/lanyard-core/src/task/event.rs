@@ -9,7 +9,7 @@ use crate::session::InterruptCause;
 use crate::task::health::Remedy;
 use crate::task::mail::MailTo;
 use crate::task::record::{Ending, TaskResult, TaskSpec, TaskState, WorkerSource};
-use crate::task::tree::{Captured, Tree};
+use crate::task::tree::{BaseConflict, Captured, Tree};
 use crate::time::Timestamp;
 
 /// One entry of a task's log.
@@ -33,6 +33,8 @@ impl TaskEnvelope {
             TaskEvent::RunSeen { process, .. } => vec![process.to_string()],
             TaskEvent::Edited { .. }
             | TaskEvent::TreeMade { .. }
+            | TaskEvent::BaseConflict { .. }
+            | TaskEvent::BranchCounted { .. }
             | TaskEvent::Started {}
             | TaskEvent::Interrupted { .. }
             | TaskEvent::Resumed { .. }
@@ -95,6 +97,9 @@ pub enum TaskEvent {
     },
     #[serde(rename = "task.tree_made")]
     TreeMade { tree: Tree },
+    /// The work of its prerequisites does not fit together. No agent was started; it waits until somebody has resolved it.
+    #[serde(rename = "task.base_conflict")]
+    BaseConflict { conflict: BaseConflict },
     #[serde(rename = "task.started")]
     Started {},
     /// Its worker has a process, or another one than before.
@@ -116,6 +121,9 @@ pub enum TaskEvent {
     /// What its worktree held could not be committed; the worktree stays.
     #[serde(rename = "task.capture_failed")]
     CaptureFailed { why: String },
+    /// The commits its branch has of its own, counted at its end.
+    #[serde(rename = "task.branch_counted")]
+    BranchCounted { commits: u32 },
     #[serde(rename = "task.ended")]
     Ended { state: TaskState, reason: Option<String> },
     #[serde(rename = "task.retried")]

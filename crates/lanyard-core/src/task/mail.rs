@@ -227,6 +227,31 @@ impl Mail {
     }
 }
 
+/// Where the sender of a message stands, seen from the task whose box the message is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sender {
+    /// A person, or an agent the task reports to, directly or not.
+    Above,
+    /// An agent that works for the task.
+    Below,
+}
+
+/// Whether a message stays in the box of a task in this state. A cancelled or failed task can be retried, and what it was
+/// told from above is for its next worker. Reports from below are for whoever is next above, and a completed task
+/// expects nothing more.
+#[must_use]
+pub const fn waits_for_next_run(state: TaskState, sender: Sender) -> bool {
+    match state {
+        TaskState::Cancelled | TaskState::Failed => matches!(sender, Sender::Above),
+        TaskState::Completed => false,
+        TaskState::Pending
+        | TaskState::Deploying
+        | TaskState::Running
+        | TaskState::Paused
+        | TaskState::Interrupted => true,
+    }
+}
+
 /// The text as it is kept: nothing in it can be taken for Lanyard's words, and it is not too long.
 #[must_use]
 pub fn admit(text: &str) -> String {

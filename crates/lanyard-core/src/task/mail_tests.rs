@@ -6,7 +6,9 @@ use expect_test::expect;
 
 use crate::id::{IdError, MailId, NoteId};
 use crate::session::directive;
-use crate::task::mail::{Mail, MailFrom, MailKind, MailState, MailTo, TEXT_CHARS_MAX, admit};
+use crate::task::mail::{
+    Mail, MailFrom, MailKind, MailState, MailTo, Sender, TEXT_CHARS_MAX, admit, waits_for_next_run,
+};
 use crate::task::record::TaskState;
 use crate::task::testing::{at, session_id, short_ids, task_id, worker_id};
 
@@ -119,4 +121,24 @@ fn what_is_settled_is_what_needs_nothing_more() {
         assert_eq!(serde_json::from_str::<Mail>(&json).unwrap(), mail);
         assert_eq!(mail.note(), note);
     }
+}
+
+/// FND-N7: what a task was told from above survives its cancel or failure; a report of its child does not wait for it.
+#[test]
+fn fnd_n7_words_from_above_wait_for_the_next_run() {
+    let row = |state: TaskState| {
+        let waits = |sender| if waits_for_next_run(state, sender) { "waits" } else { "moves on" };
+        format!("{state}: above {}, below {}\n", waits(Sender::Above), waits(Sender::Below))
+    };
+    expect![[r#"
+        pending: above waits, below waits
+        deploying: above waits, below waits
+        running: above waits, below waits
+        paused: above waits, below waits
+        interrupted: above waits, below waits
+        completed: above moves on, below moves on
+        failed: above waits, below moves on
+        cancelled: above waits, below moves on
+    "#]]
+    .assert_eq(&TaskState::ALL.map(row).concat());
 }

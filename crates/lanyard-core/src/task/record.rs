@@ -10,7 +10,7 @@ use crate::id::{PlanId, RunId, SessionId, TaskId, WorkerId};
 use crate::paper::{Bounds, Priority};
 use crate::session::InterruptCause;
 use crate::task::mail::MailTo;
-use crate::task::tree::{Captured, Tree};
+use crate::task::tree::{BaseConflict, Captured, Tree};
 use crate::time::Timestamp;
 
 /// Runs a record keeps; the task's log keeps all.
@@ -77,6 +77,12 @@ pub struct Task {
     pub attempts: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<Tree>,
+    /// Its prerequisites' work does not fit together, so that it cannot begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<BaseConflict>,
+    /// The commits its branch has of its own, once it has ended. Without any there is nothing to merge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<u32>,
     /// What Lanyard committed for it, so that nothing was lost (S4-B10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captured: Option<Captured>,

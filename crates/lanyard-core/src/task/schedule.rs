@@ -11,6 +11,7 @@ use crate::paper::{PlanStatus, Priority};
 use crate::task::files;
 use crate::task::mail::MailTo;
 use crate::task::record::{Isolation, Task, TaskState};
+use crate::task::tree::BaseConflict;
 
 /// How many may work, and how far a family may grow. Inherited and never widened (S1-32).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +58,11 @@ pub enum Hold {
     Missing {
         on: TaskId,
     },
+    /// The work of its prerequisites does not fit together.
+    Conflict {
+        task: TaskId,
+        conflict: BaseConflict,
+    },
     Group {
         running: String,
     },
@@ -77,11 +83,31 @@ impl fmt::Display for Hold {
             Self::Plan(status) => write!(f, "its plan is {status}"),
             Self::Waits { on, state } => write!(f, "it waits for {on}, which is {state}"),
             Self::Missing { on } => write!(f, "it depends on {on}, which does not exist"),
+            Self::Conflict { task, conflict } => conflicting(f, *task, conflict),
             Self::Group { running } => write!(f, "the group `{running}` of its plan is at work"),
             Self::Files { task, file } => write!(f, "{task} writes `{file}` as well and is at work"),
             Self::Places { running } => write!(f, "{running} tasks are at work, which is all there may be"),
         }
     }
+}
+
+/// Files a hold names; it says how many more there are.
+const NAMED_MAX: usize = 5;
+
+fn conflicting(f: &mut fmt::Formatter<'_>, task: TaskId, conflict: &BaseConflict) -> fmt::Result {
+    let named: Vec<&str> = conflict.files.iter().take(NAMED_MAX).map(String::as_str).collect();
+    let more = match conflict.files.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    write!(
+        f,
+        "the work of its prerequisites conflicts in {}{more}: {} with {}; merge one branch into the other, or all into \
+         the workspace, then run `lanyard task retry {task}`",
+        named.join(", "),
+        conflict.branch,
+        conflict.with.join(", "),
+    )
 }
 
 /// What a task is held against.
@@ -108,7 +134,13 @@ pub fn hold(task: &Task, field: &Field<'_>) -> Option<Hold> {
     {
         return Some(Hold::Plan(status));
     }
-    blocked(task, field.tasks).or_else(|| crowded(task, field))
+    if let Some(hold) = blocked(task, field.tasks) {
+        return Some(hold);
+    }
+    if let Some(conflict) = task.conflict.clone() {
+        return Some(Hold::Conflict { task: task.id, conflict });
+    }
+    crowded(task, field)
 }
 
 /// The first task it depends on that is not completed.

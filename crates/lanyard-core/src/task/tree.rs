@@ -16,6 +16,16 @@ pub struct Tree {
     pub removed: bool,
 }
 
+/// Work of prerequisites that does not fit together. The task cannot begin before somebody has resolved it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BaseConflict {
+    /// The branch that could not be merged.
+    pub branch: String,
+    /// What it was to be merged with.
+    pub with: Vec<String>,
+    pub files: Vec<String>,
+}
+
 /// What was not committed and now is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Captured {

@@ -114,9 +114,8 @@ pub(super) fn can_take_turn(app: &App, session: &Session) -> Result<(), Problem>
 pub(super) async fn compact(
     State(app): Shared,
     target: Target,
-    change: Change<Reason>,
+    _: Change<Reason>,
 ) -> Result<Response, Problem> {
-    drop(change);
     let session = load(&app, target.0).await?.session;
     let key = format!("{:032x}", app.clock.random());
     match app.wishes.compact(target.0, key).await {

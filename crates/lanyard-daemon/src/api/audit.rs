@@ -1,5 +1,6 @@
 //! Who stopped, guided or answered what, when and by which channel (S0-56..S0-59, S0-65), read from the log itself: what
-//! is not there was not done, and what cannot be read is counted.
+//! is not there was not done, and what cannot be read is counted. Changes to anything but sessions come from their own
+//! log.
 //!
 //! The cost: logs are read from their ends until they are older than `since` or have given a page. One answer looks at
 //! no more than [`SESSIONS_MAX`] sessions and [`EVENTS_MAX`] events, and says so when that was not all.
@@ -18,6 +19,7 @@ use serde::Deserialize;
 use crate::api::App;
 use crate::api::context::{on_disk, query};
 use crate::api::guard::resolve;
+use crate::api::mutations;
 use crate::api::problem::Problem;
 use crate::api::types::{AuditEntry, AuditKind, AuditPage};
 use crate::engine::Store;
@@ -53,13 +55,17 @@ struct Wanted {
     until: Option<Timestamp>,
     kind: Option<AuditKind>,
     limit: usize,
+    now: Timestamp,
     /// Only what is older than this.
     before: Option<Place>,
 }
 
+/// In a cursor, where a session's id would be.
+const NO_SESSION: &str = "-";
+
 /// Where an entry stands among all: by time, then by session, then by its place in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(i64, SessionId, u64);
+struct Place(i64, Option<SessionId>, u64);
 
 impl Place {
     fn of(entry: &AuditEntry) -> Self {
@@ -68,15 +74,22 @@ impl Place {
 
     fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('.');
-        let place =
-            Self(parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        parts.next().is_none().then_some(place)
+        let at = parts.next()?.parse().ok()?;
+        let session = match parts.next()? {
+            NO_SESSION => None,
+            session => Some(session.parse().ok()?),
+        };
+        let seq = parts.next()?.parse().ok()?;
+        parts.next().is_none().then_some(Self(at, session, seq))
     }
 }
 
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+        match self.1 {
+            Some(session) => write!(f, "{}.{session}.{}", self.0, self.2),
+            None => write!(f, "{}.{NO_SESSION}.{}", self.0, self.2),
+        }
     }
 }
 
@@ -101,7 +114,9 @@ pub(super) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Result<Json<A
         Some(session) => Some(resolve(&app, Address::of(session)).await?),
         None => None,
     };
-    let wanted = Wanted { session, since: query.since, until: query.until, kind: query.kind, limit, before };
+    let now = app.clock.now();
+    let wanted =
+        Wanted { session, since: query.since, until: query.until, kind: query.kind, limit, now, before };
     Ok(Json(on_disk(&app, move |store| page(store, &wanted)).await?))
 }
 
@@ -110,6 +125,10 @@ fn page(store: &dyn Store, wanted: &Wanted) -> Result<AuditPage, StoreError> {
     let mut look = Look { room: EVENTS_MAX, damaged: 0, truncated: false, entries: Vec::new() };
     if let Some(session) = wanted.session {
         look.at(store, session, wanted)?;
+        return Ok(look.page(wanted.limit));
+    }
+    look.at_changes(store, wanted)?;
+    if wanted.kind == Some(AuditKind::Change) {
         return Ok(look.page(wanted.limit));
     }
     let mut seen = 0;
@@ -173,6 +192,23 @@ impl Look {
             end = after;
         }
         Ok(())
+    }
+
+    /// Reads the changes that are in no session's log.
+    fn at_changes(&mut self, store: &dyn Store, wanted: &Wanted) -> Result<(), StoreError> {
+        if wanted.kind.is_some_and(|kind| kind != AuditKind::Change) {
+            return Ok(());
+        }
+        let mut found = 0;
+        let span = (wanted.since, wanted.until.unwrap_or(wanted.now));
+        mutations::read(store, span, |mutation, serial| {
+            let entry = entry::of_change(mutation, serial);
+            if wanted.takes(&entry) {
+                found += 1;
+                self.entries.push(entry);
+            }
+            found > wanted.limit
+        })
     }
 
     fn page(mut self, limit: usize) -> AuditPage {

@@ -108,7 +108,7 @@ pub(crate) fn too_slow() -> Problem {
     )
 }
 
-async fn read_body(body: axum::body::Body) -> Result<bytes::Bytes, Problem> {
+pub(super) async fn read_body(body: axum::body::Body) -> Result<bytes::Bytes, Problem> {
     let read = tokio::time::timeout(patience(), axum::body::to_bytes(body, BODY_BYTES_MAX));
     read.await.map_err(|_| too_slow())?.map_err(|_| {
         Problem::new(
@@ -183,7 +183,7 @@ fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 }
 
 /// The key as it was sent, and bound to who sent it, for what.
-fn key(parts: &Parts, actor: &Actor, body: &[u8]) -> Result<Option<(String, Key)>, Problem> {
+pub(super) fn key(parts: &Parts, actor: &Actor, body: &[u8]) -> Result<Option<(String, Key)>, Problem> {
     let Some(value) = parts.headers.get("idempotency-key") else { return Ok(None) };
     let text = value.to_str().ok().filter(|text| {
         (1..=KEY_CHARS_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())

@@ -1,5 +1,6 @@
 //! Flows over HTTP.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use lanyard_store::FlowFilter;
 use serde::Deserialize;
 
 use crate::api::App;
+use crate::api::approvals;
 use crate::api::context::{Change, on_disk, query};
 use crate::api::problem::Problem;
 use crate::api::types::{
@@ -51,7 +53,7 @@ pub(super) async fn begin(State(app): Shared, change: Change<NewFlowBody>) -> Re
         request,
     };
     let flow = app.flows.begin(asked, change.actor).await?;
-    Ok((StatusCode::CREATED, Json(view(&app, flow))).into_response())
+    Ok((StatusCode::CREATED, Json(view(&app, flow).await?)).into_response())
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -75,12 +77,16 @@ pub(super) async fn list(State(app): Shared, uri: Uri) -> Result<Json<FlowList>,
     let mut flows = on_disk(&app, move |store| store.flows(&filter, asked.before, limit + 1)).await?;
     let more = flows.len() > limit;
     flows.truncate(limit);
-    Ok(Json(FlowList { flows: flows.into_iter().map(|flow| view(&app, flow)).collect(), more }))
+    let mut shown = Vec::new();
+    for flow in flows {
+        shown.push(view(&app, flow).await?);
+    }
+    Ok(Json(FlowList { flows: shown, more }))
 }
 
 pub(super) async fn get(State(app): Shared, Path(name): Path<String>) -> Result<Json<FlowView>, Problem> {
     let flow = app.flows.get(id(&name)?).await?;
-    Ok(Json(view(&app, flow)))
+    Ok(Json(view(&app, flow).await?))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -90,6 +96,8 @@ pub(super) struct Following {
     limit: Option<usize>,
     #[serde(default)]
     wait_ms: u64,
+    /// The gates of `approvals` the client knows of, between commas: with `wait_ms`, others are news.
+    approvals: Option<String>,
 }
 
 pub(super) async fn events(
@@ -100,8 +108,9 @@ pub(super) async fn events(
     let asked: Following = query(&uri)?;
     let limit = asked.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
     let patience = Duration::from_millis(asked.wait_ms.min(WAIT_MAX));
-    let (flow, events) = app.flows.events(id(&name)?, asked.after, limit, patience).await?;
-    Ok(Json(FlowEventPage { events, head: flow.seq, flow: view(&app, flow) }))
+    let known = asked.approvals.as_deref().map(known_gates).transpose()?;
+    let (flow, events) = app.flows.events(id(&name)?, asked.after, limit, patience, known).await?;
+    Ok(Json(FlowEventPage { events, head: flow.seq, flow: view(&app, flow).await? }))
 }
 
 pub(super) async fn cancel(
@@ -111,7 +120,7 @@ pub(super) async fn cancel(
 ) -> Result<Json<FlowView>, Problem> {
     let command = FlowCommand::Cancel { reason: change.body.reason };
     let flow = app.flows.ask(id(&name)?, command, change.actor).await?;
-    Ok(Json(view(&app, flow)))
+    Ok(Json(view(&app, flow).await?))
 }
 
 pub(super) async fn resume(
@@ -120,7 +129,7 @@ pub(super) async fn resume(
     change: Change<FlowReason>,
 ) -> Result<Json<FlowView>, Problem> {
     let flow = app.flows.ask(id(&name)?, FlowCommand::Resume, change.actor).await?;
-    Ok(Json(view(&app, flow)))
+    Ok(Json(view(&app, flow).await?))
 }
 
 pub(super) async fn answer(
@@ -128,14 +137,11 @@ pub(super) async fn answer(
     Path((name, gate)): Path<(String, String)>,
     change: Change<FlowAnswer>,
 ) -> Result<Json<FlowView>, Problem> {
-    let gate: GateId = gate.parse().map_err(|error| {
-        let title = format!("`{gate}` is not a gate's id: {error}");
-        Problem::bad_request("gate_id_bad", title, "list the gates that wait with `lanyard gates`")
-    })?;
+    let gate: GateId = gate.parse().map_err(|error| bad_gate(&gate, &error))?;
     let FlowAnswer { choice, guidance } = change.body;
     let command = FlowCommand::Answer { gate, choice, guidance, probe: None };
     let flow = app.flows.ask(id(&name)?, command, change.actor).await?;
-    Ok(Json(view(&app, flow)))
+    Ok(Json(view(&app, flow).await?))
 }
 
 pub(super) async fn tell(State(app): Shared, Path(name): Path<String>) -> Result<Json<FlowReport>, Problem> {
@@ -168,9 +174,21 @@ fn id(name: &str) -> Result<FlowId, Problem> {
     })
 }
 
-fn view(app: &App, flow: Flow) -> FlowView {
+fn known_gates(text: &str) -> Result<BTreeSet<GateId>, Problem> {
+    let ids = text.split(',').map(str::trim).filter(|id| !id.is_empty());
+    ids.map(|id| id.parse::<GateId>().map_err(|error| bad_gate(id, &error))).collect()
+}
+
+fn bad_gate(gate: &str, error: &impl std::fmt::Display) -> Problem {
+    let title = format!("`{gate}` is not a gate's id: {error}");
+    Problem::bad_request("gate_id_bad", title, "list the gates that wait with `lanyard gates`")
+}
+
+async fn view(app: &Arc<App>, flow: Flow) -> Result<FlowView, Problem> {
     let until = if flow.state.is_ended() { flow.since } else { app.clock.now() };
-    FlowView { elapsed_ms: until.millis_since(flow.created_at), flow }
+    let sessions = flow.sessions_at_work();
+    let approvals = on_disk(app, move |store| approvals::open(store, sessions)).await?;
+    Ok(FlowView { elapsed_ms: until.millis_since(flow.created_at), flow, approvals })
 }
 
 impl From<FlowError> for Problem {

@@ -16,6 +16,7 @@ use crate::api::context::{Change, Target, load, on_disk};
 use crate::api::problem::Problem;
 use crate::api::sessions::command_on;
 use crate::api::types::{GateAnswer, GateEntry, GateList};
+use crate::families::read::asked_about;
 
 type Shared = State<Arc<App>>;
 
@@ -25,8 +26,8 @@ const SESSIONS_MAX: usize = 1_000;
 /// An agent's gate is open only while its turn runs, so those who are at work have them all; and Lanyard itself asks about
 /// those who work at tasks.
 pub(super) async fn list(State(app): Shared) -> Result<Json<GateList>, Problem> {
-    let asked_about = app.families.ask(|owner| Ok(owner.asked_about())).await?;
     let list = on_disk(&app, move |store| {
+        let asked_about = asked_about(store)?;
         let filter = Filter { state: Some(StateName::Executing), ..Filter::default() };
         let listing = store.list(&filter, None, SESSIONS_MAX)?;
         let mut gates = Vec::new();
@@ -68,7 +69,7 @@ pub(super) async fn answer(
     command_on(&app, target, change, command, StatusCode::OK).await
 }
 
-fn entries(session: &Session, wanted: impl Fn(&Gate) -> bool) -> Vec<GateEntry> {
+pub(super) fn entries(session: &Session, wanted: impl Fn(&Gate) -> bool) -> Vec<GateEntry> {
     let gates = session.gates.iter().filter(|gate| wanted(gate)).cloned();
     gates.map(|gate| GateEntry { session: session.id, agent: session.hands.agent.clone(), gate }).collect()
 }

@@ -15,7 +15,7 @@ use lanyard_store::Filter;
 use crate::api::App;
 use crate::api::agents::resume_command;
 use crate::api::context::{Change, Target, load};
-use crate::api::plans::on_families_disk;
+use crate::api::plans::{on_families_disk, with_reader};
 use crate::api::problem::Problem;
 use crate::api::types::{
     Caller, Child, Delegation, IdChain, IdKind, IdPlan, IdSession, Reason, Resumed, ResumedHow,
@@ -113,7 +113,7 @@ pub(super) async fn explain(State(app): Shared, Path(text): Path<String>) -> Res
     let found = on_families_disk(&app, move |store| look_up(store, &asked)).await?;
     let first = found.tasks.first().copied();
     let task = match first {
-        Some(id) => Some(app.families.ask(move |owner| owner.view(id)).await?),
+        Some(id) => Some(with_reader(&app, move |_, reader| reader.view(id)).await?),
         None => None,
     };
     let worker = task.as_ref().and_then(|view| view.task.worker);
@@ -156,7 +156,7 @@ pub(super) async fn resume(
             .families
             .ask(move |owner| {
                 let id = owner.named(&text)?;
-                let how = match owner.view(id)?.task.state {
+                let how = match owner.task(id)?.state {
                     TaskState::Running | TaskState::Deploying => ResumedHow::AtWork,
                     TaskState::Paused | TaskState::Interrupted => {
                         owner.resume(id, &by)?;
@@ -171,7 +171,7 @@ pub(super) async fn resume(
                         ResumedHow::Redeployed
                     }
                 };
-                Ok((owner.view(id)?.task, how))
+                Ok((owner.task(id)?.clone(), how))
             })
             .await?;
         let Task { id, session, worker, .. } = task;

@@ -13,14 +13,14 @@ use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::context::{Change, Target, query};
-use crate::api::plans::on_families_disk;
+use crate::api::plans::{on_families_disk, with_reader};
 use crate::api::problem::Problem;
 use crate::api::types::{
     Halt, HaltReceipt, HaltState, MailPage, NewMail, Reason, ReportKind, RunReport, SendAgain, TaskView,
     WorkerList,
 };
 use crate::families::halt::Halted;
-use crate::families::{By, FamilyError, Owner, Said, find, plans};
+use crate::families::{By, FamilyError, Said, find, plans};
 
 type Shared = State<Arc<App>>;
 
@@ -101,12 +101,17 @@ pub(super) async fn send(
     change: Change<NewMail>,
 ) -> Result<Response, Problem> {
     let (by, text) = (change.by(), change.body.text);
-    let key = change.keys.first().map(|key| Owner::mail_of_key(key.key));
+    let key = change.keys.first().map(|key| mail_of_key(key.key));
     let mail = app.families.ask(move |owner| {
         owner.named(&task)?;
         owner.message(&task, &text, key, &by)
     });
     Ok((StatusCode::CREATED, Json(mail.await?)).into_response())
+}
+
+/// The id of a message that was asked for under a key.
+const fn mail_of_key(key: [u8; 16]) -> MailId {
+    MailId::from_u128(u128::from_be_bytes(key))
 }
 
 /// What a run says of its task.
@@ -116,7 +121,7 @@ pub(super) async fn report(
     change: Change<RunReport>,
 ) -> Result<Json<TaskView>, Problem> {
     let by = By { actor: change.actor.clone(), session: None };
-    let key = change.keys.first().map(|key| Owner::mail_of_key(key.key));
+    let key = change.keys.first().map(|key| mail_of_key(key.key));
     let RunReport { run_token, kind, text, evidence } = change.body;
     let word = |kind| Said::Word { kind, text: text.clone() };
     let said = match kind {
@@ -127,11 +132,9 @@ pub(super) async fn report(
         ReportKind::Failed => Said::Failed { why: text },
     };
     let session: SessionId = target.0;
-    let view = app.families.ask(move |owner| {
-        let id = owner.run_report(session, &run_token, said, key, &by)?;
-        owner.view(id)
-    });
-    Ok(Json(view.await?))
+    let reported = app.families.ask(move |owner| owner.run_report(session, &run_token, said, key, &by));
+    let id = reported.await?;
+    Ok(Json(with_reader(&app, move |_, reader| reader.view(id)).await?))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -143,18 +146,17 @@ struct Workers {
 
 pub(super) async fn workers(State(app): Shared, uri: Uri) -> Result<Json<WorkerList>, Problem> {
     let asked: Workers = query(&uri)?;
-    let workers = app.families.ask(move |owner| {
-        let store = owner.store();
+    let workers = with_reader(&app, move |store, reader| {
         let plan = match &asked.plan {
-            Some(name) => Some(plans::find(&*store, name, None)?.1.id),
+            Some(name) => Some(plans::find(store, name, None)?.1.id),
             None => None,
         };
-        let mut rows = owner.workers()?;
+        let mut rows = reader.workers()?;
         if asked.all {
             let filter =
                 lanyard_store::TaskFilter { ended: Some(true), ..lanyard_store::TaskFilter::default() };
             for task in store.tasks(&filter, None, PAGE_MAX)? {
-                rows.extend(owner.worker_row(&task)?);
+                rows.extend(reader.worker_row(&task)?);
             }
         }
         rows.retain(|row| plan.is_none_or(|plan| row.plan == Some(plan)));

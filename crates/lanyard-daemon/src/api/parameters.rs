@@ -137,7 +137,7 @@ fn cursor(route: &Route, generator: &mut SchemaGenerator) -> Value {
         "list_memory" | "session_memory" => of::<MemoryId>(generator),
         "list_notifications" | "dashboard_notifications" => of::<NotificationId>(generator),
         "list_mail" => pattern(format!("^{}\\.[0-9]{{1,15}}$", id("(task|sess)"))),
-        "audit" => pattern(format!("^-?[0-9]{{1,15}}\\.{}\\.[0-9]{{1,15}}$", id("sess"))),
+        "audit" => pattern(format!("^-?[0-9]{{1,15}}\\.({}|-)\\.[0-9]{{1,15}}$", id("sess"))),
         _ => pattern("^[0-9a-f]{1,15}\\.[0-9a-f]{8}$".to_owned()),
     }
 }
@@ -148,6 +148,9 @@ fn described(route: &Route, name: &str) -> Option<&'static str> {
         (_, "cursor") => Some("`next` of the page before, which had the same conditions."),
         ("attach", "mode" | "after" | "last") => Some("Of `mode`, `after` and `last` send one."),
         (_, "after") if route.path.contains("notifications") => Some("Not together with `cursor`."),
+        ("flow_events", "approvals") => Some(
+            "The gates of `approvals` the client knows of, separated by commas: with `wait_ms`, others are news.",
+        ),
         (_, "tags") => Some("Tags, separated by commas."),
         _ => None,
     }

@@ -21,6 +21,7 @@ use crate::api::types::{
     PlanView, Reason, TaskCount,
 };
 use crate::engine::Store;
+use crate::families::read::TaskReader;
 use crate::families::{Adding, FamilyError, Owner, plans, wrong};
 use crate::workspace_path;
 
@@ -74,21 +75,33 @@ pub(super) async fn on_families_disk<T: Send + 'static>(
     Ok(on_disk(app, move |store| Ok(read(store))).await??)
 }
 
+/// Looks at tasks and plans, beside their owner.
+pub(super) async fn with_reader<T: Send + 'static>(
+    app: &Arc<App>,
+    look: impl FnOnce(&dyn Store, &mut TaskReader<'_>) -> Result<T, FamilyError> + Send + 'static,
+) -> Result<T, Problem> {
+    let families = app.families.clone();
+    on_families_disk(app, move |store| look(store, &mut families.reader(store))).await
+}
+
 /// The plan as it is now.
-fn view(owner: &mut Owner, id: PlanId) -> Result<PlanView, FamilyError> {
-    let store = owner.store();
-    let (workspace, plan) = plans::find(&*store, &id.to_string(), None)?;
-    let tasks = owner.tasks_of(id)?;
+fn view(store: &dyn Store, reader: &mut TaskReader<'_>, id: PlanId) -> Result<PlanView, FamilyError> {
+    let (workspace, plan) = plans::find(store, &id.to_string(), None)?;
+    let tasks = plans::tasks_of(store, id)?;
+    let tasks: Vec<Task> = schedule::order(tasks.iter()).into_iter().cloned().collect();
     let mut counts: BTreeMap<TaskState, u64> = BTreeMap::new();
     for task in &tasks {
         *counts.entry(task.state).or_default() += 1;
     }
     let counts = counts.into_iter().map(|(state, tasks)| TaskCount { state, tasks }).collect();
+    let all = reader.views(tasks)?;
+    let approvals = all.iter().flat_map(|view| view.approvals.iter().cloned()).collect();
     Ok(PlanView {
         plan: PlanRow::of(&plan, &workspace, counts),
         goal: plan.goal.clone(),
         detail: PlanDetail::of(&plan),
-        all: owner.views(tasks)?,
+        all,
+        approvals,
     })
 }
 
@@ -96,11 +109,8 @@ async fn ask(
     app: &Arc<App>,
     work: impl FnOnce(&mut Owner) -> Result<PlanId, FamilyError> + Send + 'static,
 ) -> Result<PlanView, Problem> {
-    let view = app.families.ask(move |owner| {
-        let id = work(owner)?;
-        view(owner, id)
-    });
-    Ok(view.await?)
+    let id = app.families.ask(work).await?;
+    with_reader(app, move |store, reader| view(store, reader, id)).await
 }
 
 pub(super) async fn add(State(app): Shared, change: Change<NewPlanBody>) -> Result<Response, Problem> {
@@ -173,8 +183,9 @@ pub(super) async fn get(
     uri: Uri,
 ) -> Result<Json<PlanView>, Problem> {
     let place: Place = query(&uri)?;
-    let found = ask(&app, move |owner| {
-        plans::find(&*owner.store(), &name, place.workspace.as_deref()).map(|(_, plan)| plan.id)
+    let found = with_reader(&app, move |store, reader| {
+        let (_, plan) = plans::find(store, &name, place.workspace.as_deref())?;
+        view(store, reader, plan.id)
     });
     Ok(Json(found.await?))
 }
@@ -251,9 +262,8 @@ pub(super) async fn start(
     State(app): Shared,
     Path(name): Path<String>,
     uri: Uri,
-    change: Change<Reason>,
+    _: Change<Reason>,
 ) -> Result<Json<PlanView>, Problem> {
-    drop(change);
     set(app, name, &uri, PlanStatus::Active).await
 }
 
@@ -261,9 +271,8 @@ pub(super) async fn pause(
     State(app): Shared,
     Path(name): Path<String>,
     uri: Uri,
-    change: Change<Reason>,
+    _: Change<Reason>,
 ) -> Result<Json<PlanView>, Problem> {
-    drop(change);
     set(app, name, &uri, PlanStatus::Paused).await
 }
 
@@ -271,9 +280,8 @@ pub(super) async fn archive(
     State(app): Shared,
     Path(name): Path<String>,
     uri: Uri,
-    change: Change<Reason>,
+    _: Change<Reason>,
 ) -> Result<Json<PlanView>, Problem> {
-    drop(change);
     let place: Place = query(&uri)?;
     let put_away = ask(&app, move |owner| owner.archive_plan(&name, place.workspace.as_deref()));
     Ok(Json(put_away.await?))
@@ -291,7 +299,7 @@ pub(super) async fn deploy(
         let (_, plan) = plans::find(&*owner.store(), &name, place.workspace.as_deref())?;
         let (deployed, held) = owner.deploy_plan(plan.id, force, &by)?;
         let held = held.into_iter().map(|(task, why)| {
-            let title = owner.view(task).map(|view| view.task.spec.title)?;
+            let title = owner.task(task)?.spec.title.clone();
             Ok(HeldTask { task, title, why })
         });
         Ok(DeployedTasks { deployed, held: held.collect::<Result<_, FamilyError>>()? })

@@ -14,6 +14,7 @@ use lanyard_core::task::{Mail, NewTask};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::api::guard::guard;
+use crate::api::mutations::{Recorded, record};
 use crate::api::observed::{Observed, observe};
 use crate::api::types::{
     AdoptTask, AgentCheck, AgentList, Anchors, AuditPage, BackupReceipt, Bulk, BulkAnswer, CallAnswer,
@@ -60,6 +61,8 @@ pub struct Route {
     pub query: &'static [&'static str],
     /// It answers with frames for as long as the client stays.
     pub streams: bool,
+    /// Where who did it and why is written down.
+    pub recorded: Recorded,
     pub(super) body: Option<SchemaFn>,
     pub(super) answers: (u16, Option<SchemaFn>),
     handler: fn() -> MethodRouter<Arc<App>>,
@@ -105,6 +108,23 @@ const NOTIFICATIONS: &[&str] =
 
 const ATTACH: &[&str] = &["mode", "after", "last", "client", "channel", "connection", "write"];
 
+/// A change of a session is in its log, with the actor and the key; all other changes are recorded by a layer before their
+/// handlers.
+fn recorded(path: &str, name: &str) -> Recorded {
+    match name {
+        // Nobody is signed in yet, or no longer; and what agents do within their tool calls and tasks.
+        "sign_in" | "sign_out" | "call_begins" | "call_ends" | "call_unsent" | "mcp_message"
+        | "mcp_close" | "report_run" => Recorded::Nowhere,
+        "new_token" | "new_sign_in_link" | "task_token" | "mcp_address" => Recorded::WithoutAnswer,
+        "add_memory" | "import_memory" | "forget_memory" | "forget_one_memory" | "add_session_memory" => {
+            Recorded::WithoutAnswer
+        }
+        "compact_session" | "set_memory_policy" | "bulk" => Recorded::Here,
+        _ if path.starts_with("/sessions") || path.starts_with("/ops/sessions") => Recorded::InSession,
+        _ => Recorded::Here,
+    }
+}
+
 /// A row that changes something: `METHOD path access name summary body status answer handler`.
 macro_rules! change {
     ($method:ident $path:literal $access:ident $name:literal $summary:literal
@@ -118,6 +138,7 @@ macro_rules! change {
             summary: $summary,
             query: &[],
             streams: false,
+            recorded: recorded($path, $name),
             body: Some(of::<$body>),
             answers: ($status, Some(of::<$answer>)),
             handler: || $method($handler),
@@ -137,6 +158,7 @@ macro_rules! look {
             summary: $summary,
             query: $query,
             streams: false,
+            recorded: Recorded::Nowhere,
             body: None,
             answers: (200, Some(of::<$answer>)),
             handler: || get($handler),
@@ -387,7 +409,7 @@ fn about_flows() -> Vec<Route> {
         look!("/flows" LookAll "list_flows" "A page of flows, newest first." FLOWS => FlowList, flows::list),
         change!(post "/flows" Operate "begin_flow" "Have a plan worked through, or reviewed." NewFlowBody => 201 FlowView, flows::begin),
         look!("/flows/{flow}" LookAll "get_flow" "A flow as it stands." &[] => FlowView, flows::get),
-        look!("/flows/{flow}/events" LookAll "flow_events" "A piece of its log; with `wait_ms`, once there is something." &["after", "limit", "wait_ms"] => FlowEventPage, flows::events),
+        look!("/flows/{flow}/events" LookAll "flow_events" "A piece of its log; with `wait_ms`, once there is something." &["after", "limit", "wait_ms", "approvals"] => FlowEventPage, flows::events),
         look!("/flows/{flow}/report" LookAll "flow_report" "What came of it, for programs and as Markdown." &[] => FlowReport, flows::tell),
         change!(post "/flows/{flow}/cancel" Operate "cancel_flow" "End it; it can be taken up again." FlowReason => 200 FlowView, flows::cancel),
         change!(post "/flows/{flow}/resume" Operate "resume_flow" "Take up a flow that was aborted, where it was." FlowReason => 200 FlowView, flows::resume),
@@ -438,7 +460,12 @@ pub fn router(app: &Arc<App>) -> Router {
             path: route.path,
             of: observed::Of::route(route.name),
         };
-        let mut handler = (route.handler)().route_layer(gate);
+        let mut handler = (route.handler)();
+        if matches!(route.recorded, Recorded::Here | Recorded::WithoutAnswer) {
+            let of = (app.clone(), route.name, route.recorded);
+            handler = handler.route_layer(from_fn_with_state(of, record));
+        }
+        let mut handler = handler.route_layer(gate);
         if observed.of != observed::Of::Other || (route.base == API && app.telemetry.is_some()) {
             handler = handler.route_layer(from_fn_with_state((app.clone(), observed), observe));
         }

@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use lanyard_core::task::{
-    NewTask, REQUEST_KEY, Task, TaskCommand, TaskEvent, TaskResult, TaskState, WorkerKind,
+    NewTask, REQUEST_KEY, Task, TaskCommand, TaskEvent, TaskResult, TaskState, Tree, WorkerKind,
 };
 use lanyard_core::{PlanId, TaskId, WorkerId};
 use lanyard_store::TaskFilter;
@@ -16,6 +16,7 @@ use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::context::{Change, on_disk, query};
+use crate::api::plans::{on_families_disk, with_reader};
 use crate::api::problem::Problem;
 use crate::api::system::host_token;
 use crate::api::types::{
@@ -23,6 +24,7 @@ use crate::api::types::{
     Reason, RetryTask, RunToken, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView,
 };
 use crate::engine::AskError;
+use crate::families::prerequisites::unmerged_before;
 use crate::families::{Adding, By, FamilyError, Owner, find, plans, refused};
 use crate::snapshot::diff::DiffStatus;
 use crate::workspace_path;
@@ -57,31 +59,24 @@ pub(super) struct Listed {
 pub(super) async fn list(State(app): Shared, uri: Uri) -> Result<Json<TaskPage>, Problem> {
     let asked: Listed = query(&uri)?;
     let limit = asked.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
-    let tasks = app
-        .families
-        .ask(move |owner| {
-            let store = owner.store();
-            let filter = TaskFilter {
-                plan: asked.plan.as_deref().map(|name| plan_id(&*store, name)).transpose()?,
-                parent: asked.parent.as_deref().map(|name| owner.named(name)).transpose()?,
-                reports_to: asked
-                    .reports_to
-                    .as_deref()
-                    .map(|name| find::box_named(&*store, name))
-                    .transpose()?,
-                worker: asked.worker,
-                session: match &asked.session {
-                    Some(name) => find::sessions_named(&*store, name)?.first().copied(),
-                    None => None,
-                },
-                workspace: asked.workspace,
-                state: asked.state,
-                ended: asked.ended,
-            };
-            let tasks = store.tasks(&filter, asked.cursor, limit + 1)?;
-            owner.views(tasks)
-        })
-        .await?;
+    let tasks = with_reader(&app, move |store, reader| {
+        let filter = TaskFilter {
+            plan: asked.plan.as_deref().map(|name| plan_id(store, name)).transpose()?,
+            parent: asked.parent.as_deref().map(|name| find::task_named(store, name)).transpose()?,
+            reports_to: asked.reports_to.as_deref().map(|name| find::box_named(store, name)).transpose()?,
+            worker: asked.worker,
+            session: match &asked.session {
+                Some(name) => find::sessions_named(store, name)?.first().copied(),
+                None => None,
+            },
+            workspace: asked.workspace,
+            state: asked.state,
+            ended: asked.ended,
+        };
+        let tasks = store.tasks(&filter, asked.cursor, limit + 1)?;
+        reader.views(tasks)
+    })
+    .await?;
     let more = tasks.len() > limit;
     let tasks: Vec<TaskView> = tasks.into_iter().take(limit).collect();
     let next = tasks.last().filter(|_| more).map(|view| view.task.id.to_string());
@@ -106,21 +101,21 @@ pub(super) async fn add(State(app): Shared, change: Change<NewTask>) -> Result<R
         let exact = format!("{name}:{:032x}", u128::from_be_bytes(key.request));
         (name, exact)
     });
-    let view = app
+    let made = app
         .families
         .ask(move |owner| {
             if let Some((name, exact)) = request {
                 if let Some(known) = owner.aliased(&name)? {
                     let same = owner.task(known)?.aliases.contains(&exact);
-                    return if same { owner.view(known) } else { Err(AskError::KeyConflict.into()) };
+                    return if same { Ok(known) } else { Err(AskError::KeyConflict.into()) };
                 }
                 new.aliases.extend([name, exact]);
             }
             let made = owner.add(Adding { tasks: vec![new], plan: None }, &by)?;
-            let made = made.first().copied().ok_or_else(|| FamilyError::NoTask("new".to_owned()))?;
-            owner.view(made)
+            made.first().copied().ok_or_else(|| FamilyError::NoTask("new".to_owned()))
         })
         .await?;
+    let view = with_reader(&app, move |_, reader| reader.view(made)).await?;
     Ok((StatusCode::CREATED, Json(view)).into_response())
 }
 
@@ -130,19 +125,20 @@ async fn ask(
     name: String,
     work: impl FnOnce(&mut Owner, TaskId) -> Result<(), FamilyError> + Send + 'static,
 ) -> Result<Json<TaskView>, Problem> {
-    let view = app
+    let id = app
         .families
         .ask(move |owner| {
             let id = owner.named(&name)?;
             work(owner, id)?;
-            owner.view(id)
+            Ok(id)
         })
         .await?;
-    Ok(Json(view))
+    Ok(Json(with_reader(app, move |_, reader| reader.view(id)).await?))
 }
 
 pub(super) async fn get(State(app): Shared, Path(name): Path<String>) -> Result<Json<TaskView>, Problem> {
-    ask(&app, name, |_, _| Ok(())).await
+    let found = with_reader(&app, move |store, reader| reader.view(find::task_named(store, &name)?));
+    Ok(Json(found.await?))
 }
 
 pub(super) async fn edit(
@@ -186,7 +182,7 @@ pub(super) async fn log(
 ) -> Result<Json<TaskLog>, Problem> {
     let asked: LogAsked = query(&uri)?;
     let limit = asked.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
-    let task = app.families.ask(move |owner| owner.named(&name)).await?;
+    let task = on_families_disk(&app, move |store| find::task_named(store, &name)).await?;
     let (events, head) = on_disk(&app, move |store| {
         let head = store.task(task)?.map_or(0, |task| task.seq);
         Ok((store.task_events(task, asked.after.unwrap_or(0), limit)?, head))
@@ -281,9 +277,8 @@ pub(super) async fn adopt(
 pub(super) async fn token(
     State(app): Shared,
     Path(name): Path<String>,
-    change: Change<Reason>,
+    _: Change<Reason>,
 ) -> Result<Json<RunToken>, Problem> {
-    drop(change);
     let (task, run_token) = app
         .families
         .ask(move |owner| {
@@ -299,7 +294,7 @@ pub(super) async fn token(
 }
 
 async fn task(app: &Arc<App>, name: String) -> Result<Task, Problem> {
-    Ok(app.families.ask(move |owner| Ok(owner.view(owner.named(&name)?)?.task)).await?)
+    with_reader(app, move |store, reader| reader.task(find::task_named(store, &name)?)).await
 }
 
 fn no_branch(task: TaskId) -> FamilyError {
@@ -376,11 +371,27 @@ pub(super) async fn merge(
     let into = change.body.into.or_else(|| task.workspace.clone());
     let into = PathBuf::from(into.unwrap_or_else(|| tree.repository.clone()));
     let message = format!("Merge {}: {}", tree.branch, task.spec.title);
-    let merged = with_git(move || worktree::merge(&tree, &into, &message)).await?;
-    let answer =
-        MergedTask { task: task.id, commit: merged.commit, into: merged.into, nothing: merged.nothing };
+    let id = task.id;
+    let before = on_disk(&app, move |store| unmerged_before(store, &task)).await?;
+    // A branch that began at the work of others brings that work along.
+    let (merged, brought) = with_git(move || {
+        let merged = worktree::merge(&tree, &into, &message)?;
+        let is_part = |tree: &Tree| worktree::is_part_of(tree, &merged.commit).unwrap_or(false);
+        let brought = before.into_iter().filter(|task| task.tree.as_ref().is_some_and(is_part));
+        let brought: Vec<TaskId> = brought.map(|task| task.id).collect();
+        Ok((merged, brought))
+    })
+    .await?;
+    let answer = MergedTask { task: id, commit: merged.commit, into: merged.into, nothing: merged.nothing };
     let (commit, into) = (answer.commit.clone(), answer.into.clone());
-    app.families.ask(move |owner| owner.note(task.id, TaskEvent::Merged { commit, into }, &by)).await?;
+    app.families
+        .ask(move |owner| {
+            for id in brought.into_iter().chain([id]) {
+                owner.note(id, TaskEvent::Merged { commit: commit.clone(), into: into.clone() }, &by)?;
+            }
+            Ok(())
+        })
+        .await?;
     Ok(Json(answer))
 }
 

@@ -9,7 +9,7 @@ use lanyard_core::session::{
 };
 use lanyard_core::task::health::{Condition, HealthRules, Remedy, Vitals, judge, remedy};
 use lanyard_core::task::{Remedies, Task, TaskCommand, TaskEvent, TaskState, WorkerKind};
-use lanyard_core::{Actor, GateId, NoteId, RunId, SessionId, TaskId, Timestamp, WorkerId};
+use lanyard_core::{Actor, GateId, NoteId, RunId, TaskId, Timestamp, WorkerId};
 
 use crate::engine::{Ask, Key};
 use crate::failpoint;
@@ -50,12 +50,6 @@ struct Log {
     rate_limited: bool,
 }
 
-impl Watch {
-    pub(super) fn condition(&self, worker: WorkerId) -> Option<Condition> {
-        self.found.get(&worker).map(|found| found.condition)
-    }
-}
-
 impl Owner {
     pub(super) fn look_at_health(&mut self) {
         let at_work =
@@ -68,6 +62,8 @@ impl Owner {
                 tracing::error!(task = %task.id, %error, "how a worker does could not be seen");
             }
         }
+        let found = self.health.found.iter().map(|(worker, found)| (*worker, found.condition));
+        self.families.published.set(found.collect());
     }
 
     fn look_at_worker(&mut self, task: &Task) -> Result<(), FamilyError> {
@@ -177,12 +173,6 @@ impl Owner {
                 tracing::warn!(%session, %error, "a person could not be asked about a worker");
             }
         });
-    }
-
-    /// Sessions about whose work a person was asked, and perhaps has not answered.
-    pub(crate) fn asked_about(&self) -> Vec<SessionId> {
-        let asked = |task: &&Task| task.remedies.escalations > 0 && !task.state.is_ended();
-        self.tasks.values().filter(asked).filter_map(|task| task.session).collect()
     }
 
     /// Does what a person answered, once: what is done about it gives the next question another name. An answer to an

@@ -6,8 +6,8 @@ use lanyard_core::task::health::Remedy;
 use lanyard_core::task::mail::admit;
 use lanyard_core::task::schedule::{self, Field, Hold};
 use lanyard_core::task::{
-    Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskRefusal, TaskState, WorkerKind,
-    decide,
+    BaseConflict, Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskRefusal, TaskState,
+    WorkerKind, decide,
 };
 use lanyard_core::{Actor, MailId, SessionId, TaskId, WorkerId};
 
@@ -44,7 +44,11 @@ impl Owner {
     /// Writes what was done with a task's branch.
     pub(crate) fn note(&mut self, id: TaskId, event: TaskEvent, by: &By) -> Result<(), FamilyError> {
         self.task(id)?;
+        let is_merged = matches!(event, TaskEvent::Merged { .. });
         self.write(id, event, &by.actor);
+        if is_merged {
+            self.retry_conflicted(id);
+        }
         Ok(())
     }
 
@@ -83,6 +87,8 @@ impl Owner {
             // That its plan is not active yet holds nobody who asks for it by name.
             let rules = self.tools.rules.families;
             let field = Field { tasks: &self.tasks, plan: None, halted: false, rules: &rules };
+            // Whoever asks for it may have resolved a conflict.
+            let task = &Task { conflict: None, ..task.clone() };
             if let Some(hold) = schedule::hold(task, &field) {
                 let what = format!("task {} cannot be worked at now: {hold}", task.id);
                 return Err(refused("task_held", what, "wait, or deploy it with `--force`"));
@@ -162,7 +168,10 @@ impl Owner {
 
     /// Runs it again, by the same worker (S4-14).
     pub(crate) fn retry(&mut self, id: TaskId, deploy: bool, by: &By) -> Result<(), FamilyError> {
+        // One that could not begin was to begin.
+        let deploy = deploy || self.task(id)?.conflict.is_some();
         self.order(id, &TaskCommand::Retry, by)?;
+        self.revive(MailTo::Task(id))?;
         let mut spec = self.task(id)?.spec.clone();
         if deploy && !spec.auto {
             spec.auto = true;
@@ -199,11 +208,43 @@ impl Owner {
                     self.write(id, TaskEvent::TreeMade { tree }, &actor);
                 }
             }
+            Done::Conflicted(conflict) => {
+                self.worked(id);
+                self.conflicted(id, conflict);
+            }
             Done::Settled(settled) => {
                 self.worked(id);
                 self.settled(id, *settled);
             }
             Done::Failed { why, for_good } => self.failed(id, why, for_good),
+        }
+    }
+
+    /// It cannot begin. Whoever it works for hears of it; a person sees what holds it.
+    fn conflicted(&mut self, id: TaskId, conflict: BaseConflict) {
+        let begins = |task: &&Task| task.state == TaskState::Deploying && task.ending.is_none();
+        if self.tasks.get(&id).filter(begins).is_none() {
+            return;
+        }
+        let hold = Hold::Conflict { task: id, conflict: conflict.clone() };
+        tracing::warn!(task = %id, %hold, "a task cannot begin");
+        self.write(id, TaskEvent::BaseConflict { conflict }, &Actor::system("families"));
+        let Some(task) = self.tasks.get(&id).cloned() else { return };
+        if let Some(to) = task.reports_to.filter(|to| self.check_box(*to).is_ok()) {
+            let words = format!("\"{}\" cannot begin: {hold}", task.spec.title);
+            let letter = self.name_in(Letter::from_task(&task, to, MailKind::Error, &words));
+            self.post(letter);
+        }
+    }
+
+    /// What is merged may fit now: those that waited for it are tried again.
+    fn retry_conflicted(&mut self, merged: TaskId) {
+        let waits = |task: &&Task| task.conflict.is_some() && task.spec.depends_on.contains(&merged);
+        let ids: Vec<TaskId> = self.tasks.values().filter(waits).map(|task| task.id).collect();
+        for id in ids {
+            if let Err(error) = self.retry(id, true, &By::lanyard()) {
+                tracing::warn!(task = %id, %error, "a task that could not begin is not tried again");
+            }
         }
     }
 
@@ -218,6 +259,9 @@ impl Owner {
         }
         if let Some(why) = settled.capture_failed {
             self.write(id, TaskEvent::CaptureFailed { why }, &actor);
+        }
+        if let Some(commits) = settled.commits {
+            self.write(id, TaskEvent::BranchCounted { commits }, &actor);
         }
         if settled.tree_removed {
             self.write(id, TaskEvent::TreeRemoved {}, &actor);

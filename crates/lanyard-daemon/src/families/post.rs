@@ -1,17 +1,18 @@
 //! The mail: in order, at least once, acknowledged after it was handled, never lost (S4-B02). A message is in its box
-//! until whoever works there has gone on after it; who is gone passes it on to who is above.
+//! until whoever works there has gone on after it; who is gone passes it on to who is above. What a task was told from
+//! above stays in its box after a cancel or a failure, for the worker of its next run.
 
 use std::sync::Arc;
 
 use lanyard_core::session::{
     Command, Delivery, DrivenBy, InboxChange, Message, NoteKind, NoteStatus, Session, StateName,
 };
-use lanyard_core::task::mail::{BOX_MAX, admit};
+use lanyard_core::task::mail::{BOX_MAX, Sender, admit, waits_for_next_run};
 use lanyard_core::task::{
     Mail, MailFrom, MailKind, MailState, MailTo, ParentEnd, Task, TaskState, WorkerKind,
 };
 use lanyard_core::{Actor, ActorKind, Cause, MailId, NoteId, SessionId, Timestamp, TurnId};
-use lanyard_store::Loaded;
+use lanyard_store::{Loaded, MailFilter};
 
 use crate::engine::{Ask, AskError, Key, Request};
 use crate::failpoint;
@@ -268,7 +269,7 @@ impl Owner {
     /// Nobody is left who would take it: the next above gets it, or it is kept as a dead letter, which is seen.
     fn pass_on(&mut self, to: MailTo, why: &str, next: Option<MailTo>) -> Result<(), FamilyError> {
         for mail in self.mail.get(&to).cloned().unwrap_or_default() {
-            if mail.state != MailState::Pending || self.waits_for_parent(&mail)? {
+            if mail.state != MailState::Pending || self.waits_for_parent(&mail)? || self.waits_here(&mail)? {
                 continue;
             }
             let Some(next) = next else {
@@ -295,6 +296,32 @@ impl Owner {
             Err(FamilyError::NoTask(_)) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Its task has ended and can be retried, and it is for whoever works there next.
+    fn waits_here(&mut self, mail: &Mail) -> Result<bool, FamilyError> {
+        let MailTo::Task(id) = mail.to else { return Ok(false) };
+        let task = match self.task(id) {
+            Ok(task) => task.clone(),
+            Err(FamilyError::NoTask(_)) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let from = mail.from.task.map(MailTo::Task).or(mail.from.session.map(MailTo::Session));
+        let sender = match from {
+            Some(from) if find::above(&*self.tools.store, &task)?.contains(&from) => Sender::Above,
+            _ if mail.from.operator => Sender::Above,
+            Some(_) | None => Sender::Below,
+        };
+        Ok(waits_for_next_run(task.state, sender))
+    }
+
+    /// A task is worked on again: its next worker gets what nobody took.
+    pub(super) fn revive(&mut self, to: MailTo) -> Result<(), FamilyError> {
+        let filter = MailFilter { to: Some(to), dead: Some(true), ..MailFilter::default() };
+        for mail in self.tools.store.mails(&filter, None, BOX_MAX)? {
+            self.write_mail(Mail { state: MailState::Pending, ..mail });
+        }
+        Ok(())
     }
 
     fn give(&mut self, to: MailTo, loaded: &Loaded) {

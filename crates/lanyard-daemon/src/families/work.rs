@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use lanyard_core::paper::{Bounds, Brief, instructions};
 use lanyard_core::session::{Command, Delivery, InboxChange, Message, NewSession, Refusal, StopScope};
-use lanyard_core::task::{Captured, Task, TaskState, Tree, Want, WorkerKind, schedule};
+use lanyard_core::task::{BaseConflict, Captured, Task, TaskState, Tree, Want, WorkerKind, schedule};
 use lanyard_core::text::{self, NAME_CHARS_MAX};
 use lanyard_core::{Actor, Cause, NoteId, SessionId, TurnId, WorkerId};
 
 use crate::engine::{Ask, AskError, Key, Request, Store};
 use crate::failpoint;
 use crate::families::Tools;
+use crate::families::prerequisites::work_before;
 use crate::notice::Left;
 use crate::worktree::{self, WorktreeError};
 
@@ -29,6 +30,8 @@ pub(super) enum Done {
     TreeMade {
         tree: Tree,
     },
+    /// The work of its prerequisites does not fit together; nothing was made.
+    Conflicted(BaseConflict),
     /// What the session left is kept.
     Settled(Box<Settled>),
     Failed {
@@ -44,6 +47,8 @@ pub(super) struct Settled {
     pub(super) captured: Option<Captured>,
     pub(super) capture_failed: Option<String>,
     pub(super) tree_removed: bool,
+    /// Commits its branch has of its own, where it has one.
+    pub(super) commits: Option<u32>,
     pub(super) left: Left,
 }
 
@@ -90,6 +95,9 @@ async fn create(
 ) -> Done {
     let tree = match tree(tools, task).await {
         Ok(tree) => tree,
+        Err(WorktreeError::BaseConflict { branch, with, files }) => {
+            return Done::Conflicted(BaseConflict { branch, with, files });
+        }
         Err(error) => return Done::Failed { why: error.to_string(), for_good: error.is_for_good() },
     };
     // Written down before anybody works there: what a worktree holds is kept only by who knows of it.
@@ -152,7 +160,9 @@ fn make_tree(root: &Path, store: &dyn Store, task: &Task) -> Result<Option<Tree>
     if !schedule::wants_tree(task.spec.isolation, worktree::is_repository(&folder)) {
         return Ok(None);
     }
-    worktree::create(root, &folder, &task.id.to_string(), None, base.as_deref()).map(Some)
+    // Tried again: without the work of those before it, it must not begin.
+    let work = work_before(store, task).map_err(|_| WorktreeError::Interrupted)?;
+    worktree::create_after(root, &folder, &task.id.to_string(), None, base.as_deref(), &work).map(Some)
 }
 
 /// What is to be taken away in the end: also a worktree that was begun by a daemon that did not live to write it down.
@@ -202,7 +212,11 @@ async fn prompt(
     let key = Key::once(&format!("task prompt\0{}\0{}\0{}", task.id, task.run, task.seq));
     match command(tools, task, session, send, Some(key)).await {
         Done::Asked => Done::Prompted,
-        done @ (Done::Prompted | Done::TreeMade { .. } | Done::Settled(_) | Done::Failed { .. }) => done,
+        done @ (Done::Prompted
+        | Done::TreeMade { .. }
+        | Done::Conflicted(_)
+        | Done::Settled(_)
+        | Done::Failed { .. }) => done,
     }
 }
 
@@ -280,32 +294,18 @@ async fn settle(
     let settled = blocking(move || {
         let loaded = store.load(session).ok().flatten();
         let left = loaded.and_then(|loaded| Left::of(&*store, &loaded.session).ok()).unwrap_or_default();
-        let mut settled =
-            Settled { state, reason, captured: None, capture_failed: None, tree_removed: false, left };
-        let tree = match tree_to_settle(&root, &*store, &task) {
-            Ok(Some(tree)) => tree,
-            Ok(None) => return settled,
-            Err(error) => {
-                settled.capture_failed = Some(error.to_string());
-                return settled;
-            }
+        let mut settled = Settled {
+            state,
+            reason,
+            captured: None,
+            capture_failed: None,
+            tree_removed: false,
+            commits: None,
+            left,
         };
-        if !Path::new(&tree.path).exists() {
-            // Somebody took it away, or a daemon that died of it: what that one left goes as well.
-            if let Err(error) = worktree::remove(&tree) {
-                tracing::warn!(task = %task.id, %error, "what is left of a worktree could not be taken away");
-            }
-            settled.tree_removed = true;
-            return settled;
-        }
-        match worktree::capture(&tree, &message) {
-            Ok(captured) => {
-                settled.captured = captured;
-                match worktree::remove(&tree) {
-                    Ok(()) => settled.tree_removed = true,
-                    Err(error) => settled.capture_failed = Some(error.to_string()),
-                }
-            }
+        match tree_to_settle(&root, &*store, &task) {
+            Ok(Some(tree)) => put_away(&tree, &message, &task, &mut settled),
+            Ok(None) => {}
             Err(error) => settled.capture_failed = Some(error.to_string()),
         }
         settled
@@ -314,6 +314,32 @@ async fn settle(
     match settled {
         Some(settled) => Done::Settled(Box::new(settled)),
         None => Done::Failed { why: "what it left could not be kept".to_owned(), for_good: false },
+    }
+}
+
+/// Commits what a worktree holds, takes it away, and counts the commits of its branch.
+fn put_away(tree: &Tree, message: &str, task: &Task, settled: &mut Settled) {
+    if Path::new(&tree.path).exists() {
+        match worktree::capture(tree, message) {
+            Ok(captured) => {
+                settled.captured = captured;
+                match worktree::remove(tree) {
+                    Ok(()) => settled.tree_removed = true,
+                    Err(error) => settled.capture_failed = Some(error.to_string()),
+                }
+            }
+            Err(error) => settled.capture_failed = Some(error.to_string()),
+        }
+    } else {
+        // Somebody took it away, or a daemon that died of it: what that one left goes as well.
+        if let Err(error) = worktree::remove(tree) {
+            tracing::warn!(task = %task.id, %error, "what is left of a worktree could not be taken away");
+        }
+        settled.tree_removed = true;
+    }
+    match worktree::own_commits(tree) {
+        Ok(commits) => settled.commits = commits,
+        Err(error) => tracing::warn!(task = %task.id, %error, "the commits of a branch could not be counted"),
     }
 }
 

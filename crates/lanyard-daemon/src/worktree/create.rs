@@ -11,6 +11,7 @@ use std::time::Duration;
 use lanyard_core::task::Tree;
 
 use super::WorktreeError;
+use super::base::{Start, Work, with_work};
 use super::call::{ask, is_ancestor, maybe, text};
 use super::error::failed;
 use super::shared::{Place, Shared, common_of, head_ref, real};
@@ -89,13 +90,25 @@ pub(crate) fn create(
     branch: Option<&str>,
     base: Option<&str>,
 ) -> Result<Tree, WorktreeError> {
+    create_after(root, folder, name, branch, base, &[])
+}
+
+/// The same for a task that depends on others: its branch has their work before anybody works on it.
+pub(crate) fn create_after(
+    root: &Path,
+    folder: &Path,
+    name: &str,
+    branch: Option<&str>,
+    base: Option<&str>,
+    work: &[Work],
+) -> Result<Tree, WorktreeError> {
     check_name(name)?;
     let repo = Repo::find(folder)?;
     let shared = Shared::around(&repo)?;
     let branch = branch.map_or_else(|| format!("lanyard/{name}"), str::to_owned);
     shared.check_branch(&branch)?;
     let path = room(root, name)?;
-    let wanted = Wanted { name, branch: &branch, base };
+    let wanted = Wanted { name, branch: &branch, base, work };
     match shared.place(&path)? {
         Place::Taken => return Err(WorktreeError::FolderInUse { folder: path }),
         Place::Worktree => {
@@ -130,6 +143,7 @@ struct Wanted<'a> {
     name: &'a str,
     branch: &'a str,
     base: Option<&'a str>,
+    work: &'a [Work],
 }
 
 /// Sees to it that the branch is there and ours, and answers where it began. A new one starts at `stands`, else at its
@@ -142,15 +156,19 @@ fn settle(
 ) -> Result<String, WorktreeError> {
     let reference = head_ref(wanted.branch);
     if let Some(tip) = shared.tip(&reference)? {
-        return if shared.owner(wanted.branch)?.as_deref() == Some(wanted.name) {
-            Ok(shared.base(wanted.branch)?.unwrap_or(tip))
-        } else {
-            Err(WorktreeError::BranchExists { branch: wanted.branch.to_owned() })
-        };
+        if shared.owner(wanted.branch)?.as_deref() != Some(wanted.name) {
+            return Err(WorktreeError::BranchExists { branch: wanted.branch.to_owned() });
+        }
+        let base = shared.base(wanted.branch)?.unwrap_or_else(|| tip.clone());
+        let is_free = stands.is_none() && shared.checked_out(wanted.branch)?.is_none();
+        return if is_free { bring_up(shared, repo, wanted, base, &tip) } else { Ok(base) };
     }
     let base = match wanted.base {
-        Some(base) => commit_named(repo, base)?,
-        None => repo.head()?.ok_or_else(|| WorktreeError::NoCommit { folder: repo.top.clone() })?,
+        Some(base) => with_work(shared, repo, Start::Fixed(&commit_named(repo, base)?), wanted.work)?,
+        None => {
+            let head = repo.head()?.ok_or_else(|| WorktreeError::NoCommit { folder: repo.top.clone() })?;
+            with_work(shared, repo, Start::Head(&head), wanted.work)?
+        }
     };
     let base = match stands {
         Some(stands) => maybe(&shared.git, &["merge-base", stands, &base])?.unwrap_or(base),
@@ -166,6 +184,26 @@ fn settle(
         Err(error) => Err(error),
         Ok(()) => Ok(base),
     }
+}
+
+/// Brings an earlier branch up to the work its task depends on. A branch without commits of its own begins there.
+fn bring_up(
+    shared: &Shared,
+    repo: &Repo,
+    wanted: &Wanted<'_>,
+    base: String,
+    tip: &str,
+) -> Result<String, WorktreeError> {
+    let with = with_work(shared, repo, Start::Fixed(tip), wanted.work)?;
+    if with == tip {
+        return Ok(base);
+    }
+    shared.set_ref(&head_ref(wanted.branch), Some(&with), Some(tip))?;
+    if base != tip {
+        return Ok(base);
+    }
+    shared.mark(wanted.branch, wanted.name, &with)?;
+    Ok(with)
 }
 
 /// The commit a name stands for, as seen from `repo`.

@@ -41,6 +41,12 @@ pub(crate) enum WorktreeError {
     OtherRepository { folder: PathBuf },
     #[error("`{branch}` and `{into}` change the same places of: {}", list(files))]
     MergeConflict { branch: String, into: String, files: Vec<String> },
+    #[error(
+        "the work of its prerequisites conflicts: `{branch}` and {} change the same places of: {}",
+        list(with),
+        list(files)
+    )]
+    BaseConflict { branch: String, with: Vec<String>, files: Vec<String> },
     #[error("the branch checked out in {} moved during the merge", folder.display())]
     Moved { folder: PathBuf },
     #[error("the git program was not found")]
@@ -85,6 +91,7 @@ impl WorktreeError {
             Self::DetachedHead { .. } => "detached_head",
             Self::OtherRepository { .. } => "other_repository",
             Self::MergeConflict { .. } => "merge_conflict",
+            Self::BaseConflict { .. } => "base_conflict",
             Self::Moved { .. } => "workspace_moved",
             Self::GitMissing => "git_missing",
             Self::Gone { .. } => "folder_gone",
@@ -121,6 +128,9 @@ impl WorktreeError {
             Self::OtherRepository { .. } => "Name a workspace of the repository the task was made from.",
             Self::MergeConflict { .. } => {
                 "Merge the branch by hand, or ask the task's agent to merge yours first."
+            }
+            Self::BaseConflict { .. } => {
+                "Merge one of the branches into the other, or both into the workspace, then retry the task."
             }
             Self::Moved { .. } => "Try again.",
             Self::GitMissing => "Install git and make sure that the daemon's PATH has it.",
@@ -160,6 +170,7 @@ impl WorktreeError {
             | Self::DetachedHead { .. }
             | Self::OtherRepository { .. }
             | Self::MergeConflict { .. }
+            | Self::BaseConflict { .. }
             | Self::GitMissing
             | Self::Gone { .. }
             | Self::NotOwner { .. }

@@ -81,7 +81,7 @@ pub(crate) fn pull(from: &Tree, to: &Path) -> Result<Merged, WorktreeError> {
     merge(from, to, &format!("Merge branch '{}'", from.branch))
 }
 
-enum Unjoined {
+pub(super) enum Unjoined {
     Conflict(Vec<String>),
     Error(WorktreeError),
 }
@@ -93,7 +93,7 @@ impl From<WorktreeError> for Unjoined {
 }
 
 /// The files of both sides together, as a tree.
-fn join(repo: &Repo, ours: &str, theirs: &str) -> Result<String, Unjoined> {
+pub(super) fn join(repo: &Repo, ours: &str, theirs: &str) -> Result<String, Unjoined> {
     let args = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs];
     let output = ask(&repo.git.with_time(WORK_MAX), &args, b"")?;
     let mut parts = records(&output.stdout).map(text);

@@ -1,5 +1,6 @@
 //! Worktrees of real repositories in temporary folders.
 
+mod after;
 mod captured;
 mod changed;
 mod made;

@@ -17,12 +17,14 @@ const PAGE_ENTRIES_MAX: usize = 1_000;
 const ENTRIES_DEFAULT: usize = 100;
 
 const EXAMPLES: &str = "\
-Every stop, every word of guidance and every answer to a question, with who did it, by which channel
-it reached the agent, and when. Newest first. Times are UTC; --since takes 90s, 15m, 2h, 7d or a time.
+Every stop, every word of guidance, every answer to a question and every change to plans, tasks, flows
+and the daemon: who did it, when and why. Newest first. Changes are kept for 30 days. Times are UTC;
+--since takes 90s, 15m, 2h, 7d or a time.
 
 Examples:
   lanyard audit
   lanyard audit fix-login --kind stop
+  lanyard audit --kind change --since 7d
   lanyard audit --since 24h --jsonl > audit.jsonl
   lanyard audit --since 2026-11-15T08:00:00Z --json";
 
@@ -35,7 +37,7 @@ const COLUMNS: [Column; 6] = [
     Column::elastic("WHAT", 20),
 ];
 
-/// Show who stopped, guided or answered what
+/// Show who stopped, guided, answered or changed what
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Audit {
@@ -49,7 +51,7 @@ pub(super) struct Audit {
     #[arg(long, value_name = "WHEN")]
     until: Option<When>,
     /// Only these
-    #[arg(long, value_parser = ["stop", "guidance", "gate"])]
+    #[arg(long, value_parser = ["stop", "guidance", "gate", "change"])]
     kind: Option<String>,
     /// Show this many at most; 0 for all
     #[arg(long, short = 'n', value_name = "N", default_value_t = ENTRIES_DEFAULT)]
@@ -129,7 +131,7 @@ impl Audit {
             return context.out.json(&entries);
         }
         if entries.is_empty() {
-            context.out.note("nobody stopped, guided or answered anything");
+            context.out.note("nobody stopped, guided, answered or changed anything");
             return Ok(());
         }
         let cells: Vec<Vec<String>> = entries.iter().map(cells).collect();
@@ -167,7 +169,7 @@ fn cells(entry: &AuditEntry) -> Vec<String> {
     };
     vec![
         stamp(entry.at),
-        entry.session.to_string(),
+        entry.session.map(|session| session.to_string()).unwrap_or_default(),
         one_line(&entry.event),
         one_line(&entry.actor.name),
         channel,
@@ -183,7 +185,7 @@ fn what(entry: &AuditEntry) -> String {
     };
     let text = entry.text_preview.as_deref().or(entry.reason.as_deref()).map(quoted).unwrap_or_default();
     let about = match entry.kind {
-        AuditKind::Gate => entry.about.first().cloned().unwrap_or_default(),
+        AuditKind::Gate | AuditKind::Change => entry.about.first().cloned().unwrap_or_default(),
         AuditKind::Guidance if text.is_empty() => count(entry.about.len(), "note"),
         AuditKind::Guidance | AuditKind::Stop => String::new(),
     };

@@ -19,6 +19,7 @@ use super::follow::Follower;
 use super::seen::mark_seen;
 use crate::client::Route;
 use crate::context::Context;
+use crate::dialogue::{approval_option, approval_prompt};
 use crate::failure::{Exit, Failure};
 use crate::render::text::one_line;
 use crate::render::time::span;
@@ -301,12 +302,7 @@ impl Watch<'_> {
         }
         let Some((session, gate, question)) = self.gates.front() else { return };
         self.asking = Asking::Gate(*session, *gate);
-        let others: Vec<String> = question
-            .options
-            .iter()
-            .map(|option| format!("{} ({})", option.id, one_line(&option.name)))
-            .collect();
-        let text = format!("a = allow, d = deny, or one of: {} > ", others.join(", "));
+        let text = approval_prompt(question);
         self.show.ask(&text);
     }
 
@@ -326,13 +322,8 @@ impl Watch<'_> {
     }
 
     async fn answer(&mut self, session: SessionId, gate: GateId, line: &str) {
-        let option = match line {
-            "a" | "y" => "allow",
-            "d" | "n" => "deny",
-            // Asked again.
-            "" => return,
-            other => other,
-        };
+        // Asked again.
+        let Some(option) = approval_option(line) else { return };
         let body = GateAnswer { option: option.to_owned(), message: None };
         let route = Route::to(&["sessions", &session.to_string(), "gates", &gate.to_string()]);
         if self.post(&format!("answer.{gate}"), &route, &body).await {

@@ -4,6 +4,7 @@ use lanyard_core::Timestamp;
 use lanyard_core::flow::{Asking, Flow, GateDefault, PhaseState, Role};
 use lanyard_daemon::api::types::FlowView;
 
+use crate::render::approval::approvals;
 use crate::render::card::Card;
 use crate::render::flow::{elapsed, phase, state, tokens};
 use crate::render::flow_gate::{items, open_gate, question};
@@ -45,6 +46,7 @@ pub(crate) fn flow_card(view: &FlowView, now: Timestamp) -> String {
     card.line("created", format!("{} ({}) by {by}", stamp(flow.created_at), ago(now, flow.created_at)));
     card.line("log", count(flow.seq, "event"));
     let mut text = card.done();
+    text.push_str(&approvals(&view.approvals));
     if let Some(entry) = open_gate(view) {
         text.push('\n');
         text.push_str(&question(&entry, Some(now)));

@@ -110,7 +110,7 @@ pub(crate) fn flow(log: &[FlowEnvelope]) -> Flow {
 }
 
 pub(crate) fn view(log: &[FlowEnvelope]) -> FlowView {
-    FlowView { flow: flow(log), elapsed_ms: 192_000 }
+    FlowView { flow: flow(log), elapsed_ms: 192_000, approvals: Vec::new() }
 }
 
 /// The events of a flow that went through much of what a flow can.

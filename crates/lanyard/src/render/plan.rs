@@ -7,6 +7,7 @@ use lanyard_core::task::{Task, TaskState};
 use lanyard_core::{TaskId, Timestamp};
 use lanyard_daemon::api::types::{PlanRow, PlanView, TaskView};
 
+use crate::render::approval::approvals;
 use crate::render::card::Card;
 use crate::render::plan_steps::{fraction, phases, progress, steps, story};
 use crate::render::table::{Column, table};
@@ -104,6 +105,7 @@ pub(crate) fn plan_card(view: &PlanView, now: Timestamp, max: Option<usize>) -> 
         text.push('\n');
         text.push_str(&tasks(&view.all, max));
     }
+    text.push_str(&approvals(&view.approvals));
     text
 }
 
@@ -233,6 +235,7 @@ mod tests {
             goal: Some("Everything\nfor the release".to_owned()),
             detail: PlanDetail::default(),
             all: vec![first, last, part, foreign],
+            approvals: Vec::new(),
         };
         expect![[r"
             id           plan_00000000000000000000000009
@@ -257,7 +260,13 @@ mod tests {
     #[test]
     fn a_plan_without_tasks_is_a_card_alone() {
         let row = PlanRow { tasks: Vec::new(), progress: Progress::default(), ..row() };
-        let view = PlanView { plan: row, goal: None, detail: PlanDetail::default(), all: Vec::new() };
+        let view = PlanView {
+            plan: row,
+            goal: None,
+            detail: PlanDetail::default(),
+            all: Vec::new(),
+            approvals: Vec::new(),
+        };
         expect![[r"
             id           plan_00000000000000000000000009
             name         release

@@ -67,6 +67,10 @@ pub(crate) fn remark(view: &TaskView) -> String {
     if let Some(held) = view.held.as_deref().filter(|_| task.state == TaskState::Pending) {
         return one_line(held);
     }
+    if let Some(entry) = view.approvals.first() {
+        let title = one_line(&entry.gate.question.title);
+        return format!("its agent asks: {title}; `lanyard answer {} allow` or `deny`", entry.gate.id);
+    }
     if let Some(trouble) = view.condition.filter(|_| !task.state.is_ended()).and_then(trouble) {
         return trouble.to_owned();
     }
@@ -184,7 +188,7 @@ pub(crate) mod testing {
         let mut task = lanyard_core::task::Task::born(&envelope).unwrap();
         task.state = state;
         let uri = task.uri();
-        TaskView { task, uri, held: None, condition: None, open_children: 0, mail: 0 }
+        TaskView { task, uri, held: None, condition: None, open_children: 0, mail: 0, approvals: Vec::new() }
     }
 
     pub(crate) fn plan_id() -> PlanId {

@@ -5,6 +5,7 @@ use lanyard_core::paper::Priority;
 use lanyard_core::task::{Isolation, ParentEnd, Task, TaskRun};
 use lanyard_daemon::api::types::TaskView;
 
+use crate::render::approval::approvals;
 use crate::render::card::Card;
 use crate::render::task::{source, state, trouble, waiting};
 use crate::render::text::{commit, count, harmless, one_line};
@@ -40,6 +41,7 @@ pub(crate) fn task_card(view: &TaskView, now: Timestamp) -> String {
     card.line("log", count(task.seq, "event"));
     let prompt = harmless(task.spec.prompt.trim());
     let mut text = card.done();
+    text.push_str(&approvals(&view.approvals));
     if !prompt.is_empty() && prompt != task.spec.title {
         text.push('\n');
         text.push_str(&prompt);

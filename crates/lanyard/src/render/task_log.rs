@@ -47,6 +47,17 @@ fn what(event: &TaskEvent) -> String {
         TaskEvent::Captured { captured } => {
             format!("{} captured in {}", count(captured.files_changed, "file"), short(&captured.commit))
         }
+        TaskEvent::BaseConflict { conflict } => {
+            let with = conflict.with.join(", ");
+            let files: Vec<String> = conflict.files.iter().map(|file| one_line(file)).collect();
+            format!(
+                "cannot begin: {} conflicts with {} in {}",
+                one_line(&conflict.branch),
+                one_line(&with),
+                files.join(", ")
+            )
+        }
+        TaskEvent::BranchCounted { commits } => format!("the branch has {}", count(*commits, "commit")),
         TaskEvent::CaptureFailed { why } => format!("not captured: {}", one_line(why)),
         TaskEvent::Ended { state, reason } => format!("{state}{}", because(reason.as_deref())),
         TaskEvent::Retried {} => "to be done again".to_owned(),

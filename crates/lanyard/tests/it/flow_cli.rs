@@ -13,6 +13,7 @@ use crate::support::{PATIENCE, Setup, binary};
 
 pub(crate) const NEEDS_HUMAN: &str =
     r#"/say {"status":"needs_human","reason":"which key?","notes":"staging or production"}"#;
+pub(crate) const ASKS: &str = "/ask May I write?";
 const COMPLETE: &str = r#"/say {"status":"complete"}"#;
 const READY: &str = r#"/say {"readiness":"ready","score":90}"#;
 
@@ -198,10 +199,12 @@ fn without_a_terminal_a_gate_stays_open_and_says_how_to_answer_it() {
     assert!(answered.status.success() && said.contains("`zz` is no answer"), "{said}");
     assert!(said.contains("answered: continue_session"), "{said}");
 
-    // The same author says the same again: going on with it was tried.
+    // The same author asks the same again, and can be continued again (FND-M2), until its session is gone.
     let second = desk.gate_after(&first);
-    assert!(second["continue_session"].is_null(), "{second:#}");
+    let session = second["continue_session"]["session"].as_str().unwrap();
     let id = second["id"].as_str().unwrap();
+    desk.ok(&["complete", session]);
+    refused(&desk.stage.lanyard(&["answer", id, "c"]), "continuation_gone", "f (fix)");
     refused(&desk.stage.lanyard(&["answer", id, "c"]), "choice_not_offered", "type f (fix)");
     refused(&desk.stage.lanyard(&["answer", id, "maybe"]), "choice_unknown", &format!("lanyard gate {id}"));
     refused(&desk.stage.lanyard(&["answer", &first, "o"]), "gate_not_open", "lanyard gates");
@@ -286,4 +289,29 @@ fn watching_outlasts_the_daemon() {
     steps.dedup();
     assert_eq!(steps.len(), all, "{told}");
     assert_eq!(told.matches("completed after").count(), 1, "{told}");
+}
+
+/// FND-N6: a watcher says at once that the author waits to be allowed something, and how to answer.
+#[test]
+fn fnd_n6_a_watched_flow_says_what_its_author_asks() {
+    let desk = Desk::new(ASKS);
+    desk.let_go();
+    let mut child = desk.command(&["flow", "run", &desk.plan()]).spawn().unwrap();
+    drop(child.stdin.take());
+    let gate =
+        desk.until("gates", |list| list["gates"].as_array()?.first()?["id"].as_str().map(str::to_owned));
+    let shown = desk.ok(&["flow", "show"]);
+    assert!(shown.contains("asks: May I write?") && shown.contains(&gate), "{shown}");
+    assert!(shown.contains(&format!("lanyard answer {gate} allow")), "{shown}");
+    let flow: Value = serde_json::from_str(&desk.ok(&["flow", "show", "--json"])).unwrap();
+    assert_eq!(flow["approvals"][0]["id"], gate.as_str());
+    // Said while it is open: the watcher is read before anybody answers.
+    let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains(&format!("lanyard answer {gate} allow")) {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut told, &mut line).unwrap() > 0, "it ended without a word");
+    }
+    desk.ok(&["flow", "cancel"]);
+    let _ = child.wait();
 }

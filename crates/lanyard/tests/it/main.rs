@@ -23,6 +23,7 @@ mod help;
 mod hooks;
 mod hostile;
 mod memory;
+mod mutations;
 mod notifications;
 mod operate;
 mod own;

@@ -40,6 +40,7 @@ export function sentence(entry: AuditEntry): Sentence {
   const reason = entry.reason ?? undefined
   const said = entry.text_preview ?? undefined
   const told = (before: string, after: string, tone: Tone, quote?: string): Sentence => ({ before, after, tone, quote })
+  if (entry.kind === 'change') return told(`${by}: ${words(entry.event)}`, entry.about?.[0] ?? '', 'plain', reason)
   switch (entry.event) {
     case 'stop.requested':
       return told(`${by} asked`, join('to stop', named), 'warn', reason)

@@ -41,12 +41,15 @@ export class FlowLive {
     let wait = FIRST_MS
     // The first answer is at once, so that a flow on which nothing happens is seen.
     let held = 0
+    // Whoever waits to be allowed something is news as well.
+    let known = ''
     while (!signal.aborted) {
       try {
-        const page = await get<FlowEventPage>(`${this.route}/events`, { after: teller.last, limit: PAGE, wait_ms: held }, signal)
+        const page = await get<FlowEventPage>(`${this.route}/events`, { after: teller.last, limit: PAGE, wait_ms: held, approvals: known }, signal)
         if (signal.aborted) return
         if (page.events.length > 0) this.story = teller.take(page.events)
         this.show(page.flow)
+        known = (page.flow.approvals ?? []).map((entry) => entry.id).join(',')
         this.lost = false
         this.error = null
         wait = FIRST_MS

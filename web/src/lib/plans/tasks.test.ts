@@ -17,6 +17,9 @@ describe('tasks', () => {
     ['interrupted', task('interrupted'), ['pause', 'resume', 'cancel', 'complete', 'fail']],
     ['completed', task('completed', { tree }), ['retry', 'merge', 'discard']],
     ['merged', task('completed', { tree, merged: 'abc' }), ['retry', 'discard']],
+    ['FND-D17: completed without commits', task('completed', { tree, commits: 0 }), ['retry', 'discard']],
+    ['completed with commits', task('completed', { tree, commits: 2 }), ['retry', 'merge', 'discard']],
+    ['FND-N3: held by a conflict', task('pending', { conflict: { branch: 'b', with: ['c'], files: ['f'] } }), ['deploy', 'pause', 'cancel', 'complete', 'fail', 'retry']],
     ['failed without a branch', task('failed'), ['retry']],
   ])('%s can be asked for', (_, view, verbs) => expect(VERBS.filter((verb) => can(view, verb))).toEqual(verbs))
 

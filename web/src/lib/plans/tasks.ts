@@ -57,9 +57,10 @@ export function can(task: TaskView, verb: Verb): boolean {
     case 'fail':
       return !over
     case 'retry':
-      return over
+      return over || task.conflict != null
     case 'merge':
-      return over && task.tree != null && task.merged == null
+      // A branch without commits of its own has nothing to merge.
+      return over && task.tree != null && task.merged == null && task.commits !== 0
     case 'discard':
       return over && task.tree != null
     case 'mail':
@@ -97,6 +98,10 @@ export function tell(event: TaskEnvelope): string {
       return `deployed to ${short(event.data.worker)} in ${short(event.data.session)} as run ${event.data.run}`
     case 'task.tree_made':
       return `worktree on branch ${event.data.tree.branch}`
+    case 'task.base_conflict':
+      return `cannot begin: ${event.data.conflict.branch} conflicts with ${event.data.conflict.with.join(', ')} in ${event.data.conflict.files.join(', ')}`
+    case 'task.branch_counted':
+      return `the branch has ${plural(event.data.commits, 'commit')}`
     case 'task.started':
       return 'started'
     case 'task.run_seen':

@@ -8,6 +8,7 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::api::mutations::Mutation;
 use crate::api::types::{AuditEntry, AuditKind};
 
 /// The most that is shown of a text (S0-57).
@@ -41,7 +42,7 @@ pub(super) fn read(body: &[u8]) -> Option<AuditEntry> {
     let level = |key: &str| data[key].as_u64().and_then(|level| u8::try_from(level).ok());
     Some(AuditEntry {
         at: stored.at,
-        session: stored.session,
+        session: Some(stored.session),
         seq: stored.seq,
         kind,
         name: name(&stored.kind).map(str::to_owned),
@@ -57,6 +58,28 @@ pub(super) fn read(body: &[u8]) -> Option<AuditEntry> {
         outcome: text("how").or_else(|| text("option")).or_else(|| text("compliance")),
         event: stored.kind,
     })
+}
+
+/// The entry a change is.
+pub(super) fn of_change(mutation: Mutation, serial: u64) -> AuditEntry {
+    AuditEntry {
+        at: mutation.at,
+        session: None,
+        seq: serial,
+        kind: AuditKind::Change,
+        event: mutation.name,
+        name: None,
+        actor: mutation.actor,
+        channel: None,
+        call: None,
+        escalation_level: None,
+        from_level: None,
+        to_level: None,
+        reason: mutation.reason,
+        text_preview: None,
+        about: vec![mutation.path],
+        outcome: None,
+    }
 }
 
 fn kind(stored: &Stored) -> Option<AuditKind> {

@@ -12,17 +12,21 @@ pub enum AuditKind {
     Guidance,
     /// An answer to a question.
     Gate,
+    /// A change made to a plan, a task, a flow or the daemon itself.
+    Change,
 }
 
-/// One stop, word of guidance or answer, as the log has it.
+/// One stop, word of guidance, answer or change, as it was written down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditEntry {
     pub at: Timestamp,
-    pub session: SessionId,
-    /// Its place in the session's log.
+    /// Absent where it is about no session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// Its place in the session's log. Of a change: a number that tells it from others of the same time.
     pub seq: u64,
     pub kind: AuditKind,
-    /// The event's type in the log, as `stop.applied`.
+    /// The event's type in the log, as `stop.applied`; of a change the name of its route, as `start_plan`.
     pub event: String,
     /// The name other systems know it by: `session_interrupted`, `session_injected` or `session_stop_escalated`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +50,7 @@ pub struct AuditEntry {
     /// The first words of guidance, at most 100 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_preview: Option<String>,
-    /// The notes or the gate it is about.
+    /// The notes or the gate it is about; of a change the path it was made to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub about: Vec<String>,
     /// How it was settled or answered.

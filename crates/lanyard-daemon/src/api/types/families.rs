@@ -10,6 +10,8 @@ use lanyard_core::{PlanId, RunId, SessionId, TaskId, Timestamp, WorkerId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::GateEntry;
+
 pub use lanyard_core::task::NewTask;
 
 /// A task, and what only the daemon knows of it.
@@ -31,6 +33,9 @@ pub struct TaskView {
     /// Mail in its box that is not settled.
     #[serde(default)]
     pub mail: u64,
+    /// What its agent waits to be allowed, as `GET /gates` lists it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<GateEntry>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -6,6 +6,8 @@ use lanyard_core::flow::{Asking, Choice, Flow, FlowEnvelope, FlowGate, FlowKind,
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::GateEntry;
+
 /// A flow to be. What is left out is as the config has it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +44,9 @@ pub struct FlowView {
     pub flow: Flow,
     /// From its beginning to now, or to its end.
     pub elapsed_ms: u64,
+    /// What its agents wait to be allowed, as `GET /gates` lists it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<GateEntry>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -8,6 +8,8 @@ use lanyard_core::{PlanId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::GateEntry;
+
 use super::TaskView;
 
 /// A plan to be, with its tasks if they are known already.
@@ -108,6 +110,9 @@ pub struct PlanView {
     #[serde(flatten)]
     pub detail: PlanDetail,
     pub all: Vec<TaskView>,
+    /// What agents of its tasks wait to be allowed, as `GET /gates` lists it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<GateEntry>,
 }
 
 impl PlanRow {

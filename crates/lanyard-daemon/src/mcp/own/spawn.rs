@@ -156,7 +156,7 @@ async fn start(caller: &Caller, args: Args, agent: String, prompt: String) -> To
             let made = owner.add(Adding { tasks: vec![new], plan: None }, &by)?;
             let id = made.first().copied().ok_or_else(|| FamilyError::NoTask("new".to_owned()))?;
             owner.deploy(id, false, &by)?;
-            Ok(owner.view(id)?.task)
+            Ok(owner.task(id)?.clone())
         })
         .await?;
     Ok(json!({

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::families::{Adding, By, FamilyError, Owner, Said, find, refused};
 use crate::mcp::own::Told;
 use crate::mcp::own::args::need;
-use crate::mcp::own::caller::Caller;
+use crate::mcp::own::caller::{Caller, on_disk};
 use crate::mcp::own::refused::Refused;
 use crate::mcp::own::schema::{About, tool as describe};
 use crate::mcp::own::spawn::title;
@@ -302,7 +302,8 @@ async fn message(caller: &Caller, args: Args) -> Told {
 
 async fn status(caller: &Caller, names: &[String]) -> Told {
     let id = one(caller, names).await?;
-    let view = caller.app.families.ask(move |owner| owner.view(id)).await?;
+    let families = caller.app.families.clone();
+    let view = on_disk(&caller.app, move |store| Ok(families.reader(store).view(id)?)).await?;
     let mut value = shown(&view.task);
     value["held"] = json!(view.held);
     value["condition"] = json!(view.condition);
@@ -346,7 +347,7 @@ async fn report(caller: &Caller, args: Args) -> Told {
     let by = by(caller);
     let task = caller.app.families.ask(move |owner| {
         let id = owner.report(session, said, None, &by)?;
-        Ok(owner.view(id)?.task)
+        Ok(owner.task(id)?.clone())
     });
     let task = task.await?;
     let mut value = json!({ "task_id": task.id, "reported": true });
@@ -362,7 +363,7 @@ async fn pull(caller: &Caller, names: &[String]) -> Told {
     let into = me.session.workspace.clone();
     let into = into.ok_or_else(|| Refused::new("no_workspace", "you work in no folder", "tell the user"))?;
     let id = one(caller, names).await?;
-    let task = caller.app.families.ask(move |owner| Ok(owner.view(id)?.task)).await?;
+    let task = caller.app.families.ask(move |owner| Ok(owner.task(id)?.clone())).await?;
     if matches!(task.state, TaskState::Deploying | TaskState::Running) {
         let what = format!("task {id} is {}", task.state);
         return Err(Refused::new("task_at_work", what, "wait for it with action await"));
@@ -390,11 +391,11 @@ async fn cancel(caller: &Caller, args: Args) -> Told {
         let command = TaskCommand::Cancel { reason, now: false };
         for id in &tasks {
             // One that has ended keeps none of the others.
-            if !owner.view(*id)?.task.state.is_ended() {
+            if !owner.task(*id)?.state.is_ended() {
                 owner.order(*id, &command, &by)?;
             }
         }
-        tasks.iter().map(|id| Ok(owner.view(*id)?.task)).collect::<Result<Vec<_>, FamilyError>>()
+        tasks.iter().map(|id| Ok(owner.task(*id)?.clone())).collect::<Result<Vec<_>, FamilyError>>()
     });
     let cancelled: Vec<Value> = cancelled.await?.iter().map(shown).collect();
     Ok(json!({ "tasks": cancelled, "next": "their ends come into your mailbox" }).into())

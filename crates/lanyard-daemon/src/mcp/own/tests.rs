@@ -7,6 +7,7 @@ mod memory;
 mod orphaned;
 mod papers;
 mod protocol;
+mod readers;
 mod redacted;
 mod spawning;
 
@@ -112,6 +113,7 @@ impl Room {
             wishes,
             rollbacks: Mutex::default(),
             checkpoints: crate::snapshot::CheckpointStore::new(folder.path()),
+            underway: crate::api::Underway::default(),
             store,
             hub,
             presence: crate::presence::Presence::new(clock.clone()),

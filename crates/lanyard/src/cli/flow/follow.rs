@@ -41,9 +41,13 @@ pub(super) fn follow(context: &Context, flow: FlowId) -> mpsc::Receiver<Heard> {
 async fn run(context: &Context, flow: FlowId, sender: &mpsc::Sender<Heard>) -> Option<()> {
     let mut after = 0;
     let mut absence = Absence::default();
+    // Whoever waits to be allowed something is news as well.
+    let mut known = String::new();
     loop {
-        match page(context, flow, after).await {
+        match page(context, flow, after, &known).await {
             Ok(mut page) => {
+                let ids = page.flow.approvals.iter().map(|entry| entry.gate.id.to_string());
+                known = ids.collect::<Vec<_>>().join(",");
                 if absence.lasts() {
                     sender.send(Heard::Back).await.ok()?;
                 }
@@ -65,11 +69,14 @@ async fn run(context: &Context, flow: FlowId, sender: &mpsc::Sender<Heard>) -> O
     }
 }
 
-async fn page(context: &Context, flow: FlowId, after: u64) -> Result<FlowEventPage, Failure> {
+async fn page(context: &Context, flow: FlowId, after: u64, known: &str) -> Result<FlowEventPage, Failure> {
     // Somebody ended the daemon on purpose, or it starts again by itself: either way not ours to start.
     let client = context.client_if_running().await?;
     let mut client = client.ok_or_else(|| context.not_running(""))?;
-    let route = at(&flow.to_string(), &["events"]).with("after", Some(after)).with("wait_ms", Some(HELD_MS));
+    let route = at(&flow.to_string(), &["events"])
+        .with("after", Some(after))
+        .with("wait_ms", Some(HELD_MS))
+        .with("approvals", Some(known));
     client.get(&route).await
 }
 

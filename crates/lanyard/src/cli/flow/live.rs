@@ -12,6 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::at;
 use super::follow::{Heard, follow};
 use super::status::Status;
+use crate::cli::approve::Approvals;
 use crate::cli::ask::Keyboard;
 use crate::context::Context;
 use crate::dialogue::{Dialogue, Next};
@@ -51,6 +52,8 @@ pub(super) async fn watch(context: &Context, flow: FlowId, from: From) -> Result
         seq: 0,
         view: None,
         dialogue: None,
+        approvals: Approvals::default(),
+        asked_approval: None,
         prompted: false,
         answered: None,
         posts: 0,
@@ -85,6 +88,9 @@ struct Live<'a> {
     /// The newest record, and when it came.
     view: Option<(Box<FlowView>, Instant)>,
     dialogue: Option<Dialogue>,
+    /// What its agents wait to be allowed, and what was asked of that.
+    approvals: Approvals,
+    asked_approval: Option<GateId>,
     /// The cursor stands behind a prompt.
     prompted: bool,
     /// The gate that was answered from here: a page that was on its way still has it.
@@ -132,6 +138,7 @@ impl Live<'_> {
         if !caught_up {
             return Ok(false);
         }
+        self.approve();
         self.ask()?;
         if told && !self.prompted {
             self.prompt();
@@ -157,6 +164,20 @@ impl Live<'_> {
             self.say(&line);
         }
         Ok(true)
+    }
+
+    /// Tells what its agents wait to be allowed, and asks it where somebody is there.
+    fn approve(&mut self) {
+        let open = self.view.as_ref().map(|(view, _)| view.approvals.clone()).unwrap_or_default();
+        for line in self.approvals.update(&open) {
+            self.say(&line);
+        }
+        let asked = self.approvals.prompt().map(|(gate, _)| gate);
+        if self.asked_approval != asked {
+            self.fresh();
+            self.asked_approval = asked;
+            self.prompt();
+        }
     }
 
     /// Asks what the flow asks, or says that nobody can be asked.
@@ -190,8 +211,16 @@ impl Live<'_> {
     }
 
     fn prompt(&mut self) {
-        if let Some(dialogue) = &self.dialogue {
-            self.context.out.question(&dialogue.prompt());
+        if !self.keyboard.is_there() {
+            return;
+        }
+        let text = match &self.dialogue {
+            Some(dialogue) => Some(dialogue.prompt()),
+            None => self.approvals.prompt().map(|(_, text)| text),
+        };
+        if let Some(text) = text {
+            self.status.wipe();
+            self.context.out.question(&text);
             self.prompted = true;
         }
     }
@@ -200,6 +229,7 @@ impl Live<'_> {
         // Whoever typed has ended the line.
         self.prompted = false;
         let Some(dialogue) = &mut self.dialogue else {
+            self.approval_line(line).await;
             return Ok(false);
         };
         let gate = dialogue.gate().id;
@@ -217,6 +247,19 @@ impl Live<'_> {
             Next::Answer(answer) => self.post(gate, &answer).await,
         }
         Ok(false)
+    }
+
+    async fn approval_line(&mut self, line: Option<String>) {
+        let Some((gate, _)) = self.approvals.prompt() else { return };
+        let Some(line) = line else {
+            self.context.out.note(&format!("{gate} stays open; `lanyard answer {gate} allow` answers it"));
+            return;
+        };
+        if let Some(told) = self.approvals.line(self.context, &line).await {
+            self.context.out.question(&format!("{told}\n"));
+        }
+        self.asked_approval = self.approvals.prompt().map(|(gate, _)| gate);
+        self.prompt();
     }
 
     /// What is not taken is told, and asked again where it is still asked.
@@ -256,6 +299,7 @@ impl Live<'_> {
 
     fn tick(&mut self) -> bool {
         if self.dialogue.is_none()
+            && !self.prompted
             && self.status.is_on()
             && let Some((view, came)) = &self.view
         {

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
+use lanyard_core::GateId;
 use lanyard_core::task::TaskState;
 use lanyard_daemon::api::types::TaskView;
 
 use super::at;
+use crate::cli::approve::Approvals;
+use crate::cli::ask::Keyboard;
 use crate::client::Client;
 use crate::context::{Context, daemon_now};
 use crate::failure::{Exit, Failure};
@@ -81,8 +84,11 @@ async fn all_ended(
     client: &mut Client<'_>,
     views: &mut [TaskView],
 ) -> Result<(), Failure> {
+    let keyboard = if context.out.is_json() { Keyboard::nobody() } else { Keyboard::open() };
+    let mut asking = Asking { context, keyboard, approvals: Approvals::default(), asked: None };
+    asking.look(views);
     while views.iter().any(|view| !view.task.state.is_ended()) {
-        tokio::time::sleep(POLL).await;
+        asking.pause().await;
         for view in views.iter_mut().filter(|view| !view.task.state.is_ended()) {
             let newer: TaskView = client.get(&at(&view.task.id.to_string(), &[])).await?;
             let said = sentence(&newer);
@@ -91,8 +97,47 @@ async fn all_ended(
             }
             *view = newer;
         }
+        asking.look(views);
     }
     Ok(())
+}
+
+/// What the agents of the tasks wait to be allowed.
+struct Asking<'a> {
+    context: &'a Context,
+    keyboard: Keyboard,
+    approvals: Approvals,
+    asked: Option<GateId>,
+}
+
+impl Asking<'_> {
+    fn look(&mut self, views: &[TaskView]) {
+        let open: Vec<_> = views.iter().flat_map(|view| view.approvals.iter().cloned()).collect();
+        for line in self.approvals.update(&open) {
+            self.context.out.note(&line);
+        }
+        self.prompt();
+    }
+
+    fn prompt(&mut self) {
+        let next = self.approvals.prompt().filter(|_| self.keyboard.is_there());
+        if let Some((_, text)) = next.as_ref().filter(|(gate, _)| self.asked != Some(*gate)) {
+            self.context.out.question(text);
+        }
+        self.asked = next.map(|(gate, _)| gate);
+    }
+
+    /// Waits until the tasks are looked at again, and takes what is typed meanwhile.
+    async fn pause(&mut self) {
+        let Ok(typed) = tokio::time::timeout(POLL, self.keyboard.next()).await else { return };
+        self.asked = None;
+        if let Some(line) = typed
+            && let Some(told) = self.approvals.line(self.context, &line).await
+        {
+            self.context.out.question(&format!("{told}\n"));
+        }
+        self.prompt();
+    }
 }
 
 async fn show(context: &Context, client: &mut Client<'_>, views: &[TaskView]) -> Result<(), Failure> {

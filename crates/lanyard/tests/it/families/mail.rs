@@ -139,3 +139,88 @@ fn nothing_is_lost_when_the_daemon_dies_around_a_childs_end() {
         }
     }
 }
+
+/// A task whose agent waits in its first run and ends its turn in the next. It runs.
+fn retriable(stage: &Stage, name: &str) -> String {
+    let go = stage.sign(&format!("{name}-go"));
+    let prompt = format!("/touch {}\n/wait-file {}", stage.sign(name).display(), go.display());
+    let task = stage.task(&prompt, &json!({}));
+    stage.await_sign(name);
+    task
+}
+
+fn mail_to(stage: &Stage, task: &str) -> serde_json::Value {
+    let mail = stage.all_mail().into_iter().find(|mail| mail["to"] == task);
+    mail.unwrap_or_else(|| panic!("no mail to {task}"))
+}
+
+/// The next worker of a cancelled task is told, and the message is acknowledged.
+fn hears_after_a_retry(stage: &Stage, task: &str, name: &str, words: &str) {
+    stage.touch(&format!("{name}-go"));
+    stage.ok(&format!("/tasks/{task}/retry"), &json!({ "deploy": true }));
+    until(&format!("{words} to be acknowledged"), || mail_to(stage, task)["state"] == "acknowledged");
+    assert!(stage.told().contains(words), "{words}");
+    stage.is(task, "completed");
+}
+
+/// FND-N7: mail sent just before a cancel waits for the next worker, however often and whenever the box is looked into.
+#[test]
+fn fnd_n7_mail_sent_before_a_cancel_reaches_the_next_worker() {
+    let stage = Stage::new();
+    for round in 0..6 {
+        let (name, words) = (format!("first-{round}"), format!("remember the {round}"));
+        let task = retriable(&stage, &name);
+        stage.ok(&format!("/tasks/{task}/mail"), &json!({ "text": words }));
+        stage.ok(&format!("/tasks/{task}/cancel"), &json!({ "now": round % 2 == 0 }));
+        stage.is(&task, "cancelled");
+        // In every second round the box is looked into while the task is cancelled.
+        if round < 3 {
+            until("the mail to wait again", || {
+                let state = mail_to(&stage, &task)["state"].clone();
+                assert_ne!(state, "dead", "{words}");
+                state == "pending"
+            });
+        }
+        hears_after_a_retry(&stage, &task, &name, &words);
+    }
+}
+
+/// FND-N7: the same for mail that comes while the cancel is under way. After the end it is refused.
+#[test]
+fn fnd_n7_mail_sent_during_a_cancel_reaches_the_next_worker() {
+    let stage = Stage::new();
+    for round in 0..4 {
+        let (name, words) = (format!("late-{round}"), format!("remember late {round}"));
+        let task = retriable(&stage, &name);
+        stage.ok(&format!("/tasks/{task}/cancel"), &json!({}));
+        let sent = stage.post(&format!("/tasks/{task}/mail"), &json!({ "text": words }));
+        stage.is(&task, "cancelled");
+        if sent.status >= 400 {
+            assert_eq!(sent.code(), "no_worker");
+            continue;
+        }
+        hears_after_a_retry(&stage, &task, &name, &words);
+    }
+    let task = retriable(&stage, "ended");
+    stage.ok(&format!("/tasks/{task}/cancel"), &json!({ "now": true }));
+    stage.is(&task, "cancelled");
+    assert_eq!(stage.refused(&format!("/tasks/{task}/mail"), &json!({ "text": "too late" })), "no_worker");
+}
+
+/// FND-N7: a retry takes up what nobody heard before the task was completed.
+#[test]
+fn fnd_n7_a_retry_takes_up_dead_letters() {
+    let stage = Stage::new();
+    let task = stage.task("work outside", &json!({ "kind": "external" }));
+    stage.is(&task, "running");
+    stage.ok(&format!("/tasks/{task}/mail"), &json!({ "text": "never heard" }));
+    stage.ok(&format!("/tasks/{task}/complete"), &json!({ "summary": "by hand" }));
+    stage.is(&task, "completed");
+    until("the dead letter", || mail_to(&stage, &task)["state"] == "dead");
+    stage.ok(&format!("/tasks/{task}/retry"), &json!({ "deploy": true }));
+    let second = id(&stage.is(&task, "running"), "session");
+    until("the next run to have it", || {
+        let mail = mail_to(&stage, &task);
+        mail["state"] == "given" && mail["session"] == second.as_str()
+    });
+}

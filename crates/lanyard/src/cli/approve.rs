@@ -1,0 +1,66 @@
+//! Permission questions of the agents behind a flow or a task, while somebody watches: each is told once, when it opens,
+//! and asked in place where somebody is there to answer.
+
+use std::collections::BTreeSet;
+
+use lanyard_core::{GateId, Outcome};
+use lanyard_daemon::api::types::{GateAnswer, GateEntry};
+
+use crate::client::Route;
+use crate::context::Context;
+use crate::dialogue::{approval_option, approval_prompt};
+use crate::failure::Failure;
+use crate::render::approval::approval;
+use crate::render::text::one_line;
+
+#[derive(Debug, Default)]
+pub(super) struct Approvals {
+    told: BTreeSet<GateId>,
+    /// Answered from here: a view that was on its way still has them.
+    answered: BTreeSet<GateId>,
+    open: Vec<GateEntry>,
+    posts: u32,
+}
+
+impl Approvals {
+    /// What is open now. Answers what was not told before.
+    pub(super) fn update(&mut self, open: &[GateEntry]) -> Vec<String> {
+        self.open = open.iter().filter(|entry| !self.answered.contains(&entry.gate.id)).cloned().collect();
+        let fresh: Vec<&GateEntry> =
+            self.open.iter().filter(|entry| !self.told.contains(&entry.gate.id)).collect();
+        let lines = fresh.iter().map(|entry| approval(entry)).collect();
+        self.told = self.told.iter().copied().chain(fresh.iter().map(|entry| entry.gate.id)).collect();
+        lines
+    }
+
+    /// The gate that is asked about, and what is shown at the prompt.
+    pub(super) fn prompt(&self) -> Option<(GateId, String)> {
+        let entry = self.open.first()?;
+        Some((entry.gate.id, approval_prompt(&entry.gate.question)))
+    }
+
+    /// Answers the first question with what was typed. What is not taken is told, and asked again.
+    pub(super) async fn line(&mut self, context: &Context, line: &str) -> Option<String> {
+        let (entry, option) = (self.open.first()?.clone(), approval_option(line)?);
+        self.posts += 1;
+        let (session, gate) = (entry.session.to_string(), entry.gate.id);
+        let body = GateAnswer { option: option.to_owned(), message: None };
+        let route = Route::to(&["sessions", &session, "gates", &gate.to_string()]);
+        let part = format!("approve.{gate}.{}", self.posts);
+        let sent = async {
+            let mut client = context.client().await?;
+            client.post_part::<Outcome>(&part, &route, &body).await
+        };
+        match sent.await {
+            Ok(_) => {
+                self.answered.insert(gate);
+                self.open.remove(0);
+                Some(format!("answered: {option}"))
+            }
+            Err(Failure::Told { problem, .. }) => {
+                Some(format!("not taken: {} [{}]", one_line(&problem.title), problem.code))
+            }
+            Err(Failure::Shown | Failure::Ended(_) | Failure::ClosedPipe) => None,
+        }
+    }
+}
