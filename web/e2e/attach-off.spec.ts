@@ -6,7 +6,7 @@ test('FND-M7 with attaching switched off the page says so, follows by asking, an
   const session = daemon.script('Quiet', '/say the first answer')
   await page.goto(daemon.at(`/sessions/${session}`))
   const log = page.getByRole('group', { name: 'Events' })
-  await expect(log.getByText('the first answer')).toBeVisible()
+  await expect(log.getByText('the first answer', { exact: true })).toBeVisible()
   await expect(page.getByText('Live attach is switched off')).toBeVisible()
   await expect(page.getByText('Reconnecting…')).toHaveCount(0)
   await page.getByRole('textbox', { name: 'Message to the agent' }).fill('/say the second answer')

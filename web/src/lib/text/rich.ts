@@ -67,8 +67,16 @@ export function safe(address: string): string | null {
 /** Signs of quotes and lists, one in the other on one line. Reading them takes the square of their number. */
 const NESTED = /^(?:[ \t]{0,4}(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t]))){50}/m
 
+/** Marks in one paragraph that may open or close something: the same holds for them. */
+const MARKS = 2_000
+
+function hopeless(text: string): boolean {
+  return NESTED.test(text) || text.split(/\n[ \t]*\n/).some((part) => (part.match(/[*_~[]/g)?.length ?? 0) > MARKS)
+}
+
+/** Text that would take too long to read is shown as it was written. */
 export function rich(text: string): Block[] {
-  if (NESTED.test(text)) return [{ as: 'raw', text: clean(text) }]
+  if (hopeless(text)) return [{ as: 'raw', text: clean(text) }]
   const root = fromMarkdown(text, GFM)
   return new Reader(text, definitions(root)).blocks(root.children, 0)
 }
