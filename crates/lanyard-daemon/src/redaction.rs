@@ -145,6 +145,8 @@ pub(crate) fn of_task(event: &TaskEvent) -> Scope {
         | TaskEvent::Edited { .. }
         | TaskEvent::Deployed { .. }
         | TaskEvent::TreeMade { .. }
+        | TaskEvent::BaseConflict { .. }
+        | TaskEvent::BranchCounted { .. }
         | TaskEvent::Started {}
         | TaskEvent::RunSeen { .. }
         | TaskEvent::Resumed { .. }
