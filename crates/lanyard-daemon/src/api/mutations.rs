@@ -12,6 +12,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use lanyard_core::redact::Scope;
 use lanyard_core::text::{NAME_CHARS_MAX, cut};
 use lanyard_core::{Actor, Timestamp};
 use lanyard_store::{Place, StoreError};
@@ -123,7 +124,7 @@ async fn make(
         actor,
         name: name.to_owned(),
         path: parts.uri.path().to_owned(),
-        reason: reason_in(&bytes),
+        reason: reason_in(&bytes).map(|reason| app.hub.redaction.text(reason, Scope::All)),
         status: 0,
     };
     let request = Request::from_parts(parts, Body::from(bytes));

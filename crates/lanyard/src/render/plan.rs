@@ -306,6 +306,7 @@ mod tests {
             goal: None,
             detail: PlanDetail::of(&plan),
             all: Vec::new(),
+            approvals: Vec::new(),
         };
         expect![[r"
             id           plan_00000000000000000000000009
