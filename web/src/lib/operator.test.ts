@@ -9,7 +9,7 @@ describe('FND-D2 the state a person acts on', () => {
     ['what the daemon says counts', { operator_state: 'ready_for_review', state: 'executing' }, 'ready_for_review'],
     ['a session at a gate does not read as working', { state: 'executing', lifecycle: 'running', active_runs: 1, attention: ['gate'] }, 'needs_answer'],
     ['a failed one does not read as between turns', { attention: ['failed'] }, 'failed'],
-    ['nor does one that was cut off', { state: 'interrupted', attention: ['uncertain'] }, 'failed'],
+    ['one that was cut off waits for a decision', { state: 'interrupted', attention: ['uncertain'] }, 'needs_answer'],
     ['a turn that runs', { state: 'executing', lifecycle: 'running', active_runs: 1 }, 'working'],
     ['an end', { state: 'completed', lifecycle: 'terminal' }, 'done'],
     ['a failed end', { state: 'failed', lifecycle: 'terminal' }, 'failed'],

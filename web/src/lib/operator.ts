@@ -22,13 +22,15 @@ export interface Operated {
   active_runs?: number
 }
 
-const LOST: readonly Attention[] = ['failed', 'uncertain', 'suspected_orphan']
+
+/** What waits for a decision. */
+const ANSWERED: readonly Attention[] = ['gate', 'uncertain', 'inbox_paused']
 
 export function operatorState(of: Operated): OperatorState {
   if (of.operator_state !== undefined && of.operator_state in OPERATOR_STATES) return of.operator_state
   const reasons = of.attention ?? []
-  if (reasons.includes('gate')) return 'needs_answer'
-  if (of.state === 'failed' || reasons.some((reason) => LOST.includes(reason))) return 'failed'
+  if (of.state === 'failed' || reasons.includes('failed')) return 'failed'
+  if (reasons.some((reason) => ANSWERED.includes(reason))) return 'needs_answer'
   if (of.lifecycle === 'terminal') return 'done'
   return of.state === 'executing' || (of.active_runs ?? 0) > 0 ? 'working' : 'idle'
 }

@@ -17,11 +17,18 @@ export const STATES: Record<StateName, { label: string; tone: Tone }> = {
   stopped: { label: 'stopped', tone: 'plain' },
 }
 
-export const ATTENTION: Record<Attention, { label: string; tone: Tone }> = {
+/** Ends of turns that nobody has seen yet. */
+export type TurnEnd = 'turn_finished' | 'turn_failed' | 'turn_refused' | 'agent_crashed'
+
+export const ATTENTION: Record<Attention | TurnEnd, { label: string; tone: Tone }> = {
   gate: { label: 'asks something', tone: 'warn' },
   suspected_orphan: { label: 'suspected orphan', tone: 'bad' },
   uncertain: { label: 'cut off, uncertain', tone: 'bad' },
+  agent_crashed: { label: 'agent crashed', tone: 'bad' },
   failed: { label: 'failed', tone: 'bad' },
+  turn_failed: { label: 'turn failed', tone: 'bad' },
+  turn_refused: { label: 'turn refused', tone: 'bad' },
+  turn_finished: { label: 'ready for review', tone: 'violet' },
   inbox_paused: { label: 'inbox paused', tone: 'warn' },
   guidance: { label: 'guidance undelivered', tone: 'warn' },
   stopping: { label: 'being stopped', tone: 'warn' },

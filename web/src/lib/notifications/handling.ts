@@ -1,8 +1,8 @@
 // What can be done about notifications, and how what is filtered becomes requests.
 import type { DeliveryState, Notification, NotificationBulk, NotificationEdit, NotificationKind, NotificationStatus, NotificationWhich, Severity } from '../api/types'
-import type { Tone } from '../states'
+import type { Tone, TurnEnd } from '../states'
 
-export const KINDS: Record<NotificationKind, string> = {
+export const KINDS: Record<NotificationKind | TurnEnd, string> = {
   gate_waiting: 'Question waits',
   suspected_orphan: 'Suspected orphan',
   tools_missing: 'MCP servers not reached',
@@ -13,6 +13,10 @@ export const KINDS: Record<NotificationKind, string> = {
   flow_waiting: 'Flow waits',
   flow_failed: 'Flow failed',
   journal_large: 'Journal large',
+  turn_finished: 'Turn finished',
+  turn_failed: 'Turn failed',
+  turn_refused: 'Turn refused',
+  agent_crashed: 'Agent crashed',
   continuity_alert: 'Continuity alert',
   continuity_recovered: 'Continuity recovered',
 }

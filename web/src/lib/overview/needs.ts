@@ -1,5 +1,6 @@
 // What needs a person, each thing once: the same trouble may be told by a session's row and by a notification.
 import type { Attention, FlowGateEntry, GateEntry, GateList, Notification, NotificationPage, SessionRow } from '../api/types'
+import type { TurnEnd } from '../states'
 import { pressing } from './lines'
 
 export type Need =
@@ -9,13 +10,19 @@ export type Need =
   | { kind: 'alert'; key: string; alert: Notification; row: SessionRow | undefined }
 
 /** What a notification of a kind repeats, when the session says it itself. */
-const SAME: Partial<Record<Notification['kind'], Attention>> = {
+const SAME: Partial<Record<Notification['kind'] | TurnEnd, Attention | TurnEnd>> = {
   gate_waiting: 'gate',
   suspected_orphan: 'suspected_orphan',
   guidance_undelivered: 'guidance',
+  turn_finished: 'turn_finished',
+  turn_failed: 'turn_failed',
+  turn_refused: 'turn_refused',
+  agent_crashed: 'agent_crashed',
 }
 const SEVERITY: Record<Notification['severity'], number> = { critical: 0, warning: 1, info: 2 }
-const PRESSING: Record<Attention, number> = { gate: 0, suspected_orphan: 1, uncertain: 2, failed: 3, inbox_paused: 4, guidance: 5, stopping: 6 }
+const PRESSING: Record<Attention | TurnEnd, number> = {
+  gate: 0, suspected_orphan: 1, uncertain: 2, agent_crashed: 3, failed: 4, turn_failed: 5, turn_refused: 6, inbox_paused: 7, turn_finished: 8, guidance: 9, stopping: 10,
+}
 
 export function needsOf(rows: ReadonlyMap<string, SessionRow>, gates: GateList | null, alerts: NotificationPage | null): Need[] {
   const flows: Need[] = (gates?.flows ?? [])
@@ -49,5 +56,5 @@ function rank(reasons: readonly Attention[]): number {
 function repeats(alert: Notification, rows: ReadonlyMap<string, SessionRow>, subjects: ReadonlySet<string>): boolean {
   if ((alert.kind === 'gate_waiting' || alert.kind === 'flow_waiting') && alert.subject != null && subjects.has(alert.subject)) return true
   const same = SAME[alert.kind]
-  return same !== undefined && alert.session != null && (rows.get(alert.session)?.attention.includes(same) ?? false)
+  return same !== undefined && alert.session != null && ((rows.get(alert.session)?.attention as readonly string[] | undefined)?.includes(same) ?? false)
 }

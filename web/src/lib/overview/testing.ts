@@ -11,5 +11,5 @@ export function session(id: string, more: Partial<SessionRow> = {}): SessionRow 
     active_runs: 0, created_at: OLD, since: OLD, last_activity_at: OLD, last_seq: 5, last_event_seq: 5,
     pending: { gates: 0, guidance: 0, inbox: 0, paused: false, stop_level: 0, in_call: false, running: false },
     ...more,
-  }
+  } as SessionRow
 }

@@ -43,7 +43,7 @@ export type EventOf<T extends Event['type']> = Extract<Event, { type: T }>
 
 export type Frame =
   | ({ type: 'connected' } & Connected)
-  | { type: 'preview'; kind: PreviewKind; text: string }
+  | { type: 'preview'; kind: PreviewKind; text: string; message_id?: string | null }
   | ({ type: 'presence' } & PresenceList)
   | { type: 'resync'; after: number; head: number }
   | { type: 'reply'; ref?: string | null; status: number; body: unknown }

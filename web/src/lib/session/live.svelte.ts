@@ -19,6 +19,8 @@ const POLL_MS = 1_000
 interface Preview {
   kind: PreviewKind
   text: string
+  /** The agent's own name of the message. */
+  message: string | null
 }
 
 export class SessionLive {
@@ -48,6 +50,7 @@ export class SessionLive {
   #socket: Socket | null = null
   #timer: ReturnType<typeof setTimeout> | null = null
   #seen = 0
+  #seeing = false
 
   constructor(readonly id: string) {
     this.detail = new Ask(() => get<SessionDetail>(`/sessions/${encodeURIComponent(id)}`))
@@ -204,7 +207,7 @@ export class SessionLive {
         break
       case 'preview':
         // All of it each time, so one that was missed does no harm.
-        this.preview = { kind: frame.kind, text: frame.text }
+        this.preview = { kind: frame.kind, text: frame.text, message: frame.message_id ?? null }
         break
       case 'presence':
         this.presence = frame.connections
@@ -220,10 +223,12 @@ export class SessionLive {
   async see(): Promise<void> {
     const seq = this.events.at(-1)?.seq ?? 0
     const unread = (this.detail.value as Operated | null)?.unread ?? false
-    if (!unread || seq <= this.#seen) return
+    if (!unread || this.#seeing || seq <= this.#seen) return
+    this.#seeing = true
     this.#seen = seq
     // What was not taken is told again with the next event.
-    await post(`${this.route}/seen`, { seq }).then(() => this.detail.soon(0), () => undefined)
+    await post(`${this.route}/seen`, { seq }).then(() => this.detail.now(), () => undefined)
+    this.#seeing = false
   }
 
   #draw(): void {

@@ -23,6 +23,8 @@ const quiet = (icon: Line['icon'], text: string): Line => line(icon, text, 'plai
 /** `null`: it is part of something else that is shown, or says nothing to a person. */
 export function mark(event: Event): Line | null {
   const by = event.actor.name
+  // Who has read how far says nothing of the work.
+  if ((event.type as string) === 'session.seen') return null
   switch (event.type) {
     case 'session.created': {
       const { forked_from: fork, parent, source } = event.data
