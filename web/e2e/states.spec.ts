@@ -45,7 +45,7 @@ test('FND-D17 a restart of the daemon makes nothing active', async ({ page, daem
   expect((await daemon.api<{ last_activity_at: string }>('GET', `/sessions/${session}`)).last_activity_at).toBe(before.last_activity_at)
 })
 
-test('FND-D12 a folder that is not there is named at its field, and one under the home is taken', async ({ page, daemon }) => {
+test('FND-D12 a folder that is not there is named at its field, and one under the home is taken', async ({ page }) => {
   await page.getByRole('button', { name: 'New session' }).click()
   const dialog = page.getByRole('dialog', { name: 'New session' })
   await dialog.getByLabel('Agent').selectOption('demo')

@@ -1,7 +1,7 @@
 // A session as people read it: what is said and done, live, back to its beginning and over a restart of the daemon.
 import type { Locator, Page } from '@playwright/test'
 
-import { accessible, expect, fits, phone, picture, test } from './support/test'
+import { accessible, expect, fits, openSession, phone, picture, test } from './support/test'
 
 const events = (page: Page): Locator => page.getByRole('group', { name: 'Events' })
 
@@ -157,4 +157,28 @@ test('a session that is not there, and one that goes away', async ({ page, daemo
   await expect(events(page).getByText('Completed', { exact: true })).toBeVisible()
   daemon.run('rm', session, '--yes')
   await expect(page.getByRole('heading', { name: 'This session was deleted' })).toBeVisible()
+})
+
+test('FND-D5 Markdown of an agent keeps its meaning, and loads nothing', async ({ page, daemon }) => {
+  const asked: string[] = []
+  page.on('request', (request) => void (request.url().includes('example.org') && asked.push(request.url())))
+  const text = [
+    '1. first', '   - inner _em_', '   - inner ~~gone~~', '2. second', '', '| a | b |', '|---|---|', '| `x \\| y` | z |', '',
+    '- [x] done', '- [ ] open', '', '![the graph](https://example.org/g.png) and <b>html</b>',
+  ]
+  const session = daemon.script('Markdown', `/say! ${text.join('\\n')}`)
+  await openSession(page, daemon, session)
+  const said = page.getByRole('article', { name: 'Agent' })
+  await expect(said.locator('ol > li')).toHaveCount(2)
+  await expect(said.locator('ol > li').first().locator('ul > li')).toHaveText([/inner em/, /inner gone/])
+  await expect(said.locator('em')).toHaveText('em')
+  await expect(said.locator('del')).toHaveText('gone')
+  await expect(said.locator('tbody td')).toHaveText(['x | y', 'z'])
+  await expect(said.getByRole('img', { name: 'Done', exact: true })).toHaveCount(1)
+  await expect(said.getByRole('img', { name: 'Not done' })).toHaveCount(1)
+  await expect(said.getByRole('link', { name: 'the graph' })).toHaveAttribute('href', 'https://example.org/g.png')
+  await expect(said).toContainText('<b>html</b>')
+  await expect(said.locator('img, b')).toHaveCount(0)
+  await accessible(page)
+  expect(asked).toEqual([])
 })
