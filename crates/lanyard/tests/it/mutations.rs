@@ -148,7 +148,6 @@ fn fnd_h1_every_change_says_who_made_it_and_why() {
     let audit = stage.post("GET", "/audit?kind=change&limit=1000", &[], &Value::Null).json();
     let entries = audit["entries"].as_array().unwrap();
     for (name, path, reason) in &made {
-        let path = format!("/api/v1{path}");
         let is = |entry: &&Value| entry["event"] == *name && entry["about"][0] == path.as_str();
         let entry = entries.iter().find(is).unwrap_or_else(|| panic!("no {name} of {path} in {entries:?}"));
         assert_eq!(entry["actor"]["kind"], "operator", "{entry}");
