@@ -484,7 +484,7 @@ fn a_session_that_heard_nothing_is_not_gone_on_with() {
     given.conclude(needs_human(), well());
     // One that worked before knows it.
     let given = works_as(c(given), failed(FailKind::Timeout), Looked { unheard: true, ..busy() });
-    expect!["not offered: going on with it was tried, and it failed again"].assert_eq(&given.offer());
+    expect!["not offered: continuing it failed"].assert_eq(&given.offer());
 }
 
 /// S2-B09: words that went with a turn that was lost are told to whoever has not heard them, and to nobody twice.

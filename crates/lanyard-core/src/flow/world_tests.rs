@@ -20,7 +20,7 @@ use crate::flow::testing::{
     Given, begun, broken, complete, failed_with, fold, for_a_person, gate_id, gave_up, needs_human,
     not_ready, not_started, passed, ready, session_id, settings, turn_id, verdict,
 };
-use crate::flow::verdict::Readiness;
+use crate::flow::verdict::{Progress, Readiness};
 use crate::id::{GateId, SessionId, TurnId};
 use crate::time::Timestamp;
 
@@ -416,10 +416,11 @@ impl World {
         };
         let knows_its_work = seen.old || !first || !looked.unheard;
         let fit = match conclusion {
-            Conclusion::Author(_) => !seen.chosen,
+            // A question is no failure, and is answered however often it is asked.
+            Conclusion::Author(status) => !seen.chosen || status.status == Progress::NeedsHuman,
             // Only a reviewer who has to say more goes on reviewing; all else is the author's.
             Conclusion::Verdict(verdict) => {
-                !seen.chosen && verdict.items.is_empty() && verdict.readiness == Readiness::NotReady
+                verdict.items.is_empty() && verdict.readiness == Readiness::NotReady
             }
             Conclusion::Failed { kind, .. } => match kind {
                 FailKind::Timeout => !seen.chosen && !aborts && knows_its_work,
@@ -460,7 +461,7 @@ impl World {
         self.commit(&events, &daemon());
         if self.flow.state.asks() {
             let seen = self.seen.unwrap();
-            let fit = started && seen.state == FlowState::QualityRetry && !seen.chosen;
+            let fit = started && seen.state == FlowState::QualityRetry;
             self.expect_offer(fit && usable(fate.looked.probe));
         }
     }

@@ -21,7 +21,7 @@ async fn fnd_h2_readers_are_answered_while_the_owner_is_held() {
         let (id, _) = owner.plan_for(None)?;
         let new = NewPlan { title: "A plan".to_owned(), ..NewPlan::default() };
         let task = NewTask { title: "a task".to_owned(), ..NewTask::default() };
-        owner.new_plan(id, new, WORKSPACE, Adding { tasks: vec![task], plan: None }, false, &by)
+        owner.new_plan(id, new, "", Adding { tasks: vec![task], plan: None }, false, &by)
     });
     let plan = plan.await.unwrap();
 
