@@ -82,13 +82,12 @@ impl Pen {
         to: u64,
     ) {
         let joins = |pen: &Self| {
-            pen.text.as_ref().is_some_and(|held| {
-                held.session == session && held.kind == kind && held.message == message
-            })
+            pen.text
+                .as_ref()
+                .is_some_and(|held| held.session == session && held.kind == kind && held.message == message)
         };
-        let full = |pen: &Self| {
-            pen.text.as_ref().is_some_and(|held| held.words.len() + text.len() > TEXT_BYTES_MAX)
-        };
+        let full =
+            |pen: &Self| pen.text.as_ref().is_some_and(|held| held.words.len() + text.len() > TEXT_BYTES_MAX);
         if joins(self) && full(self) {
             self.lift_safe(session, kind);
         }

@@ -177,13 +177,28 @@ fn fnd_k9_a_session_whose_log_is_full_takes_no_more_turns() {
         full(),
         start_turn(9),
         expect![[r#"
-            refused log_full: the session's log has reached its limit of 2 events; go on in a new session with `lanyard fork`, or raise limits.log_events
+            refused log_full: the session's log has reached its limit of 2 events; go on with `lanyard fork`, or raise limits.log_events
             idle
         "#]],
     );
     let large = || in_state(StateName::Idle).after(said("0123456789"));
-    check(large().rules(|rules| rules.limits.log_bytes = 10), start_turn(9), expect![[r#""#]]);
-    check(large().rules(|rules| rules.limits.log_bytes = 1_000), start_turn(9), expect![[r#""#]]);
+    check(
+        large().rules(|rules| rules.limits.log_bytes = 10),
+        start_turn(9),
+        expect![[r#"
+        refused log_full: the session's log has reached its limit of 10 bytes; go on with `lanyard fork`, or raise limits.log_bytes
+        idle
+    "#]],
+    );
+    check(
+        large().rules(|rules| rules.limits.log_bytes = 1_000),
+        start_turn(9),
+        expect![[r#"
+        turn.started memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#9
+        do RunTurn { turn: turn#9 }
+        idle -> executing
+    "#]],
+    );
     check(
         full().rules(|rules| rules.limits.log_events = 0),
         delete(0),
