@@ -105,7 +105,6 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let mut claim = home.claim()?;
     let clock = Arc::new(Clock::from_env().map_err(system("random bits"))?);
     let store = open(&home, &clock)?;
-    let operator = home.operator_token(&auth::fresh().map_err(system("random bits"))?)?;
     let (tcp, socket, address) = listen(&home, &options).await?;
 
     let (hub, rules) = (hub(&options.config)?, options.config.rules());
@@ -117,14 +116,12 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let parts = parts(&store, &hub, &clock, presence.seen(), &options, &wishes, (&continuity, policy));
     let (engine, thread) = start_engine(parts)?;
     let (runs, checkpoints) = (Runs::new(home.runs(), program), CheckpointStore::new(&home.dir));
-    let tokens = Tokens::new(&operator, &store.tokens()?, engine.live.clone());
-    let tokens = Arc::new(tokens.with_operator_streams(options.config.daemon.operator_streams));
+    let tokens = tokens(&home, &store, &engine, &options.config)?;
     let gateway = Gateway::open(&options.config, &home.dir).await;
     let beside = beside(&home, address, &tokens, &options.config, (&notifications, &checkpoints));
     let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), beside);
     let (adopted, agents) = Box::pin(open).await;
-    let (default, checks) = (options.config.default_agent(), home.dir.join("checks"));
-    let roster = Roster::new(settings, default, runs, clock.clone(), checks);
+    let roster = Roster::new(settings, options.config.default_agent(), runs, clock.clone(), home.checks());
     settle(&engine, &store, &adopted).await?;
     tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
     let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, &home.dir);
@@ -174,6 +171,19 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
     (options.on_ready)(&running, &app);
     until_told(&app, at_work, ends, agents, (thread, tasks)).await
+}
+
+/// The tokens that are accepted: the operator's, made at the first start, and those that were issued.
+fn tokens(
+    home: &Home,
+    store: &Arc<dyn Store>,
+    engine: &Engine,
+    config: &Config,
+) -> Result<Arc<Tokens>, BootError> {
+    let fresh = auth::fresh().map_err(|source| BootError::System { what: "random bits", source })?;
+    let operator = home.operator_token(&fresh)?;
+    let tokens = Tokens::new(&operator, &store.tokens()?, engine.live.clone());
+    Ok(Arc::new(tokens.with_operator_streams(config.daemon.operator_streams)))
 }
 
 /// Where readers are fed, and secrets taken out of what they get.

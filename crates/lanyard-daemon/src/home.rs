@@ -117,6 +117,12 @@ impl Home {
         self.dir.join("daemon.log")
     }
 
+    /// Where checks of agents have their folders.
+    #[must_use]
+    pub fn checks(&self) -> PathBuf {
+        self.dir.join("checks")
+    }
+
     /// Where the runs of agents have their folders.
     #[must_use]
     pub fn runs(&self) -> PathBuf {

@@ -128,7 +128,7 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(flatten)]
-    Look(Look),
+    Look(Box<Look>),
     #[command(flatten)]
     Steer(Steer),
     #[command(flatten)]

@@ -155,10 +155,10 @@ impl AlertKind {
     /// The rate or the number that is compared with the limit.
     fn actual(self, tally: &Tally) -> f64 {
         let (good, bad) = self.evidence(tally);
-        match self.is_count() {
-            true => ratio(bad, 1),
-            false => ratio(if self.counts_the_bad() { bad } else { good }, good + bad),
+        if self.is_count() {
+            return ratio(bad, 1);
         }
+        ratio(if self.counts_the_bad() { bad } else { good }, good + bad)
     }
 
     /// What went well and what did not.

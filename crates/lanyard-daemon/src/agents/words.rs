@@ -52,7 +52,7 @@ pub(super) fn prompt(text: &str, before: &Before<'_>) -> String {
     whole
 }
 
-/// PastOf conversation the past is.
+/// The conversation that a past belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PastOf {
     /// The agent's own, whose process is gone.
@@ -65,13 +65,13 @@ pub(super) enum PastOf {
 
 /// The conversation's past as text, from its log: whole, or the newest of it in bounds. Nothing when there is none, or
 /// when the whole of it would be too long.
-pub(super) fn past(events: &[Envelope], how: Continuity, whose: PastOf) -> Option<String> {
+pub(super) fn past(events: &[Envelope], how: Continuity, of: PastOf) -> Option<String> {
     let whole = how == Continuity::Replayed;
     let lines: Vec<String> = joined(events).iter().filter_map(|event| line(event.as_ref(), whole)).collect();
     if lines.is_empty() {
         return None;
     }
-    let heading = match (whole, whose) {
+    let heading = match (whole, of) {
         (true, PastOf::Lost) => "This is the conversation so far. Your process was lost; go on from here.\n",
         (true, PastOf::Forked) => "This is the conversation you go on from, in a session of your own.\n",
         (true, PastOf::Another) => {

@@ -38,14 +38,12 @@ pub(super) async fn check(
     Path(name): Path<String>,
     _: Change<Reason>,
 ) -> Result<Json<AgentCheck>, Problem> {
-    match app.agents.check(&name).await {
-        Some(checked) => Ok(Json(report(name, checked))),
-        None => {
-            let refusal = app.agents.named(&name).err();
-            let refusal = refusal.unwrap_or_else(|| naming::unknown(&name, &[], false));
-            Err(Problem::of_agent(StatusCode::NOT_FOUND, refusal))
-        }
-    }
+    let Some(checked) = app.agents.check(&name).await else {
+        let refusal = app.agents.named(&name).err();
+        let refusal = refusal.unwrap_or_else(|| naming::unknown(&name, &[], false));
+        return Err(Problem::of_agent(StatusCode::NOT_FOUND, refusal));
+    };
+    Ok(Json(report(name, checked)))
 }
 
 pub(super) async fn resume(

@@ -222,8 +222,8 @@ impl Owner {
 
     /// It cannot begin. Whoever it works for hears of it; a person sees what holds it.
     fn conflicted(&mut self, id: TaskId, conflict: BaseConflict) {
-        let begins = |task: &&Task| task.state == TaskState::Deploying && task.ending.is_none();
-        if self.tasks.get(&id).filter(begins).is_none() {
+        let begins = |task: &Task| task.state == TaskState::Deploying && task.ending.is_none();
+        if self.tasks.get(&id).is_none_or(|task| !begins(task)) {
             return;
         }
         let hold = Hold::Conflict { task: id, conflict: conflict.clone() };

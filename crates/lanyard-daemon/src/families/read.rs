@@ -106,14 +106,15 @@ impl<'a> TaskReader<'a> {
         };
         around.hold_for(store, task)?;
         let plan = match task.plan {
-            Some(id) => match around.plans.get(&id) {
-                Some(known) => *known,
-                None => {
+            Some(id) => {
+                if let Some(known) = around.plans.get(&id) {
+                    *known
+                } else {
                     let status = plans::status(store, task)?;
                     around.plans.insert(id, status);
                     status
                 }
-            },
+            }
             None => None,
         };
         let field = Field { tasks: &around.tasks, plan, halted: around.halted, rules: &self.rules };

@@ -163,12 +163,11 @@ fn settle(
         let is_free = stands.is_none() && shared.checked_out(wanted.branch)?.is_none();
         return if is_free { bring_up(shared, repo, wanted, base, &tip) } else { Ok(base) };
     }
-    let base = match wanted.base {
-        Some(base) => with_work(shared, repo, Start::Fixed(&commit_named(repo, base)?), wanted.work)?,
-        None => {
-            let head = repo.head()?.ok_or_else(|| WorktreeError::NoCommit { folder: repo.top.clone() })?;
-            with_work(shared, repo, Start::Head(&head), wanted.work)?
-        }
+    let base = if let Some(base) = wanted.base {
+        with_work(shared, repo, Start::Fixed(&commit_named(repo, base)?), wanted.work)?
+    } else {
+        let head = repo.head()?.ok_or_else(|| WorktreeError::NoCommit { folder: repo.top.clone() })?;
+        with_work(shared, repo, Start::Head(&head), wanted.work)?
     };
     let base = match stands {
         Some(stands) => maybe(&shared.git, &["merge-base", stands, &base])?.unwrap_or(base),

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 const WAIT_MIN: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(2);
 /// How long a daemon that went away is waited for, unless `LANYARD_DAEMON_WAIT_MS` says otherwise.
-const DAEMON_WAIT: Duration = Duration::from_secs(60);
+const DAEMON_WAIT: Duration = Duration::from_mins(1);
 /// The name of that setting.
 const DAEMON_WAIT_ENV: &str = "LANYARD_DAEMON_WAIT_MS";
 

@@ -19,5 +19,5 @@ pub(crate) fn approval(entry: &GateEntry) -> String {
 
 /// Below a card; empty when nobody asks.
 pub(crate) fn approvals(entries: &[GateEntry]) -> String {
-    entries.iter().map(|entry| format!("\n{}\n", approval(entry))).collect()
+    entries.iter().flat_map(|entry| ["\n".to_owned(), approval(entry), "\n".to_owned()]).collect()
 }

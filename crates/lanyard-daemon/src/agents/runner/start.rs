@@ -159,6 +159,15 @@ fn not_started(start: &Start, run: RunId, code: String, what: &str) -> Vec<Signa
     std::iter::once(ended).chain(finished).collect()
 }
 
+/// The ways to continue the conversation that the session's record and the agent's settings allow.
+fn resume_ways(session: &Session, settings: &AgentSettings) -> Vec<ResumeWay> {
+    match session.carries {
+        // Another agent's conversation that this one may be able to load; where that fails, its text is handed over.
+        Some(_) => [ResumeWay::Native].into_iter().chain(handover::ways(settings)).collect(),
+        None => settings.resume.clone(),
+    }
+}
+
 async fn prepare(
     start: &mut Start,
     session: &Session,
@@ -167,11 +176,7 @@ async fn prepare(
 ) -> Result<Runner, Failure> {
     let workspace = workspace_of(session).await?;
     let shared = start.shared.clone();
-    let ways = start.ways.clone().unwrap_or_else(|| match session.carries {
-        // Another agent's conversation, that this one can load: where that fails it is told.
-        Some(_) => [ResumeWay::Native].into_iter().chain(handover::ways(settings)).collect(),
-        None => settings.resume.clone(),
-    });
+    let ways = start.ways.clone().unwrap_or_else(|| resume_ways(session, settings));
     let plan = plan(&shared, session, settings, ways).await?;
     let prompt = match (settings.driver, start.turn) {
         (DriverKind::Command, Some(turn)) => {

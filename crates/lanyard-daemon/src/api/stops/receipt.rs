@@ -26,7 +26,7 @@ pub(super) fn of(store: &dyn Store, session: &Session) -> Result<Option<StopRece
         return Ok(None);
     };
     let held = session.stop.clone().filter(|_| resumed.is_none()).unwrap_or(Stop {
-        level: log.iter().filter_map(raised_to).last().unwrap_or(*level),
+        level: log.iter().filter_map(raised_to).next_back().unwrap_or(*level),
         scope: *scope,
         requested_at: first.at,
         level_at: first.at,

@@ -109,9 +109,10 @@ fn asking(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         let entry = &held.entry;
         let since = lasting(model.now.millis_since(entry.gate.opened_at));
         let (kind, reason) = (entry.gate.kind.as_str(), one_line(&entry.gate.reason));
-        let (mark, kind, style) = match held.is_settled {
-            true => ("-", "settled", model.paint.quiet()),
-            false => ("!", kind, model.paint.loud()),
+        let (mark, kind, style) = if held.is_settled {
+            ("-", "settled", model.paint.quiet())
+        } else {
+            ("!", kind, model.paint.loud())
         };
         let text = format!("{mark} {} {} {}: {reason}", pad(kind, 10), pad(&since, 4), name(entry));
         line(frame, row(area, 1 + at), &text, style);

@@ -73,11 +73,11 @@ fn fnd_n8_messages_of_different_ids_stand_apart_and_a_preview_goes_on_with_its_o
         transcript.live(seq, &said(seq, id, text));
     }
     transcript.preview(false, " it.", Some("m2"));
-    let expected = expect![[r#"
+    let expected = expect![[r"
         Looking at it.
 
         Found it.
-    "#]];
+    "]];
     check(&transcript, 20, &expected);
     transcript.live(4, &said(4, "m2", " it."));
     check(&transcript, 20, &expected);
@@ -85,13 +85,13 @@ fn fnd_n8_messages_of_different_ids_stand_apart_and_a_preview_goes_on_with_its_o
     check(
         &transcript,
         20,
-        &expect![[r#"
+        &expect![[r"
             Looking at it.
 
             Found it.
 
             Done.
-        "#]],
+        "]],
     );
 }
 

@@ -176,9 +176,9 @@ fn fnd_n7_mail_sent_before_a_cancel_reaches_the_next_worker() {
         // In every second round the box is looked into while the task is cancelled.
         if round < 3 {
             until("the mail to wait again", || {
-                let state = mail_to(&stage, &task)["state"].clone();
-                assert_ne!(state, "dead", "{words}");
-                state == "pending"
+                let now = mail_to(&stage, &task)["state"].clone();
+                assert_ne!(now, "dead", "{words}");
+                now == "pending"
             });
         }
         hears_after_a_retry(&stage, &task, &name, &words);

@@ -171,8 +171,8 @@ fn fnd_m4_sessions_are_found_by_either_word_for_their_plan() {
         let rows = page["sessions"].as_array().unwrap().clone();
         rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(found(&format!("plan={plan}")), [here.clone()]);
-    assert_eq!(found("plan=checkout&workspace=/w"), [here.clone()]);
+    assert_eq!(found(&format!("plan={plan}")), std::slice::from_ref(&here));
+    assert_eq!(found("plan=checkout&workspace=/w"), std::slice::from_ref(&here));
     assert_eq!(found("plan=checkout"), [elsewhere, here]);
     assert_eq!(found("plan=nothing"), Vec::<String>::new());
 }

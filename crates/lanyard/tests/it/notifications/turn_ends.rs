@@ -120,14 +120,14 @@ fn fnd_m5_fnd_m3_a_hooks_call_shows_its_session_at_work_until_it_returned() {
     let mut stage = Stage::new("");
     let made = stage.call("POST", "/sessions", &json!({"source": "external", "agent": "claude"}));
     let session = made.json()["session"].as_str().unwrap().to_owned();
-    let state = |stage: &Stage| {
+    let doing = |stage: &Stage| {
         let view = view(stage, &session);
         (view["state"].as_str().unwrap().to_owned(), view["lifecycle"].as_str().unwrap().to_owned())
     };
     let call = json!({"id": "c1", "tool": "Bash", "channel": "hook", "proof": "named"});
     assert_eq!(post(&stage, &session, "calls", &call)["go"], json!(true));
     let at_work = ("executing".to_owned(), "running".to_owned());
-    until("it to be at work", || (state(&stage) == at_work).then_some(()));
+    until("it to be at work", || (doing(&stage) == at_work).then_some(()));
     assert_eq!(word(&stage, &session), ("working".to_owned(), false));
     stage.later(3 * 60 * MINUTE);
     rounds();
@@ -136,15 +136,15 @@ fn fnd_m5_fnd_m3_a_hooks_call_shows_its_session_at_work_until_it_returned() {
     assert_eq!(stage.notifications("suspected_orphan").len(), 0);
     let ended = json!({"call": call, "returned": {"is_error": false, "took_ms": 10_800_000, "bytes": 5}});
     post(&stage, &session, "calls/end", &ended);
-    until("it to rest", || (state(&stage).0 == "between_turn").then_some(()));
+    until("it to rest", || (doing(&stage).0 == "between_turn").then_some(()));
     stage.later(61 * MINUTE);
-    until("it to be idle", || (state(&stage).0 == "idle").then_some(()));
+    until("it to be idle", || (doing(&stage).0 == "idle").then_some(()));
     // A daemon that ends in the middle of a call leaves nothing at work.
     post(&stage, &session, "calls", &call);
-    until("it to be at work", || (state(&stage) == at_work).then_some(()));
+    until("it to be at work", || (doing(&stage) == at_work).then_some(()));
     stage.daemon.kill_9();
     stage.again("");
-    assert_eq!(state(&stage).0, "between_turn");
+    assert_eq!(doing(&stage).0, "between_turn");
 }
 
 /// FND-D17: a restart is no activity of a session at rest.
