@@ -10,7 +10,7 @@ use lanyard_core::{Address, SessionId};
 use lanyard_store::StoreError;
 
 use crate::api::App;
-use crate::api::context::{Change, Target, on_disk};
+use crate::api::context::{Change, Target, load, on_disk};
 use crate::api::problem::Problem;
 use crate::api::types::{FamilyMember, McpNames, NewSubagent, Relation, Subagent};
 use crate::auth::Denied;
@@ -96,6 +96,8 @@ fn related(store: &dyn Store, own: SessionId, name: &str) -> Result<FamilyMember
     })
 }
 
-pub(super) async fn mcp_names(State(app): Shared, _: Target) -> Json<McpNames> {
-    Json(McpNames { servers: app.gateway.list().into_iter().map(|server| server.name).collect() })
+pub(super) async fn mcp_names(State(app): Shared, target: Target) -> Result<Json<McpNames>, Problem> {
+    // Of a session that is gone there is nothing to tell.
+    load(&app, target.0).await?;
+    Ok(Json(McpNames { servers: app.gateway.list().into_iter().map(|server| server.name).collect() }))
 }

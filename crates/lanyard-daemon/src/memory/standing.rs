@@ -24,7 +24,10 @@ pub(crate) struct Standing {
 }
 
 pub(crate) fn standing(store: &dyn Store, id: SessionId) -> Result<Standing, MemoryError> {
-    let Loaded { session, lineage, .. } = store.load(id)?.ok_or(MemoryError::NoSession(id))?;
+    let Some(Loaded { session, lineage, .. }) = store.load(id)? else {
+        let purged = store.tombstone(id)?.is_some();
+        return Err(if purged { MemoryError::Deleted(id) } else { MemoryError::NoSession(id) });
+    };
     if session.deleted {
         return Err(MemoryError::Deleted(id));
     }

@@ -145,6 +145,7 @@ fn fnd_r3_a_command_without_a_shell_ends_with_its_turn() {
     let mut talk = stage.talk();
     talk.turn("/run-bare sleep 1002\n/touch there\n/wait 60000");
     stage.await_file("there");
+    talk.until("run.ready");
     runs(&talk, "sleep 1002");
     let answer = talk.post("stop", &json!({"scope": "turn", "now": true}));
     assert_eq!(answer.status, 202, "{}", answer.text());
@@ -165,6 +166,7 @@ fn fnd_r3_a_program_that_may_be_a_server_is_told_and_not_confirmed() {
     let mut talk = stage.talk();
     talk.turn("/serve sleep 1003\n/touch there\n/wait 60000");
     stage.await_file("there");
+    talk.until("run.ready");
     runs(&talk, "sleep 1003");
     let answer = talk.post("stop", &json!({"scope": "turn", "now": true}));
     assert_eq!(answer.status, 202, "{}", answer.text());
