@@ -89,9 +89,10 @@ fn a_program_that_cannot_be_run() {
     std::fs::write(&path, "#!/bin/sh\n").unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     let stage = Stage::program(&[path.to_str().unwrap()], "");
-    let mut talk = stage.talk();
-    not_started(&mut talk, "agent_not_executable");
-    tried_once(&stage, &mut talk);
+    let refused = stage.post("/sessions", &json!({"agent": "a", "workspace": stage.work()}));
+    assert_eq!((refused.status, refused.code().as_str()), (422, "agent_program_missing"));
+    assert!(refused.text().contains("not executable"), "{}", refused.text());
+    stage.is_unharmed();
 }
 
 /// Its last words say why.
