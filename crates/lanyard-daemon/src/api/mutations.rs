@@ -47,8 +47,8 @@ pub enum Recorded {
     InSession,
     /// Here, with the answer.
     Here,
-    /// Here, without the answer: it holds a secret, or words that somebody may want forgotten. The handler itself makes
-    /// the same of the same key.
+    /// Here, without the answer: it holds a secret, words that somebody may want forgotten, or a key that its task keeps.
+    /// The handler itself makes the same of the same key.
     WithoutAnswer,
 }
 

@@ -119,6 +119,8 @@ fn recorded(path: &str, name: &str) -> Recorded {
         "add_memory" | "import_memory" | "forget_memory" | "forget_one_memory" | "add_session_memory" => {
             Recorded::WithoutAnswer
         }
+        // The task itself keeps the key, for as long as the config says.
+        "new_task" => Recorded::WithoutAnswer,
         "compact_session" | "set_memory_policy" | "bulk" => Recorded::Here,
         _ if path.starts_with("/sessions") || path.starts_with("/ops/sessions") => Recorded::InSession,
         _ => Recorded::Here,

@@ -204,7 +204,7 @@ fn without_a_terminal_a_gate_stays_open_and_says_how_to_answer_it() {
     let session = second["continue_session"]["session"].as_str().unwrap();
     let id = second["id"].as_str().unwrap();
     desk.ok(&["complete", session]);
-    refused(&desk.stage.lanyard(&["answer", id, "c"]), "continuation_gone", "f (fix)");
+    refused(&desk.stage.lanyard(&["answer", id, "c"]), "continuation_gone", "fix it in a new session");
     refused(&desk.stage.lanyard(&["answer", id, "c"]), "choice_not_offered", "type f (fix)");
     refused(&desk.stage.lanyard(&["answer", id, "maybe"]), "choice_unknown", &format!("lanyard gate {id}"));
     refused(&desk.stage.lanyard(&["answer", &first, "o"]), "gate_not_open", "lanyard gates");
