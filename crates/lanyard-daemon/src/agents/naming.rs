@@ -58,13 +58,13 @@ pub fn undecided(configured: &[&str]) -> AgentRefusal {
     }
 }
 
-/// The agent is configured, and its program is not on this machine.
+/// The agent is configured, and its program is missing here, or not executable.
 #[must_use]
 pub fn program_missing(name: &str, program: &str) -> AgentRefusal {
     AgentRefusal {
         code: "agent_program_missing",
         title: format!(
-            "the agent `{name}` cannot be started: its program `{program}` is not on this machine"
+            "the agent `{name}` cannot be started: its program `{program}` is missing here, or not executable"
         ),
         advice: format!(
             "install it, or change `command` under `[agents.{name}]` in the config and restart the daemon"
