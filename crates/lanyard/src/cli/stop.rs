@@ -30,9 +30,10 @@ const LEFT: u8 = Exit::Left as u8;
 const EXAMPLES: &str = "\
 The first stop is graceful (level 1). Each further one raises it: immediate (2), terminated (3). An
 agent whose tool calls come by is asked in the answer to its next one, and has time to hand off; any
-other gets its own cancel at once. By deadline its processes are ended. Shows what was tried and what came of it until the work has really ended; Ctrl-C leaves
-the stop standing. `lanyard unstop` takes it back before level 3. A stopped session keeps its log and
-its conversation; `lanyard resume` brings it back with a new run.
+other gets its own cancel at once. By deadline its processes are ended. Shows what was tried and
+what came of it until the work has really ended; Ctrl-C leaves the stop standing. `lanyard unstop`
+takes it back before level 3. A stopped session keeps its log and its conversation; `lanyard resume`
+brings it back with a new run.
 
 Examples:
   lanyard stop fix-login --reason \"wrong approach\"

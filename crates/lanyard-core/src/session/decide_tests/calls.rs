@@ -48,21 +48,21 @@ fn levels_rise_with_each_call_that_does_not_comply() {
             tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
             stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
             told level 1 of the session before the answer
-            beginning, stop 1
+            beginning -> between_turn, stop 1
             > call
             stop.raised from=1 reason="a tool call that does not comply" to=2
             stop.applied call="call 2" channel=mcp level=2 refused=true tool=echo
             not carried out: level 2 of the session
-            beginning, stop 2
+            between_turn, stop 2
             > call
             stop.raised from=2 reason="a tool call that does not comply" to=3
             stop.applied call="call 3" channel=mcp level=3 refused=true tool=echo
             do StopWork { level: Terminated, scope: Session, executing: false, answered: true }
             not carried out: level 3 of the session
-            beginning, stop 3
+            between_turn, stop 3
             > work_ended
             session.ended how=stopped
-            beginning -> stopped, stop 3
+            between_turn -> stopped, stop 3
             > call
             stop.applied call="call 4" channel=mcp level=3 refused=true tool=echo
             not carried out: level 3 of the session
@@ -96,22 +96,22 @@ fn an_agent_that_complies_is_not_punished_for_it() {
             tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
             stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
             told level 1 of the session before the answer
-            beginning, stop 1
+            beginning -> between_turn, stop 1
             > call
             stop.complied how=hand_off
             goes
-            beginning, stop 1
+            between_turn, stop 1
             > answer
             tool.relayed bytes=0 call="call 9" channel=mcp is_error=false server=lanyard took_ms=0 tool=memory_agent
             answered as it is
-            beginning, stop 1
+            between_turn, stop 1
             > call
             stop.complied how=complete
             goes
-            beginning, stop 1
+            between_turn, stop 1
             > complete
             session.ended how=completed
-            beginning -> completed, stop 1
+            between_turn -> completed, stop 1
             > call
             stop.applied call="call 2" channel=mcp level=3 refused=true tool=echo
             not carried out: level 3 of the session
@@ -138,7 +138,7 @@ fn a_stop_that_comes_while_the_tool_runs_is_told_with_its_answer() {
             tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
             stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
             told level 1 of the session before the answer
-            beginning, stop 1
+            beginning -> between_turn, stop 1
         "#]],
     );
     story(
@@ -156,7 +156,7 @@ fn a_stop_that_comes_while_the_tool_runs_is_told_with_its_answer() {
             tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
             stop.applied call="call 1" channel=mcp level=2 refused=false tool=echo
             told level 2 of the session instead of the answer
-            beginning, stop 2
+            beginning -> between_turn, stop 2
         "#]],
     );
 }
@@ -182,16 +182,16 @@ fn calls_side_by_side_are_one_step() {
             tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
             stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
             told level 1 of the session before the answer
-            beginning, stop 1
+            beginning -> between_turn, stop 1
             > answer
             tool.relayed bytes=0 call="call 2" channel=mcp is_error=false server=ev took_ms=0 tool=echo
             answered as it is
-            beginning, stop 1
+            between_turn, stop 1
             > call
             stop.raised from=1 reason="a tool call that does not comply" to=2
             stop.applied call="call 3" channel=mcp level=2 refused=true tool=echo
             not carried out: level 2 of the session
-            beginning, stop 2
+            between_turn, stop 2
         "#]],
     );
 }
@@ -249,23 +249,23 @@ fn guidance_goes_before_the_next_answer_and_only_once() {
         given,
         [begins(1), ends(1), begins(2), ends(2)],
         expect![[r#"
-        > call
-        goes
-        beginning
-        > answer
-        tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        guidance.delivered by="daemon 1" call="call 1" channel=mcp notes=[note#1, note#2, note#3] preview="one\ntwo\nthree"
-        told note#1 "one", note#2 "two", note#3 "three" before the answer
-        beginning
-        > call
-        guidance.settled how=acknowledged notes=[note#1, note#2, note#3]
-        goes
-        beginning
-        > answer
-        tool.relayed bytes=0 call="call 2" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        answered as it is
-        beginning
-    "#]],
+            > call
+            goes
+            beginning
+            > answer
+            tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            guidance.delivered by="daemon 1" call="call 1" channel=mcp notes=[note#1, note#2, note#3] preview="one\ntwo\nthree"
+            told note#1 "one", note#2 "two", note#3 "three" before the answer
+            beginning -> between_turn
+            > call
+            guidance.settled how=acknowledged notes=[note#1, note#2, note#3]
+            goes
+            between_turn
+            > answer
+            tool.relayed bytes=0 call="call 2" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            answered as it is
+            between_turn
+        "#]],
     );
 }
 
@@ -277,26 +277,26 @@ fn a_stop_goes_before_guidance() {
         given,
         [begins(1), ends(1), withdraw_stop(), begins(2), ends(2)],
         expect![[r#"
-        > call
-        goes
-        beginning, stop 1
-        > answer
-        tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
-        told level 1 of the session before the answer
-        beginning, stop 1
-        > withdraw_stop
-        stop.withdrawn
-        beginning
-        > call
-        goes
-        beginning
-        > answer
-        tool.relayed bytes=0 call="call 2" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        guidance.delivered by="daemon 1" call="call 2" channel=mcp notes=[note#1] preview=left
-        told note#1 "left" before the answer
-        beginning
-    "#]],
+            > call
+            goes
+            beginning, stop 1
+            > answer
+            tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
+            told level 1 of the session before the answer
+            beginning -> between_turn, stop 1
+            > withdraw_stop
+            stop.withdrawn
+            between_turn
+            > call
+            goes
+            between_turn
+            > answer
+            tool.relayed bytes=0 call="call 2" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            guidance.delivered by="daemon 1" call="call 2" channel=mcp notes=[note#1] preview=left
+            told note#1 "left" before the answer
+            between_turn
+        "#]],
     );
 }
 
@@ -308,27 +308,27 @@ fn guidance_whose_answer_may_be_lost_goes_again_marked_as_a_repeat() {
         given,
         [ends(1), Input::Restarted, begins(2), ends(2), begins(3)],
         expect![[r#"
-        > answer
-        tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        guidance.delivered by="daemon 1" call="call 1" channel=mcp notes=[note#1] preview=left
-        told note#1 "left" before the answer
-        beginning
-        > daemon restarted
-        beginning
-        > call
-        guidance.returned notes=[note#1]
-        goes
-        beginning
-        > answer
-        tool.relayed bytes=0 call="call 2" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        guidance.delivered by="daemon 2" call="call 2" channel=mcp notes=[note#1] preview=left
-        told note#1 again "left" before the answer
-        beginning
-        > call
-        guidance.settled how=acknowledged notes=[note#1]
-        goes
-        beginning
-    "#]],
+            > answer
+            tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            guidance.delivered by="daemon 1" call="call 1" channel=mcp notes=[note#1] preview=left
+            told note#1 "left" before the answer
+            beginning -> between_turn
+            > daemon restarted
+            between_turn
+            > call
+            guidance.returned notes=[note#1]
+            goes
+            between_turn
+            > answer
+            tool.relayed bytes=0 call="call 2" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            guidance.delivered by="daemon 2" call="call 2" channel=mcp notes=[note#1] preview=left
+            told note#1 again "left" before the answer
+            between_turn
+            > call
+            guidance.settled how=acknowledged notes=[note#1]
+            goes
+            between_turn
+        "#]],
     );
 }
 
@@ -340,43 +340,43 @@ fn guidance_whose_answer_broke_off_goes_again_also_when_another_call_came_meanwh
         given.clone(),
         [lost(), begins(2), ends(2)],
         expect![[r#"
-        > answer_lost
-        guidance.returned notes=[note#1]
-        beginning
-        > call
-        goes
-        beginning
-        > answer
-        tool.relayed bytes=0 call="call 2" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        guidance.delivered by="daemon 1" call="call 2" channel=mcp notes=[note#1] preview=left
-        told note#1 again "left" before the answer
-        beginning
-    "#]],
+            > answer_lost
+            guidance.returned notes=[note#1]
+            between_turn
+            > call
+            goes
+            between_turn
+            > answer
+            tool.relayed bytes=0 call="call 2" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            guidance.delivered by="daemon 1" call="call 2" channel=mcp notes=[note#1] preview=left
+            told note#1 again "left" before the answer
+            between_turn
+        "#]],
     );
     story(
         given,
         [begins(2), lost(), ends(2), begins(3), lost()],
         expect![[r#"
-        > call
-        guidance.settled how=acknowledged notes=[note#1]
-        goes
-        beginning
-        > answer_lost
-        guidance.returned notes=[note#1]
-        beginning
-        > answer
-        tool.relayed bytes=0 call="call 2" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        guidance.delivered by="daemon 1" call="call 2" channel=mcp notes=[note#1] preview=left
-        told note#1 again "left" before the answer
-        beginning
-        > call
-        guidance.settled how=acknowledged notes=[note#1]
-        goes
-        beginning
-        > answer_lost
-        guidance.returned notes=[note#1]
-        beginning
-    "#]],
+            > call
+            guidance.settled how=acknowledged notes=[note#1]
+            goes
+            between_turn
+            > answer_lost
+            guidance.returned notes=[note#1]
+            between_turn
+            > answer
+            tool.relayed bytes=0 call="call 2" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            guidance.delivered by="daemon 1" call="call 2" channel=mcp notes=[note#1] preview=left
+            told note#1 again "left" before the answer
+            between_turn
+            > call
+            guidance.settled how=acknowledged notes=[note#1]
+            goes
+            between_turn
+            > answer_lost
+            guidance.returned notes=[note#1]
+            between_turn
+        "#]],
     );
 }
 
@@ -407,19 +407,19 @@ fn guidance_nobody_could_be_told_expires() {
         given,
         [soon, late, begins(1), ends(1)],
         expect![[r#"
-        > due
-        beginning
-        > due
-        guidance.settled how=expired notes=[note#1]
-        beginning
-        > call
-        goes
-        beginning
-        > answer
-        tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
-        answered as it is
-        beginning
-    "#]],
+            > due
+            beginning
+            > due
+            guidance.settled how=expired notes=[note#1]
+            beginning
+            > call
+            goes
+            beginning
+            > answer
+            tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
+            answered as it is
+            beginning -> between_turn
+        "#]],
     );
 }
 
@@ -435,7 +435,7 @@ fn a_stop_of_the_turn_is_settled_by_its_end() {
             do StopWork { level: Graceful, scope: Turn, executing: true, answered: false }
             executing, stop 1
             > turn_finished
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=3 reason=turn_end
             stop.settled
             executing -> between_turn
@@ -455,7 +455,7 @@ fn a_stop_of_the_turn_is_settled_by_its_end() {
             stop.settled
             executing -> interrupted
             > start_turn
-            turn.started memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
+            turn.started governance=true memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             interrupted -> executing
         "#]],
@@ -625,7 +625,7 @@ fn a_stop_of_an_external_session_waits_through_a_restart() {
             tool.relayed bytes=0 call="call 1" channel=mcp is_error=false server=ev took_ms=0 tool=echo
             stop.applied call="call 1" channel=mcp level=1 refused=false tool=echo
             told level 1 of the session before the answer
-            beginning, stop 1
+            beginning -> between_turn, stop 1
         "#]],
     );
 }

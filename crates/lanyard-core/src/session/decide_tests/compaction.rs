@@ -96,11 +96,11 @@ fn lost_anchors_are_told_with_the_next_turn_and_not_again() {
             context.compacted anchors_lost=[a] anchors_survived=[b] checkpoint=4 nth=1 size_after=1 size_before=9
             between_turn -> compacted
             > start_turn
-            turn.started anchors=[a] memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
+            turn.started anchors=[a] governance=true memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             compacted -> executing
             > turn_finished
-            turn.finished outcome=completed turn=turn#2
+            turn.finished outcome=completed review=true turn=turn#2
             context.checkpoint position=6 reason=turn_end
             executing -> between_turn
             > start_turn
@@ -133,7 +133,7 @@ fn an_anchor_that_was_lost_twice_is_told_once() {
         given,
         start_turn(2),
         expect![[r#"
-            turn.started anchors=[a, b] memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
+            turn.started anchors=[a, b] governance=true memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             compacted -> executing
         "#]],

@@ -48,7 +48,7 @@ fn failing_ends_the_running_turn_first() {
         in_state(StateName::Executing),
         fail(),
         expect![[r#"
-            turn.finished outcome=failed turn=turn#1
+            turn.finished outcome=failed review=true turn=turn#1
             context.checkpoint position=2 reason=turn_end
             session.ended how=failed
             executing -> between_turn -> failed

@@ -345,7 +345,7 @@ fn the_end_of_the_turn_voids_its_gates() {
         [turn_finished(), answer(2, "yes"), answer(1, "yes")],
         expect![[r#"
             > turn_finished
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=7 reason=turn_end
             gate.withdrawn gate=gate#2 why="the turn ended"
             executing -> between_turn, run 1 ready
@@ -364,7 +364,7 @@ fn an_interrupted_turn_voids_its_gates() {
         in_state(StateName::Executing).with_run().with_gate(1),
         turn_lost(InterruptCause::Limit),
         expect![[r#"
-            turn.interrupted cause=limit turn=turn#1
+            turn.interrupted cause=limit review=true turn=turn#1
             context.checkpoint position=5 reason=interruption
             gate.withdrawn gate=gate#1 why="the turn ended"
             executing -> interrupted, run 1 ready
@@ -380,7 +380,7 @@ fn the_end_of_the_run_voids_its_gates() {
         expect![[r#"
             > run_ended
             run.ended how={code=0 kind=exited} receipt={} run=run#1
-            turn.interrupted cause=crash turn=turn#1
+            turn.interrupted cause=crash review=true turn=turn#1
             context.checkpoint position=5 reason=interruption
             gate.withdrawn gate=gate#1 why="the turn ended"
             executing -> interrupted
@@ -427,7 +427,7 @@ fn a_failed_session_voids_its_gates() {
         in_state(StateName::Executing).with_run().with_gate(1),
         fail(),
         expect![[r#"
-            turn.finished outcome=failed turn=turn#1
+            turn.finished outcome=failed review=true turn=turn#1
             context.checkpoint position=5 reason=turn_end
             gate.withdrawn gate=gate#1 why="the session ended"
             session.ended how=failed
@@ -466,7 +466,7 @@ fn a_restart_that_finds_no_process_voids_its_gates() {
         daemon_restarted(),
         expect![[r#"
             run.ended how={kind=lost} reason="the daemon restarted and the turn's work was gone" receipt={} run=run#1
-            turn.interrupted cause=crash reason="the daemon restarted and the turn's work was gone" turn=turn#1
+            turn.interrupted cause=crash reason="the daemon restarted and the turn's work was gone" review=true turn=turn#1
             context.checkpoint position=5 reason=interruption
             gate.withdrawn gate=gate#1 why="the turn ended"
             executing -> interrupted

@@ -43,19 +43,19 @@ fn queued_messages_follow_completed_turns_in_order() {
             turn.queued delivery=queue prompt="go 3" turn=turn#3
             executing, waiting turn#2 turn#3
             > turn_finished
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=4 reason=turn_end
-            turn.started by={kind=operator name=ann} delivery=queue memory={mode=session_only} opening={kind=continued} prompt="go 2" queued=true turn=turn#2
+            turn.started by={kind=operator name=ann} delivery=queue governance=true memory={mode=session_only} opening={kind=continued} prompt="go 2" queued=true turn=turn#2
             do RunTurn { turn: turn#2 }
             executing -> between_turn -> executing, waiting turn#3
             > turn_finished
-            turn.finished outcome=completed turn=turn#2
+            turn.finished outcome=completed review=true turn=turn#2
             context.checkpoint position=7 reason=turn_end
             turn.started by={kind=operator name=ann} delivery=queue memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
             do RunTurn { turn: turn#3 }
             executing -> between_turn -> executing
             > turn_finished
-            turn.finished outcome=completed turn=turn#3
+            turn.finished outcome=completed review=true turn=turn#3
             context.checkpoint position=10 reason=turn_end
             executing -> between_turn
         "#]],
@@ -96,13 +96,13 @@ fn after_a_cancel_the_rest_waits_until_somebody_says_go() {
             interrupted, waiting turn#2 turn#3 turn#4, paused (interrupted)
             > resume_inbox
             inbox.resumed
-            turn.started by={kind=operator name=ann} delivery=queue memory={mode=session_only} opening={kind=continued} prompt="go 2" queued=true turn=turn#2
+            turn.started by={kind=operator name=ann} delivery=queue governance=true memory={mode=session_only} opening={kind=continued} prompt="go 2" queued=true turn=turn#2
             do RunTurn { turn: turn#2 }
             interrupted -> executing, waiting turn#3 turn#4
             > turn_finished
-            turn.finished outcome=completed turn=turn#2
+            turn.finished outcome=completed review=true turn=turn#2
             context.checkpoint position=11 reason=turn_end
-            turn.started by={kind=operator name=ann} delivery=queue memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
+            turn.started by={kind=operator name=ann} delivery=queue governance=true memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
             do RunTurn { turn: turn#3 }
             executing -> between_turn -> executing, waiting turn#4
         "#]],
@@ -116,21 +116,21 @@ fn a_failed_or_lost_turn_pauses_the_inbox_too() {
         waiting(),
         turn_finished_as(1, TurnOutcome::Failed),
         expect![[r#"
-        turn.finished outcome=failed turn=turn#1
-        context.checkpoint position=3 reason=turn_end
-        inbox.paused reason=failed
-        executing -> between_turn, waiting turn#2, paused (failed)
-    "#]],
+            turn.finished outcome=failed review=true turn=turn#1
+            context.checkpoint position=3 reason=turn_end
+            inbox.paused reason=failed
+            executing -> between_turn, waiting turn#2, paused (failed)
+        "#]],
     );
     check(
         waiting().after(turn_delivered(1)),
         daemon_restarted(),
         expect![[r#"
-        turn.interrupted cause=crash reason="the daemon restarted and the turn's work was gone" turn=turn#1 uncertain=true
-        context.checkpoint position=4 reason=interruption
-        inbox.paused reason=failed
-        executing -> interrupted, waiting turn#2, paused (failed)
-    "#]],
+            turn.interrupted cause=crash reason="the daemon restarted and the turn's work was gone" review=true turn=turn#1 uncertain=true
+            context.checkpoint position=4 reason=interruption
+            inbox.paused reason=failed
+            executing -> interrupted, waiting turn#2, paused (failed)
+        "#]],
     );
 }
 
@@ -191,20 +191,20 @@ fn a_steer_goes_whole_by_a_note_and_is_no_turn_when_it_has_arrived() {
         busy(),
         [send(2, Steer), guidance_delivered(&[2]), turn_finished()],
         expect![[r#"
-        > start_turn
-        turn.queued delivery=steer note=note#2 prompt="go 2" turn=turn#2
-        guidance.queued kind=steer note=note#2 text="go 2"
-        do Steer { note: note#2 }
-        executing, waiting turn#2
-        > guidance_delivered
-        guidance.delivered channel=steer notes=[note#2]
-        turn.steered channel=steer into=turn#1 turn=turn#2
-        executing
-        > turn_finished
-        turn.finished outcome=completed turn=turn#1
-        context.checkpoint position=6 reason=turn_end
-        executing -> between_turn
-    "#]],
+            > start_turn
+            turn.queued delivery=steer note=note#2 prompt="go 2" turn=turn#2
+            guidance.queued kind=steer note=note#2 text="go 2"
+            do Steer { note: note#2 }
+            executing, waiting turn#2
+            > guidance_delivered
+            guidance.delivered channel=steer notes=[note#2]
+            turn.steered channel=steer into=turn#1 turn=turn#2
+            executing
+            > turn_finished
+            turn.finished outcome=completed review=true turn=turn#1
+            context.checkpoint position=6 reason=turn_end
+            executing -> between_turn
+        "#]],
     );
 }
 
@@ -223,10 +223,10 @@ fn a_steer_that_could_not_be_told_is_the_next_turn() {
             do Steer { note: note#3 }
             executing, waiting turn#3 turn#2
             > turn_finished
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=5 reason=turn_end
             guidance.settled how=withdrawn notes=[note#3]
-            turn.started by={kind=operator name=ann} delivery=steer memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
+            turn.started by={kind=operator name=ann} delivery=steer governance=true memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
             do RunTurn { turn: turn#3 }
             executing -> between_turn -> executing, waiting turn#2
         "#]],
@@ -324,7 +324,7 @@ fn a_message_promoted_while_nothing_runs_starts() {
         promote(3, Promotion::Interrupt),
         expect![[r#"
             turn.promoted to=interrupt turn=turn#3
-            turn.started by={kind=operator name=ann} delivery=interrupt memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
+            turn.started by={kind=operator name=ann} delivery=interrupt governance=true memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
             do RunTurn { turn: turn#3 }
             interrupted -> executing, waiting turn#2, paused (interrupted)
         "#]],
@@ -334,7 +334,7 @@ fn a_message_promoted_while_nothing_runs_starts() {
         edit(3, Some("go left"), Some(Steer)),
         expect![[r#"
             turn.edited delivery=steer prompt="go left" turn=turn#3
-            turn.started by={kind=operator name=ann} delivery=steer memory={mode=session_only} opening={kind=continued} prompt="go left" queued=true turn=turn#3
+            turn.started by={kind=operator name=ann} delivery=steer governance=true memory={mode=session_only} opening={kind=continued} prompt="go left" queued=true turn=turn#3
             do RunTurn { turn: turn#3 }
             interrupted -> executing, waiting turn#2, paused (interrupted)
         "#]],
@@ -464,7 +464,7 @@ fn somebody_may_pause_the_inbox_before_the_turn_ends() {
             > pause_inbox
             executing, waiting turn#2, paused (asked)
             > turn_finished
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=4 reason=turn_end
             executing -> between_turn, waiting turn#2, paused (asked)
         "#]],

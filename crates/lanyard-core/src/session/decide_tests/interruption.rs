@@ -126,7 +126,7 @@ fn a_turn_can_be_lost_to_a_crash() {
         in_state(StateName::Executing),
         turn_lost(InterruptCause::Crash),
         expect![[r#"
-            turn.interrupted cause=crash turn=turn#1
+            turn.interrupted cause=crash review=true turn=turn#1
             context.checkpoint position=2 reason=interruption
             executing -> interrupted
         "#]],
@@ -152,7 +152,7 @@ fn a_turn_can_be_lost_with_its_host() {
         in_state(StateName::Executing),
         turn_lost(InterruptCause::HostLost),
         expect![[r#"
-            turn.interrupted cause=host_lost turn=turn#1
+            turn.interrupted cause=host_lost review=true turn=turn#1
             context.checkpoint position=2 reason=interruption
             executing -> interrupted
         "#]],
@@ -165,7 +165,7 @@ fn a_turn_can_spend_its_budget() {
         in_state(StateName::Executing),
         turn_lost(InterruptCause::Limit),
         expect![[r#"
-            turn.interrupted cause=limit turn=turn#1
+            turn.interrupted cause=limit review=true turn=turn#1
             context.checkpoint position=2 reason=interruption
             executing -> interrupted
         "#]],
@@ -196,7 +196,7 @@ fn a_lost_turn_says_why() {
         in_state(StateName::Executing),
         lost,
         expect![[r#"
-            turn.interrupted cause=crash reason="signal 9" turn=turn#1
+            turn.interrupted cause=crash reason="signal 9" review=true turn=turn#1
             context.checkpoint position=2 reason=interruption
             executing -> interrupted
         "#]],
@@ -222,7 +222,7 @@ fn work_that_ends_unasked_is_a_crash() {
         in_state(StateName::Executing),
         work_ended(),
         expect![[r#"
-            turn.interrupted cause=crash reason=sigterm turn=turn#1
+            turn.interrupted cause=crash reason=sigterm review=true turn=turn#1
             context.checkpoint position=2 reason=interruption
             executing -> interrupted
         "#]],
@@ -247,7 +247,7 @@ fn a_restart_finds_the_turn_gone() {
         in_state(StateName::Executing),
         daemon_restarted(),
         expect![[r#"
-            turn.interrupted cause=crash reason="the daemon restarted and the turn's work was gone" turn=turn#1
+            turn.interrupted cause=crash reason="the daemon restarted and the turn's work was gone" review=true turn=turn#1
             context.checkpoint position=2 reason=interruption
             executing -> interrupted
         "#]],
@@ -261,7 +261,7 @@ fn a_restart_is_told_once() {
         [daemon_restarted(), daemon_restarted()],
         expect![[r#"
             > daemon_restarted
-            turn.interrupted cause=crash reason="the daemon restarted and the turn's work was gone" turn=turn#1
+            turn.interrupted cause=crash reason="the daemon restarted and the turn's work was gone" review=true turn=turn#1
             context.checkpoint position=2 reason=interruption
             executing -> interrupted
             > daemon_restarted
@@ -350,11 +350,11 @@ fn work_resumes_after_an_interruption() {
             context.checkpoint position=3 reason=interruption
             executing -> interrupted
             > start_turn
-            turn.started memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
+            turn.started governance=true memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             interrupted -> executing
             > turn_finished
-            turn.finished outcome=completed turn=turn#2
+            turn.finished outcome=completed review=true turn=turn#2
             context.checkpoint position=6 reason=turn_end
             executing -> between_turn
         "#]],

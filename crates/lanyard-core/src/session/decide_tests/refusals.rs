@@ -136,6 +136,7 @@ fn the_codes_of_refusals() {
         already_linked                              the session is already a child of sess#2
         has_children           recorded             2 live sessions are its children
         fork_ahead_of_log                           the log ends at 7
+        position_ahead_of_log           bad request position 8 is past the end of the log, which is 7
         gate_not_found                              the session has no gate gate#1
         gate_option_unknown             bad request the gate has no option `maybe`; it has yes, no
         gate_already_answered                       gate gate#1 was answered with `no`

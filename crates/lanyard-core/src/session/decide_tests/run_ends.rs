@@ -10,7 +10,7 @@ fn a_stop_with_a_live_run_waits_for_its_end() {
         [turn_finished(), work_ended(), run_ended(1, None)],
         expect![[r#"
             > turn_finished
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=5 reason=turn_end
             executing -> between_turn, stop 1, run 1 ready
             > work_ended
@@ -106,7 +106,7 @@ fn the_end_of_a_run_after_a_withdrawn_stop() {
             executing, run 1 ready
             > run_ended
             run.ended how={code=0 kind=exited} receipt={} run=run#1
-            turn.interrupted cause=crash turn=turn#1
+            turn.interrupted cause=crash review=true turn=turn#1
             context.checkpoint position=6 reason=interruption
             executing -> interrupted
         "#]],
@@ -141,7 +141,7 @@ fn a_run_that_is_lost_interrupts_its_turn() {
         run_ended_as(1, RunEnd::Lost, InterruptCause::Crash, Some("its supervisor died")),
         expect![[r#"
             run.ended how={kind=lost} reason="its supervisor died" receipt={} run=run#1
-            turn.interrupted cause=crash reason="its supervisor died" turn=turn#1
+            turn.interrupted cause=crash reason="its supervisor died" review=true turn=turn#1
             context.checkpoint position=4 reason=interruption
             executing -> interrupted
         "#]],
@@ -155,7 +155,7 @@ fn a_run_that_ran_out_of_time_says_so() {
         run_ended_as(1, RunEnd::Signalled { signal: 15 }, InterruptCause::Timeout, Some("10 min")),
         expect![[r#"
             run.ended how={kind=signalled signal=15} reason="10 min" receipt={} run=run#1
-            turn.interrupted cause=timeout reason="10 min" turn=turn#1
+            turn.interrupted cause=timeout reason="10 min" review=true turn=turn#1
             context.checkpoint position=4 reason=interruption
             executing -> interrupted
         "#]],
@@ -170,7 +170,7 @@ fn a_machine_that_was_started_anew_lost_the_host() {
         run_ended_as(1, RunEnd::HostLost, InterruptCause::HostLost, Some("the machine was started anew")),
         expect![[r#"
             run.ended how={kind=host_lost} reason="the machine was started anew" receipt={} run=run#1
-            turn.interrupted cause=host_lost reason="the machine was started anew" turn=turn#1
+            turn.interrupted cause=host_lost reason="the machine was started anew" review=true turn=turn#1
             context.checkpoint position=4 reason=interruption
             executing -> interrupted
         "#]],
@@ -203,7 +203,7 @@ fn a_turn_waits_for_a_further_run_when_no_cause_is_given() {
             run.ready capabilities=[cancel, load, permissions] info={name=scripted protocol="acp 1" version=1.2.3} native=thread-7 run=run#2
             executing, run 2 ready
             > turn_finished
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=6 reason=turn_end
             executing -> between_turn, run 2 ready
         "#]],
@@ -244,7 +244,7 @@ fn a_run_that_ended_twice_ended_once() {
         expect![[r#"
             > run_ended
             run.ended how={code=0 kind=exited} receipt={} run=run#1
-            turn.interrupted cause=crash turn=turn#1
+            turn.interrupted cause=crash review=true turn=turn#1
             context.checkpoint position=4 reason=interruption
             executing -> interrupted
             > run_ended

@@ -16,7 +16,7 @@ fn the_first_run_of_a_turn() {
             run.ready capabilities=[cancel, load, permissions] info={name=scripted protocol="acp 1" version=1.2.3} native=thread-7 run=run#1
             executing, run 1 ready
             > turn_finished
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=4 reason=turn_end
             executing -> between_turn, run 1 ready
         "#]],
@@ -131,7 +131,7 @@ fn an_adopted_run_goes_on_exactly() {
             run.adopted run=run#1
             executing, run 1 ready
             > turn_finished
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=5 reason=turn_end
             executing -> between_turn, run 1 ready
         "#]],
@@ -310,7 +310,7 @@ fn words_into_a_running_turn_are_passed_on() {
             do Steer { note: note#1 }
             executing, run 1 ready
             > turn_finished
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=5 reason=turn_end
             executing -> between_turn, run 1 ready
             > guide
@@ -329,7 +329,7 @@ fn a_restart_that_finds_no_process_ends_the_run() {
         expect![[r#"
             > daemon_restarted
             run.ended how={kind=lost} reason="the daemon restarted and the turn's work was gone" receipt={} run=run#1
-            turn.interrupted cause=crash reason="the daemon restarted and the turn's work was gone" turn=turn#1
+            turn.interrupted cause=crash reason="the daemon restarted and the turn's work was gone" review=true turn=turn#1
             context.checkpoint position=4 reason=interruption
             executing -> interrupted
             > daemon_restarted
@@ -387,7 +387,7 @@ fn a_failed_turn_has_the_agents_words() {
         in_state(StateName::Executing),
         Signal::TurnFinished { turn: None, outcome: TurnOutcome::Failed, reason: Some("no credit".into()) },
         expect![[r#"
-            turn.finished outcome=failed reason="no credit" turn=turn#1
+            turn.finished outcome=failed reason="no credit" review=true turn=turn#1
             context.checkpoint position=2 reason=turn_end
             executing -> between_turn
         "#]],

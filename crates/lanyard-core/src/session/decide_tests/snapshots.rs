@@ -10,10 +10,10 @@ fn a_snapshot_is_named_and_counted() {
         [snapshot_taken("turn-2"), snapshot_taken("turn-3")],
         expect![[r#"
             > snapshot_taken
-            context.snapshot commit=9fceb02 files_changed=2 name=turn-2 reason=turn_start
+            context.snapshot commit=9fceb02 files_changed=2 name=turn-2 position=2 reason=turn_start
             executing
             > snapshot_taken
-            context.snapshot commit=9fceb02 files_changed=2 name=turn-3 reason=turn_start
+            context.snapshot commit=9fceb02 files_changed=2 name=turn-3 position=3 reason=turn_start
             executing
         "#]],
     );
@@ -34,7 +34,7 @@ fn a_snapshot_of_an_ended_session_is_taken() {
         [stop_snapshot_taken(), snapshot_skipped("no_git")],
         expect![[r#"
             > snapshot_taken
-            context.snapshot commit=9fceb02 files_changed=0 name=stop-3 reason=stop
+            context.snapshot commit=9fceb02 files_changed=0 name=stop-3 position=3 reason=stop
             stopped, stop 1
             > snapshot_skipped
             context.snapshot_skipped code=no_git why="the workspace cannot be kept"
@@ -93,7 +93,7 @@ fn a_skipped_snapshot_after_one_that_was_taken_is_said_again() {
             context.snapshot_skipped code=no_git why="the workspace cannot be kept"
             executing
             > snapshot_taken
-            context.snapshot commit=9fceb02 files_changed=2 name=turn-2 reason=turn_start
+            context.snapshot commit=9fceb02 files_changed=2 name=turn-2 position=3 reason=turn_start
             executing
             > snapshot_skipped
             context.snapshot_skipped code=no_git why="the workspace cannot be kept"

@@ -91,7 +91,7 @@ fn a_turn_that_finishes_under_a_stop_ends_the_session() {
         given([started(1), stop_at(StopLevel::Graceful)]),
         turn_finished(),
         expect![[r#"
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=3 reason=turn_end
             session.ended how=stopped
             executing -> between_turn -> stopped, stop 1
@@ -106,7 +106,7 @@ fn a_turn_lost_under_a_stop_ends_the_session() {
         given,
         turn_lost(InterruptCause::HostLost),
         expect![[r#"
-            turn.interrupted cause=host_lost turn=turn#1
+            turn.interrupted cause=host_lost review=true turn=turn#1
             context.checkpoint position=3 reason=interruption
             session.ended how=stopped
             executing -> interrupted -> stopped, stop 3
@@ -260,7 +260,7 @@ fn failing_resolves_a_stop() {
         given([started(1), stop_at(StopLevel::Terminated)]),
         fail(),
         expect![[r#"
-            turn.finished outcome=failed turn=turn#1
+            turn.finished outcome=failed review=true turn=turn#1
             context.checkpoint position=3 reason=turn_end
             session.ended how=failed
             executing -> between_turn -> failed, stop 3

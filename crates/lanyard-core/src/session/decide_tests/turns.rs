@@ -51,7 +51,7 @@ fn a_compacted_session_goes_on() {
         in_state(StateName::Compacted),
         start_turn(2),
         expect![[r#"
-            turn.started memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
+            turn.started governance=true memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             compacted -> executing
         "#]],
@@ -65,7 +65,7 @@ fn an_interrupted_session_goes_on() {
         in_state(StateName::Interrupted),
         start_turn(2),
         expect![[r#"
-            turn.started memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
+            turn.started governance=true memory={mode=session_only} opening={kind=continued} prompt=go turn=turn#2
             do RunTurn { turn: turn#2 }
             interrupted -> executing
         "#]],
@@ -339,7 +339,7 @@ fn a_finished_turn_leaves_the_session_between_turns_with_a_checkpoint() {
         in_state(StateName::Executing),
         turn_finished(),
         expect![[r#"
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=2 reason=turn_end
             executing -> between_turn
         "#]],
@@ -352,7 +352,7 @@ fn a_finished_turn_may_be_named() {
         in_state(StateName::Executing),
         turn_finished_as(1, TurnOutcome::Completed),
         expect![[r#"
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=2 reason=turn_end
             executing -> between_turn
         "#]],
@@ -365,7 +365,7 @@ fn a_turn_that_failed_is_a_finished_turn() {
         in_state(StateName::Executing),
         turn_finished_as(1, TurnOutcome::Failed),
         expect![[r#"
-            turn.finished outcome=failed turn=turn#1
+            turn.finished outcome=failed review=true turn=turn#1
             context.checkpoint position=2 reason=turn_end
             executing -> between_turn
         "#]],
@@ -378,7 +378,7 @@ fn a_turn_the_agent_refused_is_a_finished_turn() {
         in_state(StateName::Executing),
         turn_finished_as(1, TurnOutcome::Refused),
         expect![[r#"
-            turn.finished outcome=refused turn=turn#1
+            turn.finished outcome=refused review=true turn=turn#1
             context.checkpoint position=2 reason=turn_end
             executing -> between_turn
         "#]],
@@ -418,7 +418,7 @@ fn finished_idle_and_ended_are_three_events() {
         [turn_finished(), quiet(HOUR), complete()],
         expect![[r#"
             > turn_finished
-            turn.finished outcome=completed turn=turn#1
+            turn.finished outcome=completed review=true turn=turn#1
             context.checkpoint position=2 reason=turn_end
             executing -> between_turn
             > quiet
