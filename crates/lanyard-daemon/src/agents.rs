@@ -24,6 +24,7 @@ pub mod roster;
 mod runner;
 pub mod settings;
 mod shared;
+pub(crate) mod wanted;
 mod words;
 
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -119,10 +119,12 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let tokens = tokens(&home, &store, &engine, &options.config)?;
     let gateway = Gateway::open(&options.config, &home.dir).await;
     let beside = beside(&home, address, &tokens, &options.config, (&notifications, &checkpoints));
+    let wanted = agents::wanted::wanted(&*store)?;
     let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), beside);
     let (adopted, agents) = Box::pin(open).await;
     let roster = Roster::new(settings, options.config.default_agent(), runs, clock.clone(), home.checks());
     settle(&engine, &store, &adopted).await?;
+    agents::wanted::revive(wanted, &adopted, (&engine, &wishes, &clock)).await;
     tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
     let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, &home.dir);
     // After what the last daemon left is settled, and before anybody can ask for anything new (S4-B07).

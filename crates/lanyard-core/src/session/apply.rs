@@ -153,6 +153,7 @@ impl Session {
             }
             ChangeEvent::Archived {} => {
                 self.writer = None;
+                self.run_wanted = None;
                 resting && !std::mem::replace(&mut self.archived, true)
             }
             ChangeEvent::Unarchived {} => std::mem::replace(&mut self.archived, false),
@@ -220,6 +221,7 @@ impl Session {
     fn ended(&mut self, how: Ending, reason: Option<&str>, at: Timestamp) {
         self.end_reason = reason.map(str::to_owned);
         self.writer = None;
+        self.run_wanted = None;
         // A stop stays with the session it ended, whether it was obeyed or enforced: calls that come after are answered
         // with it (S0-B06), and the parent is told. What becomes of a task is told by mail.
         self.notice_due = self.stop.is_some() && self.parent.is_some() && self.task.is_none();
@@ -546,6 +548,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
         writer: None,
         writer_epoch: 0,
         run: None,
+        run_wanted: None,
         native: created.native.clone(),
         carries: None,
         gates: Vec::new(),

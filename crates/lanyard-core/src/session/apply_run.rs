@@ -38,6 +38,7 @@ impl Session {
             RunEvent::Ready(ready) => {
                 self.native = Some(ready.native.clone());
                 self.carries = None;
+                self.run_wanted = None;
                 let Some(run) = self.run.as_mut().filter(|run| run.id == ready.run && run.is_live()) else {
                     return false;
                 };
@@ -66,6 +67,7 @@ impl Session {
             RunEvent::Ended { run, how, .. } => match &mut self.run {
                 Some(held) if held.id == *run && held.is_live() => {
                     held.phase = RunPhase::Ended;
+                    self.run_wanted = None;
                     if how.lost_the_conversation() {
                         held.continuity = Some(Continuity::Lost);
                     }
@@ -73,7 +75,10 @@ impl Session {
                 }
                 Some(_) | None => false,
             },
-            RunEvent::Wanted { .. } => alive,
+            RunEvent::Wanted { ways } => {
+                self.run_wanted = Some(ways.clone());
+                alive
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use crate::session::governance::{FirstTool, Governance};
 use crate::session::guidance::Note;
 use crate::session::inbox::{PauseReason, QueuedTurn};
 use crate::session::operator::{EndedTurn, SeenMark};
-use crate::session::run::{Continuity, Run};
+use crate::session::run::{Continuity, ResumeWay, Run};
 use crate::session::stall::Stall;
 use crate::session::state::{State, StateName, Status};
 use crate::session::stop::{Stop, StoppedRun};
@@ -123,6 +123,9 @@ pub struct Session {
     /// The newest run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
+    /// A run was asked for and is not ready yet: the ways in which it may take up the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_wanted: Option<Vec<ResumeWay>>,
     /// The agent's own id of the conversation, by which a later run can take it up again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<String>,
@@ -336,12 +339,18 @@ impl Session {
         self.stop.is_some() || ended || !self.guidance.is_empty() || !self.stopped_runs.is_empty()
     }
 
-    /// The stop that ended this run before the session was resumed. No run means an agent of another host.
+    /// The stop that ended this run before the session was resumed. No run means an agent of another host, whose calls may
+    /// also come over the connection of the run that hosts it.
     #[must_use]
     pub fn fence(&self, run: Option<RunId>) -> Option<&StoppedRun> {
         // A host that runs the agent again is a new one; its calls carry no run that could tell the two apart.
-        let is_fenced = run.is_some() || self.driver() != DrivenBy::Host;
-        self.stopped_runs.iter().rev().find(|stopped| is_fenced && stopped.run == run)
+        let hosted = self.driver() == DrivenBy::Host;
+        let own = self.run.as_ref().map(|own| own.id);
+        let is_of = |stopped: &&StoppedRun| match stopped.run {
+            Some(of) => run == Some(of),
+            None => !hosted && (run.is_none() || run != own),
+        };
+        self.stopped_runs.iter().rev().find(is_of)
     }
 
     /// Whether its silence has a reason: a tool it waits for, or a question it asked (S0-B13).

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lanyard_core::SessionId;
-use lanyard_core::session::{DrivenBy, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Signal};
+use lanyard_core::session::{DrivenBy, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Session, Signal};
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinSet};
 
@@ -148,11 +148,20 @@ impl Desk {
         }
     }
 
-    /// Whether a stop that was ordered of a run that is over has done its work: the session was resumed since, and the
-    /// next run must not be stopped by it.
+    /// Whether an order to end a run that is over has nothing left to do: the session may have been resumed since, and the
+    /// next run must not be ended by it.
     async fn is_outdated(&self, session: SessionId, order: &Order) -> bool {
-        matches!(order, Order::Stop { .. })
-            && self.shared.session(session).await.is_some_and(|held| held.stop.is_none())
+        let over: fn(&Session) -> bool = match order {
+            Order::Stop { .. } => |held| held.stop.is_none(),
+            Order::End { .. } => |held| held.live_run().is_none(),
+            Order::Turn { .. }
+            | Order::Cancel { .. }
+            | Order::Answer { .. }
+            | Order::Steer { .. }
+            | Order::Compact { .. }
+            | Order::Revive { .. } => return false,
+        };
+        self.shared.session(session).await.is_some_and(|held| over(&held))
     }
 }
 

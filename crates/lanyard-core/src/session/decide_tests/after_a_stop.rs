@@ -128,6 +128,22 @@ fn fnd_n5_a_conversation_of_another_host_is_resumed_by_its_id_only() {
     let mut taken = known.after_each([resume(), run_started(1)]);
     assert!(taken.told(&begins(1)).contains("level 3"), "{}", taken.told(&begins(2)));
     assert!(!taken.told(&call_of(1, 3)).contains("level 3"));
+    // Nor does it come back over the connection of a run that is not the session's own.
+    assert!(taken.told(&call_of(7, 4)).contains("level 3"));
+}
+
+/// What a daemon that was killed leaves of a resume: the run is wanted until it is ready, or its end is told.
+#[test]
+fn fnd_n5_a_run_is_wanted_until_it_has_an_outcome() {
+    let back = stopped().after(resume());
+    assert_eq!(back.session.run_wanted, Some(Vec::new()));
+    let begun = back.clone().after(run_started(2));
+    assert!(begun.session.run_wanted.is_some(), "it may still be lost with the daemon");
+    for outcome in [run_ready(2), run_ended(2, None)] {
+        assert_eq!(begun.clone().after(outcome).session.run_wanted, None);
+    }
+    assert_eq!(back.clone().after(complete()).session.run_wanted, None);
+    assert_eq!(back.event(archived()).session.run_wanted, None);
 }
 
 /// S0-B06: level 3 is for ever, for the run it ended. Not even complying is done for the session any more.

@@ -126,12 +126,18 @@ pub(in crate::agents) async fn start(mut start: Start) -> Left {
 
 /// The agent is none of the config's: a subagent whose parent's process has ended. Its turn ends with these words.
 async fn nobody_runs(start: Start, agent: &str) -> Left {
-    let reason = format!("agent_unknown: no agent `{agent}` is configured; a subagent lives with its parent");
+    const CODE: &str = "agent_unknown";
+    let what = format!("no agent `{agent}` is configured; a subagent lives with its parent");
     if start.turn.is_some() {
-        let (turn, outcome, reason) = (start.turn, TurnOutcome::Failed, Some(reason));
+        let (turn, outcome, reason) = (start.turn, TurnOutcome::Failed, Some(format!("{CODE}: {what}")));
         start.shared.note(start.session, Signal::TurnFinished { turn, outcome, reason }).await;
     } else {
-        tracing::warn!(session = %start.session, reason);
+        // Somebody waits for the run: the log says why there is none.
+        let (run, agent, driver) = (start.shared.mint_run(), agent.to_owned(), "none".to_owned());
+        let begun = Signal::RunStarted { run, agent, driver, mirrored: false, steers: false };
+        let ended = not_started(&start, run, CODE.to_owned(), &what);
+        let signals = std::iter::once(begun).chain(ended).collect();
+        start.shared.note_all(start.session, signals).await;
     }
     left_by(start)
 }

@@ -1,6 +1,8 @@
 //! FND-N5: a stop ends the run and keeps the conversation. An operator resumes it, also after the daemon was killed; the run
 //! that was stopped stays refused.
 
+use std::process::Output;
+
 use serde_json::{Value, json};
 
 use super::stage::{Stage, text};
@@ -48,10 +50,16 @@ impl Stage {
     fn recalls(&self, session: &str) {
         let back = self.lanyard(&["send", session, "/recall"]);
         assert_eq!(back.status.code(), Some(0), "{}", text(&back.stderr));
-        assert!(text(&back.stdout).contains('1'), "it knows the first prompt: {}", text(&back.stdout));
+        assert!(knows(&back), "it knows what was said: {}", text(&back.stdout));
         let run = self.until_at_rest(session)["run"].clone();
         assert_eq!((&run["number"], &run["continuity"]), (&json!(2), &json!("native")), "{run:#}");
     }
+}
+
+/// Whether the answer to `/recall` names earlier prompts.
+fn knows(back: &Output) -> bool {
+    let said = text(&back.stdout);
+    said.contains("earlier prompt") && !said.contains("no earlier prompt")
 }
 
 /// Keeps the token of the run in a file.
@@ -84,7 +92,7 @@ fn fnd_n5_a_stopped_session_is_resumed_and_its_conversation_goes_on() {
     let back = stage.lanyard(&["resume", &session, "--yes", "--prompt", "/recall"]);
     assert_eq!(back.status.code(), Some(0), "{}", text(&back.stderr));
     assert!(text(&back.stderr).contains("continuity native"), "{}", text(&back.stderr));
-    assert!(text(&back.stdout).contains('1'), "it knows the first prompt: {}", text(&back.stdout));
+    assert!(knows(&back), "it knows the first prompt: {}", text(&back.stdout));
     let view = stage.until_at_rest(&session);
     assert_eq!((&view["state"], &view["stop"]), (&json!("between_turn"), &Value::Null), "{view:#}");
     let log = stage.daemon.log_after(&session, 0);
@@ -220,12 +228,39 @@ fn fnd_n5_a_resume_survives_a_killed_daemon() {
     assert_eq!(resumed.status, 202, "{}", resumed.text());
     stage.daemon.kill_9();
     stage.daemon.try_start().unwrap();
-    let view = stage.get(&format!("/sessions/{session}"));
+    let view = stage.until(&session, |shown| shown["run"]["phase"] == "ready");
     assert_eq!((&view["state"], &view["stop"]), (&json!("interrupted"), &Value::Null), "{view:#}");
     assert_eq!(stage.kinds(&session).iter().filter(|kind| *kind == "session.resumed").count(), 1);
     let back = stage.lanyard(&["resume", &session, "--prompt", "/recall"]);
     assert_eq!(back.status.code(), Some(0), "{}", text(&back.stderr));
-    assert!(text(&back.stdout).contains('1'), "{}", text(&back.stdout));
+    assert!(knows(&back), "{}", text(&back.stdout));
+}
+
+/// The daemon dies with the resume in its log: before the log knows of a run, before that run has a process, and before the
+/// process was told anything. The next daemon has the run.
+#[test]
+fn fnd_n5_a_resume_is_carried_out_by_the_next_daemon() {
+    for place in ["before_run", "before_spawn", "after_spawn"] {
+        let mut stage = Stage::new();
+        let session = stage.told("/say hello there");
+        stage.stopped(&session);
+        stage.daemon.kill_9();
+        stage.daemon.add_env("LANYARD_FAILPOINT", format!("{place}:1"));
+        stage.daemon.try_start().unwrap();
+        // Its answer may be lost with the daemon.
+        let path = format!("/api/v1/sessions/{session}/resume");
+        let _ = stage.daemon.caller().try_request("POST", &path, &[], Some("{}"));
+        stage.daemon.wait();
+        stage.daemon.add_env("LANYARD_FAILPOINT", "");
+        stage.daemon.try_start().unwrap();
+        let view = stage.until(&session, |shown| shown["run"]["phase"] == "ready");
+        assert_ne!(view["run"]["number"], 1, "{place}: {view:#}");
+        let wanted = stage.kinds(&session).iter().filter(|kind| *kind == "run.wanted").count();
+        assert_eq!(wanted, 1, "{place}: nobody asked twice");
+        let back = stage.lanyard(&["send", &session, "/recall"]);
+        assert_eq!(back.status.code(), Some(0), "{place}: {}", text(&back.stderr));
+        assert!(knows(&back), "{place}: {}", text(&back.stdout));
+    }
 }
 
 /// FND-M12, S0-B10, S0-B18: words that waited are settled and their sender is told; so is the operator when a child is

@@ -1,0 +1,69 @@
+//! Runs that were asked for and were not there yet when the last daemon ended. A resume that was acknowledged has an
+//! outcome: the run is started now, unless all work is halted.
+
+use std::collections::HashSet;
+
+use lanyard_core::session::{Effect, Receipt, ResumeWay, RunEnd, Signal};
+use lanyard_core::{Actor, Cause, RunId, SessionId};
+use lanyard_store::{Filter, Sort, StoreError};
+
+use crate::agents::Wishes;
+use crate::clock::Clock;
+use crate::engine::{Ask, Engine, Request, Store};
+
+/// Sessions that are looked at, the latest activity first. A run is wanted for moments only, and that counts as activity.
+const LATEST: usize = 256;
+
+/// A run that a session waits for.
+#[derive(Debug)]
+pub(crate) struct WantedRun {
+    session: SessionId,
+    agent: String,
+    ways: Vec<ResumeWay>,
+}
+
+/// What was wanted. Asked before anything is settled: the end of a run that had begun settles the wish for it.
+pub(crate) fn wanted(store: &dyn Store) -> Result<Vec<WantedRun>, StoreError> {
+    let latest = Filter { sort: Sort::Activity, ..Filter::default() };
+    let mut wanted = Vec::new();
+    for row in store.list(&latest, None, LATEST)?.rows {
+        let held = if row.state.is_ended() { None } else { store.load(row.id)? };
+        if let Some(ways) = held.and_then(|held| held.session.run_wanted) {
+            wanted.push(WantedRun { session: row.id, agent: row.agent.unwrap_or_default(), ways });
+        }
+    }
+    Ok(wanted)
+}
+
+/// Starts those that nobody works for. While all work is halted, their log learns that they did not come to be.
+pub(crate) async fn revive(
+    wanted: Vec<WantedRun>,
+    adopted: &HashSet<SessionId>,
+    (engine, wishes, clock): (&Engine, &Wishes, &Clock),
+) {
+    for run in wanted.into_iter().filter(|run| !adopted.contains(&run.session)) {
+        let session = run.session;
+        if engine.halting.is_on() {
+            give_up(run, engine, RunId::mint(clock.now(), clock.random())).await;
+        } else if !wishes.put(session, &Effect::Revive { ways: run.ways }) {
+            tracing::warn!(%session, "too much waits for the agents; a run that was asked for is not started");
+        }
+    }
+}
+
+async fn give_up(WantedRun { session, agent, .. }: WantedRun, engine: &Engine, run: RunId) {
+    let driver = "none".to_owned();
+    let begun = Signal::RunStarted { run, agent, driver, mirrored: false, steers: false };
+    let (how, reason) = (
+        RunEnd::NotStarted { code: "halted".to_owned() },
+        Some("halted: an operator halted all work".to_owned()),
+    );
+    let ended = Signal::RunEnded { run, how, cause: None, reason, receipt: Receipt::default() };
+    let cause = Some(Cause::Signal(begun.name().to_owned()));
+    // A run that had begun and has no process ends first.
+    let ask = Ask::Tell { session, signals: vec![Signal::DaemonRestarted, begun, ended] };
+    let request = Request { ask, actor: Actor::system("boot"), cause, keys: Vec::new() };
+    if let Err(error) = engine.ask(request).await {
+        tracing::warn!(%session, %error, "a run that was asked for could not be settled");
+    }
+}
