@@ -24,6 +24,8 @@ use super::{Snapshot, SnapshotError, old_refs, take};
 pub(super) const ROOT: &str = "refs/lanyard";
 /// Waiting for a lock: looks, and the pause between two.
 const LOCK_LOOKS: u32 = 600;
+/// The same where the next call will do: a program that just starts holds what it inherits for a moment.
+const TIDY_LOOKS: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// A store is packed anew with more packs than this, or more loose objects in one of their 256 folders.
 const PACKS_MAX: usize = 50;
@@ -193,7 +195,10 @@ impl CheckpointStore {
             if !mark.exists() && !overgrown(&store) {
                 continue;
             }
-            let Some(lock) = try_lock(&store, Hold::Alone)? else { continue };
+            let lock = match lock_within(&store, Hold::Alone, TIDY_LOOKS) {
+                Err(SnapshotError::StoreBusy { .. }) => continue,
+                lock => lock?,
+            };
             let done = tidy_one(&store, &lock);
             fs::remove_file(&mark).ok();
             outcome = outcome.and(done);
@@ -263,7 +268,11 @@ fn make(store: &Path, common: &Path, format: &str) -> Result<(), SnapshotError> 
 }
 
 fn lock(store: &Path, hold: Hold) -> Result<Arc<File>, SnapshotError> {
-    for _ in 0..LOCK_LOOKS {
+    lock_within(store, hold, LOCK_LOOKS)
+}
+
+fn lock_within(store: &Path, hold: Hold, looks: u32) -> Result<Arc<File>, SnapshotError> {
+    for _ in 0..looks {
         if let Some(lock) = try_lock(store, hold)? {
             return Ok(lock);
         }

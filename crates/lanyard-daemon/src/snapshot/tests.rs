@@ -198,9 +198,14 @@ impl Lab {
 
 /// The stores of a test's repository: beside its folder, and their folder.
 fn checkpoints(workspace: &Path) -> (PathBuf, CheckpointStore) {
-    let common = git_in(workspace, &["rev-parse", "--path-format=absolute", "--git-common-dir"]);
-    let common = common.map_or_else(|_| workspace.to_owned(), |path| PathBuf::from(path.trim_end()));
-    let top = if common.ends_with(".git") { common.parent().unwrap() } else { &common };
+    let top = workspace.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(workspace);
+    // Git itself would wait for some of the files that tests put into a repository.
+    let top = if top.join(".git").is_file() {
+        let common = git_in(top, &["rev-parse", "--path-format=absolute", "--git-common-dir"]).unwrap();
+        Path::new(common.trim_end()).parent().unwrap().to_owned()
+    } else {
+        top.to_owned()
+    };
     let data = top.parent().unwrap();
     (data.join("checkpoints"), CheckpointStore::new(data))
 }

@@ -78,7 +78,7 @@ fn fnd_n9_a_checkpoint_costs_what_changed() {
     assert_eq!(count() - first, 5);
     // Committed by the agent: the same files, in objects of the repository.
     lab.commit("by the agent");
-    lab.write("folder-4/file-4", "changed\n");
+    lab.write("folder-4/file-4", "changed too\n");
     lab.take("t3");
     assert_eq!(count() - first, 10);
     store_is_whole(&lab);

@@ -225,7 +225,7 @@ fn fnd_m10_the_end_of_a_turn_does_not_wait_for_its_checkpoint() {
     git(&work, &["init", "-q"]);
     let mut talk = stage.talk();
     talk.turn("/run mkdir deep && mkfifo deep/.gitignore");
-    talk.until("turn.completed");
+    talk.until("turn.finished");
     talk.until("context.snapshot_skipped");
     let codes: Vec<_> =
         talk.all("context.snapshot_skipped").iter().map(|event| event["data"]["code"].clone()).collect();

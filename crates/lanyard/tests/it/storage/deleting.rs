@@ -226,9 +226,17 @@ fn fnd_m12_s0_21_gc_prunes_ended_sessions_by_the_age_of_their_end() {
     let folder = tempfile::tempdir().unwrap();
     let clock = folder.path().join("clock");
     let start = 1_794_729_600_000_i64;
-    let days = |days: i64| std::fs::write(&clock, (start + days * DAY).to_string()).unwrap();
-    days(0);
+    std::fs::write(&clock, start.to_string()).unwrap();
     let daemon = Daemon::start(Setup::default().env("LANYARD_CLOCK_FILE", &clock));
+    let days = |days: i64| {
+        let at = start + days * DAY;
+        std::fs::write(&clock, at.to_string()).unwrap();
+        let at = lanyard_core::Timestamp::from_millis(at).to_string();
+        until("the clock", || {
+            let status = daemon.request("GET", "/api/v1/status", &[], None).json();
+            (status["now"].as_str().unwrap() >= at.as_str()).then_some(())
+        });
+    };
     let pruned = |words: &[&str]| {
         let done = daemon.lanyard(&[&["gc", "--ended-after", "30d", "--json"][..], words].concat());
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
