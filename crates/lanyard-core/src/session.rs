@@ -83,7 +83,7 @@ pub use governance::{FirstTool, Governance, GovernanceView, Language};
 pub use guidance::{Checked, Note, NoteDelivery, NoteKind, NoteStatus, check};
 pub use halt::{held, starts_run, starts_work};
 pub use inbox::{Delivery, InboxChange, InboxCommand, Message, PauseReason, Promotion, QueuedTurn};
-pub use intercept::{call_begins, call_ends, call_passed, next_due};
+pub use intercept::{DEADLINE_PASSED, call_begins, call_ends, call_passed, next_due};
 pub use intervention::{Intervention, may_converse};
 pub use message::MessageBreaks;
 pub use observe::observe;

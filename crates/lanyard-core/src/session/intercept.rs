@@ -17,7 +17,8 @@ use crate::time::Timestamp;
 const PREVIEW_CHARS: usize = 100;
 /// Why a stop rose that nobody pressed.
 const BY_CALL: &str = "a tool call that does not comply";
-const BY_DEADLINE: &str = "its deadline passed";
+/// The reason of a raise by the stop's own deadline, whichever signal showed that it had passed.
+pub const DEADLINE_PASSED: &str = "its deadline passed";
 /// The code in the log for a call of a run that was stopped before the session was resumed.
 const RUN_STOPPED: &str = "run_stopped";
 
@@ -205,7 +206,7 @@ pub(super) fn due(session: &Session, now: Timestamp, rules: &Rules) -> Vec<Event
     if let Some(stop) = &session.stop
         && deadline(stop, &rules.stop).is_some_and(|at| at <= now)
     {
-        events.push(raised(stop, stop.level.raised(), BY_DEADLINE));
+        events.push(raised(stop, stop.level.raised(), DEADLINE_PASSED));
     }
     events
 }

@@ -42,6 +42,7 @@ fn filters_and_pages_find_all_and_only_what_they_name() {
             "workspace": format!("/w/{}", number % 4),
             "plan": format!("p{}", number % 5),
             "agent": if number % 6 == 0 { json!("planner") } else { Value::Null },
+            "driven_by": "nobody",
             "memory_mode": if number % 8 == 0 { "full" } else { "off" },
         });
         all.push(create(&daemon, &body));

@@ -2,8 +2,8 @@
 
 use lanyard_core::Timestamp;
 use lanyard_core::session::{
-    ChangeEvent, ControlEvent, DrivenBy, Ending, Envelope, Event, Receipt, RunEnd, RunEvent, Session,
-    Settled, Stop, StopLevel, StopScope, TurnEvent,
+    ChangeEvent, ControlEvent, DEADLINE_PASSED, DrivenBy, Ending, Envelope, Event, Receipt, RunEnd, RunEvent,
+    Session, Settled, Stop, StopLevel, StopScope, TurnEvent,
 };
 use lanyard_store::StoreError;
 
@@ -216,7 +216,8 @@ fn control(envelope: &Envelope, event: &ControlEvent) -> Option<(&'static str, S
             Some(("request", what + &because(reason.as_deref())))
         }
         ControlEvent::StopRaised { to, reason, .. } => {
-            let channel = if envelope.actor.name == "deadline" { "deadline" } else { "request" };
+            let by_deadline = reason.as_deref() == Some(DEADLINE_PASSED);
+            let channel = if by_deadline { "deadline" } else { "request" };
             Some((channel, format!("raised to level {}{}", u8::from(*to), because(reason.as_deref()))))
         }
         ControlEvent::StopApplied { level, channel, tool, refused, .. } => {

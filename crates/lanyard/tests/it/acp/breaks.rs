@@ -18,7 +18,7 @@ fn an_editor_that_is_killed_leaves_its_turn_running() {
     let again = stage.editor();
     again.load(&stage, &session).unwrap();
     let told = plain(&again.updates(&session));
-    assert!(told.ends_with("agent_message: workingfinished\n"), "{told}");
+    assert!(told.ends_with("agent_message: working\nagent_message: \n\nfinished\n"), "{told}");
 }
 
 #[test]

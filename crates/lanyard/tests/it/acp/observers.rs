@@ -22,7 +22,7 @@ fn a_second_editor_sees_prompts_and_answers_and_is_told_when_it_is_busy() {
     assert_eq!(busy.data.as_ref().unwrap()["code"], "turn_rejected_busy");
     stage.touch("go");
     assert_eq!(pending.wait().unwrap().stop_reason, StopReason::EndTurn);
-    second.until(&session, "the end", |told| told.ends_with("workingfinished\n"));
+    second.until(&session, "the end", |told| told.ends_with("\n\nfinished\n"));
     let told = plain(&second.updates(&session));
     assert!(told.starts_with("user_message: /say working\n/touch began"), "{told}");
     assert!(!plain(&first.updates(&session)).contains("user_message"), "the first has shown it itself");
