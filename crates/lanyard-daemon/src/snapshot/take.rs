@@ -11,6 +11,8 @@ use super::repo::Repo;
 use super::{Snapshot, SnapshotError, transfer};
 
 const LINE_MAX: usize = 4 * 1024;
+/// How many of a session's snapshots are compared with what is to be kept.
+const RECENT: &str = "--count=8";
 
 /// The trees of a snapshot. Two with the same trees are the same.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,37 +55,38 @@ fn take_in(place: &Place, session: &str, name: &str, words: &str) -> Result<Snap
         ..Facts::default()
     };
     let reference = format!("{ROOT}/{session}/{name}");
-    let last = newest(&place.own, &format!("{ROOT}/{session}/"))?;
-    if let Some(last) = &last
-        && let Some(same) = unchanged(place, last, &trees, &facts)?
-    {
-        create(&place.own, &reference, &last.commit)?;
-        return Ok(Snapshot::new(same.commit, reference, trees.worktree, words.to_owned(), facts));
+    // Dates are whole seconds, so the last one is among the last few.
+    let mut recent = newest(&place.own, &format!("{ROOT}/{session}/"), RECENT)?;
+    for last in &recent {
+        if is_same(place, last, &trees, &facts)? {
+            create(&place.own, &reference, &last.commit)?;
+            return Ok(Snapshot::new(
+                last.commit.clone(),
+                reference,
+                trees.worktree,
+                words.to_owned(),
+                facts,
+            ));
+        }
     }
-    let base = match last {
-        Some(last) => Some(last),
-        None => newest(&place.own, ROOT)?,
-    };
-    complete(place, base.map(|base| base.tree), &trees)?;
+    if recent.is_empty() {
+        recent = newest(&place.own, ROOT, "--count=1")?;
+    }
+    complete(place, recent.into_iter().next().map(|base| base.tree), &trees)?;
     let (commit, text) = write(repo, &trees, words, facts.clone())?;
     create(&place.own, &reference, &commit)?;
     let (words, facts) = message::read(&text).unwrap_or_else(|| (words.to_owned(), facts));
     Ok(Snapshot::new(commit, reference, trees.worktree, words, facts))
 }
 
-/// The last snapshot, if it holds the same and says the same of it.
-fn unchanged(
-    place: &Place,
-    last: &Snapshot,
-    trees: &Trees,
-    facts: &Facts,
-) -> Result<Option<Snapshot>, SnapshotError> {
+/// Whether a snapshot holds the same, and says the same of it.
+fn is_same(place: &Place, last: &Snapshot, trees: &Trees, facts: &Facts) -> Result<bool, SnapshotError> {
     let same = last.tree == trees.worktree
         && last.head == facts.head
         && last.notes == facts.notes
         && last.files_changed == facts.files_changed;
     if !same {
-        return Ok(None);
+        return Ok(false);
     }
     // The parents are the index and, if there are any, the extras.
     let tree = |parent: u8| -> Result<Option<String>, SnapshotError> {
@@ -92,8 +95,7 @@ fn unchanged(
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         Ok(output.status.success().then_some(text))
     };
-    let same = tree(1)?.as_ref() == Some(&trees.index) && tree(2)? == trees.extras;
-    Ok(same.then(|| last.clone()))
+    Ok(tree(1)?.as_ref() == Some(&trees.index) && tree(2)? == trees.extras)
 }
 
 /// Copies what the store lacks, so that it does not depend on the repository.
@@ -148,9 +150,9 @@ pub(super) fn list_in(own: &Git, session: &str) -> Result<Vec<Snapshot>, Snapsho
     read(own, &["--sort=refname", "--sort=creatordate", &format!("{ROOT}/{session}/")])
 }
 
-/// The snapshot that was taken last of those under a ref.
-fn newest(own: &Git, under: &str) -> Result<Option<Snapshot>, SnapshotError> {
-    Ok(read(own, &["--sort=-creatordate", "--count=1", under])?.pop())
+/// The snapshots that were taken last of those under a ref, the newest first.
+fn newest(own: &Git, under: &str, count: &str) -> Result<Vec<Snapshot>, SnapshotError> {
+    read(own, &["--sort=-creatordate", count, under])
 }
 
 fn read(own: &Git, which: &[&str]) -> Result<Vec<Snapshot>, SnapshotError> {
