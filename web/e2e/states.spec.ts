@@ -51,7 +51,7 @@ test('FND-D12 a folder that is not there is named at its field, and one under th
   await dialog.getByLabel('Agent').selectOption('demo')
   const folder = dialog.getByLabel('Folder it works in')
   await folder.fill('/no/such/folder')
-  await dialog.getByLabel('What it should do').fill('/say hello')
+  await dialog.getByRole('textbox', { name: 'What it should do', exact: true }).fill('/say hello')
   await dialog.getByRole('button', { name: 'Start' }).click()
   await expect(folder).toHaveAttribute('aria-invalid', 'true')
   await expect(dialog.getByRole('alert')).toContainText('/no/such/folder')

@@ -18,7 +18,7 @@ const report: ContinuityReport = {
   accidental_new_session_rate: 0.25,
   duplicate_turn_prevention_count: 2,
   alerts: [{ code: 'attach_success_rate', actual: 0.25, threshold: 0.95, clears_at: 0.98, attempts: 12, failed: 9, text: '…' }],
-  rules: { window_ms: 3_600_000, accident_ms: 60_000, min_attempts: 10, attach_success_min: 0.95, resume_success_min: 0.9, accidental_new_max: 0.1, recovery_margin: 0.03 },
+  rules: { window_ms: 3_600_000, accident_ms: 60_000, min_attempts: 10, attach_success_min: 0.95, resume_success_min: 0.9, accidental_new_max: 0.1, recovery_margin: 0.03, attach_failures_max: 0, resume_failures_max: 0, failures_clear_share: 0.5 } as ContinuityReport['rules'],
   totals: counts,
   window: counts,
 }

@@ -64,7 +64,7 @@ export interface NoteItem extends Base {
   what: NoteKind
   text: string
   by: Actor | null
-  state: 'queued' | 'delivered' | 'returned' | 'withdrawn' | 'acknowledged' | 'expired'
+  state: 'queued' | 'delivered' | 'returned' | 'withdrawn' | 'acknowledged' | 'expired' | 'undelivered'
   channel: string | null
   call: string | null
 }
