@@ -289,7 +289,7 @@ mod tests {
         let view = seen(&[("session.created", created)], &Lineage::default());
         expect![[r"
             id           sess_00000000000000000000000007
-            state        beginning for 3m
+            state        idle (beginning for 3m)
                          takes a prompt
 
             owner        operator
@@ -348,7 +348,7 @@ mod tests {
             title        fix the�[31m test
             alias        ses_4f2a
                          a::b
-            state        executing, stopping for 3m, before that compacted
+            state        working (executing, stopping for 3m, before that compacted)
             turn         turn_01m7n5djg0fayvh8t5cxyjkdnf "nightly" for 3m, cancel requested
             stop         level 1 (graceful) by operator 3m ago: "enough"
             guidance     note_01m7n5djg0fayvh8t5cxyjkdnf waiting, 3m ago: "use the staging key"

@@ -195,6 +195,7 @@ fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         Over::Guide(_, input) => Some(("guide> ".to_owned(), input)),
         Over::Answer(answering) => match &answering.settled {
             Some(why) => Some((format!("{why}; Enter goes back "), &answering.input)),
+            None if !answering.is_ready(model.now) => Some(("read it first ".to_owned(), &answering.input)),
             None => Some((answering.dialogue.prompt(), &answering.input)),
         },
         Over::Nothing | Over::Help | Over::Confirm(..) => None,

@@ -56,7 +56,7 @@ impl Answering {
     }
 
     /// Whether it was there long enough for a key to be meant for it.
-    fn is_ready(&self, now: Timestamp) -> bool {
+    pub(super) fn is_ready(&self, now: Timestamp) -> bool {
         now >= self.ready_at
     }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::kit::{Stage, rounds, until};
+use crate::support::Caller;
 
 const SECOND: i64 = 1_000;
 const MINUTE: i64 = 60 * SECOND;
@@ -104,11 +105,12 @@ fn fnd_d2_an_observers_mark_is_kept_and_leaves_the_turn_unread() {
     let stage = Stage::new("");
     let session = ended(&stage, &finished("completed"));
     let made = stage.call("POST", "/tokens", &json!({"role": "observer", "name": "wall"}));
-    let token = format!("Bearer {}", made.json()["token"].as_str().unwrap());
+    let token = made.json()["token"].as_str().unwrap().to_owned();
     let seq = view(&stage, &session)["last_turn"]["seq"].clone();
     let path = format!("/api/v1/sessions/{session}/seen");
     let body = json!({"seq": seq}).to_string();
-    let seen = stage.daemon.request("POST", &path, &[("authorization", &token)], Some(&body));
+    let wall = Caller { token, ..stage.daemon.caller() };
+    let seen = wall.try_request("POST", &path, &[], Some(&body)).unwrap();
     assert_eq!(seen.status, 200, "{}", seen.text());
     let view = view(&stage, &session);
     assert_eq!((&view["unread"], &view["seen"][0]["by"]["name"]), (&json!(true), &json!("wall")));

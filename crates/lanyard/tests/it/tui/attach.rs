@@ -31,7 +31,7 @@ fn a_prompt_is_typed_and_answered_and_detaching_leaves_the_session_alone() {
     terminal.until_shows("send> /say the second answer\n      /wait 60000");
     terminal.press("\r");
     terminal.until("answer", |text| text.matches("the second answer").count() >= 2);
-    terminal.until_shows("executing");
+    terminal.until_shows("working");
     terminal.press(CTRL_D);
     assert_eq!(terminal.ended(), Some(0));
     let shown = stage.get(&format!("/sessions/{id}"));
@@ -128,7 +128,7 @@ fn a_session_is_guided_answered_and_stopped_from_its_screen() {
     terminal.press(CTRL_S);
     terminal.press(CTRL_S);
     stage.until(&id, |shown| shown["state"] == "stopped");
-    terminal.until("end", |text| text.contains("stopped "));
+    terminal.until("end", |text| text.contains("stopped)"));
     terminal.press("q");
     assert_eq!(terminal.ended(), Some(0));
 }
@@ -139,7 +139,7 @@ fn a_message_waits_its_turn_and_is_withdrawn() {
     let stage = Stage::new();
     let id = stage.detached("/say busy\n/wait 60000");
     let mut terminal = attached(&stage, &id);
-    terminal.until_shows("executing");
+    terminal.until_shows("working");
     terminal.press("/say later");
     terminal.until_shows("queue> /say later");
     terminal.press("\r");
@@ -187,13 +187,13 @@ fn a_read_only_screen_and_a_list_to_choose_from() {
     let id = stage.detached("/say only looking");
     stage.until_at_rest(&id);
     let mut terminal = Terminal::lanyard(&stage.daemon, &["attach"], 80, 20);
-    terminal.until_shows("between_turn");
+    terminal.until_shows("ready for rev");
     terminal.press("nothing-like-it");
     terminal.until_shows("none of 1 session matches");
     for _ in 0.."nothing-like-it".len() {
         terminal.press("\u{7f}");
     }
-    terminal.until_shows("between_turn");
+    terminal.until_shows("ready for rev");
     terminal.press("\r");
     terminal.until_shows("writer: free");
     terminal.until("words", |text| text.contains("\nonly looking"));

@@ -47,7 +47,8 @@ fn a_flow_is_answered_on_the_screen_of_all_sessions() {
     terminal.until_shows("1 flow asks");
     terminal.until_shows("The author needs a person: which key?");
     terminal.press("f");
-    terminal.until_shows("Esc leaves it open");
+    // Keys count once the question could be read.
+    terminal.until_shows("c/f/o/q >");
     terminal.press("zz\r");
     terminal.until_shows("`zz` is no answer; type c (continue-session)");
     assert_eq!(desk.gate_after("")["id"], gate);
@@ -56,6 +57,9 @@ fn a_flow_is_answered_on_the_screen_of_all_sessions() {
     terminal.until_shows("Write it down: answered");
     let next = desk.gate_after(gate.as_str().unwrap());
     assert!(next["continue_session"].is_object(), "{next:#}");
+    // The settled question stays until somebody goes on.
+    terminal.press("\u{1b}");
+    terminal.until_shows("? help");
     terminal.press("q");
     assert_eq!(terminal.ended(), Some(0));
 }

@@ -10,7 +10,7 @@ fn a_session_is_seen_attached_to_and_stopped() {
     let stage = Stage::new();
     let id = stage.detached("/say busy\n/wait 60000");
     let mut terminal = Terminal::lanyard(&stage.daemon, &["top"], 120, 20);
-    terminal.until_shows("*>executing");
+    terminal.until_shows("*>working");
     terminal.until_shows("1 session, 1 running");
     terminal.press("\r");
     terminal.until_shows("busy");
@@ -24,7 +24,7 @@ fn a_session_is_seen_attached_to_and_stopped() {
     stage.until(&id, |shown| !shown["stop"].is_null() || shown["state"] == "stopped");
     terminal.press("sy");
     terminal.press("sy");
-    terminal.until_shows("->stopped");
+    terminal.until_shows("->done (stopped)");
     terminal.press("q");
     assert_eq!(terminal.ended(), Some(0));
 }
