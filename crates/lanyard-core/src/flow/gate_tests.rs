@@ -273,7 +273,8 @@ fn fnd_m2_a_continuation_that_asks_again_is_offered_again() {
     given.flow.settings.rules.quality_retries = 0;
     expect!["session 2, author, quality_retry"].assert_eq(&given.checked(&broken("c")).offer());
     // A session that cannot continue is not offered, however it ended.
-    let rows: [(fn(&mut Probe), Expect); 3] = [
+    type Spoil = fn(&mut Probe);
+    let rows: [(Spoil, Expect); 3] = [
         (|probe| probe.exists = false, expect!["not offered: its session is gone"]),
         (|probe| probe.context_left = false, expect!["not offered: its context is used up"]),
         (

@@ -41,7 +41,7 @@ fn fnd_d2_every_session_has_one_word_for_its_operator() {
         .after(see(ann(), 3))
         .event(InboxEvent::Paused { reason: PauseReason::Asked })
         .after(send(7, Delivery::Queue));
-    let table = [
+    let table = vec![
         ("new", given([]), (Idle, false)),
         ("a turn runs", running(), (Working, false)),
         ("a turn runs and asks", running().after(gate_asked(1, 1)), (NeedsAnswer, false)),
@@ -130,11 +130,11 @@ fn fnd_d2_only_turns_of_operators_call_for_review() {
 #[test]
 fn fnd_d2_ends_of_an_older_log_are_not_unread() {
     let mut log = given([started(1), interrupted(1, InterruptCause::Crash)]).log;
-    log.iter_mut().for_each(|envelope| {
+    for envelope in &mut log {
         let mut value = serde_json::to_value(&*envelope).unwrap();
         value["data"].as_object_mut().unwrap().remove("review");
         *envelope = serde_json::from_value(value).unwrap();
-    });
+    }
     let session = replay(&log).unwrap().unwrap();
     assert_eq!((session.operator_state(), session.unread()), (OperatorState::Failed, false));
 }

@@ -18,7 +18,7 @@ impl Command {
     pub(super) fn is_for_sessions(&self) -> bool {
         match self {
             Self::Look(command) => {
-                matches!(command, Look::Show(_) | Look::Logs(_) | Look::Turns(_) | Look::Tree(_))
+                matches!(**command, Look::Show(_) | Look::Logs(_) | Look::Turns(_) | Look::Tree(_))
             }
             Self::Steer(command) => {
                 matches!(command, Steer::Guidance(_) | Steer::Complete(_) | Steer::Fail(_))

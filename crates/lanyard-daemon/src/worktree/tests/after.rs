@@ -44,18 +44,18 @@ fn fnd_n3_several_prerequisites_are_merged_in_order() {
     lab.git(&["config", "user.name", "Somebody"]);
     lab.git(&["config", "commit.gpgSign", "true"]);
     let head = lab.head();
-    let tree = begin(&lab, "task_4", &[&one, &two, &three]).unwrap();
+    let fourth = begin(&lab, "task_4", &[&one, &two, &three]).unwrap();
     for (file, text) in [("one", "1\n"), ("two", "2\n"), ("three", "3\n"), ("b", "b\n")] {
-        assert_eq!(read(&tree.path, file), text);
+        assert_eq!(read(&fourth.path, file), text);
     }
-    let parents = lab.git(&["rev-parse", &format!("{}^1^1", tree.base), &format!("{}^1^2", tree.base)]);
+    let parents = lab.git(&["rev-parse", &format!("{}^1^1", fourth.base), &format!("{}^1^2", fourth.base)]);
     assert_eq!(parents, format!("{}\n{}", tip(&lab, &one), tip(&lab, &two)));
-    assert_eq!(lab.git(&["rev-parse", &format!("{}^2", tree.base)]), tip(&lab, &three));
-    let by = lab.git(&["log", "-1", "--format=%an <%ae> %cn: %s", &tree.base]);
+    assert_eq!(lab.git(&["rev-parse", &format!("{}^2", fourth.base)]), tip(&lab, &three));
+    let by = lab.git(&["log", "-1", "--format=%an <%ae> %cn: %s", &fourth.base]);
     assert_eq!(by, "Lanyard <lanyard@localhost> Lanyard: Merge branch 'lanyard/task_3'");
     assert_eq!((lab.head(), lab.git(&["status", "--porcelain"])), (head, String::new()));
     // Called again after a crash, it is the same.
-    assert_eq!(begin(&lab, "task_4", &[&one, &two, &three]).unwrap(), tree);
+    assert_eq!(begin(&lab, "task_4", &[&one, &two, &three]).unwrap(), fourth);
     lab.is_tidy();
 }
 

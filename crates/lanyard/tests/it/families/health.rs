@@ -28,7 +28,10 @@ fn stage(rules: &str, otherwise: &str) -> Ward {
     let command = [&program, "scripted-agent", "--state", &state, "--otherwise", otherwise];
     let command = serde_json::to_string(&command).unwrap();
     let agent = format!("[agents.odd]\ndriver = \"acp\"\ncommand = {command}\nkill_grace_ms = 400\n");
-    Ward { stage: Stage::with(&format!("[health]\n{rules}\n{agent}")), _state: folder }
+    Ward {
+        stage: Stage::with(&format!("[daemon]\ndefault_agent = \"a\"\n[health]\n{rules}\n{agent}")),
+        _state: folder,
+    }
 }
 
 /// The same call again and again, and then nothing.
