@@ -123,7 +123,10 @@ fn a_session_is_guided_answered_and_stopped_from_its_screen() {
     terminal.press(CTRL_C);
     terminal.until_shows("cancel the turn");
     terminal.press("g");
+    // FND-N5: the first press asks, and further ones raise the stop.
     terminal.press(CTRL_S);
+    terminal.until_shows("Stop the session?");
+    terminal.press("y");
     terminal.until_shows("level 1 (graceful)");
     terminal.press(CTRL_S);
     terminal.press(CTRL_S);

@@ -272,27 +272,27 @@ fn the_page_of_keys() {
         &expect![[r#"
             scripted  "fix the failing login test"                     sess_01m7n5djg0fayvh8t5cxyjkdnf
 
-                      ┌ Keys ──────────────────────────────────────────────────────────────┐
-                      │ Enter          send what is typed; Ctrl-J or Alt-Enter: new line   │
-                      │ Tab            while a turn runs: queue, steer, interrupt, if free │
-                      │ Ctrl-G         type guidance for the running agent instead         │
-                      │ 1 2 3 …        answer the question shown; Esc puts it aside        │
-                      │ Ctrl-O         go to the session below that asks                   │
-                      │ Ctrl-S         stop the session; once more raises the stop         │
-                      │ Ctrl-X         take the stop back                                  │
-                      │ Ctrl-C         detach, cancel the turn, stop, or go on             │
-                      │ Ctrl-W         take the right to write, or give it back            │
-                      │ Ctrl-Y Ctrl-N  let another write who asks, or not                  │
-                      │ Ctrl-Q         the queue: reorder, edit, withdraw, move up         │
-                      │ PgUp PgDn      scroll; Up, Down by a row, Home, End all the way    │
-                      │ Ctrl-D, q      detach (q when nothing is typed)                    │
-            > fix the │ ?              this page (when nothing is typed)                   │
-            ┊ First th│                                                                    │
-            I will run│ queue          runs after the turn, and after what waits           │d its
-            handler.  │ steer          goes into the running turn                          │
-            · bash car│ interrupt      cancels the running turn and runs next              │
-            · file src│ send if free   is refused while a turn runs                        │
-            · bash car└ any key closes ────────────────────────────────────────────────────┘
+                   ┌ Keys ───────────────────────────────────────────────────────────────────┐
+                   │ Enter          send what is typed; Ctrl-J or Alt-Enter: new line        │
+                   │ Tab            while a turn runs: queue, steer, interrupt, if free      │
+                   │ Ctrl-G         type guidance for the running agent instead              │
+                   │ 1 2 3 …        answer the question shown; Esc puts it aside             │
+                   │ Ctrl-O         go to the session below that asks                        │
+                   │ Ctrl-S         stop the session (asks first); once more raises the stop │
+                   │ Ctrl-X         take back a stop that is pending, below level 3          │
+                   │ Ctrl-C         detach, cancel the turn, stop, or go on                  │
+                   │ Ctrl-W         take the right to write, or give it back                 │
+                   │ Ctrl-Y Ctrl-N  let another write who asks, or not                       │
+                   │ Ctrl-Q         the queue: reorder, edit, withdraw, move up              │
+                   │ PgUp PgDn      scroll; Up, Down by a row, Home, End all the way         │
+                   │ Ctrl-D, q      detach (q when nothing is typed)                         │
+            > fix t│ ?              this page (when nothing is typed)                        │
+            ┊ First│                                                                         │
+            I will │ queue          runs after the turn, and after what waits                │its
+            handler│ steer          goes into the running turn                               │
+            · bash │ interrupt      cancels the running turn and runs next                   │
+            · file │ send if free   is refused while a turn runs                             │
+            · bash └ any key closes ─────────────────────────────────────────────────────────┘
             executing 11s · tool bash cargo test login · writer: free
             queue>
             Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-C leave … · ? help
