@@ -52,7 +52,7 @@ fn a_client_shows_up_as_an_external_session() {
 #[test]
 fn guidance_stands_in_front_of_the_next_answer_and_only_of_that() {
     let daemon = Daemon::start(Setup::default());
-    let mut server = wrapped(&daemon, "claude-code", &[]);
+    let mut server = wrapped(&daemon, "codex-mcp-client", &[]);
     let id = only_session(&daemon)["id"].as_str().unwrap().to_owned();
     post(&daemon, &format!("/sessions/{id}/guidance"), &json!({ "text": "use the staging key" }));
     let result = server.call("structured", &json!({ "n": 1 }));
@@ -107,7 +107,9 @@ fn lookalikes_in_an_answer_are_broken_and_a_foreign_session_is_refused() {
 #[test]
 fn clients_nobody_knows_are_promised_nothing_structured() {
     let daemon = Daemon::start(Setup::default());
-    for (client, promised) in [("some-editor", false), ("claude-code", true), ("opencode", true)] {
+    for (client, promised) in
+        [("some-editor", false), ("claude-code", false), ("codex-mcp-client", true), ("opencode", true)]
+    {
         let mut server = wrapped(&daemon, client, &[]);
         let list = server.request("tools/list", &json!({}));
         assert_eq!(list.to_string().contains("outputSchema"), promised, "{client}: {list}");
