@@ -39,6 +39,8 @@ fn fnd_r1_a_hooked_agent_whose_name_is_in_the_config_is_told_each_level() {
     let rows = daemon.request("GET", "/api/v1/sessions", &[], None).json();
     assert_eq!(rows["sessions"][0]["driven_by"], "host", "{rows}");
     assert_eq!(by_hook(&daemon, &session, "0"), "as it is");
+    // A call is written to the log a little after its answer.
+    assert!(until(|| get(&daemon, &session, "")["state"] == "between_turn"));
     stop(&daemon, &session, &json!({}));
     let receipt = get(&daemon, &session, "/stop");
     // The record of the call before is written behind, so the state may still be the one of birth.
