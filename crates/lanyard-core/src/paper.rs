@@ -12,7 +12,7 @@ pub mod steps;
 
 pub use orphan::{Facts, Liveness, judge, looks_after};
 pub use plan::{Handover, NewPlan, Plan, PlanChange, PlanNote, PlanStatus, Priority};
-pub use progress::{PlanPhase, Progress, StepState};
+pub use progress::{PlanPhase, PlanProgress, StepState};
 pub use prompt::{Bounds, Brief};
 pub use refusal::Refusal;
 pub use seat::Seat;

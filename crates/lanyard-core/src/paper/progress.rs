@@ -19,7 +19,7 @@ pub enum StepState {
 
 /// What is done of a plan, and what there is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Progress {
+pub struct PlanProgress {
     /// Steps and tasks that are done.
     pub done: u64,
     /// Steps and tasks in all; cancelled tasks are not counted.
@@ -54,8 +54,8 @@ impl Step {
 impl Plan {
     /// How far the plan is; `tasks` are the states of its tasks.
     #[must_use]
-    pub fn progress(&self, tasks: impl IntoIterator<Item = TaskState>) -> Progress {
-        let mut progress = Progress::default();
+    pub fn progress(&self, tasks: impl IntoIterator<Item = TaskState>) -> PlanProgress {
+        let mut progress = PlanProgress::default();
         for step in &self.steps {
             progress.steps += 1;
             progress.steps_done += u64::from(step.done);

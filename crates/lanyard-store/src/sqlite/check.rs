@@ -36,6 +36,7 @@ pub(super) fn check(conn: &Connection) -> Result<Report, StoreError> {
         last: 0,
         purged: tombstones::sids(conn)?,
         gaps: Gaps::default(),
+        current: schema::version(conn)? == schema::KNOWN,
     };
     checkup.report.schema = schema::version(conn)?;
     checkup.structure()?;
@@ -75,6 +76,9 @@ struct Checkup<'a> {
     /// Sessions that are purged, or being purged.
     purged: BTreeMap<Sid, SessionId>,
     gaps: Gaps,
+    /// The journal is at the schema of this program. Records of an older one lack what only this fold adds up, and are
+    /// made again when it is opened.
+    current: bool,
 }
 
 /// Positions of the log at which there is nothing: purges leave some, and damage.
@@ -250,14 +254,16 @@ impl Checkup<'_> {
         }
         match (&record, &logged) {
             (Err(what), _) => self.complain(Some(id), (0, 0), what.clone()),
-            (Ok(record), Some(logged)) if whole && record != logged => {
+            (Ok(record), Some(logged)) if whole && self.current && record != logged => {
                 self.complain(Some(id), (0, 0), "the session's record is not what its log adds up to");
             }
             (Ok(_), _) => {}
         }
         let Some(best) = record.ok().or(logged) else { return Ok(0) };
         if card.is_none_or(|card| {
-            card.id != id || (card.as_of == best.seq && card != Card::of(&best)) || card.as_of > log.head.seq
+            card.id != id
+                || (self.current && card.as_of == best.seq && card != Card::of(&best))
+                || card.as_of > log.head.seq
         }) {
             self.complain(Some(id), (0, 0), "the session's row in the directory is damaged");
         }

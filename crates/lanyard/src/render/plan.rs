@@ -169,7 +169,7 @@ fn in_order(all: &[TaskView]) -> Vec<(usize, &TaskView)> {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use lanyard_core::paper::{Handover, NewPlan, NewStep, Plan, PlanStatus, Progress, StepKind, steps};
+    use lanyard_core::paper::{Handover, NewPlan, NewStep, Plan, PlanProgress, PlanStatus, StepKind, steps};
     use lanyard_daemon::api::types::{PlanDetail, TaskCount};
 
     use super::*;
@@ -188,7 +188,7 @@ mod tests {
             created_by: "operator".to_owned(),
             current_phase: None,
             current_agent: None,
-            progress: Progress { total: 3, tasks: 3, ..Progress::default() },
+            progress: PlanProgress { total: 3, tasks: 3, ..PlanProgress::default() },
             tasks: vec![
                 TaskCount { state: TaskState::Running, tasks: 1 },
                 TaskCount { state: TaskState::Pending, tasks: 2 },
@@ -204,7 +204,7 @@ mod tests {
         old.status = PlanStatus::Completed;
         old.priority = Priority::Normal;
         old.tasks.clear();
-        old.progress = Progress { done: 2, total: 2, steps_done: 2, steps: 2, ..Progress::default() };
+        old.progress = PlanProgress { done: 2, total: 2, steps_done: 2, steps: 2, ..PlanProgress::default() };
         old.current_phase = Some("build".to_owned());
         old.current_agent = Some("Coordinator".to_owned());
         expect![[r"
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_plan_without_tasks_is_a_card_alone() {
-        let row = PlanRow { tasks: Vec::new(), progress: Progress::default(), ..row() };
+        let row = PlanRow { tasks: Vec::new(), progress: PlanProgress::default(), ..row() };
         let view = PlanView {
             plan: row,
             goal: None,

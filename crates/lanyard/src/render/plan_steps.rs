@@ -1,7 +1,7 @@
 //! What agents keep in a plan: phases, steps, notes and hand-offs.
 
 use lanyard_core::Timestamp;
-use lanyard_core::paper::{PlanPhase, Progress, StepState};
+use lanyard_core::paper::{PlanPhase, PlanProgress, StepState};
 use lanyard_daemon::api::types::{PlanDetail, StepView};
 
 use crate::render::card::Card;
@@ -24,7 +24,7 @@ const STEP: [Column; 8] = [
 ];
 
 /// How far a plan is, such as `2 of 6: 1 of 3 steps, 1 of 3 tasks`. Nothing for a plan with nothing to do.
-pub(crate) fn progress(progress: &Progress) -> String {
+pub(crate) fn progress(progress: &PlanProgress) -> String {
     let parts =
         [(progress.steps_done, progress.steps, "step"), (progress.tasks_done, progress.tasks, "task")];
     let of = |(done, all, what): &(u64, u64, &str)| {
@@ -39,7 +39,7 @@ pub(crate) fn progress(progress: &Progress) -> String {
 }
 
 /// The same for a row of a listing.
-pub(crate) fn fraction(progress: &Progress) -> String {
+pub(crate) fn fraction(progress: &PlanProgress) -> String {
     if progress.total == 0 { String::new() } else { format!("{}/{}", progress.done, progress.total) }
 }
 

@@ -1,7 +1,7 @@
 //! The words of plans.
 
 use lanyard_core::paper::{
-    Handover, Plan, PlanNote, PlanPhase, PlanStatus, Priority, Progress, Step, StepState,
+    Handover, Plan, PlanNote, PlanPhase, PlanProgress, PlanStatus, Priority, Step, StepState,
 };
 use lanyard_core::task::{NewTask, TaskState};
 use lanyard_core::{PlanId, Timestamp};
@@ -66,7 +66,7 @@ pub struct PlanRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_agent: Option<String>,
     /// What is done, over steps and tasks.
-    pub progress: Progress,
+    pub progress: PlanProgress,
     /// Its tasks by state; states without one are left out.
     pub tasks: Vec<TaskCount>,
 }

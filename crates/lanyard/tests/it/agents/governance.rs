@@ -20,7 +20,7 @@ fn fnd_m9_instructions_are_told_again_after_a_compaction() {
     assert_eq!((told("You count the sheep."), told("Write to people in German.")), (1, 1));
     let compacted = json!({ "type": "context_compacted", "size_before": 900, "size_after": 90 });
     let answer = talk.post("signals", &compacted);
-    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.status, 201, "{}", answer.text());
     assert_eq!(stage.get(&path)["governance_injected"], false);
     talk.answer_to("/say three");
     assert_eq!(stage.get(&path)["governance_injected"], true);

@@ -53,5 +53,5 @@ fn fnd_m9_a_session_is_made_with_them_on_the_command_line() {
     assert_eq!(view["governance_level"], "strict");
     assert_eq!(view["language"], json!({ "communication": "French", "documents": "English" }));
     let bad = daemon.request("POST", "/api/v1/sessions", &[], Some(r#"{"language":{"spoken":"x"}}"#));
-    assert_eq!(bad.status, 400, "{}", bad.text());
+    assert_eq!(bad.status, 422, "{}", bad.text());
 }
