@@ -163,17 +163,17 @@ fn an_interrupt_cancels_and_runs_first_and_the_rest_waits_for_go() {
             turn.interrupted cause=user reason=sigterm turn=turn#1
             context.checkpoint position=6 reason=interruption
             inbox.paused reason=interrupted
-            turn.started by={kind=operator name=ann} delivery=interrupt memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
+            turn.started by={kind=operator name=ann} delivery=interrupt governance=true memory={mode=session_only} opening={kind=continued} prompt="go 3" queued=true turn=turn#3
             do RunTurn { turn: turn#3 }
             executing -> interrupted -> executing, waiting turn#4 turn#2, paused (interrupted)
             > turn_finished
-            turn.finished outcome=completed turn=turn#3
+            turn.finished outcome=completed review=true turn=turn#3
             context.checkpoint position=10 reason=turn_end
-            turn.started by={kind=operator name=ann} delivery=interrupt memory={mode=session_only} opening={kind=continued} prompt="go 4" queued=true turn=turn#4
+            turn.started by={kind=operator name=ann} delivery=interrupt governance=true memory={mode=session_only} opening={kind=continued} prompt="go 4" queued=true turn=turn#4
             do RunTurn { turn: turn#4 }
             executing -> between_turn -> executing, waiting turn#2, paused (interrupted)
             > turn_finished
-            turn.finished outcome=completed turn=turn#4
+            turn.finished outcome=completed review=true turn=turn#4
             context.checkpoint position=13 reason=turn_end
             executing -> between_turn, waiting turn#2, paused (interrupted)
             > resume_inbox

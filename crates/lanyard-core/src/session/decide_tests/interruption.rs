@@ -139,7 +139,7 @@ fn a_turn_can_run_out_of_time() {
         in_state(StateName::Executing),
         turn_lost(InterruptCause::Timeout),
         expect![[r#"
-            turn.interrupted cause=timeout turn=turn#1
+            turn.interrupted cause=timeout review=true turn=turn#1
             context.checkpoint position=2 reason=interruption
             executing -> interrupted
         "#]],

@@ -117,7 +117,7 @@ fn a_snapshot_changes_no_state() {
         in_state(StateName::Idle),
         snapshot_taken("asked-4"),
         expect![[r#"
-            context.snapshot commit=9fceb02 files_changed=2 name=asked-4 reason=turn_start
+            context.snapshot commit=9fceb02 files_changed=2 name=asked-4 position=4 reason=turn_start
             idle
         "#]],
     );
