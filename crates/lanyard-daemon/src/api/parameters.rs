@@ -113,6 +113,7 @@ fn in_query(route: &Route, name: &str, generator: &mut SchemaGenerator) -> Value
         }
         "session" if route.path.contains("notifications") => of::<SessionId>(generator),
         "cursor" => cursor(route, generator),
+        "approvals" => pattern(&format!("^{0}(,{0})*$|^$", an_id("gate"))),
         _ => words(),
     }
 }
@@ -129,17 +130,24 @@ fn status(route: &Route, generator: &mut SchemaGenerator) -> Value {
 
 /// What the page before gave as `next`.
 fn cursor(route: &Route, generator: &mut SchemaGenerator) -> Value {
-    let id = |prefix: &str| format!("{prefix}_[0-7][0-9a-hjkmnp-tv-z]{{25}}");
-    let pattern = |pattern: String| json!({ "type": "string", "pattern": pattern });
     match route.name {
         "list_turns" => of::<TurnId>(generator),
         "list_tasks" => of::<TaskId>(generator),
         "list_memory" | "session_memory" => of::<MemoryId>(generator),
         "list_notifications" | "dashboard_notifications" => of::<NotificationId>(generator),
-        "list_mail" => pattern(format!("^{}\\.[0-9]{{1,15}}$", id("(task|sess)"))),
-        "audit" => pattern(format!("^-?[0-9]{{1,15}}\\.({}|-)\\.[0-9]{{1,15}}$", id("sess"))),
-        _ => pattern("^[0-9a-f]{1,15}\\.[0-9a-f]{8}$".to_owned()),
+        "list_mail" => pattern(&format!("^{}\\.[0-9]{{1,15}}$", an_id("(task|sess)"))),
+        "audit" => pattern(&format!("^-?[0-9]{{1,15}}\\.({}|-)\\.[0-9]{{1,15}}$", an_id("sess"))),
+        _ => pattern("^[0-9a-f]{1,15}\\.[0-9a-f]{8}$"),
     }
+}
+
+fn pattern(pattern: &str) -> Value {
+    json!({ "type": "string", "pattern": pattern })
+}
+
+/// The pattern of an id.
+fn an_id(prefix: &str) -> String {
+    format!("{prefix}_[0-7][0-9a-hjkmnp-tv-z]{{25}}")
 }
 
 /// What no schema can say.
