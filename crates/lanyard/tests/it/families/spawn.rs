@@ -48,8 +48,13 @@ fn many_are_spawned_and_awaited_together() {
     assert_eq!(again["tasks"][0]["task_id"], ids[0].as_str());
     stage.touch("go");
     let keys = ["one", "two", "three"];
-    let all = tasks(&stage, &chat, &json!({ "action": "await", "task_ids": keys, "wait_ms": 60_000 }));
-    assert_eq!(all["open"], json!([]));
+    // Mail of the third that comes during an await ends it early: the words go out with its answer.
+    let all = loop {
+        let all = tasks(&stage, &chat, &json!({ "action": "await", "task_ids": keys, "wait_ms": 60_000 }));
+        if all["open"] == json!([]) {
+            break all;
+        }
+    };
     let words: Vec<&Value> =
         all["tasks"].as_array().unwrap().iter().map(|task| &task["result"]["summary"]).collect();
     assert_eq!(words, ["result of one", "result of two", "result of three"]);
