@@ -17,9 +17,9 @@ const PAGE_ENTRIES_MAX: usize = 1_000;
 const ENTRIES_DEFAULT: usize = 100;
 
 const EXAMPLES: &str = "\
-Every stop, every word of guidance, every answer to a question and every change to plans, tasks, flows
-and the daemon: who did it, when and why. Newest first. Changes are kept for 30 days. Times are UTC;
---since takes 90s, 15m, 2h, 7d or a time.
+Every stop, every word of guidance, every answer to a question and every change to plans, tasks,
+flows and the daemon: who did it, when and why. Newest first. Changes are kept for 30 days. Times
+are UTC; --since takes 90s, 15m, 2h, 7d or a time.
 
 Examples:
   lanyard audit
