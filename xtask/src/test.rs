@@ -70,7 +70,9 @@ impl Step {
         match self {
             Step::Fmt => "cargo fmt --all --check",
             Step::Clippy => "cargo clippy --workspace --all-targets -- -D warnings (and of --test real)",
-            Step::Tests => "cargo nextest run --workspace --retries 0 (cargo test without nextest)",
+            Step::Tests => {
+                "cargo nextest run --workspace --retries 0 --no-fail-fast (cargo test without nextest)"
+            }
             Step::Doc => "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps",
             Step::Tidy => "cargo xtask tidy",
             Step::Audit => "cargo xtask audit",
@@ -205,18 +207,24 @@ fn need(subcommand: &str, component: &str) -> Result<()> {
 /// theirs is left.
 fn run_tests(kills: Option<u32>) -> (Option<Tally>, Result<()>) {
     let (runner, mut command) = if process::works(&mut process::cargo(["nextest", "--version"])) {
-        (Runner::Nextest, process::cargo(["nextest", "run", "--workspace", "--retries", "0"]))
+        (
+            Runner::Nextest,
+            process::cargo(["nextest", "run", "--workspace", "--retries", "0", "--no-fail-fast"]),
+        )
     } else {
         (Runner::Harness, process::cargo(["test", "--workspace"]))
     };
     if let Some(kills) = kills {
         command.env("LANYARD_KILLS", kills.to_string());
     }
-    if let Err(error) = left::adopt() {
-        return (None, Err(error));
-    }
+    let reaper = match left::adopt() {
+        Ok(reaper) => reaper,
+        Err(error) => return (None, Err(error)),
+    };
     let (tally, result) = run_counted(&mut command, runner);
-    (tally, result.and_then(|()| left::check()))
+    let left = left::check();
+    drop(reaper);
+    (tally, result.and(left))
 }
 
 /// Runs a command and counts the tests in what it prints.

@@ -6,10 +6,13 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{getpid, set_child_subreaper};
+use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
 
 /// How often what is left is looked at before it counts as left behind, and the pause between.
 const LOOKS: u32 = 50;
@@ -27,9 +30,46 @@ struct Left {
     test: Option<String>,
 }
 
+/// Reaps orphans while the tests run: a test that waits for a process to go would wait for a zombie for ever.
+#[derive(Debug)]
+pub(super) struct Reaper {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Reaper {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A reaper that panicked has reaped less; the check that follows says what is left.
+            thread.join().ok();
+        }
+    }
+}
+
 /// From here on orphans below this process are its own.
-pub(super) fn adopt() -> Result<()> {
-    set_child_subreaper(Some(getpid())).context("cannot take the orphans of tests over")
+pub(super) fn adopt() -> Result<Reaper> {
+    set_child_subreaper(Some(getpid())).context("cannot take the orphans of tests over")?;
+    let over = Arc::new(AtomicBool::new(false));
+    let seen = over.clone();
+    let thread = thread::spawn(move || {
+        while !seen.load(Ordering::Relaxed) {
+            reap();
+            thread::sleep(PAUSE / 10);
+        }
+    });
+    Ok(Reaper { over, thread: Some(thread) })
+}
+
+/// Takes orphans away that have ended. The runner of the tests, a `cargo`, is waited for by whoever started it.
+fn reap() {
+    let this = getpid().as_raw_nonzero().get();
+    let ended =
+        stats().filter(|stat| stat.parent == this && stat.state == 'Z' && !stat.name.starts_with("cargo"));
+    for pid in ended.filter_map(|stat| Pid::from_raw(stat.pid)) {
+        // It may have been taken away meanwhile.
+        waitpid(Some(pid), WaitOptions::NOHANG).ok();
+    }
 }
 
 /// An error when something lives that a command run since [`adopt`] started. No command may run meanwhile.
@@ -79,19 +119,36 @@ fn named_by_kin(found: &mut [Left]) {
 }
 
 fn processes() -> impl Iterator<Item = Left> {
-    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
-        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        // The name may hold spaces and parentheses; the last one closes it.
-        let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-        let (state, parent) = (fields.next()?, fields.next()?.parse().ok()?);
+    stats().filter(|stat| !matches!(stat.state, 'Z' | 'X')).map(|stat| {
         let content = |name: &str| {
-            let bytes = fs::read(entry.path().join(name)).unwrap_or_default();
+            let bytes = fs::read(format!("/proc/{}/{name}", stat.pid)).unwrap_or_default();
             String::from_utf8_lossy(&bytes).into_owned()
         };
         let test = content("environ").split('\0').find_map(|held| held.strip_prefix(TEST).map(str::to_owned));
         let line = content("cmdline").replace('\0', " ").trim_end().to_owned();
-        (!matches!(state, "Z" | "X")).then_some(Left { pid, parent, line, test })
+        Left { pid: stat.pid, parent: stat.parent, line, test }
+    })
+}
+
+/// What the kernel says of a process in one line.
+#[derive(Debug)]
+struct Stat {
+    pid: i32,
+    name: String,
+    state: char,
+    parent: i32,
+}
+
+fn stats() -> impl Iterator<Item = Stat> {
+    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        // The name may hold spaces and parentheses; the last one closes it.
+        let (before, after) = stat.rsplit_once(") ")?;
+        let mut fields = after.split(' ');
+        let (state, parent) = (fields.next()?.chars().next()?, fields.next()?.parse().ok()?);
+        let name = before.split_once('(')?.1.to_owned();
+        Some(Stat { pid, name, state, parent })
     })
 }
 
@@ -106,7 +163,7 @@ mod tests {
     /// What a cleared environment, a session of its own and a parent that has ended do not hide.
     #[test]
     fn an_orphan_without_an_environment_is_found_and_named_by_its_child() {
-        adopt().unwrap();
+        let _reaper = adopt().unwrap();
         let script =
             "env -i setsid sh -c 'NEXTEST_TEST_NAME=the-one sleep 601; :' > /dev/null 2>&1 & echo $!";
         let output = Command::new("sh").args(["-c", script]).output();
