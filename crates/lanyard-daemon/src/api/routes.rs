@@ -115,10 +115,11 @@ fn recorded(path: &str, name: &str) -> Recorded {
         // Nobody is signed in yet, or no longer; and what agents do within their tool calls and tasks.
         "sign_in" | "sign_out" | "call_begins" | "call_ends" | "call_unsent" | "mcp_message"
         | "mcp_close" | "report_run" => Recorded::Nowhere,
+        // It changes nothing, and it must work when the journal cannot be written.
+        "backup" => Recorded::Nowhere,
         "new_token" | "new_sign_in_link" | "task_token" | "mcp_address" => Recorded::WithoutAnswer,
-        "add_memory" | "import_memory" | "forget_memory" | "forget_one_memory" | "add_session_memory" => {
-            Recorded::WithoutAnswer
-        }
+        "add_memory" | "import_memory" | "add_session_memory" => Recorded::WithoutAnswer,
+        "forget_memory" | "forget_one_memory" => Recorded::Here,
         // The task itself keeps the key, for as long as the config says.
         "new_task" => Recorded::WithoutAnswer,
         "compact_session" | "set_memory_policy" | "bulk" => Recorded::Here,

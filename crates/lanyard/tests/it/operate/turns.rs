@@ -16,7 +16,7 @@ fn a_turn_is_shown_as_it_happens_and_its_words_are_data() {
                   /tool-fail build it broke\n/edit new.txt one\n/say! first words\n/say! and more\n/usage 12 3";
     let output = stage.run(&[script]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stdout), "first wordsand more\n");
+    assert_eq!(text(&output.stdout), "first words\n\nand more\n");
     let told = text(&output.stderr);
     for line in [
         "starting scripted\n",
