@@ -130,9 +130,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     // After what the last daemon left is settled, and before anybody can ask for anything new (S4-B07).
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
 
-    let (settings, place) = (options.config.flow.clone(), (home.dir.as_path(), agents::program()));
-    let tools = flow::Tools::new(&engine, &store, &clock, &roster, settings, &notifications, place);
-    let flows = flow::Flows::start(tools, &hub)?;
+    let flows = flows((&engine, &store, &clock), &roster, &options, &notifications, &home, &hub)?;
     let running = running(&home, address, &clock);
     let app = Arc::new(App {
         engine: engine.clone(),
@@ -173,6 +171,21 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
     (options.on_ready)(&running, &app);
     until_told(&app, at_work, ends, agents, (thread, tasks)).await
+}
+
+/// The flows, those that the last daemon left among them.
+fn flows(
+    (engine, store, clock): (&Engine, &Arc<dyn Store>, &Arc<Clock>),
+    roster: &Roster,
+    options: &Options,
+    notifications: &Notifications,
+    home: &Home,
+    hub: &Arc<Hub>,
+) -> Result<flow::Flows, BootError> {
+    let place = (home.dir.as_path(), agents::program());
+    let settings = options.config.flow.clone();
+    let tools = flow::Tools::new(engine, store, clock, roster, settings, notifications, place);
+    Ok(flow::Flows::start(tools, hub)?)
 }
 
 /// The tokens that are accepted: the operator's, made at the first start, and those that were issued.

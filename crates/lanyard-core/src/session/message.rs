@@ -13,18 +13,26 @@ pub struct MessageBreaks {
 impl MessageBreaks {
     /// Whether this event begins a message. False for an event that continues one, and for all that are no message.
     ///
-    /// A piece continues the message before it when it has the same role and the same id, or none like that one. A
-    /// thought, a tool call, and the beginning or end of a turn end a message, whatever its id.
+    /// A piece continues the message before it when it has the same role and the same id, or no id: a driver that took
+    /// a run over in the middle of a message may not know it. A thought, a tool call, a changed file, and the beginning
+    /// or end of a turn end a message, whatever its id.
     pub fn begins(&mut self, event: &Event) -> bool {
         match event {
             Event::Transcript(TranscriptEvent::Message { role, message_id, .. }) => {
-                let goes_on = self.open.as_ref().is_some_and(|(held, id)| held == role && id == message_id);
+                let goes_on = self
+                    .open
+                    .as_ref()
+                    .is_some_and(|(held, id)| held == role && (message_id.is_none() || id == message_id));
                 if !goes_on {
                     self.open = Some((*role, message_id.clone()));
                 }
                 !goes_on
             }
-            Event::Transcript(TranscriptEvent::Thought { .. } | TranscriptEvent::ToolCalled { .. })
+            Event::Transcript(
+                TranscriptEvent::Thought { .. }
+                | TranscriptEvent::ToolCalled { .. }
+                | TranscriptEvent::FileChanged { .. },
+            )
             | Event::Turn(
                 TurnEvent::Started { .. } | TurnEvent::Finished { .. } | TurnEvent::Interrupted { .. },
             ) => {
@@ -74,7 +82,8 @@ mod tests {
             (vec![agent(""), agent("")], "10"),
             (vec![agent("a"), agent("a"), agent("b")], "101"),
             (vec![agent("a"), usage.into(), agent("a")], "100"),
-            (vec![agent("a"), agent(""), agent("a")], "111"),
+            (vec![agent("a"), agent(""), agent("a")], "100"),
+            (vec![agent(""), agent("a")], "11"),
             (vec![agent("a"), thought, agent("a")], "101"),
             (vec![agent(""), called, agent("")], "101"),
             (vec![agent("a"), said(Role::User, "a"), agent("a")], "111"),

@@ -158,8 +158,9 @@ pub(super) fn goes_on_anywhere(make: Make, begin: &Begin, turns: u8, answers: &[
     }
 }
 
-/// What must be the same whoever listened: all but token counts, which a new driver cannot always compare, and the words
-/// of a question, which may tell less.
+/// What must be the same whoever listened: all but token counts, which a new driver cannot always compare, the words of a
+/// question, which may tell less, and the id of a message that had begun before: readers put a piece without one to the
+/// message before it.
 fn essence(actions: &[Action]) -> String {
     let kept = actions.iter().filter(|action| {
         !matches!(
@@ -171,6 +172,9 @@ fn essence(actions: &[Action]) -> String {
     for action in &mut kept {
         if let Action::Asked { question, .. } = action {
             question.title.clear();
+        }
+        if let Action::Text { message, .. } = action {
+            *message = None;
         }
     }
     shown(&kept)

@@ -344,7 +344,7 @@ mod tests {
         ];
         expect![[r#"
             Thought("hm")
-            Words("Looking.\nThen ")
+            Words { text: "Looking.\nThen ", message_id: None, begins: true }
             Line("tool bash cargo test -q: ok")
             Line("tool edit: failed, no file")
             Line("file src/a.rs +3 -0")

@@ -58,13 +58,14 @@ impl Entry {
     /// Words that come after `last`: of the same message, or of a new one that stands apart.
     fn words(last: Option<&Self>, seq: u64, text: String, message_id: Option<&str>) -> Self {
         let message_id = message_id.map(str::to_owned);
-        let apart = last.is_some_and(|last| last.kind == Kind::Words && last.message_id != message_id);
+        let apart =
+            last.is_some_and(|last| last.kind == Kind::Words && !last.goes_on_with(message_id.as_deref()));
         Self { message_id, apart, ..Self::new(Kind::Words, seq, text) }
     }
 
     /// Whether words of this message belong to it.
     fn goes_on_with(&self, message_id: Option<&str>) -> bool {
-        self.kind == Kind::Words && self.message_id.as_deref() == message_id
+        self.kind == Kind::Words && (message_id.is_none() || self.message_id.as_deref() == message_id)
     }
 
     fn lay_out(&mut self, width: usize) {
@@ -329,7 +330,7 @@ impl Transcript {
                 (&last.kind, &entry.kind),
                 (Kind::Words, Kind::Words) | (Kind::Thought, Kind::Thought)
             )
-            && last.message_id == entry.message_id
+            && (entry.message_id.is_none() || last.message_id == entry.message_id)
             && last.text.len() + entry.text.len() <= ENTRY_BYTES_MAX
         {
             self.rows -= last.rows.len();

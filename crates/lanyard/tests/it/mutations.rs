@@ -14,7 +14,6 @@ struct Stage {
     daemon: Daemon,
     session: String,
     plan: String,
-    folder: tempfile::TempDir,
 }
 
 impl Stage {
@@ -24,8 +23,7 @@ impl Stage {
         let command = serde_json::to_string(&command).unwrap();
         let config = format!("[agents.a]\ndriver = \"acp\"\ncommand = {command}\nkill_grace_ms = 400\n");
         let daemon = Daemon::start(Setup::default().config(&config));
-        let folder = tempfile::tempdir().unwrap();
-        let mut stage = Self { daemon, session: String::new(), plan: String::new(), folder };
+        let mut stage = Self { daemon, session: String::new(), plan: String::new() };
         stage.session = stage.made("/sessions", &json!({}), "session");
         let plan = json!({ "title": "A plan", "tasks": [{ "title": "a task", "key": "one" }] });
         stage.plan = stage.made("/plans", &plan, "id");

@@ -203,6 +203,8 @@ fn a_read_only_screen_and_a_list_to_choose_from() {
 
     let mut terminal = Terminal::lanyard(&stage.daemon, &["attach", "-r", &id], 80, 20);
     terminal.until_shows("· read-only");
+    // What somebody looks at is marked as seen; nothing else is written.
+    stage.until(&id, |shown| shown["unread"] == false);
     let before = stage.get(&format!("/sessions/{id}"))["last_seq"].clone();
     terminal.press(CTRL_S);
     terminal.until_shows("read-only: started with -r");

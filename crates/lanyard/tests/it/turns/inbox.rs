@@ -147,7 +147,7 @@ fn the_command_line_sends_lists_and_changes() {
     };
     let id = desk.session.as_str();
     run(&["send", id, "--detach", "--id", "first", "build it"]);
-    let (turn, told) = run(&["send", id, "--delivery", "queue", "test it"]);
+    let (turn, told) = run(&["send", id, "--detach", "--delivery", "queue", "test it"]);
     assert!(told.contains("waits for its turn"), "{told}");
     let (listed, _) = run(&["inbox", id]);
     assert!(listed.contains("test it") && listed.contains("queue"), "{listed}");
