@@ -255,6 +255,9 @@ fn a_continuation_that_failed_is_not_offered_again() {
     }
 }
 
+/// What makes a session unfit to continue.
+type Spoil = fn(&mut Probe);
+
 /// FND-M2 (S2-09, S2-12, S2-B03): a continued session that asks again did not fail, and can be answered again.
 #[test]
 fn fnd_m2_a_continuation_that_asks_again_is_offered_again() {
@@ -273,7 +276,6 @@ fn fnd_m2_a_continuation_that_asks_again_is_offered_again() {
     given.flow.settings.rules.quality_retries = 0;
     expect!["session 2, author, quality_retry"].assert_eq(&given.checked(&broken("c")).offer());
     // A session that cannot continue is not offered, however it ended.
-    type Spoil = fn(&mut Probe);
     let rows: [(Spoil, Expect); 3] = [
         (|probe| probe.exists = false, expect!["not offered: its session is gone"]),
         (|probe| probe.context_left = false, expect!["not offered: its context is used up"]),

@@ -71,10 +71,8 @@ impl Room {
         let clock = Arc::new(Clock::from_env().unwrap());
         let hub = Arc::new(Hub::default());
         let redaction = hub.redaction.clone();
-        let settings = BTreeMap::from([(
-            "helper".to_owned(),
-            AgentSettings::of(DriverKind::Acp, vec!["/nonexistent/helper".to_owned()]),
-        )]);
+        let helper = AgentSettings::of(DriverKind::Acp, vec!["/nonexistent/helper".to_owned()]);
+        let settings = BTreeMap::from([("helper".to_owned(), helper)]);
         let (desk, wishes) = agents(settings.clone());
         let continuity = crate::continuity::Continuity::open(Config::default().continuity, &*store).unwrap();
         let told = Config::default().notifications;

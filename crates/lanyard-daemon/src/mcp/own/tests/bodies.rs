@@ -63,7 +63,7 @@ fn kinds(schema: &Value) -> Vec<String> {
     match &schema["type"] {
         Value::String(kind) => vec![kind.clone()],
         Value::Array(all) => all.iter().map(|kind| kind.as_str().unwrap().to_owned()).collect(),
-        _ => vec!["object".to_owned()],
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec!["object".to_owned()],
     }
 }
 
