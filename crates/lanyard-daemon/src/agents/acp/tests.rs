@@ -58,17 +58,17 @@ fn claude() {
         CLAUDE,
         &expect![[r#"
             ready ses-1 New, @agentclientprotocol/claude-agent-acp 0.99.0
-            Message "Hello "
-            Message "from "
-            Message "the "
-            Message "script."
+            Message of msg-1 "Hello "
+            Message of msg-1 "from "
+            Message of msg-1 "the "
+            Message of msg-1 "script."
             Usage { input: 1200, output: 34, context: Some(1234), cost: 9780 }
             finished turn_01jz0000000000000000000001: Done(Completed)
             called toolu_call_00004_0 Bash {"command":"touch smoke && printf SMOKE-%s 42","description":"smoke"}
             asked 0 about toolu_call_00004_0: touch smoke && printf SMOKE-%s 42 [allow-once (AllowOnce, Yes); reject (RejectOnce, No)]
             returned toolu_call_00004_0 "```console\nSMOKE-42\n```"
-            Message "Work "
-            Message "done."
+            Message of msg-2 "Work "
+            Message of msg-2 "done."
             Usage { input: 40120, output: 22, context: Some(20109), cost: 165220 }
             finished turn_01jz0000000000000000000002: Done(Completed)
         "#]],
@@ -82,18 +82,18 @@ fn codex() {
         &expect![[r#"
             ready ses-1 New, @agentclientprotocol/codex-acp 2.6.0
             Message "Warning: Model metadata for `scripted` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.\n\n"
-            Message "Hello "
-            Message "from "
-            Message "the "
-            Message "script."
+            Message of msg-1 "Hello "
+            Message of msg-1 "from "
+            Message of msg-1 "the "
+            Message of msg-1 "script."
             Usage { input: 1200, output: 34, context: Some(1234), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
             Message "Warning: Model metadata for `scripted` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.\n\n"
             called call_00003_0 touch smoke && printf SMOKE-%s 42 {"command":"touch smoke && printf SMOKE-%s 42","cwd":"/w"}
             asked 0 about call_00003_0: touch smoke && printf SMOKE-%s 42 [allow_once (AllowOnce, Yes, proceed); accept_execpolicy_amendment (AllowAlways, Yes, and don't ask again for commands that start with `touch smoke`); cancel (RejectOnce, No, and tell Codex what to do differently)]
             returned call_00003_0 "SMOKE-42"
-            Message "Work "
-            Message "done."
+            Message of msg-2 "Work "
+            Message of msg-2 "done."
             Usage { input: 22057, output: 22, context: Some(11101), cost: 0 }
             finished turn_01jz0000000000000000000002: Done(Completed)
         "#]],
@@ -129,17 +129,17 @@ fn opencode() {
         OPENCODE,
         &expect![[r#"
             ready ses-1 New, OpenCode 1.18.33
-            Message "Hello "
-            Message "from "
-            Message "the "
-            Message "script."
+            Message of msg-1 "Hello "
+            Message of msg-1 "from "
+            Message of msg-1 "the "
+            Message of msg-1 "script."
             Usage { input: 1200, output: 34, context: Some(1200), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
             called call_00003_0 bash {"command":"touch smoke && printf SMOKE-%s 42","cwd":"/w","description":"smoke"}
             asked 0 about call_00003_0: touch smoke && printf SMOKE-%s 42 [once (AllowOnce, Allow once); always (AllowAlways, Always allow); reject (RejectOnce, Reject)]
             returned call_00003_0 "SMOKE-42"
-            Message "Work "
-            Message "done."
+            Message of msg-2 "Work "
+            Message of msg-2 "done."
             Usage { input: 7767, output: 12, context: Some(7767), cost: 0 }
             finished turn_01jz0000000000000000000002: Done(Completed)
         "#]],

@@ -51,14 +51,14 @@ fn a_turn_with_thoughts_tools_and_changes() {
             send thread: {"id":"thread","method":"thread/start","params":{"cwd":"/w"}}
             ready id-1 New, codex 0.166.0
             send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
-            Thought "Let "
-            Thought "me "
-            Thought "look. "
-            Thought "\n\n"
-            Thought "Second "
-            Thought "part. "
-            Message "Working "
-            Message "now. "
+            Thought of rs_00001 "Let "
+            Thought of rs_00001 "me "
+            Thought of rs_00001 "look. "
+            Thought of rs_00001 "\n\n"
+            Thought of rs_00001 "Second "
+            Thought of rs_00001 "part. "
+            Message of msg_00001 "Working "
+            Message of msg_00001 "now. "
             called call_00001_0 shell {"command":"/bin/bash -lc 'echo CX-SHELL'","cwd":"/w"}
             returned call_00001_0 {"output":"CX-SHELL\n","exit_code":0,"status":"completed"}
             Usage { input: 9948, output: 13, context: Some(9961), cost: 0 }
@@ -76,8 +76,8 @@ fn a_turn_with_thoughts_tools_and_changes() {
             called call_00005_0 shell {"command":"/bin/bash -lc 'exit 3'","cwd":"/w"}
             returned call_00005_0 ERROR {"output":null,"exit_code":3,"status":"failed"}
             Usage { input: 10554, output: 10, context: Some(10564), cost: 0 }
-            Message "cx "
-            Message "done."
+            Message of msg_00006 "cx "
+            Message of msg_00006 "done."
             Usage { input: 10648, output: 12, context: Some(10660), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
         "#]],
@@ -106,7 +106,7 @@ fn questions_are_asked_and_answered() {
             send answer:1: {"result":{"decision":"decline"},"id":1}
             returned call_00008_0 ERROR {"output":null,"exit_code":null,"status":"declined"}
             Usage { input: 10049, output: 10, context: Some(10059), cost: 0 }
-            Message "ok"
+            Message of msg_00009 "ok"
             Usage { input: 10139, output: 10, context: Some(10149), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
             send turn_01jz0000000000000000000002: {"id":"turn_01jz0000000000000000000002","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
@@ -116,7 +116,7 @@ fn questions_are_asked_and_answered() {
             returned call_00010_0 "completed"
             FileChanged { path: "/w/old.txt", added: Some(2), removed: Some(1) }
             Usage { input: 10209, output: 10, context: Some(10219), cost: 0 }
-            Message "patched"
+            Message of msg_00011 "patched"
             Usage { input: 10314, output: 11, context: Some(10325), cost: 0 }
             finished turn_01jz0000000000000000000002: Done(Completed)
             send turn_01jz0000000000000000000003: {"id":"turn_01jz0000000000000000000003","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
@@ -125,8 +125,8 @@ fn questions_are_asked_and_answered() {
             send answer:3: {"result":{"action":"accept","content":{},"_meta":{"persist":"session"}},"id":3}
             returned call_00012_0 [{"type":"text","text":"Echo: h"}]
             Usage { input: 10384, output: 10, context: Some(10394), cost: 0 }
-            Message "mcp "
-            Message "ok"
+            Message of msg_00013 "mcp "
+            Message of msg_00013 "ok"
             Usage { input: 10480, output: 11, context: Some(10491), cost: 0 }
             finished turn_01jz0000000000000000000003: Done(Completed)
             send turn_01jz0000000000000000000004: {"id":"turn_01jz0000000000000000000004","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
@@ -179,13 +179,13 @@ fn a_subagent_is_a_conversation_of_its_own() {
             (id-4) called call_00042_0 shell {"command":"/bin/bash -lc 'echo child'","cwd":"/w"}
             (id-4) returned call_00042_0 {"output":"child\n","exit_code":0,"status":"completed"}
             (id-4) Usage { input: 9355, output: 10, context: Some(9365), cost: 0 }
-            (id-4) Message "CX-CHILD-OK"
+            (id-4) Message of msg_00043 "CX-CHILD-OK"
             (id-4) Usage { input: 9452, output: 12, context: Some(9464), cost: 0 }
             (id-4) finished -: Done(Completed)
             returned call_00041_0 {"id-4":{"status":"completed","message":"CX-CHILD-OK"}}
             Usage { input: 9567, output: 10, context: Some(9577), cost: 0 }
-            Message "parent "
-            Message "done."
+            Message of msg_00044 "parent "
+            Message of msg_00044 "done."
             Usage { input: 9751, output: 13, context: Some(9764), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
         "#]],
@@ -206,8 +206,8 @@ fn a_conversation_is_taken_up_again() {
         send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
         Usage { input: 0, output: 0, context: Some(6009), cost: 0 }
         odd: codex: Model metadata for `fake` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.
-        Message "Simple "
-        Message "answer."
+        Message of msg_00015 "Simple "
+        Message of msg_00015 "answer."
         Usage { input: 10536, output: 13, context: Some(10549), cost: 0 }
         finished turn_01jz0000000000000000000001: Done(Completed)
     "#]].assert_eq(&play.show());
@@ -303,7 +303,7 @@ fn a_cancel_waits_for_the_turn_to_begin() {
         ready id-1 New, codex 0.166.0
         send turn_01jz0000000000000000000001: {"id":"turn_01jz0000000000000000000001","method":"turn/start","params":{"threadId":"id-1","input":[{"type":"text","text":"go"}]}}
         send cancel:turn_01jz0000000000000000000001: {"id":"cancel:turn_01jz0000000000000000000001","method":"turn/interrupt","params":{"threadId":"id-1","turnId":"id-2"}}
-        Message "one "
+        Message of msg_00015 "one "
         finished turn_01jz0000000000000000000001: Cancelled
         odd: codex refused `steer:2turn_01jz0000000000000000000001`: no active turn to steer
     "#]].assert_eq(&play.show());
@@ -349,8 +349,8 @@ fn words_are_put_into_the_turn_and_the_context_is_compacted_between_turns() {
         send steer:n: {"id":"steer:n","method":"turn/steer","params":{"threadId":"id-1","expectedTurnId":"id-2","input":[{"type":"text","text":"be quick"}]}}
         returned call_00012_0 {"output":null,"exit_code":0,"status":"completed"}
         Usage { input: 9803, output: 10, context: Some(9813), cost: 0 }
-        Message "after "
-        Message "steer."
+        Message of msg_00013 "after "
+        Message of msg_00013 "steer."
         Usage { input: 9930, output: 13, context: Some(9943), cost: 0 }
         finished turn_01jz0000000000000000000001: Done(Completed)
         send compact:k: {"id":"compact:k","method":"thread/compact/start","params":{"threadId":"id-1"}}
@@ -398,7 +398,7 @@ fn a_message_without_parts_is_told_at_its_end() {
         r#"{"method":"turn/plan/updated","params":{"threadId":"main","turnId":"t","plan":[{"step":"a","status":"completed"},{"step":"b","status":"inProgress"},{"step":"c"}]}}"#,
     ]);
     expect![[r#"
-        Message "all"
+        Message of m "all"
         called w web_search {"query":"q","action":null}
         returned w null
         Planned { entries: [PlanEntry { text: "a", status: Completed }, PlanEntry { text: "b", status: InProgress }, PlanEntry { text: "c", status: Pending }] }

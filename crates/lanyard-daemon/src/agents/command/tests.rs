@@ -78,7 +78,7 @@ fn claude_works_with_tools_files_and_a_subagent() {
         0,
         &expect![[r#"
             ready id-1 New, claude 2.1.197
-            Message "Working. "
+            Message of msg_00016 "Working. "
             called toolu_call_00016_0 Bash {"command":"echo CL-BASH","description":"x"}
             returned toolu_call_00016_0 "CL-BASH"
             called toolu_call_00017_0 mcp__ev__echo {"message":"h"}
@@ -95,7 +95,7 @@ fn claude_works_with_tools_files_and_a_subagent() {
             (toolu_call_00019_0) Usage { input: 11758, output: 12, context: Some(11770), cost: 0 }
             (toolu_call_00019_0) finished -: Done(Completed)
             returned toolu_call_00019_0 [{"type":"text","text":"CL-CHILD-OK"},{"type":"text","text":"agentId: ac3378aafd2afc871 (use SendMessage with to: 'ac3378aafd2afc871', summary: '<5-10 word recap>' to continue this agent)\n<usage>subagent_tokens: 11770\ntool_uses: 1\nduration_ms: 160</usage>"}]
-            Message "cl done."
+            Message of msg_00022 "cl done."
             Usage { input: 96205, output: 54, context: Some(19451), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
         "#]],
@@ -111,7 +111,7 @@ fn fnd_r4_claude_asks_and_is_answered_while_it_works() {
     expect![[r#"
         ready id-1 New, claude 2.1.197
         send turn_01jz0000000000000000000001: {"type":"user","message":{"role":"user","content":[{"type":"text","text":"go"}]},"parent_tool_use_id":null,"session_id":""}
-        Message "Working. "
+        Message of msg_00018 "Working. "
         called toolu_call_00018_0 Write {"file_path":"/w/new.txt","content":"hello\n"}
         asked req-1 about toolu_call_00018_0: Write: /w/new.txt [allow (AllowOnce, Allow once); deny (RejectOnce, Deny)]
         send answer:req-1: {"type":"control_response","response":{"subtype":"success","request_id":"req-1","response":{"behavior":"allow","updatedInput":{}}}}
@@ -136,7 +136,7 @@ fn fnd_r4_claude_asks_and_is_answered_while_it_works() {
         asked req-4 about toolu_call_00023_0: Which? [choice1 (Other, A); choice2 (Other, B); reject (RejectOnce, Do not answer)]
         send answer:req-4: {"type":"control_response","response":{"subtype":"success","request_id":"req-4","response":{"behavior":"allow","updatedInput":{"questions":[{"question":"Which?","header":"W","options":[{"label":"A","description":"a"},{"label":"B","description":"b"}],"multiSelect":false}],"answers":{"Which?":"B"}}}}}
         returned toolu_call_00023_0 "Your questions have been answered: \"Which?\"=\"B\". You can now continue with these answers in mind."
-        Message "done."
+        Message of msg_00024 "done."
         Usage { input: 110054, output: 53, context: Some(22233), cost: 667130 }
         finished turn_01jz0000000000000000000001: Done(Completed)
     "#]].assert_eq(&play.show());
@@ -180,8 +180,8 @@ fn claude_in_parts_is_not_told_twice() {
         0,
         &expect![[r#"
             ready id-1 Believed, claude 2.1.197
-            Message "Simple "
-            Message "answer."
+            Message of msg_00023 "Simple "
+            Message of msg_00023 "answer."
             Usage { input: 19453, output: 13, context: Some(19454), cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
         "#]],
@@ -230,8 +230,8 @@ fn codex_works_with_tools() {
         0,
         &expect![[r#"
             ready id-1 New, codex -
-            Thought "Let me look.\nSecond part."
-            Message "Working now. "
+            Thought of item_0 "Let me look.\nSecond part."
+            Message of item_1 "Working now. "
             called item_2 shell {"command":"/bin/bash -lc 'echo CX-SHELL'"}
             returned item_2 {"output":"CX-SHELL\n","exit_code":0,"status":"completed"}
             called item_3 mcp__ev__echo {"message":"h"}
@@ -240,7 +240,7 @@ fn codex_works_with_tools() {
             returned item_4 ERROR [{"type":"text","text":"Echo: bad"}]
             called item_5 shell {"command":"/bin/bash -lc 'exit 3'"}
             returned item_5 ERROR {"output":"","exit_code":3,"status":"failed"}
-            Message "cx done."
+            Message of item_6 "cx done."
             Usage { input: 62048, output: 65, context: None, cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
         "#]],
@@ -264,7 +264,7 @@ fn codex_starts_a_subagent() {
             returned item_2 {"id-2":{"status":"completed","message":"CX-CHILD-OK"}}
             (id-2) Message "CX-CHILD-OK"
             (id-2) finished -: Done(Completed)
-            Message "parent done."
+            Message of item_3 "parent done."
             Usage { input: 29831, output: 33, context: None, cost: 0 }
             finished turn_01jz0000000000000000000001: Done(Completed)
         "#]],
@@ -279,10 +279,10 @@ fn codex_resumes_fails_or_refuses() {
         CODEX_RESUMED,
         0,
         &expect![[r#"
-        ready id-1 Believed, codex -
-        Message "Simple answer."
-        finished turn_01jz0000000000000000000001: Done(Completed)
-    "#]],
+            ready id-1 Believed, codex -
+            Message of item_0 "Simple answer."
+            finished turn_01jz0000000000000000000001: Done(Completed)
+        "#]],
     );
     check(
         codex,
