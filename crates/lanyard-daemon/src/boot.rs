@@ -105,7 +105,8 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let mut claim = home.claim()?;
     let clock = Arc::new(Clock::from_env().map_err(system("random bits"))?);
     let store = open(&home, &clock)?;
-    let (tcp, socket, address) = listen(&home, &options).await?;
+    // The token first: whoever finds the sockets looks for it.
+    let (operator, (tcp, socket, address)) = (operator_token(&home)?, listen(&home, &options).await?);
 
     let (hub, rules) = (hub(&options.config)?, options.config.rules());
     let (memory, policy) = remembering(&options.config, &hub)?;
@@ -116,7 +117,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let parts = parts(&store, &hub, &clock, presence.seen(), &options, &wishes, (&continuity, policy));
     let (engine, thread) = start_engine(parts)?;
     let (runs, checkpoints) = (Runs::new(home.runs(), program), CheckpointStore::new(&home.dir));
-    let tokens = tokens(&home, &store, &engine, &options.config)?;
+    let tokens = tokens(&operator, &store, &engine, &options.config)?;
     let gateway = Gateway::open(&options.config, &home.dir).await;
     let beside = beside(&home, address, &tokens, &options.config, (&notifications, &checkpoints));
     let wanted = agents::wanted::wanted(&*store)?;
@@ -188,16 +189,20 @@ fn flows(
     Ok(flow::Flows::start(tools, hub)?)
 }
 
-/// The tokens that are accepted: the operator's, made at the first start, and those that were issued.
+/// The operator's token, made at the first start.
+fn operator_token(home: &Home) -> Result<String, BootError> {
+    let fresh = auth::fresh().map_err(|source| BootError::System { what: "random bits", source })?;
+    Ok(home.operator_token(&fresh)?)
+}
+
+/// The tokens that are accepted: the operator's, and those that were issued.
 fn tokens(
-    home: &Home,
+    operator: &str,
     store: &Arc<dyn Store>,
     engine: &Engine,
     config: &Config,
 ) -> Result<Arc<Tokens>, BootError> {
-    let fresh = auth::fresh().map_err(|source| BootError::System { what: "random bits", source })?;
-    let operator = home.operator_token(&fresh)?;
-    let tokens = Tokens::new(&operator, &store.tokens()?, engine.live.clone());
+    let tokens = Tokens::new(operator, &store.tokens()?, engine.live.clone());
     Ok(Arc::new(tokens.with_operator_streams(config.daemon.operator_streams)))
 }
 

@@ -90,7 +90,8 @@ fn a_command_that_needs_a_daemon_starts_one_and_says_so() {
 #[test]
 fn a_daemon_in_the_background_has_a_session_of_its_own() {
     let place = Place::new();
-    assert!(place.lanyard(&["up", "--detach"]).status.success());
+    let up = place.lanyard(&["up", "--detach"]);
+    assert!(up.status.success(), "{}", stderr(&up));
     let pid = place.pid().unwrap();
     assert_eq!(getsid(Some(pid)).unwrap(), pid);
 }

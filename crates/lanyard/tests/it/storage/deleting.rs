@@ -230,7 +230,10 @@ fn fnd_m12_s0_21_gc_prunes_ended_sessions_by_the_age_of_their_end() {
     let daemon = Daemon::start(Setup::default().env("LANYARD_CLOCK_FILE", &clock));
     let days = |days: i64| {
         let at = start + days * DAY;
-        std::fs::write(&clock, at.to_string()).unwrap();
+        // Moved into its place: a clock that is being written would be read as one that stands at nothing.
+        let next = clock.with_extension("next");
+        std::fs::write(&next, at.to_string()).unwrap();
+        std::fs::rename(&next, &clock).unwrap();
         let at = lanyard_core::Timestamp::from_millis(at).to_string();
         until("the clock", || {
             let status = daemon.request("GET", "/api/v1/status", &[], None).json();
