@@ -52,7 +52,9 @@ fn a_client_shows_up_as_an_external_session() {
 #[test]
 fn guidance_stands_in_front_of_the_next_answer_and_only_of_that() {
     let daemon = Daemon::start(Setup::default());
-    let mut server = wrapped(&daemon, "codex-mcp-client", &[]);
+    let mut server = wrapped(&daemon, "claude-code", &[]);
+    // Listed without the schema of their results: this client misses nothing that is left out.
+    server.request("tools/list", &json!({}));
     let id = only_session(&daemon)["id"].as_str().unwrap().to_owned();
     post(&daemon, &format!("/sessions/{id}/guidance"), &json!({ "text": "use the staging key" }));
     let result = server.call("structured", &json!({ "n": 1 }));
