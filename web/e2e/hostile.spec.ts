@@ -31,7 +31,7 @@ test('hostile text of agents and tools does nothing but read badly', async ({ pa
   const log = page.getByRole('group', { name: 'Events' })
   await expect(log.getByText('Completed', { exact: true })).toBeVisible()
   await expect(log.locator('article.agent').first()).toContainText(EVIL)
-  await expect(log.locator('article.agent').first()).toContainText('⟦RLO⟧gnp.exe⟦PDF⟧ red')
+  await expect(log.locator('article.agent').nth(1)).toContainText('⟦RLO⟧gnp.exe⟦PDF⟧ red')
   await expect(log.getByRole('link', { name: 'site' })).toHaveAttribute('rel', 'noreferrer')
   await expect(log.getByRole('link', { name: 'click' })).toHaveCount(0)
   const call = log.getByRole('article', { name: 'Tool call' }).filter({ hasText: 'evil.sh' })

@@ -74,7 +74,8 @@ async fn outward(mut lines: Lines<ChildStdout>, wrap: Arc<Wrap>, client: Output)
         };
         let outgoing = wrap.heard_server(line).await;
         let written = match outgoing.line {
-            Some(changed) => client.write(format!("{changed}\n").into_bytes()).await,
+            // What was changed in place has the end of its line; a client may take an empty one for an error.
+            Some(changed) => client.write(format!("{}\n", changed.trim_end()).into_bytes()).await,
             None => client.write(line.clone()).await,
         };
         if written.is_err() {
