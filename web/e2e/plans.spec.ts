@@ -8,6 +8,9 @@ import type { Page } from '@playwright/test'
 import type { Daemon } from './support/daemon'
 import { accessible, another, expect, fits, phone, picture, test } from './support/test'
 
+// The tasks name no agent.
+test.use({ config: '[daemon]\ndefault_agent = "demo"\n' })
+
 interface Plan {
   id: string
   all: { id: string; key: string }[]
