@@ -37,7 +37,7 @@ test('the audit tells who guided, answered and stopped what, and can be saved', 
   expect(new Set(saved.map((entry) => entry.kind))).toEqual(new Set(['guidance']))
 
   await page.getByLabel('Session').selectOption(scan)
-  await expect(page.getByText('Nobody stopped, guided or answered anything here')).toBeVisible()
+  await expect(page.getByText('Nobody stopped, guided, answered or changed anything here')).toBeVisible()
   await page.getByRole('radio', { name: 'Stops' }).check({ force: true })
   await phone(page)
   await page.emulateMedia({ colorScheme: 'dark' })
