@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::agents::Agent;
 
 /// A cold start of a large agent on a busy machine. Conditions are waited for, so a quiet machine takes no longer for it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(4);
 /// Lines read ahead of the test.
 const LINES_MAX: usize = 10_000;
 /// Names a folder for transcripts, one file per agent, for whoever studies a protocol.
