@@ -3,7 +3,18 @@ import { accessible, expect, picture, test } from './support/test'
 test.use({ config: '[features]\nattach = "off"\n' })
 
 test('FND-M7 with attaching switched off the page says so, follows by asking, and sends', async ({ page, daemon }) => {
-  const session = daemon.script('Quiet', '/say the first answer')
+  const session = daemon.script('Quiet', '/wait-file go\n/say the first answer')
+  // What the page is told of the session at first is older than the log it reads then.
+  await page.route(
+    (url) => url.pathname === `/api/v1/sessions/${session}`,
+    async (route) => {
+      const told = await route.fetch()
+      daemon.touch('go')
+      await expect.poll(() => daemon.run('logs', session)).toContain('turn completed')
+      await route.fulfill({ response: told })
+    },
+    { times: 1 },
+  )
   await page.goto(daemon.at(`/sessions/${session}`))
   const log = page.getByRole('group', { name: 'Events' })
   await expect(log.getByText('the first answer', { exact: true })).toBeVisible()

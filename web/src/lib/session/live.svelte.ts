@@ -169,6 +169,8 @@ export class SessionLive {
             this.#attach()
             return
           }
+          // As with a socket that has come: events that were here before may say more than what is known of the session.
+          if (this.link !== 'polling') this.detail.soon(0)
           this.link = 'polling'
           this.#poll(false)
         },
