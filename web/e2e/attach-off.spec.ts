@@ -10,7 +10,7 @@ test('FND-M7 with attaching switched off the page says so, follows by asking, an
     async (route) => {
       const told = await route.fetch()
       daemon.touch('go')
-      await expect.poll(() => daemon.run('logs', session)).toContain('turn completed')
+      await expect.poll(() => daemon.run('logs', session)).toContain('turn.finished')
       await route.fulfill({ response: told })
     },
     { times: 1 },
