@@ -74,7 +74,7 @@ impl Clock {
     }
 
     fn new(source: Source, bits: Bits) -> Self {
-        let (wall, boot) = read(&source);
+        let (wall, boot) = read(&source).unwrap_or_default();
         let state = State { latest: wall, boot, unslewed: 0, ahead: false, steps: Vec::new(), bits };
         Self { source, state: Mutex::new(state) }
     }
@@ -87,9 +87,11 @@ impl Clock {
 
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        let (wall, boot) = read(&self.source);
+        let read = read(&self.source);
         let mut state = self.lock();
-        state.look(wall, boot);
+        if let Some((wall, boot)) = read {
+            state.look(wall, boot);
+        }
         Timestamp::from_millis(state.latest)
     }
 
@@ -158,7 +160,7 @@ impl Bits {
 impl State {
     fn look(&mut self, wall: i64, boot: i64) {
         let passed = (boot - self.boot).max(0);
-        self.boot = boot;
+        self.boot = self.boot.max(boot);
         let counted = self.latest + passed;
         if wall >= counted {
             self.leapt(wall, wall - counted);
@@ -203,15 +205,15 @@ pub(crate) fn bits() -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Wall and boot clock in milliseconds.
-fn read(source: &Source) -> (i64, i64) {
+/// Wall and boot clock in milliseconds; nothing while the file is missing or being written.
+fn read(source: &Source) -> Option<(i64, i64)> {
     match source {
-        Source::Machine => (millis(ClockId::Realtime), millis(ClockId::Boottime)),
+        Source::Machine => Some((millis(ClockId::Realtime), millis(ClockId::Boottime))),
         Source::File(path) => {
-            let text = std::fs::read_to_string(path).unwrap_or_default();
-            let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or(0));
-            let wall = numbers.next().unwrap_or(0);
-            (wall, numbers.next().unwrap_or(wall))
+            let text = std::fs::read_to_string(path).ok()?;
+            let mut numbers = text.split_whitespace().map(|number| number.parse().ok());
+            let wall = numbers.next()??;
+            Some((wall, numbers.next().unwrap_or(Some(wall))?))
         }
     }
 }
@@ -287,6 +289,25 @@ mod tests {
         assert_eq!(clock.now(), Timestamp::from_millis(3_600_000 + 9_900));
         std::fs::write(&path, "9000000 20100").unwrap();
         assert_eq!(clock.now(), Timestamp::from_millis(9_000_000), "the wall clock is ahead again");
+    }
+
+    /// A file that is being written is empty or cut short for a moment; time stands still meanwhile and does not leap.
+    #[test]
+    fn a_clock_file_that_is_half_written_keeps_the_last_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("clock");
+        std::fs::write(&path, "1794729630000").unwrap();
+        let clock = Clock::new(Source::File(path.clone()), seeded(1));
+        for half in ["", "17947", "-", "1794729630000 x"] {
+            std::fs::write(&path, half).unwrap();
+            assert_eq!(clock.now(), Timestamp::from_millis(1_794_729_630_000), "{half:?}");
+            std::fs::write(&path, "1794729630000").unwrap();
+            assert_eq!(clock.now(), Timestamp::from_millis(1_794_729_630_000), "after {half:?}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(clock.now(), Timestamp::from_millis(1_794_729_630_000), "without a file");
+        std::fs::write(&path, "1794729631000").unwrap();
+        assert_eq!(clock.now(), Timestamp::from_millis(1_794_729_631_000));
     }
 
     /// S1-B10.
