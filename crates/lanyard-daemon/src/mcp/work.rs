@@ -118,6 +118,8 @@ impl Work {
             took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             bytes: answer.len() as u64,
         };
+        // A refusal of Lanyard's holds no result that a stop could hold back.
+        let refusal = self.own && returned.is_error;
         let lead = match person.bound.ends(call, returned, under_way.answered()).await {
             Ok(lead) => lead,
             Err(error) => {
@@ -135,7 +137,7 @@ impl Work {
         let parcel = Parcel::new(person.bound.clone(), notes);
         let words = Words {
             blocks: lead.blocks(person.bound.session(), person.bound.nonce()),
-            withhold: lead.withholds(),
+            withhold: lead.withholds() && !refusal,
             is_error: lead.is_error(),
         };
         let reader = self.reader(&tool);

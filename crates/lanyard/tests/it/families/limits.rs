@@ -29,10 +29,13 @@ fn call_as(stage: &Stage, session: &str, arguments: &Value) -> Value {
     json!({ "is_error": result["isError"], "content": result["content"].as_array().unwrap().last().unwrap()["text"] })
 }
 
-/// The refusal, or the stop that follows it: where that is there before the answer goes out, it stands in its place.
+/// The refusal is the answer; the stop that follows it may already stand in front, and not in its place.
 fn too_deep(returned: &Value) {
-    let answer = returned["content"].as_str().unwrap();
-    assert!(answer.contains("[depth_exceeded]") || answer.contains("EMERGENCY_HALT"), "{answer}");
+    assert_eq!(
+        (code(returned), &returned["is_error"]),
+        ("depth_exceeded".to_owned(), &json!(true)),
+        "{returned}"
+    );
 }
 
 /// S1-32: a fourth generation is refused, and whoever tried it is stopped.
