@@ -89,8 +89,8 @@ struct Inner {
     /// Something is to be sent, or to be looked at again.
     wake: BTreeMap<String, Notify>,
     tend: Notify,
-    /// Sessions whose turn ended on an operator's screen: the mark is awaited.
-    watched: Mutex<BTreeSet<SessionId>>,
+    /// Sessions to look at in the next round, although nothing changes in them.
+    again: Mutex<BTreeSet<SessionId>>,
 }
 
 impl std::fmt::Debug for Notifications {
@@ -110,8 +110,8 @@ impl Notifications {
         let wake = targets.names().map(|name| (name.to_owned(), Notify::new())).collect();
         let (changed, _) = channel::channel(last);
         let (settings, last, tend) = (settings.clone(), Mutex::new(last), Notify::new());
-        let watched = Mutex::default();
-        let inner = Inner { store, clock, targets, settings, last, changed, wake, tend, watched };
+        let again = Mutex::default();
+        let inner = Inner { store, clock, targets, settings, last, changed, wake, tend, again };
         Ok(Self { inner: Arc::new(inner) })
     }
 

@@ -12,7 +12,7 @@ use lanyard_core::notification::{
     NewNotification, Notification, NotificationKind, TURN_KEY, wanted, watched_key,
 };
 use lanyard_core::paper::{Facts, Liveness, judge, looks_after};
-use lanyard_core::session::{Attention, DrivenBy};
+use lanyard_core::session::{Attention, DrivenBy, StateName};
 use lanyard_core::{Session, SessionId, Staleness, Timestamp};
 use lanyard_store::{Filter, NotificationFilter, NotificationOrder, Row, Sort};
 
@@ -25,9 +25,9 @@ use crate::presence::Presence;
 const PAGE: usize = 64;
 /// Sessions that need attention and are looked at in one round.
 const ATTENTION_MAX: usize = 1_000;
-/// Sessions on an operator's screen whose turn has ended and is not marked as seen yet. Beyond this, ends are raised at
-/// once.
-const WATCHED_MAX: usize = 1_000;
+/// Sessions that are looked at again in each round: ended turns on an operator's screen that are not marked yet, and
+/// quiet children with a living parent. Beyond this, ends are raised at once, and children when they change.
+const AGAIN_MAX: usize = 1_000;
 /// How long a client that showed the end of a turn has to mark it before a notification is raised.
 const GRACE_MS: u64 = 2_000;
 /// How often those are looked for that fell silent.
@@ -74,24 +74,30 @@ impl Notifications {
         }
     }
 
-    /// Every session that needs attention, and every one that a notification still says so of.
+    /// Every session that needs attention, every one that a notification still says so of, and every child at rest.
     fn look_around(&self, look: &Look) -> Result<(), NotificationError> {
         let pressing = self.pressing(look.staleness.suspect_after_ms)?;
         let mut sessions: BTreeSet<SessionId> = pressing.iter().map(|row| row.id).collect();
         let held = self.lasting(None)?;
         sessions.extend(held.iter().filter(|held| watched_key(&held.key)).filter_map(|held| held.session));
+        for state in [StateName::Idle, StateName::Stale] {
+            let (state, archived) = (Some(state), Some(false));
+            let resting = Filter { state, archived, sort: Sort::Activity, ..Filter::default() };
+            let resting = self.inner.store.list(&resting, None, ATTENTION_MAX)?.rows;
+            sessions.extend(resting.iter().filter(|row| row.parent.is_some()).map(|row| row.id));
+        }
         self.look_at(&Vec::from_iter(sessions), look)
     }
 
-    /// Silence is no change, and neither are words: those that fell silent, those that spoke again, and those whose
-    /// reader may have left without a mark.
+    /// Silence is no change, and neither are words: those that fell silent, those that spoke again, those whose reader
+    /// may have left without a mark, and those whose parent may have gone.
     fn look_again(&self, look: &Look) -> Result<(), NotificationError> {
         let pressing = self.pressing(look.staleness.suspect_after_ms)?;
         let silent = pressing.iter().filter(|row| row.attention.contains(&Attention::SuspectedOrphan));
         let mut sessions: BTreeSet<SessionId> = silent.map(|row| row.id).collect();
         let held = self.lasting(Some(NotificationKind::SuspectedOrphan))?;
         sessions.extend(held.iter().filter_map(|held| held.session));
-        sessions.append(&mut self.inner.watched.lock().unwrap_or_else(PoisonError::into_inner));
+        sessions.append(&mut self.inner.again.lock().unwrap_or_else(PoisonError::into_inner));
         self.look_at(&Vec::from_iter(sessions), look)
     }
 
@@ -100,10 +106,10 @@ impl Notifications {
     fn is_put_off(&self, new: &NewNotification, ended: Option<Timestamp>, look: &Look) -> bool {
         let Some(session) = new.session.filter(|_| new.key.starts_with(TURN_KEY)) else { return false };
         let fresh = ended.is_some_and(|at| self.inner.clock.elapsed_ms(at) < GRACE_MS);
-        let mut watched = self.inner.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        let put_off = (fresh || look.presence.watched(session)) && watched.len() < WATCHED_MAX;
+        let mut again = self.inner.again.lock().unwrap_or_else(PoisonError::into_inner);
+        let put_off = (fresh || look.presence.watched(session)) && again.len() < AGAIN_MAX;
         if put_off {
-            watched.insert(session);
+            again.insert(session);
         }
         put_off
     }
@@ -144,6 +150,11 @@ impl Notifications {
             let quiet_ms = self.inner.clock.elapsed_ms(parent.session.last_activity_at);
             looks_after(&parent.session, quiet_ms, staleness)
         });
+        let mut again = self.inner.again.lock().unwrap_or_else(PoisonError::into_inner);
+        // Its parent may fall silent later, which is no change of the child.
+        if looked_after && !session.state.is_ended() && again.len() < AGAIN_MAX {
+            again.insert(session.id);
+        }
         Ok(judge(&Facts::of(session, quiet_ms, looked_after, false), staleness))
     }
 

@@ -1,5 +1,5 @@
-//! A small MCP server on stdio: `echo` says what it was given, `slow` takes its time, `structured` answers twice, `fail`
-//! fails, `exit` ends the server.
+//! A small MCP server on stdio: `echo` says what it was given, `slow` takes its time or waits for a file, `structured`
+//! answers twice, `fail` fails, `exit` ends the server.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, Write};
@@ -10,6 +10,10 @@ use serde_json::{Value, json};
 
 /// The revision of the protocol that is spoken unless the client asks for another.
 const PROTOCOL: &str = "2025-11-25";
+
+/// How often a file that a call waits for is looked for: five minutes in all.
+const LOOK: Duration = Duration::from_millis(20);
+const LOOKS_MAX: u32 = 15_000;
 
 /// Serves until stdin ends; answers the exit code.
 pub(crate) fn run(heard: Option<&Path>) -> std::io::Result<u8> {
@@ -30,8 +34,9 @@ pub(crate) fn run(heard: Option<&Path>) -> std::io::Result<u8> {
         if message["method"] == "tools/call" && message["params"]["name"] == "slow" {
             // Beside the others: several calls can be under way.
             std::thread::spawn(move || {
-                let ms = message["params"]["arguments"]["ms"].as_u64().unwrap_or(0);
-                std::thread::sleep(Duration::from_millis(ms));
+                let arguments = &message["params"]["arguments"];
+                std::thread::sleep(Duration::from_millis(arguments["ms"].as_u64().unwrap_or(0)));
+                wait_for(arguments["file"].as_str());
                 let _ = answer(&message);
             });
             continue;
@@ -39,6 +44,17 @@ pub(crate) fn run(heard: Option<&Path>) -> std::io::Result<u8> {
         answer(&message)?;
     }
     Ok(0)
+}
+
+/// Waits until the file is there, within a bound.
+fn wait_for(file: Option<&str>) {
+    let Some(file) = file.map(Path::new) else { return };
+    for _ in 0..LOOKS_MAX {
+        if file.exists() {
+            return;
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 fn answer(message: &Value) -> std::io::Result<()> {

@@ -4,7 +4,7 @@
 mod address;
 mod agents;
 mod identity;
-mod kit;
+pub(crate) mod kit;
 mod modern;
 mod older;
 mod once;

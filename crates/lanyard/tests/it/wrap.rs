@@ -2,4 +2,4 @@
 
 mod bare;
 mod calls;
-mod kit;
+pub(crate) mod kit;

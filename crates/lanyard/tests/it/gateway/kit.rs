@@ -8,69 +8,75 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Daemon, PATIENCE, Setup, head, read_head};
 
-pub(super) struct Stage {
-    pub(super) daemon: Daemon,
+pub(crate) struct Stage {
+    pub(crate) daemon: Daemon,
 }
 
 impl Stage {
-    pub(super) fn new(config: &str) -> Self {
+    pub(crate) fn new(config: &str) -> Self {
         Self { daemon: Daemon::start(Setup::default().config(config)) }
     }
 
-    pub(super) fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
         self.daemon.request("POST", &format!("/api/v1{path}"), &[], Some(&body.to_string()))
     }
 
-    pub(super) fn session(&self, new: &Value) -> String {
+    pub(crate) fn session(&self, new: &Value) -> String {
         let made = self.post("/sessions", new);
         assert_eq!(made.status, 201, "{}", made.text());
         made.json()["session"].as_str().unwrap().to_owned()
     }
 
     /// The row of a server in the list.
-    pub(super) fn entry(&self, name: &str) -> Value {
+    pub(crate) fn entry(&self, name: &str) -> Value {
         let listed = self.daemon.request("GET", "/api/v1/mcp", &[], None).json();
         let found = listed["servers"].as_array().unwrap().iter().find(|server| server["name"] == name);
         found.unwrap_or_else(|| panic!("{name} is not in {listed}")).clone()
     }
 
     /// A client without a session.
-    pub(super) fn nobody(&self, server: &str) -> Client {
+    pub(crate) fn nobody(&self, server: &str) -> Client {
         let path = format!("/mcp/-/{server}");
         Client { address: self.daemon.address(), path, token: self.daemon.token(), link: None }
     }
 
     /// A client with its session's own address and token.
-    pub(super) fn client(&self, session: &str, server: &str) -> Client {
-        let answer = self.post(&format!("/mcp/{server}/address"), &json!({ "session": session }));
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        let answer = answer.json();
-        let address = self.daemon.address();
-        let path =
-            answer["url"].as_str().unwrap().strip_prefix(&format!("http://{address}")).unwrap().to_owned();
-        let token =
-            answer["headers"]["Authorization"].as_str().unwrap().strip_prefix("Bearer ").unwrap().to_owned();
-        Client { address, path, token, link: None }
+    pub(crate) fn client(&self, session: &str, server: &str) -> Client {
+        Client::of(&self.daemon, session, server)
     }
 }
 
 /// An MCP client of one address.
 #[derive(Debug, Clone)]
-pub(super) struct Client {
-    pub(super) address: String,
-    pub(super) path: String,
-    pub(super) token: String,
+pub(crate) struct Client {
+    pub(crate) address: String,
+    pub(crate) path: String,
+    pub(crate) token: String,
     /// The `Mcp-Session-Id` it was given.
-    pub(super) link: Option<String>,
+    pub(crate) link: Option<String>,
 }
 
 impl Client {
-    pub(super) fn open(&self, method: &str, more: &[(&str, &str)], body: Option<&str>) -> Stream {
+    /// With its session's own address and token.
+    pub(crate) fn of(daemon: &Daemon, session: &str, server: &str) -> Self {
+        let body = json!({ "session": session }).to_string();
+        let answer = daemon.request("POST", &format!("/api/v1/mcp/{server}/address"), &[], Some(&body));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let answer = answer.json();
+        let address = daemon.address();
+        let path =
+            answer["url"].as_str().unwrap().strip_prefix(&format!("http://{address}")).unwrap().to_owned();
+        let token =
+            answer["headers"]["Authorization"].as_str().unwrap().strip_prefix("Bearer ").unwrap().to_owned();
+        Self { address, path, token, link: None }
+    }
+
+    pub(crate) fn open(&self, method: &str, more: &[(&str, &str)], body: Option<&str>) -> Stream {
         self.try_open(method, more, body).unwrap()
     }
 
     /// Sends these bytes to one who may never answer.
-    pub(super) fn try_raw(&self, body: &str) -> Option<Said> {
+    pub(crate) fn try_raw(&self, body: &str) -> Option<Said> {
         self.try_open("POST", &[], Some(body)).ok().map(Stream::whole)
     }
 
@@ -98,11 +104,11 @@ impl Client {
     }
 
     /// Sends these bytes and reads the whole answer.
-    pub(super) fn raw(&self, body: &str) -> Said {
+    pub(crate) fn raw(&self, body: &str) -> Said {
         self.open("POST", &[], Some(body)).whole()
     }
 
-    pub(super) fn request(&self, id: u64, method: &str, params: &Value) -> Value {
+    pub(crate) fn request(&self, id: u64, method: &str, params: &Value) -> Value {
         let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let said = self.raw(&body.to_string());
         said.messages()
@@ -111,22 +117,22 @@ impl Client {
             .unwrap_or_else(|| panic!("no answer to {method}: {} {}", said.status, said.text))
     }
 
-    pub(super) fn call(&self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> Value {
         self.request(7, "tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
     /// The text of a call's result.
-    pub(super) fn said(&self, tool: &str, arguments: &Value) -> String {
+    pub(crate) fn said(&self, tool: &str, arguments: &Value) -> String {
         let answer = self.call(tool, arguments);
         answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 
-    pub(super) fn tell(&self, message: &Value) -> Said {
+    pub(crate) fn tell(&self, message: &Value) -> Said {
         self.raw(&message.to_string())
     }
 
     /// Greets, and remembers the connection's name.
-    pub(super) fn greet(&mut self, name: &str) -> Value {
+    pub(crate) fn greet(&mut self, name: &str) -> Value {
         let params = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": {"roots": {}, "sampling": {}, "elicitation": {}},
@@ -144,21 +150,21 @@ impl Client {
 
 /// An answer, whole.
 #[derive(Debug)]
-pub(super) struct Said {
-    pub(super) status: u16,
-    pub(super) kind: String,
-    pub(super) link: Option<String>,
-    pub(super) text: String,
+pub(crate) struct Said {
+    pub(crate) status: u16,
+    pub(crate) kind: String,
+    pub(crate) link: Option<String>,
+    pub(crate) text: String,
 }
 
 impl Said {
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text)
             .unwrap_or_else(|error| panic!("{error}: {} {}", self.status, self.text))
     }
 
     /// The messages, whether it is a stream or not.
-    pub(super) fn messages(&self) -> Vec<Value> {
+    pub(crate) fn messages(&self) -> Vec<Value> {
         if self.kind.starts_with("text/event-stream") {
             let data = self.text.lines().filter_map(|line| line.strip_prefix("data: "));
             return data.map(|data| serde_json::from_str(data).unwrap()).collect();
@@ -168,8 +174,8 @@ impl Said {
 }
 
 /// An answer as it comes.
-pub(super) struct Stream {
-    pub(super) answer: Answer,
+pub(crate) struct Stream {
+    pub(crate) answer: Answer,
     reader: BufReader<TcpStream>,
     chunked: bool,
     length: Option<usize>,
@@ -201,7 +207,7 @@ impl Stream {
         Some(piece)
     }
 
-    pub(super) fn whole(mut self) -> Said {
+    pub(crate) fn whole(mut self) -> Said {
         let mut text = Vec::new();
         // 202 and 204 have no body, and nothing that says so.
         while !matches!(self.answer.status, 202 | 204) {
@@ -219,7 +225,7 @@ impl Stream {
     }
 
     /// The next message of an event stream.
-    pub(super) fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
         loop {
             if let Some(end) = self.held.windows(2).position(|two| two == b"\n\n") {
                 let frame: Vec<u8> = self.held.drain(..end + 2).collect();
@@ -236,7 +242,7 @@ impl Stream {
 }
 
 /// Waits for something that takes its time.
-pub(super) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let since = Instant::now();
     while !is_so() {
         assert!(since.elapsed() < PATIENCE, "still waiting for {what}");

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver as Channel, Sender, channel};
 use std::time::{Duration, Instant};
@@ -113,9 +114,18 @@ pub(super) fn new_session(daemon: &Daemon) -> String {
 
 /// Attaches, reads the first frame, and goes; answers with the frame.
 pub(super) fn attach(daemon: &Daemon, session: &str, query: &str) -> Value {
+    attached(daemon, session, query).0
+}
+
+/// Attaches and stays, until this is dropped.
+pub(super) fn hold(daemon: &Daemon, session: &str) -> BufReader<UnixStream> {
+    attached(daemon, session, "").1
+}
+
+fn attached(daemon: &Daemon, session: &str, query: &str) -> (Value, BufReader<UnixStream>) {
     let caller = daemon.caller();
     let bearer = format!("Bearer {}", caller.token);
-    let mut stream = std::os::unix::net::UnixStream::connect(&caller.socket).unwrap();
+    let mut stream = UnixStream::connect(&caller.socket).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let headers = [("host", "localhost"), ("authorization", bearer.as_str())];
     let path = format!("/api/v1/sessions/{session}/attach{query}");
@@ -127,7 +137,7 @@ pub(super) fn attach(daemon: &Daemon, session: &str, query: &str) -> Value {
         let mut line = String::new();
         assert!(reader.read_line(&mut line).unwrap() > 0, "the stream ended");
         if let Some(data) = line.strip_prefix("data: ") {
-            return serde_json::from_str(data).unwrap();
+            return (serde_json::from_str(data).unwrap(), reader);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::kit::{Stage, rounds, until};
+use super::kit::{Stage, hold, rounds, until};
 use crate::support::Caller;
 
 const SECOND: i64 = 1_000;
@@ -116,37 +116,31 @@ fn fnd_d2_an_observers_mark_is_kept_and_leaves_the_turn_unread() {
     assert_eq!((&view["unread"], &view["seen"][0]["by"]["name"]), (&json!(true), &json!("wall")));
 }
 
-/// FND-M5, FND-M3: an agent of another host works while its call is under way, however long, and rests afterwards.
+/// FND-D2: an operator who has the session on the screen is not told of what the screen shows; one who left is.
 #[test]
-fn fnd_m5_fnd_m3_a_hooks_call_shows_its_session_at_work_until_it_returned() {
+fn fnd_d2_a_turns_end_is_not_told_of_while_an_operator_watches() {
     let mut stage = Stage::new("");
-    let made = stage.call("POST", "/sessions", &json!({"source": "external", "agent": "claude"}));
-    let session = made.json()["session"].as_str().unwrap().to_owned();
-    let doing = |stage: &Stage| {
-        let view = view(stage, &session);
-        (view["state"].as_str().unwrap().to_owned(), view["lifecycle"].as_str().unwrap().to_owned())
-    };
-    let call = json!({"id": "c1", "tool": "Bash", "channel": "hook", "proof": "named"});
-    assert_eq!(post(&stage, &session, "calls", &call)["go"], json!(true));
-    let at_work = ("executing".to_owned(), "running".to_owned());
-    until("it to be at work", || (doing(&stage) == at_work).then_some(()));
-    assert_eq!(word(&stage, &session), ("working".to_owned(), false));
-    stage.later(3 * 60 * MINUTE);
+    let session = stage.new_session();
+    post(&stage, &session, "turns", &json!({"prompt": "work"}));
+    let watching = hold(&stage.daemon, &session);
+    post(&stage, &session, "signals", &finished("completed"));
+    stage.later(5 * MINUTE);
     rounds();
-    let row = stage.get("/sessions?limit=1")["sessions"][0].clone();
-    assert_eq!((&row["attention"], &row["state"]), (&json!([]), &json!("executing")));
-    assert_eq!(stage.notifications("suspected_orphan").len(), 0);
-    let ended = json!({"call": call, "returned": {"is_error": false, "took_ms": 10_800_000, "bytes": 5}});
-    post(&stage, &session, "calls/end", &ended);
-    until("it to rest", || (doing(&stage).0 == "between_turn").then_some(()));
-    stage.later(61 * MINUTE);
-    until("it to be idle", || (doing(&stage).0 == "idle").then_some(()));
-    // A daemon that ends in the middle of a call leaves nothing at work.
-    post(&stage, &session, "calls", &call);
-    until("it to be at work", || (doing(&stage) == at_work).then_some(()));
-    stage.daemon.kill_9();
-    stage.again("");
-    assert_eq!(doing(&stage).0, "between_turn");
+    assert_eq!(word(&stage, &session), ("ready_for_review".to_owned(), true));
+    assert_eq!(stage.notifications("turn_finished").len(), 0);
+    // Gone without a mark: nobody has seen it.
+    drop(watching);
+    stage.await_notifications("turn_finished", 1);
+    // A watcher who marks it is never told.
+    post(&stage, &session, "turns", &json!({"prompt": "again"}));
+    let watching = hold(&stage.daemon, &session);
+    post(&stage, &session, "signals", &finished("completed"));
+    let seq = view(&stage, &session)["last_turn"]["seq"].clone();
+    post(&stage, &session, "seen", &json!({"seq": seq}));
+    drop(watching);
+    stage.later(5 * MINUTE);
+    rounds();
+    assert_eq!(stage.notifications("turn_finished").len(), 1);
 }
 
 /// FND-D17: a restart is no activity of a session at rest.

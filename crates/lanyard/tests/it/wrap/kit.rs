@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Daemon, PATIENCE, binary};
 
-pub(super) struct Wrapped {
+pub(crate) struct Wrapped {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -19,22 +19,22 @@ pub(super) struct Wrapped {
 }
 
 /// How a server is wrapped.
-pub(super) struct Wrapping<'a> {
-    pub(super) home: &'a Path,
-    pub(super) options: &'a [&'a str],
-    pub(super) env: &'a [(&'a str, &'a str)],
+pub(crate) struct Wrapping<'a> {
+    pub(crate) home: &'a Path,
+    pub(crate) options: &'a [&'a str],
+    pub(crate) env: &'a [(&'a str, &'a str)],
 }
 
 impl Wrapped {
     /// Around `lanyard scripted-mcp`.
-    pub(super) fn start(wrapping: &Wrapping<'_>) -> Self {
+    pub(crate) fn start(wrapping: &Wrapping<'_>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let heard = folder.path().join("heard").display().to_string();
         let command = [binary().to_str().unwrap(), "scripted-mcp", "--heard", &heard];
         Self::around(wrapping, &command, folder)
     }
 
-    pub(super) fn around(wrapping: &Wrapping<'_>, command: &[&str], folder: tempfile::TempDir) -> Self {
+    pub(crate) fn around(wrapping: &Wrapping<'_>, command: &[&str], folder: tempfile::TempDir) -> Self {
         let stderr = std::fs::File::create(folder.path().join("stderr")).unwrap();
         let mut child = Command::new(binary())
             .arg("--data-dir")
@@ -65,30 +65,30 @@ impl Wrapped {
         Self { child, stdin, lines, next: 0, folder }
     }
 
-    pub(super) fn send(&mut self, line: &str) {
+    pub(crate) fn send(&mut self, line: &str) {
         self.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no line came: {}", self.stderr()))
     }
 
     /// Sends a request; its id.
-    pub(super) fn ask(&mut self, method: &str, params: &Value) -> u64 {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> u64 {
         self.next += 1;
         let id = self.next;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
         id
     }
 
-    pub(super) fn request(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.ask(method, params);
         let answer: Value = serde_json::from_str(&self.line()).unwrap();
         assert_eq!(answer["id"], id, "{answer}");
         answer
     }
 
-    pub(super) fn greet(&mut self, client: &str) {
+    pub(crate) fn greet(&mut self, client: &str) {
         let answer = self.request(
             "initialize",
             &json!({ "protocolVersion": "2025-11-25", "clientInfo": { "name": client, "version": "1" } }),
@@ -97,32 +97,32 @@ impl Wrapped {
     }
 
     /// Calls a tool; the result.
-    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))["result"].clone()
     }
 
     /// Everything the server got.
-    pub(super) fn heard(&self) -> String {
+    pub(crate) fn heard(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("heard")).unwrap()
     }
 
-    pub(super) fn stderr(&self) -> String {
+    pub(crate) fn stderr(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default()
     }
 
-    pub(super) fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap()
     }
 
-    pub(super) fn pid(&self) -> rustix::process::Pid {
+    pub(crate) fn pid(&self) -> rustix::process::Pid {
         rustix::process::Pid::from_child(&self.child)
     }
 
-    pub(super) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.stdin = None;
     }
 
-    pub(super) fn wait(&mut self) -> ExitStatus {
+    pub(crate) fn wait(&mut self) -> ExitStatus {
         let since = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -144,7 +144,7 @@ impl Drop for Wrapped {
 }
 
 /// All a wrapped command writes for an input.
-pub(super) fn piped(home: &Path, command: &[&str], input: &[u8]) -> Vec<u8> {
+pub(crate) fn piped(home: &Path, command: &[&str], input: &[u8]) -> Vec<u8> {
     let mut child = Command::new(binary())
         .arg("--data-dir")
         .arg(home)
@@ -166,7 +166,7 @@ pub(super) fn piped(home: &Path, command: &[&str], input: &[u8]) -> Vec<u8> {
 }
 
 /// The one session that a wrapped server's client has, once it is there.
-pub(super) fn only_session(daemon: &Daemon) -> Value {
+pub(crate) fn only_session(daemon: &Daemon) -> Value {
     let since = Instant::now();
     loop {
         let page = daemon.request("GET", "/api/v1/sessions?source=external", &[], None).json();
@@ -181,7 +181,7 @@ pub(super) fn only_session(daemon: &Daemon) -> Value {
     }
 }
 
-pub(super) fn post(daemon: &Daemon, path: &str, body: &Value) -> Value {
+pub(crate) fn post(daemon: &Daemon, path: &str, body: &Value) -> Value {
     let answer = daemon.request("POST", &format!("/api/v1{path}"), &[], Some(&body.to_string()));
     assert!(answer.status < 300, "{path}: {}", answer.text());
     answer.json()
