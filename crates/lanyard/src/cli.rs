@@ -63,7 +63,6 @@ mod run;
 mod schema;
 mod scripted_agent;
 mod scripted_mcp;
-mod seen;
 mod send;
 mod show;
 mod signal;
@@ -88,7 +87,7 @@ use std::path::{Path, PathBuf};
 use clap::{FromArgMatches, Parser, Subcommand};
 use lanyard_daemon::home::Home;
 
-use crate::context::Context;
+use crate::context::{Context, daemon_wait};
 use crate::failure::Failure;
 use crate::out::{Form, Out};
 use crate::relay::inside;
@@ -521,6 +520,7 @@ impl Global {
             out,
             key: self.key,
             may_start: !no_start,
+            daemon_wait: daemon_wait()?,
             given: None,
         })
     }

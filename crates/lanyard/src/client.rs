@@ -1,10 +1,12 @@
 //! The HTTP client: one connection per command, over the daemon's Unix socket. It knows the API's manners (token, keys,
 //! problems) and nothing of any command.
 
+mod absence;
 mod route;
 mod sse;
 mod ws;
 
+pub(crate) use absence::Absence;
 pub(crate) use route::Route;
 pub(crate) use sse::Stream;
 pub(crate) use ws::{Address, Cursor, Fed, Feed};
@@ -33,6 +35,10 @@ use crate::relay::Given;
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long a daemon may take to say that it is there, or that it will end: neither waits for a disk.
 pub(crate) const SIGN_OF_LIFE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the daemon may take to open a stream.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The daemon writes to every stream at least every fifteen seconds; one that is silent for longer is broken.
+const SILENCE_MAX: Duration = Duration::from_secs(45);
 
 pub(crate) struct Client<'a> {
     context: &'a Context,
@@ -177,11 +183,13 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Opens a stream of events. Uses up the connection; a broken stream is the caller's to resume.
+    /// Opens a stream of events; `None` when the connection broke or nothing was answered in time. Uses up the
+    /// connection; a broken stream is the caller's to resume.
     pub(crate) async fn stream(mut self, route: &Route) -> Result<Option<Stream>, Failure> {
         let request = Request::get(route.as_str()).header(ACCEPT, "text/event-stream");
         let Ok(request) = self.wire.dressed(request).body(Full::default()) else { return Err(unsendable()) };
-        let Ok(response) = self.wire.sender.send_request(request).await else { return Ok(None) };
+        let answered = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.wire.sender.send_request(request)).await;
+        let Ok(Ok(response)) = answered else { return Ok(None) };
         let status = response.status();
         if status.is_success() {
             return Ok(Some(Stream::new(response.into_body())));

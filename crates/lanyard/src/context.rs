@@ -14,6 +14,9 @@ use crate::launch::{self, Launched};
 use crate::out::Out;
 use crate::relay::Given;
 
+/// The default of [`Context::daemon_wait`].
+const DAEMON_WAIT: Duration = Duration::from_mins(1);
+const DAEMON_WAIT_ENV: &str = "LANYARD_DAEMON_WAIT_MS";
 const REDIAL: Duration = Duration::from_millis(50);
 const REDIALS_MAX: u32 = 100;
 
@@ -26,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) key: Option<String>,
     /// Whether a daemon may be started when none runs.
     pub(crate) may_start: bool,
+    /// How long a command that follows something waits for a daemon that went away.
+    pub(crate) daemon_wait: Duration,
     /// The session this command runs inside of. It acts as that one then, and there is no data folder and no config.
     pub(crate) given: Option<Given>,
 }
@@ -100,6 +105,17 @@ impl Context {
             )
         })
     }
+}
+
+/// What `LANYARD_DAEMON_WAIT_MS` says, or the default.
+pub(crate) fn daemon_wait() -> Result<Duration, Failure> {
+    let Some(set) = std::env::var_os(DAEMON_WAIT_ENV).filter(|value| !value.is_empty()) else {
+        return Ok(DAEMON_WAIT);
+    };
+    set.to_str().and_then(|text| text.parse().ok()).map(Duration::from_millis).ok_or_else(|| {
+        let title = format!("{DAEMON_WAIT_ENV} is `{}`, which is no number of milliseconds", set.display());
+        Failure::usage(title, format!("unset it, or set for example {DAEMON_WAIT_ENV}=60000"))
+    })
 }
 
 /// The daemon's clock. Times in tables are told relative to the clock that wrote them: this machine's may differ, and a

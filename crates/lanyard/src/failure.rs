@@ -8,6 +8,11 @@ use lanyard_daemon::api::types::Problem;
 use crate::out::{Form, say};
 use crate::render::text::{harmless, one_line};
 
+/// From this HTTP status on the daemon failed, not the request.
+const TROUBLE: u16 = 500;
+/// Refusals of the moment: request timeout, too early, too many.
+const BUSY: [u16; 3] = [408, 425, 429];
+
 /// Why a command did not do what it was asked to.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -86,6 +91,16 @@ impl Failure {
         Self::Told { problem: Box::new(problem), exit }
     }
 
+    /// Whether the daemon is in trouble or too busy at the moment, so that the same request may succeed later.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Told { problem, exit } => {
+                *exit == Exit::Unreachable || problem.status >= TROUBLE || BUSY.contains(&problem.status)
+            }
+            Self::Shown | Self::Ended(_) | Self::ClosedPipe => false,
+        }
+    }
+
     /// Says it on stderr and gives the exit code.
     pub(crate) fn report(self, form: Form) -> ExitCode {
         match self {
@@ -133,6 +148,29 @@ pub(crate) fn chain(error: &dyn Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_trouble_of_the_daemon_is_worth_a_retry() {
+        let refused = |status| {
+            let Failure::Told { mut problem, .. } = Failure::local("x", "", "") else { panic!("told") };
+            problem.status = status;
+            Failure::refused(*problem)
+        };
+        for (status, passing) in [
+            (400, false),
+            (404, false),
+            (409, false),
+            (408, true),
+            (425, true),
+            (429, true),
+            (500, true),
+            (503, true),
+        ] {
+            assert_eq!(refused(status).is_passing(), passing, "{status}");
+        }
+        assert!(Failure::unreachable("x", "", "").is_passing());
+        assert!(!Failure::local("x", "", "").is_passing());
+    }
 
     #[test]
     fn an_error_has_its_code_in_brackets_and_says_what_to_try() {

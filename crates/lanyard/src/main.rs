@@ -14,6 +14,7 @@ mod out;
 mod relay;
 mod render;
 mod scripted;
+mod seen;
 mod tui;
 mod wrap;
 

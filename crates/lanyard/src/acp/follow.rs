@@ -139,14 +139,9 @@ impl Follow {
         let route = route.with("after", Some(self.last));
         match client.stream(&route).await {
             Ok(stream) => self.stream = stream,
-            Err(failure) if is_final(&failure) => return Err(failure),
-            Err(_) => {}
+            Err(failure) if failure.is_passing() => {}
+            Err(failure) => return Err(failure),
         }
         Ok(())
     }
-}
-
-/// Whether asking again would get the same answer.
-fn is_final(failure: &Failure) -> bool {
-    matches!(failure, Failure::Told { problem, .. } if (400..500).contains(&problem.status))
 }

@@ -27,6 +27,7 @@ use super::wire::Answer;
 use super::words::{error_of, failed, finished, interrupted, permission};
 use crate::client::Route;
 use crate::failure::Failure;
+use crate::seen::mark_seen;
 
 /// Prompts of one editor that may wait for their turns to end.
 const PROMPTS_MAX: usize = 64;
@@ -274,7 +275,7 @@ impl Seat {
             self.host.wire.update(&self.name, update).await;
         }
         match &envelope.event {
-            Event::Turn(event) => self.turn(event).await,
+            Event::Turn(event) => self.turn(event, envelope.seq).await,
             Event::Inbox(event) => self.inbox(event).await,
             Event::Gate(event) => {
                 let id = self.id.clone();
@@ -297,7 +298,7 @@ impl Seat {
         Stay::Yes
     }
 
-    async fn turn(&mut self, event: &TurnEvent) {
+    async fn turn(&mut self, event: &TurnEvent, seq: u64) {
         let (turn, answer) = match event {
             TurnEvent::Started { turn, .. } => {
                 if let Some(prompt) = self.prompts.iter_mut().find(|prompt| prompt.turn == *turn) {
@@ -317,6 +318,13 @@ impl Seat {
             let prompt = self.prompts.remove(at);
             self.answer(prompt, answer.clone()).await;
         }
+        self.mark(seq);
+    }
+
+    /// Marks the log as seen up to here: the editor has all of it.
+    fn mark(&self, seq: u64) {
+        let (host, id) = (Arc::clone(&self.host), self.id.clone());
+        self.host.spawn(async move { mark_seen(&host.context, &id, seq).await });
     }
 
     /// What becomes of a prompt that waits.

@@ -5,15 +5,12 @@ use std::io::IsTerminal;
 use clap::builder::NonEmptyStringValueParser;
 use lanyard_core::SessionId;
 use lanyard_core::session::SessionView;
-use serde_json::Value;
 
-use super::follow::{Follower, mark};
-use super::logs::read;
+use super::logs::{Printer, read};
 use super::target::workspace;
 use crate::client::{Address, Cursor, Feed, Route};
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
-use crate::render::event::line;
 use crate::tui::attach::{Mode, Model};
 use crate::tui::message::{Exit, Refused};
 use crate::tui::paint::Paint;
@@ -29,7 +26,8 @@ const OPEN_MAX: usize = 16;
 const EXAMPLES: &str = "\
 Shows what was said and done, follows what happens, and lets you type: a turn, guidance, answers.
 Leaving (Ctrl-D) detaches: the session goes on. `?` shows all keys. Without a session you choose
-one from a list. It outlasts a restart of the daemon and misses nothing.
+one from a list. A restart of the daemon is survived and nothing is missed; a daemon that stays away
+for a minute (LANYARD_DAEMON_WAIT_MS) ends it with code 3.
 
 Examples:
   lanyard attach
@@ -106,7 +104,7 @@ async fn clock(context: &Context) -> Result<Clock, Failure> {
 async fn pick(context: &Context) -> Result<Option<SessionId>, Failure> {
     let clock = clock(context).await?;
     let address: Address = Box::new(|_| Route::to(&["directory", "stream"]).with("archived", Some("false")));
-    let mut feed = Feed::open(context, address);
+    let mut feed = Feed::open(context, address, "lanyard attach".to_owned());
     let mut model = pick::Model::new(Paint::from_env());
     match show(&mut model, context, &mut feed, clock).await? {
         Exit::Attach(id) => Ok(Some(id)),
@@ -142,8 +140,11 @@ async fn one(context: &Context, id: SessionId, how: How) -> Result<(Exit, String
     })?;
     let mut model = Model::new(id, how.mode, Paint::from_env(), u128::from_ne_bytes(bits));
     let address: Address = Box::new(move |cursor: &Cursor| address(id, how, cursor));
-    let mut feed = Feed::open(context, address);
+    let mut feed = Feed::open(context, address, format!("lanyard attach {id}"));
     let exit = show(&mut model, context, &mut feed, clock).await?;
+    for text in model.undelivered() {
+        context.out.warn(&format!("not delivered: {text}"));
+    }
     if let Some(call) = model.parting() {
         part(context, call).await;
     }
@@ -163,6 +164,9 @@ fn address(id: SessionId, how: How, cursor: &Cursor) -> Route {
 }
 
 pub(super) fn failed(refused: Refused) -> Failure {
+    if refused.unheard {
+        return Failure::unreachable(&refused.code, refused.title, refused.advice);
+    }
     Failure::local(&refused.code, refused.title, refused.advice)
 }
 
@@ -172,37 +176,9 @@ async fn plain(context: &Context, view: &SessionView, how: How) -> Result<(), Fa
     out.note("there is no terminal to draw on: showing the log as text, as `lanyard logs -f` does");
     let id = view.id.to_string();
     let last = how.last.map_or(0, |last| view.last_seq.saturating_sub(last));
-    let mut printer = Printer { context, last, ended: view.state.is_ended() };
+    let mut printer = Printer::new(context, view, last);
     let mut client = context.client().await?;
     read(&mut client, &id, last, view.last_seq, |event| printer.print(event)).await?;
     drop(client);
-    let mut follower = Follower::after(context, &id, printer.last);
-    while !printer.ended {
-        printer.print(&follower.next().await?)?;
-    }
-    Ok(())
-}
-
-struct Printer<'a> {
-    context: &'a Context,
-    last: u64,
-    ended: bool,
-}
-
-impl Printer<'_> {
-    fn print(&mut self, event: &str) -> Result<(), Failure> {
-        let Some(mark) = mark(event).filter(|mark| mark.seq > self.last) else { return Ok(()) };
-        self.last = mark.seq;
-        match mark.kind.as_str() {
-            "session.ended" | "session.deleted" => self.ended = true,
-            "session.resumed" => self.ended = false,
-            _ => {}
-        }
-        let out = &self.context.out;
-        if out.is_json() {
-            return out.data(event);
-        }
-        let raw: Value = serde_json::from_str(event).unwrap_or_default();
-        out.data(&line(&raw, out.columns))
-    }
+    printer.follow(&id).await
 }

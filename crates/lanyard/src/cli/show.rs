@@ -3,11 +3,11 @@
 use lanyard_daemon::api::types::SessionDetail;
 use lanyard_store::Damage;
 
-use super::seen::mark_seen;
 use super::target::Target;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::render::card::card;
+use crate::seen::mark_seen;
 
 const EXAMPLES: &str = "\
 Examples:

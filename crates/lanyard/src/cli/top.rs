@@ -74,7 +74,7 @@ impl Top {
             let address: Address = Box::new(move |_| {
                 narrowed(Route::to(&["directory", "stream"]), all).with("limit", Some(ROWS_MAX))
             });
-            let mut feed = Feed::open(context, address);
+            let mut feed = Feed::open(context, address, "lanyard top".to_owned());
             match show(&mut model, context, &mut feed, clock).await? {
                 Exit::Quit => return Ok(()),
                 Exit::Refused(refused) => return Err(failed(refused)),

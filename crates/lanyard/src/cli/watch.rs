@@ -16,13 +16,13 @@ use tokio::sync::mpsc;
 
 use super::ask::Keyboard;
 use super::follow::Follower;
-use super::seen::mark_seen;
 use crate::client::Route;
 use crate::context::Context;
 use crate::dialogue::{approval_option, approval_prompt};
 use crate::failure::{Exit, Failure};
 use crate::render::text::one_line;
 use crate::render::time::span;
+use crate::seen::mark_seen;
 use show::Show;
 
 /// The part of the help that is the same for all commands that watch.

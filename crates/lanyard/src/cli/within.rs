@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use lanyard_daemon::home::Home;
 
 use super::{Advanced, Arrange, Command, Daemon, Global, Look, Steer, Work};
-use crate::context::Context;
+use crate::context::{Context, daemon_wait};
 use crate::failure::Failure;
 use crate::out::Out;
 use crate::relay::Given;
@@ -72,6 +72,7 @@ impl Global {
             out: Out::new(self.form(), self.quiet),
             key: self.key,
             may_start: false,
+            daemon_wait: daemon_wait()?,
             given: Some(given),
         })
     }

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
+use super::SILENCE_MAX;
+
 /// What one blank line ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Frame {
@@ -24,13 +26,13 @@ impl Stream {
         Self { body, parser: Parser::default(), ready: VecDeque::new() }
     }
 
-    /// The next frame; `None` when the stream ended or broke, which for a reader is the same.
+    /// The next frame; `None` when the stream ended, broke or fell silent, which for a reader is the same.
     pub(crate) async fn next(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.ready.pop_front() {
                 return Some(frame);
             }
-            let piece = self.body.frame().await?.ok()?;
+            let piece = tokio::time::timeout(SILENCE_MAX, self.body.frame()).await.ok()??.ok()?;
             if let Ok(bytes) = piece.into_data() {
                 self.ready.extend(self.parser.feed(&bytes));
             }

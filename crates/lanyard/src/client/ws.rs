@@ -1,8 +1,6 @@
 //! Streams over WebSocket, on the daemon's Unix socket, that come back by themselves; and requests without any of the
 //! manners of a command line: whoever has a screen asks again by itself.
 
-use std::time::Duration;
-
 use futures_util::{SinkExt, StreamExt};
 use http_body_util::{BodyExt, Full};
 use hyper::header::CONTENT_TYPE;
@@ -15,21 +13,16 @@ use tokio_tungstenite::tungstenite::http::header::{AUTHORIZATION, HeaderValue};
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use super::{ANSWER_TIMEOUT, Answer, Client, Route, encode, silent, uncertain, unsendable};
+use super::{
+    ANSWER_TIMEOUT, Absence, Answer, Client, HANDSHAKE_TIMEOUT, Route, SILENCE_MAX, encode, silent,
+    uncertain, unsendable,
+};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::tui::message::{Call, Method as Verb};
 
 /// Frames that may wait to be shown. A screen that is slow makes the socket wait, and the daemon knows what to do.
 const FRAMES_MAX: usize = 1_024;
-/// Waiting for a daemon that went away starts quick and gets patient.
-const WAIT_MIN: Duration = Duration::from_millis(100);
-const WAIT_MAX: Duration = Duration::from_secs(2);
-/// The daemon says something at least every fifteen seconds; one that is silent for longer is gone.
-const SILENCE_MAX: Duration = Duration::from_secs(45);
-/// Refusals that are about this moment: request timeout, too early, too many.
-const AGAIN: [u16; 3] = [408, 425, 429];
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a feed gives.
 #[derive(Debug)]
@@ -37,7 +30,7 @@ pub(crate) enum Fed {
     Frame(String),
     Up,
     Down,
-    /// The daemon said no, and would say it again.
+    /// The daemon refused for good, or did not come back in time. Nothing comes after this.
     Refused(Failure),
 }
 
@@ -59,14 +52,12 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    pub(crate) fn open(context: &Context, address: Address) -> Self {
+    /// `next` is the command that continues when the daemon does not come back.
+    pub(crate) fn open(context: &Context, address: Address, next: String) -> Self {
         let (sender, fed) = mpsc::channel(FRAMES_MAX);
-        let context = context.clone();
-        let task = tokio::spawn(async move {
-            let feeder = Feeder { context, address, sender, cursor: Cursor::default(), wait: WAIT_MIN };
-            feeder.run().await;
-        });
-        Self { fed, task }
+        let (context, absence) = (context.clone(), Absence::new(context));
+        let feeder = Feeder { context, address, sender, cursor: Cursor::default(), absence, next };
+        Self { fed, task: tokio::spawn(feeder.run()) }
     }
 
     /// What comes next. Never ends: a stream that can go on no more has said why.
@@ -93,7 +84,8 @@ struct Feeder {
     address: Address,
     sender: mpsc::Sender<Fed>,
     cursor: Cursor,
-    wait: Duration,
+    absence: Absence,
+    next: String,
 }
 
 impl Feeder {
@@ -115,8 +107,11 @@ impl Feeder {
             if self.sender.send(fed).await.is_err() || over {
                 return;
             }
-            tokio::time::sleep(self.wait).await;
-            self.wait = (self.wait * 2).min(WAIT_MAX);
+            if let Err(failure) = self.absence.pause(&self.next).await {
+                // A closed channel has nobody to tell.
+                let _ = self.sender.send(Fed::Refused(failure)).await;
+                return;
+            }
         }
     }
 
@@ -129,7 +124,7 @@ impl Feeder {
             match message {
                 Message::Text(text) => {
                     self.note(&text);
-                    self.wait = WAIT_MIN;
+                    self.absence.ends();
                     if self.sender.send(Fed::Frame(text.as_str().to_owned())).await.is_err() {
                         let _ = socket.close(None).await;
                         return;
@@ -179,12 +174,10 @@ async fn dial(context: &Context, route: &Route) -> Result<Option<WebSocketStream
     request.headers_mut().insert(AUTHORIZATION, bearer);
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, client_async(request, stream)).await {
         Ok(Ok((socket, _))) => Ok(Some(socket)),
-        Ok(Err(Error::Http(response)))
-            if response.status().is_client_error() && !AGAIN.contains(&response.status().as_u16()) =>
-        {
+        Ok(Err(Error::Http(response))) => {
             let (parts, body) = response.into_parts();
-            let body = body.unwrap_or_default().into();
-            Err(Answer { status: parts.status, body }.refusal())
+            let failure = Answer { status: parts.status, body: body.unwrap_or_default().into() }.refusal();
+            if failure.is_passing() { Ok(None) } else { Err(failure) }
         }
         // A daemon that starts or ends says many things.
         Ok(Err(_)) | Err(_) => Ok(None),

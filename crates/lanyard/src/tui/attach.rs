@@ -235,6 +235,11 @@ impl Model {
         Some(Call::post(self.route(&["writer", "release"]), body))
     }
 
+    /// Messages that were typed here and that the daemon never answered.
+    pub(crate) fn undelivered(&self) -> impl Iterator<Item = &str> {
+        self.sent.iter().filter(|sent| sent.unheard).map(|sent| sent.prompt.as_str())
+    }
+
     fn route(&self, below: &[&str]) -> Route {
         let id = self.id.to_string();
         let parts: Vec<&str> = ["sessions", &id].into_iter().chain(below.iter().copied()).collect();

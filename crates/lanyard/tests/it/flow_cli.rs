@@ -2,8 +2,8 @@
 //! are scripted: one says about all its work the same, and one finds everything ready.
 
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -252,31 +252,39 @@ fn what_cannot_be_done_says_what_can() {
     desk.ok(&["flow", "cancel"]);
 }
 
+/// `lanyard flow run` whose daemon is killed in its first step; what it told so far is in the file.
+fn watched_and_killed(desk: &Desk, wait_ms: &str) -> (Child, PathBuf) {
+    let file = desk.folder.path().join("told");
+    let mut watching = desk.command(&["flow", "run", &desk.plan(), "--auto"]);
+    watching.env("LANYARD_DAEMON_WAIT_MS", wait_ms).stderr(std::fs::File::create(&file).unwrap());
+    let mut watching = watching.spawn().unwrap();
+    drop(watching.stdin.take());
+    until_told(&file, "step 1 execute");
+    desk.stage.daemon.kill_9();
+    until_told(&file, "the daemon is gone; start it with `lanyard up --detach`");
+    (watching, file)
+}
+
+fn until_told(file: &Path, words: &str) {
+    let since = Instant::now();
+    let told = || std::fs::read_to_string(file).unwrap();
+    while !told().contains(words) {
+        assert!(since.elapsed() < PATIENCE, "no {words:?} in {}", told());
+        // sleep: between two looks at what somebody who watches is told.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// A flow that is watched while its daemon is killed is watched on, and nothing is told twice.
 #[test]
 fn watching_outlasts_the_daemon() {
     let mut desk = Desk::new(COMPLETE);
-    let file = desk.folder.path().join("told");
-    let mut watching = desk.command(&["flow", "run", &desk.plan(), "--auto"]);
-    let mut watching = watching.stderr(std::fs::File::create(&file).unwrap()).spawn().unwrap();
-    drop(watching.stdin.take());
-    let told = || std::fs::read_to_string(&file).unwrap();
-    let until_told = |words: &str| {
-        let since = Instant::now();
-        while !told().contains(words) {
-            assert!(since.elapsed() < PATIENCE, "no {words:?} in {}", told());
-            // sleep: between two looks at what somebody who watches is told.
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    };
-    until_told("step 1 execute");
-    desk.stage.daemon.kill_9();
-    until_told("the daemon is gone; start it with `lanyard up --detach`");
+    let (watching, file) = watched_and_killed(&desk, "60000");
     let config = std::fs::read_to_string(desk.stage.daemon.config()).unwrap();
     desk.stage.daemon.restart_with(Setup::default().config(&config));
     desk.let_go();
     let watched = watching.wait_with_output().unwrap();
-    let told = told();
+    let told = std::fs::read_to_string(file).unwrap();
     assert!(watched.status.success(), "{told}");
     assert!(told.contains("the daemon is back; going on after event"), "{told}");
     let mut steps: Vec<&str> =
@@ -285,6 +293,22 @@ fn watching_outlasts_the_daemon() {
     steps.dedup();
     assert_eq!(steps.len(), all, "{told}");
     assert_eq!(told.matches("completed after").count(), 1, "{told}");
+}
+
+/// FND-N12: a daemon that does not come back is not waited for without end.
+#[test]
+fn fnd_n12_watching_a_flow_ends_when_the_daemon_stays_away() {
+    let mut desk = Desk::new(COMPLETE);
+    let (watching, file) = watched_and_killed(&desk, "1500");
+    let watched = watching.wait_with_output().unwrap();
+    let (flow, told) = (text(&watched.stdout).trim().to_owned(), std::fs::read_to_string(file).unwrap());
+    assert_eq!(watched.status.code(), Some(3), "{told}");
+    assert!(told.contains("[daemon_gone]"), "{told}");
+    assert!(told.contains(&format!("then continue with `lanyard flow watch {flow}`")), "{told}");
+    let config = std::fs::read_to_string(desk.stage.daemon.config()).unwrap();
+    desk.stage.daemon.restart_with(Setup::default().config(&config));
+    desk.let_go();
+    desk.ok(&["flow", "watch", &flow]);
 }
 
 /// FND-N6: a watcher says at once that the author waits to be allowed something, and how to answer.

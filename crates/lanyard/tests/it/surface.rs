@@ -221,6 +221,30 @@ fn fnd_n12_following_ends_when_the_daemon_stays_away() {
     assert!(told.contains(&format!("lanyard logs -f {id} --after 2")), "{told}");
 }
 
+/// FND-N8: the pieces of one message are one line for people, and as they are for programs.
+#[test]
+fn fnd_n8_the_pieces_of_one_message_are_one_line_of_the_log() {
+    let daemon = Daemon::start(Setup::default());
+    let id = ok(&daemon, &["new"]);
+    for (message, said) in [("m1", "Looking at "), ("m1", "the tests."), ("m2", "They "), ("m2", "pass.")] {
+        let said =
+            format!(r#"{{"type": "said", "role": "agent", "text": "{said}", "message_id": "{message}"}}"#);
+        let path = format!("/api/v1/sessions/{id}/signals");
+        assert_eq!(daemon.request("POST", &path, &[], Some(&said)).status, 201);
+    }
+    ok(&daemon, &["complete", &id]);
+    for words in [&["logs", &id][..], &["logs", "-f", &id], &["attach", &id]] {
+        let printed = ok(&daemon, words);
+        let said: Vec<(&str, &str)> = printed
+            .lines()
+            .filter_map(|line| Some((line.split_whitespace().next()?, line.split_once("agent: ")?.1)))
+            .collect();
+        assert_eq!(said, [("2", "Looking at the tests."), ("4", "They pass.")], "{words:?}: {printed}");
+        assert!(printed.lines().last().unwrap().contains("session.ended"), "{words:?}: {printed}");
+    }
+    assert_eq!(ok(&daemon, &["logs", "--json", &id]).matches(r#""type":"message""#).count(), 4);
+}
+
 #[test]
 fn logs_begin_where_they_are_asked_to() {
     let daemon = Daemon::start(Setup::default());

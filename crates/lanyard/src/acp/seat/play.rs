@@ -24,7 +24,10 @@ struct Stretch {
 impl Seat {
     pub(super) async fn load(&mut self, id: RequestId) {
         match self.play().await {
-            Ok(()) => self.host.wire.answer(id, Ok(LoadSessionResponse::new())).await,
+            Ok(()) => {
+                self.host.wire.answer(id, Ok(LoadSessionResponse::new())).await;
+                self.mark(self.follow.last());
+            }
             Err(failure) => self.host.wire.refuse(id, error_of(&failure)).await,
         }
     }

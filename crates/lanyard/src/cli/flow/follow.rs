@@ -5,16 +5,14 @@ use lanyard_daemon::api::types::FlowEventPage;
 use tokio::sync::mpsc;
 
 use super::at;
-use crate::cli::follow::Absence;
+use crate::client::Absence;
 use crate::context::Context;
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 
 /// How long the daemon holds a question for what comes next.
 const HELD_MS: u64 = 25_000;
 /// Pages that may wait to be shown.
 const PAGES_MAX: usize = 4;
-/// From here on an answer says that the daemon is in trouble, not that the question was wrong.
-const TROUBLE: u16 = 500;
 
 #[derive(Debug)]
 pub(super) enum Heard {
@@ -40,7 +38,7 @@ pub(super) fn follow(context: &Context, flow: FlowId) -> mpsc::Receiver<Heard> {
 /// Ends when a word cannot be said any more.
 async fn run(context: &Context, flow: FlowId, sender: &mpsc::Sender<Heard>) -> Option<()> {
     let mut after = 0;
-    let mut absence = Absence::default();
+    let mut absence = Absence::new(context);
     // Whoever waits to be allowed something is news as well.
     let mut known = String::new();
     loop {
@@ -56,7 +54,7 @@ async fn run(context: &Context, flow: FlowId, sender: &mpsc::Sender<Heard>) -> O
                 after = page.events.last().map_or(after, |event| event.seq);
                 sender.send(Heard::Page(Box::new(page))).await.ok()?;
             }
-            Err(failure) if is_trouble(&failure) => {
+            Err(failure) if failure.is_passing() => {
                 if let Some(sentence) = absence.begins() {
                     sender.send(Heard::Lost(sentence)).await.ok()?;
                 }
@@ -78,11 +76,4 @@ async fn page(context: &Context, flow: FlowId, after: u64, known: &str) -> Resul
         .with("wait_ms", Some(HELD_MS))
         .with("approvals", Some(known));
     client.get(&route).await
-}
-
-fn is_trouble(failure: &Failure) -> bool {
-    match failure {
-        Failure::Told { problem, exit } => *exit == Exit::Unreachable || problem.status >= TROUBLE,
-        Failure::Shown | Failure::Ended(_) | Failure::ClosedPipe => false,
-    }
 }

@@ -57,6 +57,28 @@ fn a_prompt_is_a_turn_and_its_end_is_the_answer() {
     assert_eq!(shown["turns"], 1);
 }
 
+/// FND-D2: a turn whose end an editor has got, live or with the conversation, does not wait to be reviewed.
+#[test]
+fn fnd_d2_a_turn_that_an_editor_shows_is_marked_as_seen() {
+    let stage = Stage::new();
+    let editor = stage.editor();
+    let session = editor.new_session(&stage);
+    editor.prompt(&session, "/say hello").unwrap();
+    let shown = stage.session(&session, |shown| shown["operator_state"] == "idle");
+    assert_eq!(shown["unread"], false, "{shown:#}");
+    assert!(editor.close().success());
+    // Nobody is there: it is unread until somebody opens it.
+    assert_eq!(
+        stage.post(&format!("/sessions/{session}/turns"), &json!({"prompt": "/say more"})).status,
+        201
+    );
+    let shown = stage.at_rest(&session);
+    assert_eq!((&shown["operator_state"], &shown["unread"]), (&json!("ready_for_review"), &json!(true)));
+    stage.editor().load(&stage, &session).unwrap();
+    let shown = stage.session(&session, |shown| shown["operator_state"] == "idle");
+    assert_eq!(shown["unread"], false, "{shown:#}");
+}
+
 /// Text is sent while it grows, not when it is done, and all of it is there once.
 #[test]
 fn text_grows_in_the_editor() {

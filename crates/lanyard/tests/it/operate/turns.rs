@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::stage::{Stage, text};
-use crate::support::binary;
+use crate::support::{Setup, binary};
 
 #[test]
 fn a_turn_is_shown_as_it_happens_and_its_words_are_data() {
@@ -116,6 +116,41 @@ fn fnd_n13_every_exit_code_of_the_help_is_produced_by_what_it_says() {
     assert_eq!(documented, seen);
 }
 
+/// FND-N12: a turn that is watched while its daemon is killed for good ends the command; the turn itself goes on.
+#[test]
+fn fnd_n12_run_and_send_end_when_the_daemon_stays_away() {
+    let mut stage = Stage::new();
+    let work = stage.workspace().display().to_string();
+    let mut session = String::new();
+    for go in ["first", "second"] {
+        let script = format!("/say! at it\n/wait-file {go}\n/say! the {go} end");
+        let words = match go {
+            "first" => vec!["run", "--cwd", &work, &script],
+            _ => vec!["send", &session, &script],
+        };
+        let mut child = stage.spawned(&words);
+        // Shown: the command follows.
+        let mut words = BufReader::new(child.stdout.take().unwrap());
+        words.read_line(&mut String::new()).unwrap();
+        stage.daemon.kill_9();
+        let output = child.wait_with_output().unwrap();
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{told}");
+        assert!(told.contains("the daemon is gone; start it with `lanyard up --detach`"), "{told}");
+        assert!(told.contains("[daemon_gone]"), "{told}");
+        let (_, next) = told.split_once("then continue with `lanyard ").unwrap();
+        let next: Vec<&str> = next.trim().trim_end_matches('`').split(' ').collect();
+
+        let config = std::fs::read_to_string(stage.daemon.config()).unwrap();
+        stage.daemon.restart_with(Setup::default().config(&config));
+        std::fs::write(stage.workspace().join(go), "").unwrap();
+        stage.until_at_rest(next[2]);
+        let shown = text(&stage.lanyard(&[&["logs"], &next[2..]].concat()).stdout);
+        assert!(shown.contains(&format!("the {go} end")) && !shown.contains("at it"), "{next:?}: {shown}");
+        session = next[2].to_owned();
+    }
+}
+
 /// FND-N13: a command line that is not understood is told as every other error where errors are wanted as JSON.
 #[test]
 fn fnd_n13_usage_errors_respect_json() {
@@ -170,18 +205,8 @@ fn a_key_makes_a_run_repeatable() {
 impl Stage {
     /// `lanyard run` as a process of its own; once the agent has spoken, `then`. Sent SIGINT when that did not end it.
     fn watched(&self, script: &str, then: impl FnOnce(&str)) -> (String, std::process::Output) {
-        let mut child = Command::new(binary())
-            .args(["run", "--cwd"])
-            .arg(self.workspace())
-            .arg(script)
-            .env("LANYARD_DATA_DIR", self.daemon.home())
-            .env("LANYARD_CONFIG", self.daemon.config())
-            .env("LANYARD_NO_START", "1")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let work = self.workspace().display().to_string();
+        let mut child = self.spawned(&["run", "--cwd", &work, script]);
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut first = String::new();
         stderr.read_line(&mut first).unwrap();
@@ -202,5 +227,20 @@ impl Stage {
         let mut output = child.wait_with_output().unwrap();
         output.stderr = told.into_bytes();
         (session, output)
+    }
+
+    /// A command as a process of its own.
+    fn spawned(&self, words: &[&str]) -> std::process::Child {
+        Command::new(binary())
+            .args(words)
+            .env("LANYARD_DATA_DIR", self.daemon.home())
+            .env("LANYARD_CONFIG", self.daemon.config())
+            .env("LANYARD_NO_START", "1")
+            .env("LANYARD_DAEMON_WAIT_MS", "1500")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 }

@@ -92,6 +92,28 @@ fn a_restart_of_the_daemon_is_outlasted() {
     assert_eq!(terminal.ended(), Some(0));
 }
 
+/// FND-N12: a daemon that does not come back is not waited for without end, and what was typed is not lost.
+#[test]
+fn fnd_n12_the_screen_ends_when_the_daemon_stays_away() {
+    let mut stage = Stage::new();
+    let id = stage.detached("/say hello");
+    stage.until_at_rest(&id);
+    let env = [("LANYARD_DAEMON_WAIT_MS", "3000")];
+    let mut terminal = Terminal::with_env(&stage.daemon, &["attach", &id], &env, (180, 30));
+    terminal.until_shows("writer: free");
+    stage.daemon.kill_9();
+    terminal.until_shows("no daemon: `lanyard up` starts it");
+    terminal.press("typed while away\r");
+    assert_eq!(terminal.ended(), Some(3));
+    terminal.until_shows("warning: not delivered: typed while away");
+    terminal.until_shows("error: the daemon did not come back within 3 s [daemon_gone]");
+    terminal.until_shows(&format!("`lanyard up --detach`, then continue with `lanyard attach {id}`"));
+    // The command that was named continues.
+    let config = std::fs::read_to_string(stage.daemon.config()).unwrap();
+    stage.daemon.restart_with(Setup::default().config(&config));
+    attached(&stage, &id).until_shows("hello");
+}
+
 /// X-01: guidance, questions, cancel and stop from the screen.
 #[test]
 fn a_session_is_guided_answered_and_stopped_from_its_screen() {

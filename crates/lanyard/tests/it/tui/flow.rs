@@ -3,6 +3,7 @@
 use super::terminal::Terminal;
 use crate::flow_cli::{ASKS, Desk, NEEDS_HUMAN};
 
+const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
 const BACKSPACE: &str = "\u{7f}";
 
@@ -82,4 +83,15 @@ fn fnd_n6_a_permission_is_given_where_the_flow_is_watched() {
         let gates = list["gates"].as_array()?;
         gates.iter().all(|gate| gate["id"] != first.as_str()).then_some(())
     });
+    // Asked again by the next step; leaving at the prompt leaves the flow as it is.
+    let second =
+        desk.until("gates", |list| list["gates"].as_array()?.first()?["id"].as_str().map(str::to_owned));
+    terminal.until_shows(&format!("lanyard answer {second} allow"));
+    terminal.press(CTRL_C);
+    assert_eq!(terminal.ended(), Some(130));
+    terminal.until_shows("the flow goes on; `lanyard flow watch flow_");
+    let flow = desk.stage.get("/flows")["flows"][0].clone();
+    assert_eq!(flow["state"], "running", "{flow:#}");
+    let gates = desk.stage.get("/gates");
+    assert_eq!(gates["gates"][0]["id"], second.as_str(), "{gates:#}");
 }

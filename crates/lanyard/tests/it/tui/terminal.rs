@@ -33,6 +33,16 @@ struct Ours {
 
 impl Terminal {
     pub(super) fn lanyard(daemon: &Daemon, words: &[&str], columns: u16, rows: u16) -> Self {
+        Self::with_env(daemon, words, &[], (columns, rows))
+    }
+
+    /// The same with further variables in the environment.
+    pub(super) fn with_env(
+        daemon: &Daemon,
+        words: &[&str],
+        env: &[(&str, &str)],
+        (columns, rows): (u16, u16),
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -42,8 +52,12 @@ impl Terminal {
         let slave =
             std::fs::File::options().read(true).write(true).open(Path::new(name.to_str().unwrap())).unwrap();
         let end = || Stdio::from(slave.try_clone().unwrap());
-        let child = Command::new(binary())
+        // The terminal is the program's controlling one: Ctrl-C is a signal where the terminal is not raw.
+        let child = Command::new("setsid")
+            .arg("--ctty")
+            .arg(binary())
             .args(words)
+            .envs(env.iter().copied())
             .env("LANYARD_DATA_DIR", daemon.home())
             .env("LANYARD_CONFIG", daemon.config())
             .env("LANYARD_NO_START", "1")
