@@ -33,7 +33,7 @@ enum Task {
     /// Run every check that CI runs, in the same order
     Test(test::Args),
     /// Check file sizes, module docs, Markdown links and other habits of the tree
-    Tidy,
+    Tidy(tidy::Args),
     /// Measure the performance goals beside bare references, and say which are met
     Bench(bench::Args),
     /// Check the licences and duplicate versions of third-party packages
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Up(args) => up::run(&args),
         Task::Test(args) => test::run(&args),
-        Task::Tidy => tidy::run(),
+        Task::Tidy(args) => tidy::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::Audit => audit::run(),
         Task::Schema(args) => schema::run(&args),

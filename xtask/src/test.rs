@@ -156,7 +156,7 @@ fn perform(step: Step, args: &Args) -> (Option<Tally>, Result<()>) {
             let mut command = process::cargo(["doc", "--workspace", "--no-deps"]);
             (None, process::run(command.env("RUSTDOCFLAGS", "-D warnings")))
         }
-        Step::Tidy => (None, tidy::run()),
+        Step::Tidy => (None, tidy::run(&tidy::Args::default())),
         Step::Audit => (None, audit::run()),
         Step::Web => check_web(),
         Step::Browser => match browser::command() {

@@ -3,9 +3,12 @@
 //! This file lists the files and reports; the checks themselves are pure functions from text to
 //! findings, in the modules below.
 
+mod ceilings;
 mod checks;
+mod cycles;
 mod file_access;
 mod markdown;
+mod product;
 mod rust_text;
 
 use std::collections::BTreeSet;
@@ -16,6 +19,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use self::ceilings::Measures;
+use self::product::Source;
 use self::rust_text::RustText;
 use crate::{allow, process};
 
@@ -61,22 +66,36 @@ impl fmt::Display for Finding {
     }
 }
 
-pub(crate) fn run() -> Result<()> {
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// Print the lines of product code, the type names defined more than once and the modules in cycles
+    #[arg(long)]
+    count: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
     let root = process::root();
     let paths = list(&root)?;
     let allowed = allow::load(&root.join(ALLOW))?;
     let mut findings = Vec::new();
     let mut sizes = Vec::new();
+    let mut sources = Vec::new();
     for path in &paths {
         let bytes = fs::read(root.join(path)).with_context(|| format!("cannot read {path}"))?;
         // Pictures and fonts have no lines to check.
         let Ok(text) = String::from_utf8(bytes) else { continue };
         findings.extend(check_file(path, &text, &paths));
+        sources.extend(Source::read(path, &text));
         if checks::has_size_limit(path) {
             sizes.push((path.clone(), text.lines().count()));
         }
     }
     findings.extend(checks::sizes(&sizes, &allowed));
+    let measures = Measures::of(&sources);
+    if args.count {
+        measures.print();
+    }
+    findings.extend(ceilings::check(&root, &measures)?);
     report(&findings, paths.len())
 }
 
