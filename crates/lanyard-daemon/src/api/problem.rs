@@ -325,3 +325,7 @@ impl From<CursorError> for Problem {
         Self::bad_request(code, error.to_string(), "start again without a cursor")
     }
 }
+
+#[cfg(test)]
+#[path = "problem_tests.rs"]
+mod tests;
