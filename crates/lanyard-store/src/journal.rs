@@ -1,4 +1,4 @@
-//! The contract of a journal. SQLite is the default; the in-memory one is for tests; the same suite runs on both.
+//! The contract of a journal. SQLite implements it; the contract suite in `tests/it` runs on every backend.
 //!
 //! All calls block. Appends to session logs come one at a time, from whoever holds the engine. Tasks, memory, tokens,
 //! notifications and purges are written by other threads on the same connection, one transaction at a time. Any number

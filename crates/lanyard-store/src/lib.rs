@@ -11,7 +11,6 @@ mod flows;
 mod fold;
 mod journal;
 mod memories;
-mod memory;
 mod notifications;
 mod purges;
 mod query;
@@ -27,7 +26,6 @@ pub use journal::{
     Upkeep,
 };
 pub use memories::{Memories, MemoryFilter, MemoryUpkeep, Viewer, Writing};
-pub use memory::MemoryJournal;
 pub use notifications::{
     DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, Notifications, Tallies,
 };

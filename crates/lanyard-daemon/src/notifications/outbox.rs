@@ -244,7 +244,7 @@ mod tests {
 
     use lanyard_core::notification::{NewNotification, NotificationKind};
     use lanyard_core::{DeliveryId, NotificationId};
-    use lanyard_store::{MemoryJournal, Notifications as _};
+    use lanyard_store::{Notifications as _, SqliteJournal, SqliteOptions};
 
     use super::*;
     use crate::clock::Clock;
@@ -252,7 +252,9 @@ mod tests {
     /// More of them than are looked at together, held back by quiet hours or a pause: something pressing still goes out.
     #[test]
     fn what_is_put_off_stands_in_nobodys_way() {
-        let (store, clock) = (Arc::new(MemoryJournal::new()), Arc::new(Clock::from_env().unwrap()));
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteJournal::open(SqliteOptions::at(folder.path().join("journal.db"))).unwrap();
+        let (store, clock) = (Arc::new(store), Arc::new(Clock::from_env().unwrap()));
         let all =
             Notifications::open(store.clone(), clock.clone(), &NotificationSettings::default()).unwrap();
         let now = clock.now();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lanyard_store::{
-    AppendError, Failpoints, Journal, MemoryJournal, SqliteJournal, SqliteOptions, StoreError, Tokens, Upkeep,
+    AppendError, Failpoints, Journal, SqliteJournal, SqliteOptions, StoreError, Tokens, Upkeep,
 };
 
 use crate::kit::{Teller, at, open, options};
@@ -145,24 +145,5 @@ fn recovering_a_good_journal_changes_nothing() {
     journal.recover().unwrap();
     teller.say(id, "still here");
     teller.append(&journal);
-    teller.assert_kept(&journal);
-}
-
-/// The in-memory journal fails on demand in the same way.
-#[test]
-fn a_failure_can_be_asked_for() {
-    let journal = MemoryJournal::new();
-    let mut teller = Teller::default();
-    let id = teller.plain();
-    teller.append(&journal);
-    journal.fail_next_append();
-    teller.say(id, "later");
-    let batch = teller.batch();
-    for _ in 0..2 {
-        assert!(matches!(journal.append(&batch), Err(AppendError::Unavailable(_))));
-    }
-    assert_eq!(journal.events(id, 0, 9).unwrap().head, 1);
-    journal.recover().unwrap();
-    journal.append(&batch).unwrap();
     teller.assert_kept(&journal);
 }

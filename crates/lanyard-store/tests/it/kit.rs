@@ -53,16 +53,9 @@ impl<T> Store for T where
 {
 }
 
-/// Runs each check on every journal.
+/// Runs each check on every backend: one module of tests per backend.
 macro_rules! on_every_journal {
     ($($check:ident)*) => {
-        mod memory {
-            $(#[test]
-            fn $check() {
-                super::$check(&lanyard_store::MemoryJournal::new());
-            })*
-        }
-
         mod sqlite {
             $(#[test]
             fn $check() {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use lanyard_core::task::{MailTo, TaskEvent, TaskState};
 use lanyard_core::{MailId, TaskId};
 use lanyard_store::{
-    AppendError, Failpoints, Journal, MailFilter, MemoryJournal, SqliteJournal, SqliteOptions, StoreError,
-    TaskFilter, Tasks, Upkeep,
+    AppendError, Failpoints, Journal, MailFilter, SqliteJournal, SqliteOptions, StoreError, TaskFilter,
+    Tasks, Upkeep,
 };
 use rusqlite::Connection;
 
@@ -110,25 +110,6 @@ fn a_full_disk_stops_work_as_well_until_the_journal_recovers() {
     journal.recover().unwrap();
     assert_eq!(journal.failure(), None);
     kept.assert_kept(&journal);
-    journal.write_work(&batch).unwrap();
-    foreman.assert_kept(&journal);
-}
-
-/// The in-memory journal fails on demand in the same way.
-#[test]
-fn a_failure_of_work_can_be_asked_for() {
-    let journal = MemoryJournal::new();
-    let mut foreman = Foreman::default();
-    two_tasks(&mut foreman);
-    let batch = foreman.batch();
-    journal.fail_next_append();
-    for _ in 0..2 {
-        assert!(matches!(journal.write_work(&batch), Err(AppendError::Unavailable(_))));
-    }
-    Foreman::default().assert_kept(&journal);
-    assert!(journal.failure().is_some());
-    journal.recover().unwrap();
-    assert_eq!(journal.failure(), None);
     journal.write_work(&batch).unwrap();
     foreman.assert_kept(&journal);
 }
