@@ -32,7 +32,6 @@ mod testing;
 mod world_tests;
 
 pub use advance::{Due, Fresh, Looked, Want, conclude, cut_off, due, quality_ended, want};
-pub use apply::Impossible;
 pub use decide::{FlowCommand, GUIDANCE_CHARS_MAX, NewFlow, create, decide};
 pub use event::{Conclusion, FailKind, FlowCreated, FlowEnvelope, FlowEvent, Spent};
 pub use gate::{Choice, Continuation, FlowGate, FlowGateKind, GateAnswered, Probe};

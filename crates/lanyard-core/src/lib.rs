@@ -9,6 +9,7 @@ pub mod address;
 pub mod continuity;
 pub mod flow;
 pub mod id;
+pub mod log;
 pub mod memory;
 pub mod notification;
 pub mod outcome;
@@ -27,6 +28,7 @@ pub use id::{
     ConnectionId, DeliveryId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId, NotificationId, PlanId,
     RunId, SessionId, TaskId, TokenId, TurnId, WorkerId, WorkspaceId,
 };
+pub use log::{Impossible, LogEntry, Record};
 pub use outcome::Outcome;
 pub use policy::{Limits, MemoryMode, Overlong, Rules, Staleness};
 pub use session::Session;

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use lanyard_core::Session;
-use lanyard_core::SessionId;
-use lanyard_core::flow::{Flow, FlowEnvelope, FlowEvent};
 use lanyard_core::session::Envelope;
-use lanyard_core::task::{Task, TaskEnvelope, TaskEvent};
+use lanyard_core::{LogEntry, Record, Session, SessionId};
 
+use crate::error::StoreError;
 use crate::journal::{Damage, StoredEvent};
+use crate::records::{RecordRow, Stored, decode};
 
 /// A session while its log is fed to it.
 pub(crate) struct Fold {
@@ -77,104 +76,75 @@ pub(crate) fn note(list: &mut Vec<Damage>, damage: Damage) {
     }
 }
 
-/// A record that is the sum of a short log of its own, as tasks and flows are.
-pub(crate) trait Summed: Clone {
-    type Entry;
+/// What a log adds up to, whatever the kind of its record.
+pub(crate) trait SummedLog {
+    /// The body of the log's next event, or why it cannot be read.
+    fn feed(&mut self, seq: u64, body: Result<&[u8], String>);
 
-    fn born(entry: &Self::Entry) -> Result<Self, String>;
+    /// The record's row; none when the log makes no record.
+    fn row(&self) -> Result<Option<RecordRow>, StoreError>;
 
-    /// May leave the record part-changed when it fails.
-    fn follow(&mut self, entry: &Self::Entry) -> Result<(), String>;
+    /// Whether a row's body is what the log adds up to.
+    fn agrees(&self, body: &[u8]) -> bool;
 
-    /// The record is as of this event, although it was not applied.
-    fn skip_to(&mut self, seq: u64);
-
-    /// The names an event gives the record.
-    fn names(entry: &Self::Entry) -> Vec<String>;
-
-    /// Whether it ends with this event.
-    fn is_end(entry: &Self::Entry) -> bool;
+    fn findings(&self) -> &Findings;
 }
 
-impl Summed for Task {
-    type Entry = TaskEnvelope;
-
-    fn born(entry: &TaskEnvelope) -> Result<Self, String> {
-        Self::born(entry).map_err(|error| error.to_string())
-    }
-
-    fn follow(&mut self, entry: &TaskEnvelope) -> Result<(), String> {
-        self.apply(entry).map_err(|error| error.to_string())
-    }
-
-    fn skip_to(&mut self, seq: u64) {
-        self.seq = seq;
-    }
-
-    fn names(entry: &TaskEnvelope) -> Vec<String> {
-        entry.names()
-    }
-
-    fn is_end(entry: &TaskEnvelope) -> bool {
-        matches!(entry.event, TaskEvent::Ended { .. })
-    }
+/// What a log says beside the record.
+#[derive(Default)]
+pub(crate) struct Findings {
+    /// Number of the last event that was fed.
+    last: u64,
+    /// Every name its events gave the record.
+    pub(crate) names: BTreeSet<String>,
+    /// The record has ended once; from then on its keys of requests may have been forgotten.
+    pub(crate) has_ended: bool,
+    /// Events that were left out, with the reason.
+    pub(crate) left_out: Vec<(u64, String)>,
 }
-
-impl Summed for Flow {
-    type Entry = FlowEnvelope;
-
-    fn born(entry: &FlowEnvelope) -> Result<Self, String> {
-        Self::born(entry).map_err(|error| error.to_string())
-    }
-
-    fn follow(&mut self, entry: &FlowEnvelope) -> Result<(), String> {
-        self.apply(entry).map_err(|error| error.to_string())
-    }
-
-    fn skip_to(&mut self, seq: u64) {
-        self.seq = seq;
-    }
-
-    fn names(_: &FlowEnvelope) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn is_end(entry: &FlowEnvelope) -> bool {
-        matches!(entry.event, FlowEvent::Ended { .. })
-    }
-}
-
-pub(crate) type TaskFold = LogFold<Task>;
-pub(crate) type FlowFold = LogFold<Flow>;
 
 /// A record while its log is fed to it.
 pub(crate) struct LogFold<R> {
     pub(crate) record: Option<R>,
-    /// The number of the last event it was fed.
-    last: u64,
-    /// Every name its events gave it.
-    pub(crate) names: BTreeSet<String>,
-    /// It has ended once; from then on its keys may have been forgotten.
-    pub(crate) has_ended: bool,
-    /// Events that were left out, with why.
-    pub(crate) left_out: Vec<(u64, String)>,
+    pub(crate) findings: Findings,
 }
 
 impl<R> Default for LogFold<R> {
     fn default() -> Self {
-        Self { record: None, last: 0, names: BTreeSet::new(), has_ended: false, left_out: Vec::new() }
+        Self { record: None, findings: Findings::default() }
     }
 }
 
-impl<R: Summed> LogFold<R> {
+impl<R: Stored + Record> SummedLog for LogFold<R> {
+    fn feed(&mut self, seq: u64, body: Result<&[u8], String>) {
+        match body.and_then(decode::<R::Entry>) {
+            Ok(entry) => self.entry(seq, Ok(&entry)),
+            Err(why) => self.entry(seq, Err(why)),
+        }
+    }
+
+    fn row(&self) -> Result<Option<RecordRow>, StoreError> {
+        self.record.as_ref().map(Stored::row).transpose()
+    }
+
+    fn agrees(&self, body: &[u8]) -> bool {
+        decode::<R>(body).ok() == self.record
+    }
+
+    fn findings(&self) -> &Findings {
+        &self.findings
+    }
+}
+
+impl<R: Record> LogFold<R> {
     /// The next event of the log, or why it cannot be read. One that is not there, cannot be read or does not fit is left
     /// out, and the fold goes on after it.
-    pub(crate) fn feed(&mut self, seq: u64, entry: Result<&R::Entry, String>) {
-        let due = self.last + 1;
+    pub(crate) fn entry(&mut self, seq: u64, entry: Result<&R::Entry, String>) {
+        let due = self.findings.last + 1;
         if due < seq {
             self.leave_out(seq - 1, format!("there is nothing from {due} to {}", seq - 1));
         }
-        self.last = seq;
+        self.findings.last = seq;
         match entry {
             Ok(entry) => self.apply(entry, seq),
             Err(why) => self.leave_out(seq, why),
@@ -182,20 +152,21 @@ impl<R: Summed> LogFold<R> {
     }
 
     fn apply(&mut self, entry: &R::Entry, seq: u64) {
-        let applied = match &mut self.record {
+        let applied = match &self.record {
             None if seq > 1 => return self.leave_out(seq, "what it begins with is lost".to_owned()),
-            None => R::born(entry).map(|record| self.record = Some(record)),
+            None => R::born(entry),
             Some(record) => {
                 let mut next = record.clone();
-                next.follow(entry).map(|()| *record = next)
+                next.apply(entry).map(|()| next)
             }
         };
         match applied {
-            Ok(()) => {
-                self.names.extend(R::names(entry));
-                self.has_ended |= R::is_end(entry);
+            Ok(record) => {
+                self.findings.names.extend(entry.names());
+                self.findings.has_ended |= record.is_ended();
+                self.record = Some(record);
             }
-            Err(why) => self.leave_out(seq, why),
+            Err(error) => self.leave_out(seq, error.to_string()),
         }
     }
 
@@ -203,6 +174,6 @@ impl<R: Summed> LogFold<R> {
         if let Some(record) = &mut self.record {
             record.skip_to(seq);
         }
-        self.left_out.push((seq, why));
+        self.findings.left_out.push((seq, why));
     }
 }

@@ -14,6 +14,7 @@ mod memories;
 mod notifications;
 mod purges;
 mod query;
+mod records;
 mod sqlite;
 mod tasks;
 
@@ -31,5 +32,9 @@ pub use notifications::{
 };
 pub use purges::{JournalSize, PurgeStage, PurgeStep, Purges, Tombstone, WipeStep};
 pub use query::{Cursor, CursorError, Filter, Listing, PlanWord, Row, Sort};
+pub use records::{
+    BodyReader, KeyRange, KeyValue, RecordBatch, RecordEntry, RecordKey, RecordKind, RecordOrder,
+    RecordQuery, RecordRef, RecordRow, Records,
+};
 pub use sqlite::{Failpoints, SqliteJournal, SqliteOptions};
 pub use tasks::{MailFilter, TaskFilter, Tasks, WorkBatch};

@@ -1,4 +1,4 @@
-//! The contract for counts and notifications: kept beside the log, because nothing else tells of them.
+//! Counts, notifications and their deliveries: kept beside the log, because nothing else tells of them.
 
 use lanyard_core::continuity::{Counter, Slot, Tally};
 use lanyard_core::notification::{
@@ -8,6 +8,10 @@ use lanyard_core::{NotificationId, SessionId, Timestamp};
 
 use crate::error::{AppendError, StoreError};
 use crate::journal::Durability;
+use crate::records::{
+    KeyRange, KeyValue, RecordBatch, RecordKey, RecordKind, RecordOrder, RecordQuery, RecordRef, Records,
+    Stored, get, list,
+};
 
 /// Counts by the minute. What an event of a log counts for is written with it, in `Batch::tally`; the rest comes here.
 pub trait Tallies: Send + Sync {
@@ -21,17 +25,35 @@ pub trait Tallies: Send + Sync {
     fn forget_tallies(&self, before: Slot) -> Result<usize, StoreError>;
 }
 
-/// Notifications and their deliveries. All calls block; one writes, any number read what has been committed.
-pub trait Notifications: Send + Sync {
+/// Notifications and their deliveries, as [`Records`] keeps them.
+pub trait Notifications: Records {
     /// Writes the whole batch in one synced transaction. A second notification of the same key, while the first is not
     /// over, contradicts.
-    fn write_notifications(&self, batch: &NotificationBatch) -> Result<(), AppendError>;
+    fn write_notifications(&self, batch: &NotificationBatch) -> Result<(), AppendError> {
+        let mut records = batch.records().map_err(AppendError::Unavailable)?;
+        for id in &batch.removed {
+            let of = DeliveryFilter { notification: Some(*id), ..DeliveryFilter::default() };
+            let theirs = self.deliveries(&of, usize::MAX).map_err(AppendError::Unavailable)?;
+            records.removed.extend(theirs.iter().map(Stored::of));
+            records.removed.push(RecordRef { kind: RecordKind::Notification, id: id.as_u128() });
+        }
+        self.write_records(&records)
+    }
 
     /// A damaged one is an error.
-    fn notification(&self, id: NotificationId) -> Result<Option<Notification>, StoreError>;
+    fn notification(&self, id: NotificationId) -> Result<Option<Notification>, StoreError> {
+        get(self, id.as_u128())
+    }
 
-    /// The one of this key that is not over.
-    fn lasting(&self, key: &str) -> Result<Option<Notification>, StoreError>;
+    /// The one of this key that is not over. A damaged one is left out and reported by `check`.
+    fn lasting(&self, key: &str) -> Result<Option<Notification>, StoreError> {
+        let filter = NotificationFilter {
+            key: Some(key.to_owned()),
+            lasting: Some(true),
+            ..NotificationFilter::default()
+        };
+        Ok(self.notifications(&filter, NotificationOrder::Newest { before: None }, 1)?.pop())
+    }
 
     /// Those that match all of the filter, in the order asked. At most `limit`; fewer only when there are no more. A
     /// damaged one is left out and reported by `check`.
@@ -40,19 +62,102 @@ pub trait Notifications: Send + Sync {
         filter: &NotificationFilter,
         order: NotificationOrder,
         limit: usize,
-    ) -> Result<Vec<Notification>, StoreError>;
+    ) -> Result<Vec<Notification>, StoreError> {
+        let order = match order {
+            NotificationOrder::Newest { before } => {
+                RecordOrder::Newest { before: before.map(NotificationId::as_u128) }
+            }
+            NotificationOrder::Changed { after } => RecordOrder::Key(changes(after)),
+        };
+        let query = RecordQuery { kind: RecordKind::Notification, keys: filter.keys(), order };
+        list(self, &query, |held| filter.matches(held), limit)
+    }
 
     /// How many there are of each status.
-    fn notification_counts(&self) -> Result<Vec<(NotificationStatus, u64)>, StoreError>;
+    fn notification_counts(&self) -> Result<Vec<(NotificationStatus, u64)>, StoreError> {
+        let count = |status: NotificationStatus| {
+            Ok((status, self.count_records(RecordKind::Notification, &text(STATUS, status.as_str()))?))
+        };
+        NotificationStatus::ALL.into_iter().map(count).collect()
+    }
 
     /// The number of the last change; 0 when there was none.
-    fn last_notification_change(&self) -> Result<u64, StoreError>;
+    fn last_notification_change(&self) -> Result<u64, StoreError> {
+        match self.last_key(RecordKind::Notification, &changes(0))? {
+            Some(KeyValue::Number(last)) => Ok(u64::try_from(last).unwrap_or(0)),
+            Some(KeyValue::Text(_) | KeyValue::Bytes(_)) | None => Ok(0),
+        }
+    }
 
     /// Deliveries that match all of the filter, oldest first. At most `limit`.
-    fn deliveries(&self, filter: &DeliveryFilter, limit: usize) -> Result<Vec<Delivery>, StoreError>;
+    fn deliveries(&self, filter: &DeliveryFilter, limit: usize) -> Result<Vec<Delivery>, StoreError> {
+        let order = RecordOrder::Oldest { after: None };
+        let query = RecordQuery { kind: RecordKind::Delivery, keys: filter.keys(), order };
+        list(self, &query, |held| filter.matches(held), limit)
+    }
 
     /// How many deliveries are pending, and how many are dead.
-    fn delivery_counts(&self) -> Result<(u64, u64), StoreError>;
+    fn delivery_counts(&self) -> Result<(u64, u64), StoreError> {
+        let count = |state| self.count_records(RecordKind::Delivery, &text(STATE, state));
+        Ok((count(PENDING)?, count("dead")?))
+    }
+}
+
+impl<T: Records> Notifications for T {}
+
+const STATUS: &str = "status";
+const STATE: &str = "state";
+const PENDING: &str = "pending";
+
+fn text(key: &'static str, value: &str) -> RecordKey {
+    (key, KeyValue::Text(value.to_owned()))
+}
+
+/// Changes after this one.
+fn changes(after: u64) -> KeyRange {
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    KeyRange { key: "change", after: KeyValue::Number(after), before: KeyValue::Number(i64::MAX) }
+}
+
+impl Stored for Notification {
+    const KIND: RecordKind = RecordKind::Notification;
+
+    fn bits(&self) -> u128 {
+        self.id.as_u128()
+    }
+
+    fn as_of(&self) -> u64 {
+        0
+    }
+
+    fn keys(&self) -> Vec<RecordKey> {
+        let change = i64::try_from(self.change).unwrap_or(i64::MAX);
+        let mut keys = vec![
+            text("key", &self.key),
+            text(STATUS, self.status.as_str()),
+            ("change", KeyValue::Number(change)),
+        ];
+        keys.extend(self.session.map(|session| ("session", KeyValue::id(session.as_u128()))));
+        keys.extend(self.snoozed_until.map(|_| ("snoozed", true.into())));
+        keys.extend(self.over_at.is_none().then(|| text("lasting", &self.key)));
+        keys
+    }
+}
+
+impl Stored for Delivery {
+    const KIND: RecordKind = RecordKind::Delivery;
+
+    fn bits(&self) -> u128 {
+        self.id.as_u128()
+    }
+
+    fn as_of(&self) -> u64 {
+        0
+    }
+
+    fn keys(&self) -> Vec<RecordKey> {
+        vec![("notification", KeyValue::id(self.notification.as_u128())), text(STATE, self.state.as_str())]
+    }
 }
 
 /// Everything one commit of notifications makes durable.
@@ -63,6 +168,16 @@ pub struct NotificationBatch {
     pub deliveries: Vec<Delivery>,
     /// These go, with their deliveries.
     pub removed: Vec<NotificationId>,
+}
+
+impl NotificationBatch {
+    /// What is written; what is removed is not among it.
+    fn records(&self) -> Result<RecordBatch, StoreError> {
+        let (all, deliveries) =
+            (self.notifications.iter().map(Stored::row), self.deliveries.iter().map(Stored::row));
+        let rows = all.chain(deliveries).collect::<Result<_, _>>()?;
+        Ok(RecordBatch { rows, ..RecordBatch::default() })
+    }
 }
 
 /// In which order notifications are listed.
@@ -104,7 +219,19 @@ pub struct DeliveryFilter {
 }
 
 impl NotificationFilter {
-    pub(crate) fn matches(&self, held: &Notification) -> bool {
+    /// Keys that all that match have, the rarest first.
+    fn keys(&self) -> Vec<RecordKey> {
+        let key = if self.lasting == Some(true) { "lasting" } else { "key" };
+        let keys = [
+            self.key.as_ref().map(|wanted| text(key, wanted)),
+            self.snoozed_until.map(|_| ("snoozed", true.into())),
+            self.session.map(|session| ("session", KeyValue::id(session.as_u128()))),
+            self.status.map(|status| text(STATUS, status.as_str())),
+        ];
+        keys.into_iter().flatten().collect()
+    }
+
+    fn matches(&self, held: &Notification) -> bool {
         self.status.is_none_or(|wanted| wanted == held.status)
             && self.kind.is_none_or(|wanted| wanted == held.kind)
             && self.severity.is_none_or(|wanted| held.severity >= wanted)
@@ -119,7 +246,14 @@ impl NotificationFilter {
 }
 
 impl DeliveryFilter {
-    pub(crate) fn matches(&self, held: &Delivery) -> bool {
+    /// Keys that all that match have, the rarest first.
+    fn keys(&self) -> Vec<RecordKey> {
+        let pending = self.due_by.is_some() || self.pending == Some(true);
+        let of = self.notification.map(|of| ("notification", KeyValue::id(of.as_u128())));
+        of.into_iter().chain(pending.then(|| text(STATE, PENDING))).collect()
+    }
+
+    fn matches(&self, held: &Delivery) -> bool {
         let pending = matches!(held.state, DeliveryState::Pending { .. });
         self.notification.is_none_or(|wanted| wanted == held.notification)
             && self.to.as_ref().is_none_or(|wanted| *wanted == held.to)

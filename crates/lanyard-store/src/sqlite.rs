@@ -10,18 +10,14 @@ mod cards;
 mod catalog;
 mod check;
 mod checkpoint;
-mod conditions;
 mod families;
-mod flow_rows;
-mod flow_upkeep;
-mod flows;
 mod heads;
 mod list;
 mod logs;
 mod memories;
 mod memory_rows;
 mod memory_upkeep;
-mod notifications;
+mod old_records;
 mod open;
 mod papers;
 mod plan;
@@ -29,13 +25,14 @@ mod pool;
 mod purge;
 mod read;
 mod rebuild;
+mod record_search;
+mod record_upkeep;
+mod records;
+mod request_keys;
 mod rows;
 mod schema;
 mod sealed;
 mod tallies;
-mod task_rows;
-mod task_upkeep;
-mod tasks;
 mod texts;
 mod tokens;
 mod tombstones;
@@ -435,11 +432,11 @@ impl Upkeep for SqliteJournal {
     }
 
     fn forget_keys(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
-        // Who is due is found beside the writer, which has better things to do.
-        let old = self.pool.read(|conn| tasks::old_keys(conn, before, limit))?;
+        // Due keys are found on a reading connection, so that the writer is not kept waiting.
+        let old = self.pool.read(|conn| request_keys::old(conn, before, limit))?;
         if old.is_empty() {
             return Ok(0);
         }
-        self.writer().commit(Durability::Synced, |_| {}, |conn, _| tasks::forget_names(conn, &old))
+        self.writer().commit(Durability::Synced, |_| {}, |conn, _| request_keys::forget(conn, &old))
     }
 }

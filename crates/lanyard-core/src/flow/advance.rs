@@ -10,6 +10,7 @@ use crate::flow::record::{
 use crate::flow::settings::{Asking, GateDefault};
 use crate::flow::verdict::{Action, AuthorStatus, Progress, Readiness, Verdict};
 use crate::id::{GateId, SessionId};
+use crate::log::Record as _;
 use crate::time::Timestamp;
 
 /// What a decision may need that is not in the record.

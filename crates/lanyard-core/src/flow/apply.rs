@@ -11,99 +11,53 @@ use crate::flow::record::{
 };
 use crate::flow::stall::{Stall, error_hash, reason_hash};
 use crate::id::{FlowId, GateId, SessionId};
+use crate::log::{LogEntry, Record};
 use crate::time::Timestamp;
 
-/// An event that cannot have happened to this flow.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("event {seq} of flow {flow} does not follow: {what}")]
-pub struct Impossible {
-    pub flow: FlowId,
-    pub seq: u64,
-    pub what: &'static str,
+impl LogEntry for FlowEnvelope {
+    type Id = FlowId;
+
+    fn record(&self) -> FlowId {
+        self.flow
+    }
+
+    fn seq(&self) -> u64 {
+        self.seq
+    }
 }
 
-impl Flow {
-    /// The flow its first event makes.
-    pub fn born(envelope: &FlowEnvelope) -> Result<Self, Impossible> {
-        let impossible = |what| Impossible { flow: envelope.flow, seq: envelope.seq, what };
+impl Record for Flow {
+    const KIND: &'static str = "flow";
+
+    type Entry = FlowEnvelope;
+
+    fn id(&self) -> FlowId {
+        self.id
+    }
+
+    fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    fn skip_to(&mut self, seq: u64) {
+        self.seq = seq;
+    }
+
+    fn is_ended(&self) -> bool {
+        self.state.is_ended()
+    }
+
+    fn first(envelope: &FlowEnvelope) -> Result<Self, &'static str> {
         let FlowEvent::Created(created) = &envelope.event else {
-            return Err(impossible("a flow begins with its creation"));
+            return Err("a flow begins with its creation");
         };
-        if envelope.seq != 1 {
-            return Err(impossible("a flow is created once"));
-        }
         Ok(Self::fresh(envelope, created))
     }
 
-    fn fresh(envelope: &FlowEnvelope, created: &FlowCreated) -> Self {
-        let state = match created.kind {
-            FlowKind::Phases => FlowState::Execute,
-            FlowKind::PlanReview => FlowState::Review,
-        };
-        let mut phases = created.phases.clone();
-        let phase = phases.iter().position(|phase| phase.state == PhaseState::Open).unwrap_or(phases.len());
-        if let Some(first) = phases.get_mut(phase) {
-            first.state = PhaseState::Active;
-        }
-        Self {
-            id: envelope.flow,
-            seq: 1,
-            kind: created.kind,
-            title: created.title.clone(),
-            plan: created.plan.clone(),
-            plan_hash: created.plan_hash.clone(),
-            workspace: created.workspace.clone(),
-            settings: created.settings.clone(),
-            created_at: envelope.at,
-            created_by: envelope.actor.clone(),
-            request: created.request.clone(),
-            phases,
-            phase,
-            state,
-            since: envelope.at,
-            reason: None,
-            ended_by: None,
-            came_from: None,
-            step: 0,
-            decided_at_step: 0,
-            iteration: 0,
-            quality_retries: 0,
-            auto_retries: 0,
-            items: Vec::new(),
-            check: None,
-            checks: Vec::new(),
-            invocation: None,
-            pending: None,
-            gate: None,
-            preserved: Vec::new(),
-            sessions: Vec::new(),
-            spent: Spent::default(),
-            stall: Stall::default(),
-            tree: None,
-            captured: None,
-            settled: false,
-            lease: None,
-            hooked: 0,
-        }
-    }
-
-    pub fn apply(&mut self, envelope: &FlowEnvelope) -> Result<(), Impossible> {
-        let impossible = |what| Impossible { flow: envelope.flow, seq: envelope.seq, what };
-        if envelope.flow != self.id {
-            return Err(impossible("it is another flow's"));
-        }
-        if envelope.seq != self.seq + 1 {
-            return Err(impossible("its number is not the next"));
-        }
-        if self.state.is_ended() && !envelope.event.may_follow_the_end() {
-            return Err(impossible("the flow has ended"));
-        }
-        self.change(envelope).map_err(impossible)?;
-        self.seq = envelope.seq;
-        Ok(())
-    }
-
     fn change(&mut self, envelope: &FlowEnvelope) -> Result<(), &'static str> {
+        if self.state.is_ended() && !envelope.event.may_follow_the_end() {
+            return Err("the flow has ended");
+        }
         let at = envelope.at;
         match &envelope.event {
             FlowEvent::Created(_) => return Err("a flow is created once"),
@@ -169,6 +123,60 @@ impl Flow {
             FlowEvent::Hooked { to, .. } => self.hooked = *to,
         }
         Ok(())
+    }
+}
+
+impl Flow {
+    fn fresh(envelope: &FlowEnvelope, created: &FlowCreated) -> Self {
+        let state = match created.kind {
+            FlowKind::Phases => FlowState::Execute,
+            FlowKind::PlanReview => FlowState::Review,
+        };
+        let mut phases = created.phases.clone();
+        let phase = phases.iter().position(|phase| phase.state == PhaseState::Open).unwrap_or(phases.len());
+        if let Some(first) = phases.get_mut(phase) {
+            first.state = PhaseState::Active;
+        }
+        Self {
+            id: envelope.flow,
+            seq: 1,
+            kind: created.kind,
+            title: created.title.clone(),
+            plan: created.plan.clone(),
+            plan_hash: created.plan_hash.clone(),
+            workspace: created.workspace.clone(),
+            settings: created.settings.clone(),
+            created_at: envelope.at,
+            created_by: envelope.actor.clone(),
+            request: created.request.clone(),
+            phases,
+            phase,
+            state,
+            since: envelope.at,
+            reason: None,
+            ended_by: None,
+            came_from: None,
+            step: 0,
+            decided_at_step: 0,
+            iteration: 0,
+            quality_retries: 0,
+            auto_retries: 0,
+            items: Vec::new(),
+            check: None,
+            checks: Vec::new(),
+            invocation: None,
+            pending: None,
+            gate: None,
+            preserved: Vec::new(),
+            sessions: Vec::new(),
+            spent: Spent::default(),
+            stall: Stall::default(),
+            tree: None,
+            captured: None,
+            settled: false,
+            lease: None,
+            hooked: 0,
+        }
     }
 
     fn lease_to(&mut self, holder: &str, epoch: u64, at: Timestamp) -> Result<(), &'static str> {

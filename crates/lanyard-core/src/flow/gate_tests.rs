@@ -15,6 +15,7 @@ use crate::flow::testing::{
     needs_human, not_ready, nowhere, passed, phases, phases_with, ready, review, session_id, verdict, well,
 };
 use crate::flow::verdict::Readiness;
+use crate::log::Record as _;
 
 fn c(given: Given) -> Given {
     given.answered(Choice::ContinueSession, None)

@@ -13,6 +13,7 @@ use crate::flow::testing::{
     ready, verdict,
 };
 use crate::flow::verdict::Readiness;
+use crate::log::Record as _;
 
 fn why(given: &Given, expect: &Expect) {
     assert_eq!(given.flow.state, FlowState::Escalate);

@@ -15,6 +15,7 @@ use crate::flow::gate::{Choice, FlowGate, FlowGateKind};
 use crate::flow::record::{Flow, FlowKind, FlowState, PhaseState, Role};
 use crate::flow::verdict::{Item, Readiness};
 use crate::id::{FlowId, GateId, SessionId};
+use crate::log::Record as _;
 use crate::time::Timestamp;
 
 pub use markdown::markdown;

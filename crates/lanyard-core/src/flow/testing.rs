@@ -14,6 +14,7 @@ use crate::flow::refusal::FlowRefusal;
 use crate::flow::settings::{Asking, FlowSettings, QualityCommand};
 use crate::flow::verdict::{Action, AuthorStatus, Item, ItemPriority, Progress, Readiness, Verdict};
 use crate::id::{FlowId, GateId, SessionId, TurnId};
+use crate::log::Record as _;
 use crate::time::Timestamp;
 
 /// 2026-11-15T08:00:00Z.

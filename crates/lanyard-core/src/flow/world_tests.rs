@@ -22,6 +22,7 @@ use crate::flow::testing::{
 };
 use crate::flow::verdict::{Progress, Readiness};
 use crate::id::{GateId, SessionId, TurnId};
+use crate::log::Record as _;
 use crate::time::Timestamp;
 
 /// Looks after which a world that does no more than it must has to be at rest. A look is at most one step, and there are

@@ -3,82 +3,39 @@
 
 use crate::actor::Actor;
 use crate::id::TaskId;
+use crate::log::Record;
 use crate::task::event::{TaskCreated, TaskEnvelope, TaskEvent};
 use crate::task::health::Remedy;
 use crate::task::record::{RUNS_MAX, Remedies, Task, TaskRun, TaskState};
 use crate::task::tree::BaseConflict;
 use crate::time::Timestamp;
 
-/// An event that cannot have happened to this task.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("event {seq} of task {task} does not follow: {what}")]
-pub struct Impossible {
-    pub task: TaskId,
-    pub seq: u64,
-    pub what: &'static str,
-}
+impl Record for Task {
+    const KIND: &'static str = "task";
 
-impl Task {
-    /// The task its first event makes.
-    pub fn born(envelope: &TaskEnvelope) -> Result<Self, Impossible> {
-        let impossible = |what| Impossible { task: envelope.task, seq: envelope.seq, what };
+    type Entry = TaskEnvelope;
+
+    fn id(&self) -> TaskId {
+        self.id
+    }
+
+    fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    fn skip_to(&mut self, seq: u64) {
+        self.seq = seq;
+    }
+
+    fn is_ended(&self) -> bool {
+        self.state.is_ended()
+    }
+
+    fn first(envelope: &TaskEnvelope) -> Result<Self, &'static str> {
         let TaskEvent::Created(created) = &envelope.event else {
-            return Err(impossible("a task begins with its creation"));
+            return Err("a task begins with its creation");
         };
-        if envelope.seq != 1 {
-            return Err(impossible("a task is created once"));
-        }
         Ok(Self::fresh(envelope.task, envelope.at, &envelope.actor, created))
-    }
-
-    fn fresh(id: TaskId, at: Timestamp, by: &Actor, created: &TaskCreated) -> Self {
-        Self {
-            id,
-            seq: 1,
-            plan: created.plan,
-            parent: created.parent,
-            reports_to: created.reports_to,
-            workspace: created.workspace.clone(),
-            spec: created.spec.clone(),
-            aliases: created.aliases.clone(),
-            created_at: at,
-            created_by: by.clone(),
-            created_in: created.created_in,
-            state: TaskState::Pending,
-            since: at,
-            reason: None,
-            interrupted_by: None,
-            ending: None,
-            result: None,
-            worker: None,
-            worker_source: None,
-            session: None,
-            turns_before: 0,
-            begun: false,
-            run: 0,
-            runs: Vec::new(),
-            attempts: 0,
-            tree: None,
-            conflict: None,
-            commits: None,
-            captured: None,
-            capture_failed: None,
-            merged: None,
-            remedies: Remedies::default(),
-        }
-    }
-
-    pub fn apply(&mut self, envelope: &TaskEnvelope) -> Result<(), Impossible> {
-        let impossible = |what| Impossible { task: envelope.task, seq: envelope.seq, what };
-        if envelope.task != self.id {
-            return Err(impossible("it is another task's"));
-        }
-        if envelope.seq != self.seq + 1 {
-            return Err(impossible("its number is not the next"));
-        }
-        self.change(envelope).map_err(impossible)?;
-        self.seq = envelope.seq;
-        Ok(())
     }
 
     fn change(&mut self, envelope: &TaskEnvelope) -> Result<(), &'static str> {
@@ -151,6 +108,45 @@ impl Task {
             TaskEvent::Adopted { reports_to } => self.reports_to = *reports_to,
         }
         Ok(())
+    }
+}
+
+impl Task {
+    fn fresh(id: TaskId, at: Timestamp, by: &Actor, created: &TaskCreated) -> Self {
+        Self {
+            id,
+            seq: 1,
+            plan: created.plan,
+            parent: created.parent,
+            reports_to: created.reports_to,
+            workspace: created.workspace.clone(),
+            spec: created.spec.clone(),
+            aliases: created.aliases.clone(),
+            created_at: at,
+            created_by: by.clone(),
+            created_in: created.created_in,
+            state: TaskState::Pending,
+            since: at,
+            reason: None,
+            interrupted_by: None,
+            ending: None,
+            result: None,
+            worker: None,
+            worker_source: None,
+            session: None,
+            turns_before: 0,
+            begun: false,
+            run: 0,
+            runs: Vec::new(),
+            attempts: 0,
+            tree: None,
+            conflict: None,
+            commits: None,
+            captured: None,
+            capture_failed: None,
+            merged: None,
+            remedies: Remedies::default(),
+        }
     }
 
     fn enter(&mut self, state: TaskState, at: Timestamp, reason: Option<String>) {

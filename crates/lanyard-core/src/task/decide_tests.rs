@@ -113,7 +113,7 @@ fn a_log_gives_the_names_of_its_task() {
     });
     given = given.after(&deploy()).event(TaskEvent::RunSeen { run: 1, process: run_id(3) });
     given = given.event(TaskEvent::Started {}).ended(TaskState::Failed);
-    let names: Vec<String> = given.log.iter().flat_map(crate::task::TaskEnvelope::names).collect();
+    let names: Vec<String> = given.log.iter().flat_map(crate::log::LogEntry::names).collect();
     assert_eq!(short_ids(&names.join(" ")), "T-1 worker#2 session#2 run#3");
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::id::{PlanId, RunId, SessionId, TaskId, WorkerId};
+use crate::log::LogEntry;
 use crate::session::InterruptCause;
 use crate::task::health::Remedy;
 use crate::task::mail::MailTo;
@@ -23,10 +24,19 @@ pub struct TaskEnvelope {
     pub event: TaskEvent,
 }
 
-impl TaskEnvelope {
-    /// By which its task can be found from this event on: foreign ids, and the ids of whoever works at it (S4-20).
-    #[must_use]
-    pub fn names(&self) -> Vec<String> {
+impl LogEntry for TaskEnvelope {
+    type Id = TaskId;
+
+    fn record(&self) -> TaskId {
+        self.task
+    }
+
+    fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Foreign ids, and the ids of the worker, session and run.
+    fn names(&self) -> Vec<String> {
         match &self.event {
             TaskEvent::Created(created) => created.aliases.clone(),
             TaskEvent::Deployed { worker, session, .. } => vec![worker.to_string(), session.to_string()],

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::actor::Actor;
 use crate::id::{RunId, SessionId, TaskId, WorkerId};
+use crate::log::Record as _;
 use crate::session::{InterruptCause, State, TurnStatus};
 use crate::task::event::{TaskCreated, TaskEnvelope, TaskEvent};
 use crate::task::observe::{SeenRun, SeenSession};

@@ -5,6 +5,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::log::Record as _;
 use crate::session::{InterruptCause, State, TurnStatus};
 use crate::task::event::{TaskEnvelope, TaskEvent};
 use crate::task::health::Remedy;

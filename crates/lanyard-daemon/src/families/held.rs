@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
 
+use lanyard_core::Record as _;
 use lanyard_core::task::{MailTo, Task, TaskEnvelope, TaskEvent};
 use lanyard_core::{PlanId, TaskId};
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use lanyard_core::Record as _;
 use lanyard_core::flow::plan::{self, PlanText};
 use lanyard_core::flow::{
     Asking, Flow, FlowEnvelope, FlowKind, FlowRefusal, FlowSettings, NewFlow, Phase, PhaseState, create,

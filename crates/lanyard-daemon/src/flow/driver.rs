@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanyard_core::Record as _;
 use lanyard_core::flow::{
     Choice, Due, Flow, FlowCommand, FlowEnvelope, FlowEvent, FlowKind, FlowRefusal, FlowState, Looked, Want,
     cut_off, decide, due, want,

@@ -1,5 +1,5 @@
 //! Reading everything and saying what is wrong. Changes nothing, and trusts nothing but the log: heads, marks, cards,
-//! records, aliases, the search index, tasks and flows are compared with what the logs add up to.
+//! records, aliases, the search index, tasks and other records are compared with what the logs add up to.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,7 @@ use crate::sqlite::boot::{each_row, settled};
 use crate::sqlite::read::{FETCH, Fetched, Log, MARK_EVERY, fetch, record, scan, stored_card, undamaged};
 use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, read_head, signed};
 use crate::sqlite::{
-    flow_upkeep, memory_upkeep, notifications, papers, schema, tallies, task_upkeep, tokens, tombstones,
-    turns, writer,
+    memory_upkeep, old_records, papers, record_upkeep, schema, tallies, tokens, tombstones, turns, writer,
 };
 
 /// Complaints of SQLite that are passed on; one damaged page can cause thousands.
@@ -56,10 +55,13 @@ pub(super) fn check(conn: &Connection) -> Result<Report, StoreError> {
     checkup.count("marks", marks)?;
     checkup.count("aliases", aliases)?;
     checkup.beside_the_log()?;
-    for (seq, what) in task_upkeep::check(conn)?.into_iter().chain(flow_upkeep::check(conn)?) {
+    let records = if checkup.current { record_upkeep::check(conn)? } else { Vec::new() };
+    for (seq, what) in records {
         checkup.complain(None, seq, what);
     }
-    for what in memory_upkeep::check(conn)? {
+    for what in
+        old_records::check(conn, checkup.report.schema)?.into_iter().chain(memory_upkeep::check(conn)?)
+    {
         checkup.complain(None, (0, 0), what);
     }
     Ok(checkup.report)
@@ -363,18 +365,6 @@ impl Checkup<'_> {
         })?;
         if !papers {
             self.complain(None, (0, 0), "a kept paper is damaged");
-        }
-        self.notifications()
-    }
-
-    fn notifications(&mut self) -> Result<(), StoreError> {
-        let all = format!("SELECT {} FROM notifications", notifications::COLUMNS);
-        if !each_row(self.conn, &all, |row| notifications::read(row).is_ok())? {
-            self.complain(None, (0, 0), "a kept notification is damaged");
-        }
-        let all = format!("SELECT {} FROM deliveries", notifications::DELIVERY_COLUMNS);
-        if !each_row(self.conn, &all, |row| notifications::read_delivery(row).is_ok())? {
-            self.complain(None, (0, 0), "a kept delivery is damaged");
         }
         let all = format!("SELECT {} FROM tallies", tallies::COLUMNS);
         if !each_row(self.conn, &all, |row| tallies::read(row).is_some())? {

@@ -1,4 +1,4 @@
-//! Short logs with a record beside each: what tasks and flows have in common in the file. It knows neither.
+//! Short logs with a record beside each: what is checked of every kind. No kind is known here.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -6,8 +6,6 @@ use std::fmt::Display;
 use rusqlite::{Connection, Row};
 
 use crate::error::StoreError;
-use crate::fold::{LogFold, Summed};
-use crate::sqlite::boot::each_row;
 use crate::sqlite::read::undamaged;
 use crate::sqlite::rows::{column, unsigned};
 
@@ -38,26 +36,6 @@ impl Complaints {
         }
         Ok(())
     }
-
-    /// What is wrong with a log and with the row beside it.
-    pub(super) fn compare<R: Summed + PartialEq>(
-        &mut self,
-        id: impl Display,
-        fold: &LogFold<R>,
-        row: &Result<R, String>,
-    ) {
-        for (seq, why) in &fold.left_out {
-            self.add((*seq, *seq), format!("the log of {id} is damaged: {why}"));
-        }
-        // A damaged log cannot tell whether the row is right; a good row then is what is left.
-        match row {
-            Err(why) => self.add((0, 0), format!("the row of {id} is damaged: {why}")),
-            Ok(row) if fold.left_out.is_empty() && fold.record.as_ref() != Some(row) => {
-                self.add((0, 0), format!("the row of {id} is not what its log adds up to"));
-            }
-            Ok(_) => {}
-        }
-    }
 }
 
 /// What of a batch does not follow from what is there: a gap in a log, events without their row, a row that is not as of
@@ -87,37 +65,7 @@ pub(super) fn contradiction<I: Copy + Ord + Display>(
     Ok(None)
 }
 
-/// The number of the event in a row whose second column it is; 0 when it cannot be told.
+/// The number of the event in a row whose third column it is; 0 when it cannot be told.
 pub(super) fn seq_of(row: &Row<'_>) -> u64 {
-    column(row, 1).map_or(0, unsigned)
-}
-
-/// Feeds what each log adds up to. `all` lists the events of all logs, those of one together and in order; `of` says whose
-/// a row is, if that can be told. Answers whether all of them could be read to their end.
-pub(super) fn each_log<R: Summed, I: Copy + PartialEq>(
-    conn: &Connection,
-    all: &str,
-    of: impl Fn(&Row<'_>) -> Option<I>,
-    read: impl Fn(&Row<'_>) -> Result<R::Entry, String>,
-    mut each: impl FnMut(I, LogFold<R>) -> Result<(), StoreError>,
-) -> Result<bool, StoreError> {
-    let mut open: Option<(I, LogFold<R>)> = None;
-    let mut failed = None;
-    let mut close = |open: Option<(I, LogFold<R>)>| {
-        if let (Some((id, fold)), None) = (open, &failed) {
-            failed = each(id, fold).err();
-        }
-    };
-    let whole = each_row(conn, all, |row| {
-        let Some(id) = of(row) else { return false };
-        if open.as_ref().is_none_or(|(of, _)| *of != id) {
-            close(open.replace((id, LogFold::default())));
-        }
-        if let Some((_, fold)) = &mut open {
-            fold.feed(seq_of(row), read(row).as_ref().map_err(String::clone));
-        }
-        true
-    })?;
-    close(open);
-    failed.map_or(Ok(whole), Err)
+    column(row, 2).map_or(0, unsigned)
 }

@@ -14,12 +14,20 @@ use crate::sqlite::boot::store_settled;
 use crate::sqlite::plan::Change;
 use crate::sqlite::read::{FETCH, Fetched, MARK_EVERY, fetch, last_pos, record, scan};
 use crate::sqlite::rows::{Head, Judged, Pos, RUNG, Sid};
-use crate::sqlite::schema::reset_projections;
+use crate::sqlite::schema::{reset_memory, reset_sessions};
 use crate::sqlite::writer::{write_heads, write_mark, write_session};
-use crate::sqlite::{flow_upkeep, memory_upkeep, task_upkeep, tombstones, turns};
+use crate::sqlite::{memory_upkeep, record_upkeep, tombstones, turns};
 
-/// To be run in a transaction.
+/// Makes all projections. To be run in a transaction.
 pub(super) fn rebuild(conn: &Connection) -> Result<(), StoreError> {
+    sessions(conn)?;
+    record_upkeep::remake(conn)?;
+    reset_memory(conn)?;
+    memory_upkeep::fill(conn)
+}
+
+/// Makes those of sessions. To be run in a transaction.
+pub(super) fn sessions(conn: &Connection) -> Result<(), StoreError> {
     let mut logs: BTreeMap<Sid, Positions> = BTreeMap::new();
     let purged = tombstones::sids(conn)?;
     scan(conn, 0, Pos::MAX, |_, row| match row {
@@ -45,15 +53,11 @@ pub(super) fn rebuild(conn: &Connection) -> Result<(), StoreError> {
             records.insert(sid, record);
         }
     }
-    let (tasks, flows) = (task_upkeep::rest(conn)?, flow_upkeep::rest(conn)?);
-    reset_projections(conn)?;
+    reset_sessions(conn)?;
     for (&sid, log) in &logs {
         log.project(conn, sid, records.remove(&sid))?;
     }
     turns::fill(conn, |sid| purged.contains_key(&sid))?;
-    task_upkeep::fill(conn, tasks)?;
-    flow_upkeep::fill(conn, flows)?;
-    memory_upkeep::fill(conn)?;
     store_settled(conn, last_pos(conn)?)?;
     Ok(())
 }

@@ -9,13 +9,15 @@ use rusqlite::Connection;
 use crate::card::search_text;
 use crate::error::StoreError;
 use crate::sqlite::rows::{Sid, read_record};
-use crate::sqlite::{Failpoints, memory_upkeep, rebuild, tombstones, turns};
+use crate::sqlite::{
+    Failpoints, memory_upkeep, old_records, rebuild, record_upkeep, records, tombstones, turns,
+};
 
 /// "LNYD": marks the file as a Lanyard journal.
 pub(super) const APPLICATION_ID: u32 = 0x4C4E_5944;
 
 /// The schema this program writes. The steps are `STEPS[0]` to reach 1, and so on.
-pub(super) const KNOWN: u32 = 10;
+pub(super) const KNOWN: u32 = 11;
 
 type Step = fn(&Connection) -> Result<(), StoreError>;
 
@@ -24,28 +26,17 @@ const STEPS: [Step; KNOWN as usize] = [
     search_index,
     papers,
     turn_rows,
-    tasks_and_mail,
-    flows,
-    notifications_and_counts,
+    papers_by_key,
+    |_| Ok(()),
+    counts,
     memory,
     tombstones_of_purges,
     projections_again,
+    one_set_of_tables,
 ];
 
-/// What `rebuild` throws away and makes again.
-const PROJECTIONS: [&str; 11] = [
-    "sessions",
-    "records",
-    "heads",
-    "marks",
-    "aliases",
-    "search",
-    "turns",
-    "tasks",
-    "task_names",
-    "flows",
-    "memory_words",
-];
+/// What `rebuild` throws away and makes again of sessions.
+const OF_SESSIONS: [&str; 7] = ["sessions", "records", "heads", "marks", "aliases", "search", "turns"];
 
 const LOG: &str = "
     CREATE TABLE events (
@@ -142,33 +133,8 @@ const TURNS: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Logs of tasks are short and read whole, so they have an index, and each is read in its order. Mail is no projection:
-/// nothing else tells of it.
-const TASK_LOG_AND_MAIL: &str = "
-    CREATE TABLE task_events (
-        task BLOB NOT NULL,
-        seq INTEGER NOT NULL,
-        body BLOB NOT NULL,
-        crc INTEGER NOT NULL,
-        PRIMARY KEY (task, seq)
-    );
-    CREATE TABLE mail (
-        id BLOB PRIMARY KEY,
-        box BLOB NOT NULL,
-        seq INTEGER NOT NULL,
-        settled INTEGER NOT NULL,
-        dead INTEGER NOT NULL,
-        body BLOB NOT NULL,
-        crc INTEGER NOT NULL
-    );
-    CREATE UNIQUE INDEX mail_box ON mail (box, seq);
-    CREATE INDEX mail_settled ON mail (settled, box, seq);
-    CREATE INDEX mail_dead ON mail (dead, box, seq);
-    CREATE INDEX papers_key ON papers (kind, key);
-";
-
-/// Neither is a projection: nothing else tells of them. Of each key, one notification lasts.
-const NOTIFICATIONS: &str = "
+/// Counts are no projection: nothing else tells of them.
+const TALLIES: &str = "
     CREATE TABLE tallies (
         slot INTEGER NOT NULL, -- a minute since 1970; 0 for all of them
         counter TEXT NOT NULL,
@@ -176,95 +142,6 @@ const NOTIFICATIONS: &str = "
         crc INTEGER NOT NULL,
         PRIMARY KEY (slot, counter)
     ) WITHOUT ROWID;
-    CREATE TABLE notifications (
-        id BLOB PRIMARY KEY,
-        key TEXT NOT NULL,
-        status TEXT NOT NULL,
-        session BLOB,
-        lasting INTEGER NOT NULL,
-        snoozed_until INTEGER,
-        change INTEGER NOT NULL,
-        body BLOB NOT NULL,
-        crc INTEGER NOT NULL
-    );
-    CREATE UNIQUE INDEX notifications_lasting ON notifications (key) WHERE lasting = 1;
-    CREATE INDEX notifications_status ON notifications (status, id);
-    CREATE INDEX notifications_session ON notifications (session, id);
-    CREATE INDEX notifications_snoozed ON notifications (snoozed_until) WHERE snoozed_until IS NOT NULL;
-    CREATE INDEX notifications_change ON notifications (change);
-    CREATE TABLE deliveries (
-        id BLOB PRIMARY KEY,
-        notification BLOB NOT NULL,
-        target TEXT NOT NULL,
-        state TEXT NOT NULL,
-        due_at INTEGER,
-        body BLOB NOT NULL,
-        crc INTEGER NOT NULL
-    );
-    CREATE INDEX deliveries_notification ON deliveries (notification);
-    CREATE INDEX deliveries_due ON deliveries (due_at) WHERE due_at IS NOT NULL;
-    CREATE INDEX deliveries_state ON deliveries (state);
-";
-
-/// Each index ends with the id, the order in which tasks are listed.
-const TASKS: &str = "
-    CREATE TABLE tasks (
-        id BLOB PRIMARY KEY,
-        plan BLOB,
-        parent BLOB,
-        reports_to BLOB,
-        worker BLOB,
-        session BLOB,
-        workspace TEXT,
-        state TEXT NOT NULL,
-        ended INTEGER NOT NULL,
-        seq INTEGER NOT NULL,
-        body BLOB NOT NULL,
-        crc INTEGER NOT NULL
-    );
-    CREATE INDEX tasks_plan ON tasks (plan, id);
-    CREATE INDEX tasks_parent ON tasks (parent, id);
-    CREATE INDEX tasks_reports_to ON tasks (reports_to, id);
-    CREATE INDEX tasks_worker ON tasks (worker, id);
-    CREATE INDEX tasks_session ON tasks (session, id);
-    CREATE INDEX tasks_workspace ON tasks (workspace, id);
-    CREATE INDEX tasks_state ON tasks (state, id);
-    CREATE INDEX tasks_ended ON tasks (ended, id);
-    CREATE TABLE task_names (
-        name TEXT NOT NULL,
-        task BLOB NOT NULL,
-        PRIMARY KEY (name, task)
-    ) WITHOUT ROWID;
-";
-
-const FLOW_LOG: &str = "
-    CREATE TABLE flow_events (
-        flow BLOB NOT NULL,
-        seq INTEGER NOT NULL,
-        at INTEGER NOT NULL,
-        body BLOB NOT NULL,
-        crc INTEGER NOT NULL,
-        PRIMARY KEY (flow, seq)
-    );
-";
-
-/// Each index ends with the id: flows are listed newest first.
-const FLOWS: &str = "
-    CREATE TABLE flows (
-        id BLOB PRIMARY KEY,
-        plan TEXT NOT NULL,
-        workspace TEXT NOT NULL,
-        state TEXT NOT NULL,
-        ended INTEGER NOT NULL,
-        settled INTEGER NOT NULL,
-        seq INTEGER NOT NULL,
-        body BLOB NOT NULL,
-        crc INTEGER NOT NULL
-    );
-    CREATE INDEX flows_plan ON flows (plan, id);
-    CREATE INDEX flows_workspace ON flows (workspace, id);
-    CREATE INDEX flows_ended ON flows (ended, id);
-    CREATE INDEX flows_settled ON flows (settled, id);
 ";
 
 /// What is remembered is no projection: nothing else tells of it. Its place in a workspace is unique.
@@ -343,18 +220,14 @@ fn turn_rows(conn: &Connection) -> Result<(), StoreError> {
     turns::fill(conn, |_| false)
 }
 
-fn tasks_and_mail(conn: &Connection) -> Result<(), StoreError> {
-    conn.execute_batch(TASK_LOG_AND_MAIL)?;
-    Ok(conn.execute_batch(TASKS)?)
+/// The tables of tasks, mail, flows and notifications that this and the next two steps once made are no longer used:
+/// [`old_records`] takes over those of older journals.
+fn papers_by_key(conn: &Connection) -> Result<(), StoreError> {
+    Ok(conn.execute_batch("CREATE INDEX papers_key ON papers (kind, key)")?)
 }
 
-fn flows(conn: &Connection) -> Result<(), StoreError> {
-    conn.execute_batch(FLOW_LOG)?;
-    Ok(conn.execute_batch(FLOWS)?)
-}
-
-fn notifications_and_counts(conn: &Connection) -> Result<(), StoreError> {
-    Ok(conn.execute_batch(NOTIFICATIONS)?)
+fn counts(conn: &Connection) -> Result<(), StoreError> {
+    Ok(conn.execute_batch(TALLIES)?)
 }
 
 /// Pieces of context were papers before.
@@ -371,20 +244,34 @@ fn tombstones_of_purges(conn: &Connection) -> Result<(), StoreError> {
 /// The fold knows how a session's last turn ended and which calls of a host's agent came by. Records that an older
 /// program wrote do not, so all are made again from their logs.
 fn projections_again(conn: &Connection) -> Result<(), StoreError> {
-    rebuild::rebuild(conn)
+    rebuild::sessions(conn)
 }
 
-/// Makes the projections again, empty.
-pub(super) fn reset_projections(conn: &Connection) -> rusqlite::Result<()> {
-    for table in PROJECTIONS {
+/// One set of tables for all kinds of records takes the place of tables for each.
+fn one_set_of_tables(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute_batch(records::EVENTS)?;
+    conn.execute_batch(records::ROWS)?;
+    old_records::take_over(conn)?;
+    // Names are in the logs.
+    conn.execute_batch("DROP TABLE IF EXISTS task_names")?;
+    record_upkeep::remake(conn)
+}
+
+/// Makes the projections of sessions again, empty.
+pub(super) fn reset_sessions(conn: &Connection) -> rusqlite::Result<()> {
+    reset(conn, &OF_SESSIONS, &[PROJECTED, SEARCH, TURNS])
+}
+
+/// Makes the index of memory again, empty.
+pub(super) fn reset_memory(conn: &Connection) -> rusqlite::Result<()> {
+    reset(conn, &["memory_words"], &[MEMORY_WORDS])
+}
+
+fn reset(conn: &Connection, tables: &[&str], made: &[&str]) -> rusqlite::Result<()> {
+    for table in tables {
         conn.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
     }
-    conn.execute_batch(PROJECTED)?;
-    conn.execute_batch(SEARCH)?;
-    conn.execute_batch(TURNS)?;
-    conn.execute_batch(TASKS)?;
-    conn.execute_batch(FLOWS)?;
-    conn.execute_batch(MEMORY_WORDS)
+    made.iter().try_for_each(|made| conn.execute_batch(made))
 }
 
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<u32> {

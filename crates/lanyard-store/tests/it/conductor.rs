@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lanyard_core::Record as _;
 use lanyard_core::flow::{
     AuthorStatus, Choice, Conclusion, Flow, FlowCommand, FlowCreated, FlowEnvelope, FlowEvent, FlowKind,
     FlowSettings, FlowState, Fresh, Looked, Phase, PhaseState, Probe, Progress, Role, Spent, conclude,

@@ -12,8 +12,7 @@ use lanyard_store::{
 use rusqlite::Connection;
 
 use crate::conductor::{Conductor, plain};
-use crate::foreman::{self, Foreman};
-use crate::kit::{Teller, open, options};
+use crate::kit::{open, options};
 use crate::sqlite::crash_image;
 
 /// One flow that was worked at, and one that waits at a gate.
@@ -120,24 +119,28 @@ fn damage(journal: &SqliteJournal) -> Vec<String> {
     journal.check().unwrap().damage.into_iter().map(|damage| damage.what).collect()
 }
 
-const FIRST: &str = "(SELECT min(flow) FROM flow_events)";
+const FIRST: &str = "(SELECT min(record) FROM record_events)";
 
 #[test]
 fn damaged_rows_of_flows_are_made_again_from_the_log() {
     for (sql, read) in [
-        ("UPDATE flows SET body = x'7b7d' WHERE id = FIRST", true),
-        ("UPDATE flows SET body = 'text' WHERE id = FIRST", true),
-        ("UPDATE flows SET crc = crc + 1 WHERE id = FIRST", true),
-        ("UPDATE flows SET state = 'completed' WHERE id = FIRST", true),
-        ("UPDATE flows SET plan = '/w/2.md' WHERE id = FIRST", true),
-        ("UPDATE flows SET seq = 'many' WHERE id = FIRST", true),
-        ("UPDATE flows SET workspace = '', seq = 3, ended = 1, settled = 1", true),
-        ("UPDATE flows SET body = (SELECT body FROM flows WHERE id > FIRST) WHERE id = FIRST", true),
-        ("DELETE FROM flows WHERE id = FIRST", false),
+        ("UPDATE record_rows SET body = x'7b7d' WHERE id = FIRST", true),
+        ("UPDATE record_rows SET body = 'text' WHERE id = FIRST", true),
+        ("UPDATE record_rows SET crc = crc + 1 WHERE id = FIRST", true),
+        ("UPDATE record_rows SET as_of = 'many' WHERE id = FIRST", true),
+        ("UPDATE record_rows SET as_of = 3", true),
         (
-            "INSERT INTO flows SELECT x'00', plan, workspace, state, ended, settled, seq, body, crc FROM flows LIMIT 1",
+            "UPDATE record_rows SET body = (SELECT body FROM record_rows WHERE id > FIRST) WHERE id = FIRST",
             true,
         ),
+        ("DELETE FROM record_rows WHERE id = FIRST", false),
+        ("INSERT INTO record_rows SELECT kind, x'00', as_of, body, crc FROM record_rows LIMIT 1", true),
+        ("DELETE FROM record_keys WHERE id = FIRST", true),
+        ("DELETE FROM record_keys WHERE id = FIRST AND key = 'plan'", true),
+        ("UPDATE record_keys SET value = '/w/2.md' WHERE id = FIRST AND key = 'plan'", true),
+        ("UPDATE record_keys SET value = x'00' WHERE id = FIRST AND key = 'plan'", true),
+        ("INSERT INTO record_keys SELECT kind, 'plan', 'other', id FROM record_rows LIMIT 1", true),
+        ("INSERT INTO record_keys SELECT kind, 'plan', 'other', x'00' FROM record_rows LIMIT 1", true),
     ] {
         let sql = sql.replace("FIRST", FIRST);
         let (mut conductor, [one, _], journal, _folder) = tampered(&sql);
@@ -156,27 +159,27 @@ fn damaged_rows_of_flows_are_made_again_from_the_log() {
 }
 
 #[test]
-fn a_damaged_row_of_a_flow_is_not_found_by_what_it_never_was() {
-    let (conductor, [one, two], journal, _folder) =
-        tampered(&format!("UPDATE flows SET ended = 1, settled = 1 WHERE id = {FIRST}"));
+fn a_flow_with_damaged_keys_is_not_found_by_a_state_it_never_had() {
+    let (conductor, [one, two], journal, _folder) = tampered(&format!(
+        "UPDATE record_keys SET value = 1 WHERE key IN ('ended', 'settled') AND id = {FIRST}"
+    ));
     let ended = FlowFilter { ended: Some(true), ..FlowFilter::default() };
     assert_eq!(journal.flows(&ended, None, 10).unwrap(), []);
-    // What it was is not found by its row either, which is what `check` reports.
+    // Nor is it found by its right state, which is what `check` reports.
     let open = FlowFilter { ended: Some(false), ..FlowFilter::default() };
     assert!(journal.flows(&open, None, 10).unwrap().iter().eq([&conductor.flows[&two]]));
-    assert_eq!(damage(&journal), [format!("the row of {one} is damaged: it is not as it was written")]);
+    assert_eq!(damage(&journal), [format!("the keys of {one} are not those of its record")]);
 }
 
 /// A row that is good stands for a log that is not; what the log says is reported where it is read.
 #[test]
 fn a_damaged_log_of_a_flow_is_reported_and_the_row_goes_on() {
     for sql in [
-        "UPDATE flow_events SET body = x'00' WHERE seq = 3 AND flow = FIRST",
-        "UPDATE flow_events SET crc = 0 WHERE seq = 3 AND flow = FIRST",
-        "UPDATE flow_events SET at = 0 WHERE seq = 3 AND flow = FIRST",
-        "UPDATE flow_events SET body = (SELECT body FROM flow_events WHERE seq = 4) WHERE seq = 3 AND flow = FIRST",
-        "DELETE FROM flow_events WHERE seq = 3 AND flow = FIRST",
-        "UPDATE flow_events SET body = x'00' WHERE seq = 1 AND flow = FIRST",
+        "UPDATE record_events SET body = x'00' WHERE seq = 3 AND record = FIRST",
+        "UPDATE record_events SET crc = 0 WHERE seq = 3 AND record = FIRST",
+        "UPDATE record_events SET body = (SELECT body FROM record_events WHERE seq = 4) WHERE seq = 3 AND record = FIRST",
+        "DELETE FROM record_events WHERE seq = 3 AND record = FIRST",
+        "UPDATE record_events SET body = x'00' WHERE seq = 1 AND record = FIRST",
     ] {
         let sql = sql.replace("FIRST", FIRST);
         let (mut conductor, [one, two], journal, _folder) = tampered(&sql);
@@ -200,9 +203,9 @@ fn a_damaged_log_of_a_flow_is_reported_and_the_row_goes_on() {
 /// Of a flow whose row and log are both damaged nothing is made up; the others are as they were.
 #[test]
 fn a_flow_that_cannot_be_made_is_an_error_not_a_blank() {
-    let sql = "UPDATE flows SET crc = 0 WHERE id = LAST; \
-               UPDATE flow_events SET crc = 0 WHERE seq = 2 AND flow = LAST"
-        .replace("LAST", "(SELECT max(flow) FROM flow_events)");
+    let sql = "UPDATE record_rows SET crc = 0 WHERE id = LAST; \
+               UPDATE record_events SET crc = 0 WHERE seq = 2 AND record = LAST"
+        .replace("LAST", "(SELECT max(record) FROM record_events)");
     let (conductor, [one, two], journal, _folder) = tampered(&sql);
     let error = journal.flow(two).unwrap_err();
     assert!(matches!(error, StoreError::Damaged(_)), "{error}");
@@ -214,39 +217,4 @@ fn a_flow_that_cannot_be_made_is_an_error_not_a_blank() {
     journal.rebuild().unwrap();
     assert_eq!(journal.flow(two).unwrap().unwrap().seq, conductor.flows[&two].seq);
     assert_eq!(damage(&journal).len(), 1);
-}
-
-/// A journal from before there were flows gets a place for them, and keeps everything else.
-#[test]
-fn a_journal_of_schema_5_is_brought_forward() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("journal.db");
-    let (mut teller, mut foreman) = (Teller::default(), Foreman::default());
-    {
-        let journal = open(&path);
-        let id = teller.plain();
-        teller.say(id, "kept");
-        teller.append(&journal);
-        let task = foreman.create(foreman::plain("one"));
-        foreman.work_at(task, 1);
-        foreman.write(&journal);
-    }
-    let older = Connection::open(&path).unwrap();
-    older
-        .execute_batch(
-            "DROP TABLE flows; DROP TABLE flow_events; DROP TABLE memory_words; DROP TABLE memories; \
-             DROP TABLE memory_vectors; DROP TABLE IF EXISTS tallies; DROP TABLE IF EXISTS notifications; \
-             DROP TABLE IF EXISTS deliveries; DROP TABLE tombstones; PRAGMA user_version = 5",
-        )
-        .unwrap();
-    drop(older);
-    let journal = open(&path);
-    teller.assert_kept(&journal);
-    foreman.assert_kept(&journal);
-    let mut conductor = Conductor::default();
-    two_flows(&mut conductor);
-    conductor.write(&journal);
-    conductor.assert_kept(&journal);
-    let report = journal.check().unwrap();
-    assert_eq!((report.schema, report.damage), (10, Vec::new()));
 }

@@ -8,6 +8,7 @@ use lanyard_core::task::{
     TaskState, WorkerSource,
 };
 use lanyard_core::{Actor, MailId, RunId, SessionId, TaskId, WorkerId};
+use lanyard_core::{LogEntry as _, Record as _};
 use lanyard_store::{MailFilter, TaskFilter, WorkBatch};
 
 use crate::kit::{Store, at};

@@ -16,6 +16,7 @@ mod kit;
 mod memories;
 mod memories_on_disk;
 mod notifications;
+mod older_records;
 mod papers;
 mod properties;
 mod purges;

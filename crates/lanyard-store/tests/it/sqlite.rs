@@ -150,7 +150,7 @@ fn a_newer_journal_is_refused_and_left_alone() {
     populated(&path);
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = std::fs::read(&path).unwrap();
-    assert!(matches!(SqliteJournal::open(options(&path)), Err(OpenError::Newer { found: 99, known: 10 })));
+    assert!(matches!(SqliteJournal::open(options(&path)), Err(OpenError::Newer { found: 99, known: 11 })));
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
@@ -165,7 +165,7 @@ fn a_newer_journal_is_refused_when_only_its_log_says_so() {
     let elsewhere = tempfile::tempdir().unwrap();
     let copy = crash_image(&path, elsewhere.path());
     let before = (std::fs::read(&copy).unwrap(), std::fs::read(beside(&copy, "-wal")).unwrap());
-    assert!(matches!(SqliteJournal::open(options(&copy)), Err(OpenError::Newer { found: 99, known: 10 })));
+    assert!(matches!(SqliteJournal::open(options(&copy)), Err(OpenError::Newer { found: 99, known: 11 })));
     assert_eq!((std::fs::read(&copy).unwrap(), std::fs::read(beside(&copy, "-wal")).unwrap()), before);
 }
 
@@ -232,10 +232,8 @@ fn an_older_journal_is_brought_forward() {
     let older = Connection::open(&path).unwrap();
     older
         .execute_batch(
-            "DROP TABLE search; DROP TABLE papers; DROP TABLE turns; DROP TABLE task_events; DROP TABLE mail; \
-             DROP TABLE tasks; DROP TABLE task_names; DROP TABLE flows; \
-             DROP TABLE flow_events; DROP TABLE tallies; DROP TABLE notifications; \
-             DROP TABLE deliveries; DROP TABLE memory_words; DROP TABLE memories; \
+            "DROP TABLE search; DROP TABLE papers; DROP TABLE turns; DROP TABLE record_events; \
+             DROP TABLE record_rows; DROP TABLE record_keys; DROP TABLE tallies; DROP TABLE memory_words; DROP TABLE memories; \
              DROP TABLE memory_vectors; DROP TABLE tombstones; PRAGMA user_version = 1",
         )
         .unwrap();
@@ -245,13 +243,13 @@ fn an_older_journal_is_brought_forward() {
     let failpoint: lanyard_store::Failpoints = Arc::new(move |point| seen_there.lock().unwrap().push(point));
     let journal =
         SqliteJournal::open(SqliteOptions { failpoint: Some(failpoint), ..options(&path) }).unwrap();
-    assert_eq!(*seen.lock().unwrap(), ["migration"; 18]);
+    assert_eq!(*seen.lock().unwrap(), ["migration"; 20]);
     teller.assert_kept(&journal);
     let found =
         journal.list(&Filter { text: Some("TIMER".to_owned()), ..Filter::default() }, None, 10).unwrap();
     assert_eq!(found.rows.len(), 1);
     let report = journal.check().unwrap();
-    assert_eq!((report.schema, report.damage), (10, Vec::new()));
+    assert_eq!((report.schema, report.damage), (11, Vec::new()));
     assert_eq!(journal.turns(teller.ids[0], None, 10).unwrap().turns.len(), 1, "read from the older log");
 }
 

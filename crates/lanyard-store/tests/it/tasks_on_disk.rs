@@ -132,24 +132,25 @@ fn damage(journal: &SqliteJournal) -> Vec<String> {
     journal.check().unwrap().damage.into_iter().map(|damage| damage.what).collect()
 }
 
-const FIRST: &str = "(SELECT min(task) FROM task_events)";
+const FIRST: &str = "(SELECT min(record) FROM record_events)";
 
 #[test]
 fn damaged_rows_and_names_are_made_again_from_the_log() {
     for (sql, read) in [
-        ("UPDATE tasks SET body = x'7b7d' WHERE id = FIRST", true),
-        ("UPDATE tasks SET body = 'text' WHERE id = FIRST", true),
-        ("UPDATE tasks SET crc = crc + 1 WHERE id = FIRST", true),
-        ("UPDATE tasks SET state = 'completed' WHERE id = FIRST", true),
-        ("UPDATE tasks SET worker = NULL WHERE id = FIRST", true),
-        ("UPDATE tasks SET seq = 'many' WHERE id = FIRST", true),
-        ("UPDATE tasks SET workspace = NULL, seq = 3, ended = 1", true),
-        ("DELETE FROM tasks WHERE id = FIRST", false),
-        ("DELETE FROM task_names", false),
-        ("DELETE FROM task_names WHERE name = 'T-1'", false),
+        ("UPDATE record_rows SET body = x'7b7d' WHERE id = FIRST", true),
+        ("UPDATE record_rows SET body = 'text' WHERE id = FIRST", true),
+        ("UPDATE record_rows SET crc = crc + 1 WHERE id = FIRST", true),
+        ("UPDATE record_rows SET as_of = 'many' WHERE id = FIRST", true),
+        ("UPDATE record_rows SET as_of = 3 WHERE kind = 'task'", true),
+        ("DELETE FROM record_rows WHERE id = FIRST", false),
+        ("UPDATE record_keys SET value = 'completed' WHERE key = 'state' AND id = FIRST", true),
+        ("DELETE FROM record_keys WHERE key = 'worker' AND id = FIRST", true),
+        ("DELETE FROM record_keys WHERE key = 'place'", true),
+        ("DELETE FROM record_keys WHERE key = 'name'", false),
+        ("DELETE FROM record_keys WHERE key = 'name' AND value = 'T-1'", false),
         // One that was never over has its keys.
-        ("DELETE FROM task_names WHERE name = 'request:1'", false),
-        ("INSERT INTO task_names (name, task) VALUES ('T-3', FIRST)", false),
+        ("DELETE FROM record_keys WHERE key = 'name' AND value = 'request:1'", false),
+        ("INSERT INTO record_keys (kind, key, value, id) VALUES ('task', 'name', 'T-3', FIRST)", false),
     ] {
         let sql = sql.replace("FIRST", FIRST);
         let (mut foreman, [one, _], journal, _folder) = tampered(&sql);
@@ -169,26 +170,26 @@ fn damaged_rows_and_names_are_made_again_from_the_log() {
 }
 
 #[test]
-fn a_damaged_row_is_not_found_by_what_it_never_was() {
+fn a_task_with_damaged_keys_is_not_found_by_a_state_it_never_had() {
     let (foreman, [one, two], journal, _folder) =
-        tampered(&format!("UPDATE tasks SET ended = 1, state = 'failed' WHERE id = {FIRST}"));
+        tampered(&format!("UPDATE record_keys SET value = 1 WHERE key = 'ended' AND id = {FIRST}"));
     let ended = TaskFilter { ended: Some(true), ..TaskFilter::default() };
     assert_eq!(journal.tasks(&ended, None, 10).unwrap(), []);
-    // What it was is not found by its row either, which is what `check` reports.
+    // Nor is it found by its right state, which is what `check` reports.
     let open = TaskFilter { ended: Some(false), ..TaskFilter::default() };
     assert!(journal.tasks(&open, None, 10).unwrap().iter().eq([&foreman.tasks[&two]]));
-    assert_eq!(damage(&journal), [format!("the row of {one} is damaged: it is not as it was written")]);
+    assert_eq!(damage(&journal), [format!("the keys of {one} are not those of its record")]);
 }
 
 /// A row that is good stands for a log that is not; what the log says is reported where it is read.
 #[test]
 fn a_damaged_log_is_reported_and_the_row_goes_on() {
     for sql in [
-        "UPDATE task_events SET body = x'00' WHERE seq = 3 AND task = FIRST",
-        "UPDATE task_events SET crc = 0 WHERE seq = 3 AND task = FIRST",
-        "UPDATE task_events SET body = (SELECT body FROM task_events WHERE seq = 4) WHERE seq = 3 AND task = FIRST",
-        "DELETE FROM task_events WHERE seq = 3 AND task = FIRST",
-        "UPDATE task_events SET body = x'00' WHERE seq = 1 AND task = FIRST",
+        "UPDATE record_events SET body = x'00' WHERE seq = 3 AND record = FIRST",
+        "UPDATE record_events SET crc = 0 WHERE seq = 3 AND record = FIRST",
+        "UPDATE record_events SET body = (SELECT body FROM record_events WHERE seq = 4) WHERE seq = 3 AND record = FIRST",
+        "DELETE FROM record_events WHERE seq = 3 AND record = FIRST",
+        "UPDATE record_events SET body = x'00' WHERE seq = 1 AND record = FIRST",
     ] {
         let sql = sql.replace("FIRST", FIRST);
         let (mut foreman, [one, two], journal, _folder) = tampered(&sql);
@@ -212,8 +213,8 @@ fn a_damaged_log_is_reported_and_the_row_goes_on() {
 /// Of a task whose row and log are both damaged nothing is made up; the others are as they were.
 #[test]
 fn a_task_that_cannot_be_made_is_an_error_not_a_blank() {
-    let sql = "UPDATE tasks SET crc = 0 WHERE id = FIRST; \
-               UPDATE task_events SET crc = 0 WHERE seq = 3 AND task = FIRST"
+    let sql = "UPDATE record_rows SET crc = 0 WHERE id = FIRST; \
+               UPDATE record_events SET crc = 0 WHERE seq = 3 AND record = FIRST"
         .replace("FIRST", FIRST);
     let (foreman, [one, two], journal, _folder) = tampered(&sql);
     let error = journal.task(one).unwrap_err();
@@ -234,12 +235,13 @@ fn a_task_that_cannot_be_made_is_an_error_not_a_blank() {
 #[test]
 fn damaged_mail_is_reported_and_does_not_hide_the_rest() {
     for sql in [
-        "UPDATE mail SET body = x'00' WHERE seq = 1",
-        "UPDATE mail SET crc = 0 WHERE seq = 1",
-        "UPDATE mail SET dead = 1 WHERE seq = 1",
-        "UPDATE mail SET body = (SELECT body FROM mail WHERE seq = 2) WHERE seq = 1",
+        "UPDATE record_rows SET body = x'00' WHERE id = FIRST",
+        "UPDATE record_rows SET crc = 0 WHERE id = FIRST",
+        "UPDATE record_rows SET as_of = 1 WHERE id = FIRST",
+        "UPDATE record_rows SET body = (SELECT body FROM record_rows WHERE kind = 'mail' AND id > FIRST) WHERE id = FIRST",
     ] {
-        let (foreman, _, journal, _folder) = tampered(sql);
+        let sql = sql.replace("FIRST", "(SELECT min(id) FROM record_rows WHERE kind = 'mail')");
+        let (foreman, _, journal, _folder) = tampered(&sql);
         let ids: Vec<MailId> = foreman.mail.keys().copied().collect();
         assert!(matches!(journal.mail(ids[0]), Err(StoreError::Damaged(_))), "{sql}");
         assert_eq!(journal.mail(ids[1]).unwrap(), foreman.mail.get(&ids[1]).cloned());

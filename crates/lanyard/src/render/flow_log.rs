@@ -1,6 +1,7 @@
 //! A flow's log as a story, one line or a few per event, while it is watched and when it is read again. What nobody waits
 //! for (leases, hooks) is left out; `--json` has it.
 
+use lanyard_core::Record as _;
 use lanyard_core::Timestamp;
 use lanyard_core::flow::{
     AuthorStatus, CheckResult, Conclusion, Flow, FlowCreated, FlowEnvelope, FlowEvent, FlowKind, FlowState,

@@ -152,6 +152,7 @@ pub(crate) fn waiting(view: &TaskView) -> String {
 
 #[cfg(test)]
 pub(crate) mod testing {
+    use lanyard_core::Record as _;
     use lanyard_core::task::{TaskCreated, TaskEnvelope, TaskEvent, TaskSpec};
     use lanyard_core::{Actor, PlanId, SessionId, TaskId, WorkerId};
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use lanyard_core::Record as _;
 use lanyard_core::task::{
     Mail, MailKind, MailState, MailTo, ParentEnd, Task, TaskEnvelope, TaskEvent, TaskState,
 };
