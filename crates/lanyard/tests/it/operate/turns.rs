@@ -1,7 +1,7 @@
 //! `lanyard run` and `lanyard send`: what is shown where, and the exit codes.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -130,8 +130,8 @@ fn fnd_n12_run_and_send_end_when_the_daemon_stays_away() {
         };
         let mut child = stage.spawned(&words);
         // Shown: the command follows.
-        let mut words = BufReader::new(child.stdout.take().unwrap());
-        words.read_line(&mut String::new()).unwrap();
+        let mut words = child.stdout.take().unwrap();
+        words.read_exact(&mut [0]).unwrap();
         stage.daemon.kill_9();
         let output = child.wait_with_output().unwrap();
         let told = text(&output.stderr);

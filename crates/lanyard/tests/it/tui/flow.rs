@@ -91,7 +91,7 @@ fn fnd_n6_a_permission_is_given_where_the_flow_is_watched() {
     assert_eq!(terminal.ended(), Some(130));
     terminal.until_shows("the flow goes on; `lanyard flow watch flow_");
     let flow = desk.stage.get("/flows")["flows"][0].clone();
-    assert_eq!(flow["state"], "running", "{flow:#}");
+    assert_eq!(flow["state"], "execute", "{flow:#}");
     let gates = desk.stage.get("/gates");
     assert_eq!(gates["gates"][0]["id"], second.as_str(), "{gates:#}");
 }
