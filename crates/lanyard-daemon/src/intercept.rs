@@ -126,6 +126,16 @@ impl Flags {
         let flags = self.held.read().unwrap_or_else(PoisonError::into_inner);
         flags.get(&session).is_some_and(|flag| flag.open.load(Ordering::Acquire) > 0)
     }
+
+    /// Whether the answer to a call may still tell the agent of a stop: also a call of a wrapped server, whose end may
+    /// be lost with the server. The stop's deadline bounds the wait.
+    pub(crate) fn may_be_told(&self, session: SessionId) -> bool {
+        let flags = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        flags.get(&session).is_some_and(|flag| {
+            let told = flag.told.lock().unwrap_or_else(PoisonError::into_inner);
+            flag.open.load(Ordering::Acquire) > 0 || told.iter().any(|call| call.channel == Channel::Mcp)
+        })
+    }
 }
 
 /// What was last said of a session's calls.

@@ -172,13 +172,13 @@ impl Wrap {
         let hint = hint(params.arguments);
         let origin =
             Origin { thread: params.meta.thread.clone(), root: params.meta.root.clone(), hint: hint.clone() };
-        let bound = match self.minder.owner(&origin).await {
+        let (bound, proof) = match self.minder.owner(&origin).await {
             Owner::Nobody => return Onward::AsItIs,
             Owner::Foreign => {
                 return Onward::Client(whole(id, &annotate::failure(FOREIGN, params.meta.is_modern())));
             }
             Owner::Denied => return self.denied(id, params),
-            Owner::Session(bound) => bound,
+            Owner::Session(bound, proof) => (bound, proof),
         };
         let mut call = Call {
             run: None,
@@ -187,7 +187,7 @@ impl Wrap {
             tool: tool.to_owned(),
             channel: Channel::Mcp,
             compliance: None,
-            proof: if origin.names_caller() { CallerProof::Named } else { CallerProof::Address },
+            proof,
         };
         match bound.desk.begins(&bound.session, &call).await {
             Ok(answer) if !answer.go => {
@@ -240,7 +240,7 @@ impl Wrap {
         let known = *held(&self.taste) != Taste::Unknown;
         if known
             || promising.is_empty()
-            || !matches!(self.minder.owner(&Origin::default()).await, Owner::Session(_))
+            || !matches!(self.minder.owner(&Origin::default()).await, Owner::Session(..))
         {
             self.promised(promising);
             return Outgoing::AS_IT_IS;

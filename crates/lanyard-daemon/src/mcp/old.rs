@@ -68,12 +68,15 @@ pub(super) async fn known(visit: &Visit) -> Option<(Arc<Seat>, Arc<Old>)> {
     Some((seat, old))
 }
 
-/// Whether an answer to a client without a greeting has to be looked at before it is passed on.
+/// Whether an answer to a client without a greeting has to be looked at before it is forwarded. A refused
+/// `server/discover` is forwarded as it is: a client that also knows the older revision then greets the server itself
+/// and has all of it, roots and the stream between calls included, which a greeting in its place cannot give.
 pub(super) fn may_be_refused<B>(envelope: &Envelope<'_>, answer: &Response<B>) -> bool {
-    matches!(
-        answer.status(),
-        StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
-    ) || (envelope.method() == "server/discover" && answer.status().is_success())
+    envelope.method() != "server/discover"
+        && matches!(
+            answer.status(),
+            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
+        )
 }
 
 /// Looks at the answer; where the server knows nothing of this revision, greets it and asks again.
@@ -95,9 +98,11 @@ pub(super) async fn meet(
     let text = http::message_of(&said).unwrap_or_default();
     let met = match &visit.seat {
         Some(seat) if !is_modern(&text) => {
-            let refused =
-                envelope.method() == "server/discover" || !discovers(server, upstream, envelope).await;
-            if refused { greeted(server, upstream, envelope, seat, None).await.ok() } else { None }
+            if discovers(server, upstream, envelope).await {
+                None
+            } else {
+                greeted(server, upstream, envelope, seat, None).await.ok()
+            }
         }
         Some(_) | None => None,
     };

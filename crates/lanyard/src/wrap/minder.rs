@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use lanyard_core::session::CallerProof;
 use lanyard_daemon::api::types::Relation;
 use lanyard_daemon::home::Home;
 use tokio::sync::Mutex;
@@ -74,7 +75,8 @@ pub(super) struct Bound {
 pub(super) enum Owner {
     /// Nobody Lanyard knows: it passes as it is.
     Nobody,
-    Session(Bound),
+    /// A session, and what says that the call is its.
+    Session(Bound, CallerProof),
     /// The call names a session that is none of this connection's business.
     Foreign,
     /// The token of this process is not good for its session: nothing can be supervised, so nothing passes.
@@ -91,9 +93,9 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Whether the call itself says who makes it.
-    pub(super) fn names_caller(&self) -> bool {
-        self.thread.is_some() || self.hint.is_some()
+    /// The conversation of a subagent, where the call says that one makes it.
+    fn subagent(&self) -> Option<&str> {
+        self.thread.as_deref().filter(|thread| self.root.as_deref() != Some(*thread))
     }
 }
 
@@ -142,12 +144,29 @@ impl Minder {
         let Some(desk) = self.desk(known) else { return Ok(None) };
         let Some(session) = self.session(known, &desk, origin).await? else { return Ok(None) };
         let bound = Bound { desk, session };
-        let Some(hint) = &origin.hint else { return Ok(Some(Owner::Session(bound))) };
-        Ok(Some(match self.hinted(known, &bound, hint).await? {
-            Hint::Same => Owner::Session(bound),
-            Hint::Below(session) => Owner::Session(Bound { session, ..bound }),
-            Hint::Foreign => Owner::Foreign,
-        }))
+        if let Some(hint) = &origin.hint {
+            return Ok(Some(match self.hinted(known, &bound, hint).await? {
+                Hint::Same => Owner::Session(bound, CallerProof::Named),
+                Hint::Below(session) => Owner::Session(Bound { session, ..bound }, CallerProof::Named),
+                Hint::Foreign => Owner::Foreign,
+            }));
+        }
+        if self.is_fixed()
+            && let Some(thread) = origin.subagent()
+        {
+            return Ok(Some(match self.hinted(known, &bound, thread).await? {
+                Hint::Below(session) => Owner::Session(Bound { session, ..bound }, CallerProof::Named),
+                // A subagent that Lanyard has not seen yet is certainly not its parent.
+                Hint::Same | Hint::Foreign => Owner::Session(bound, CallerProof::Uncertain),
+            }));
+        }
+        let proof = if origin.thread.is_some() { CallerProof::Named } else { CallerProof::Address };
+        Ok(Some(Owner::Session(bound, proof)))
+    }
+
+    /// Whether all calls belong to one session and those below it, whichever conversation they name.
+    fn is_fixed(&self) -> bool {
+        self.setting.given.is_some() || self.setting.session.is_some()
     }
 
     fn desk(&self, known: &mut Known) -> Option<Arc<Desk>> {

@@ -11,7 +11,7 @@ mod ladder;
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Daemon, Setup};
+use crate::support::{Answer, Daemon, Setup, until};
 
 /// A daemon whose stops rise by calls alone, unless a test says otherwise.
 fn daemon() -> Daemon {
@@ -99,16 +99,4 @@ fn guide(daemon: &Daemon, session: &str, text: &str) -> Value {
 fn kinds(daemon: &Daemon, session: &str) -> Vec<String> {
     let log = daemon.log_after(session, 0);
     log.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
-}
-
-/// Whether it came to be so before patience ran out.
-fn until(mut done: impl FnMut() -> bool) -> bool {
-    for _ in 0..400 {
-        if done() {
-            return true;
-        }
-        // sleep: what is waited for happens in another process.
-        std::thread::sleep(std::time::Duration::from_millis(25));
-    }
-    false
 }

@@ -14,6 +14,19 @@ use serde_json::Value;
 /// How long a daemon may take to start, and a request to be answered. Generous: the machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Whether the condition came true before patience ran out.
+pub(crate) fn until(mut done: impl FnMut() -> bool) -> bool {
+    let since = Instant::now();
+    while since.elapsed() < PATIENCE {
+        if done() {
+            return true;
+        }
+        // sleep: what is waited for happens in another process.
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    false
+}
+
 /// In the environment of every daemon, and of what it starts: the folder of the test. `cargo xtask test` looks for it.
 const MARK: &str = "LY_TEST_FOLDER";
 

@@ -261,7 +261,7 @@ impl Runner {
 
     /// Whether the agent is at work and its calls come by.
     async fn is_told(&self, session: SessionId) -> bool {
-        let due = self.shared.engine.flags.answer_is_due(session);
+        let due = self.shared.engine.flags.may_be_told(session);
         let held = self.shared.session(session).await;
         held.is_some_and(|held| held.turn.is_some() && (held.hears || due))
     }

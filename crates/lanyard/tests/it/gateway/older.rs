@@ -26,20 +26,22 @@ fn a_client_without_a_greeting_uses_an_address_that_wants_one() {
         let stage = Stage::new(&server.config("h"));
         let session = stage.session(&json!({}));
         let client = stage.client(&session, "h");
-        let found = ask(&client, "server/discover", &json!({}));
-        assert_eq!(found["result"]["supportedVersions"][0], "2026-07-28", "{refusal:?}: {found}");
-        assert_eq!((&found["id"], &found["result"]["instructions"]), (&json!("m1"), &json!("be kind")));
+        // A client that knows both revisions takes the refusal as a sign to greet the server itself.
+        let refused = asked(&client, "server/discover", &json!({}));
+        assert!(refusal.0.starts_with(&refused.status.to_string()), "{refusal:?}: {}", refused.text);
+        assert_eq!(refused.text, refusal.1.replace("ID", "\"m1\""));
+        // One that goes on without a greeting has Lanyard greet in its place.
+        let listed = ask(&client, "tools/list", &json!({}));
+        let complete = (&json!("complete"), &json!("private"));
+        assert_eq!((&listed["result"]["resultType"], &listed["result"]["cacheScope"]), complete, "{listed}");
         let greeting = server.got("initialize").1;
         assert_eq!(greeting["params"]["clientInfo"]["name"], "new");
         assert_eq!(greeting["params"]["capabilities"], json!({"elicitation": {}}));
         let (head, _) = server.got("notifications/initialized");
         assert!(head.contains("mcp-session-id: strict-1"), "{head}");
-        let listed = ask(&client, "tools/list", &json!({}));
-        assert_eq!(
-            (&listed["result"]["resultType"], &listed["result"]["cacheScope"]),
-            (&json!("complete"), &json!("private")),
-            "{listed}"
-        );
+        let found = ask(&client, "server/discover", &json!({}));
+        assert_eq!(found["result"]["supportedVersions"][0], "2026-07-28", "{refusal:?}: {found}");
+        assert_eq!((&found["id"], &found["result"]["instructions"]), (&json!("m1"), &json!("be kind")));
         let (head, sent) = server.got("tools/list");
         assert!(head.contains("mcp-protocol-version: 2025-06-18") && !head.contains("mcp-method"), "{head}");
         assert!(
@@ -65,7 +67,7 @@ fn a_question_on_the_servers_stream_is_input_required() {
     let stage = Stage::new(&server.config("h"));
     let session = stage.session(&json!({}));
     let client = stage.client(&session, "h");
-    ask(&client, "server/discover", &json!({}));
+    ask(&client, "tools/list", &json!({}));
     let said = asked(&client, "tools/call", &json!({"name": "elicit"})).messages();
     assert_eq!(said[0]["method"], "notifications/progress");
     let required = &said[1]["result"];
@@ -74,7 +76,7 @@ fn a_question_on_the_servers_stream_is_input_required() {
     let answer = json!({"action": "accept", "content": {"name": "Ada"}});
     let again = json!({"name": "elicit", "requestState": required["requestState"], "inputResponses": {"input": answer}});
     let elsewhere = stage.client(&stage.session(&json!({})), "h");
-    assert_eq!(ask(&elsewhere, "server/discover", &json!({}))["result"]["resultType"], "complete");
+    assert_eq!(ask(&elsewhere, "tools/list", &json!({}))["result"]["resultType"], "complete");
     assert_eq!(ask(&elsewhere, "tools/call", &again)["error"]["code"], -32602, "another session's question");
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::kit::{Wrapped, Wrapping, only_session, post};
-use crate::support::{Daemon, PATIENCE, Setup};
+use crate::support::{Daemon, PATIENCE, Setup, until};
 
 fn wrapped(daemon: &Daemon, client: &str, env: &[(&str, &str)]) -> Wrapped {
     let home = daemon.home();
@@ -177,6 +177,59 @@ fn an_agent_that_lanyard_runs_speaks_as_its_own_session() {
     named.greet("claude-code");
     post(&daemon, &format!("/sessions/{id}/guidance"), &json!({ "text": "again" }));
     assert_eq!(texts(&named.call("echo", &json!({ "text": "hi" }))).len(), 2);
+}
+
+/// FND-R2: Codex's subagents use the server of their parent. What is for the parent does not stand in an answer to them,
+/// whether Lanyard has seen the subagent or not.
+#[test]
+fn fnd_r2_a_subagents_call_carries_nothing_for_its_parent() {
+    let daemon = Daemon::start(Setup::default());
+    let made = post(&daemon, "/sessions", &json!({ "aliases": ["own"] }));
+    let id = made["session"].as_str().unwrap();
+    let child = post(&daemon, "/sessions", &json!({ "aliases": ["seen"], "parent": id }));
+    let child = child["session"].as_str().unwrap();
+    let home = daemon.home();
+    let mut server = Wrapped::start(&Wrapping { home: &home, options: &["--session", "own"], env: &[] });
+    server.greet("codex-mcp-client");
+    post(&daemon, &format!("/sessions/{id}/guidance"), &json!({ "text": "for the parent alone" }));
+    post(&daemon, &format!("/sessions/{child}/guidance"), &json!({ "text": "for the child alone" }));
+    let mut of = |thread: &str| {
+        let meta = json!({ "threadId": thread, "sessionId": "main", "callId": thread });
+        let call = json!({ "name": "echo", "arguments": { "text": "hi" }, "_meta": meta });
+        server.request("tools/call", &call).to_string()
+    };
+    assert!(!of("unseen").contains("alone"), "a subagent nobody has seen");
+    let told = of("seen");
+    assert!(told.contains("for the child") && !told.contains("for the parent"), "{told}");
+    assert!(of("main").contains("for the parent alone"));
+}
+
+/// FND-R3: the answer to a call of a wrapped server tells of a stop also when it is the first call that comes by; the
+/// agent's turn is not cut off before.
+#[test]
+fn fnd_r3_a_stop_during_the_first_call_is_told_in_its_answer() {
+    let daemon = Daemon::start(Setup::default().config("[stop]\ngraceful_ms = 600000\n"));
+    let workspace = tempfile::tempdir().unwrap();
+    let place = workspace.path().display().to_string();
+    let made = post(&daemon, "/sessions", &json!({ "agent": "demo", "workspace": place }));
+    let id = made["session"].as_str().unwrap();
+    post(&daemon, &format!("/sessions/{id}/turns"), &json!({ "prompt": "/wait-file never" }));
+    let kinds =
+        || -> Vec<Value> { daemon.log_after(id, 0).iter().map(|event| event["type"].clone()).collect() };
+    assert!(until(|| kinds().contains(&json!("turn.delivered"))), "{:?}", kinds());
+    let home = daemon.home();
+    let mut server = Wrapped::start(&Wrapping { home: &home, options: &["--session", id], env: &[] });
+    server.greet("codex-mcp-client");
+    let call =
+        server.ask("tools/call", &json!({ "name": "slow", "arguments": { "ms": 3000, "text": "done" } }));
+    assert!(until(|| server.heard().contains("slow")), "{}", server.heard());
+    post(&daemon, &format!("/sessions/{id}/stop"), &json!({ "reason": "enough of it" }));
+    let answer: Value = serde_json::from_str(&server.line()).unwrap();
+    assert_eq!(answer["id"], call);
+    let said = texts(&answer["result"]);
+    assert!(said[0].contains("SESSION STOP REQUESTED") && said[0].contains("enough of it"), "{said:?}");
+    assert_eq!(said.last().unwrap(), "done");
+    assert!(!kinds().iter().any(|kind| kind == "turn.interrupted" || kind == "run.ended"), "{:?}", kinds());
 }
 
 /// FND-K13: with a token that is not its session's nothing can be supervised, so nothing passes.
