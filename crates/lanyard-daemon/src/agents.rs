@@ -33,6 +33,7 @@ use std::sync::{Arc, Mutex};
 
 use lanyard_core::SessionId;
 use lanyard_core::session::Effect;
+use lanyard_git::snapshot::CheckpointStore;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -42,7 +43,6 @@ use crate::hub::Hub;
 use crate::mcp::Addresses;
 use crate::notifications::Notifications;
 use crate::runs::Runs;
-use crate::snapshot::CheckpointStore;
 use desk::Desk;
 use runner::Order;
 use settings::AgentSettings;

@@ -46,6 +46,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use lanyard_core::{Rules, SessionId, Timestamp};
+use lanyard_git::snapshot::CheckpointStore;
 use tokio::sync::Notify;
 
 use crate::agents::Wishes;
@@ -64,7 +65,6 @@ use crate::mcp::Gateway;
 use crate::memory::Memory;
 use crate::notifications::Notifications;
 use crate::presence::Presence;
-use crate::snapshot::CheckpointStore;
 use crate::storage::StorageRules;
 use crate::telemetry::Telemetry;
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{Signal, StateName, Status};
 use lanyard_core::{Actor, Cause, SessionId};
+use lanyard_git::snapshot::CheckpointStore;
 use lanyard_store::{Filter, OpenError, SqliteJournal, SqliteOptions, StoreError};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
@@ -36,7 +37,6 @@ use crate::presence::Presence;
 use crate::redaction::redactor;
 use crate::runs::Runs;
 use crate::server::serve;
-use crate::snapshot::CheckpointStore;
 use crate::storage::Purger;
 use crate::telemetry::Telemetry;
 use crate::timers::Timers;
@@ -293,7 +293,7 @@ async fn until_told(
     let _ = agents.await;
     app.engine.stop().await;
     let _ = engine_ended.await;
-    crate::snapshot::live::end_all();
+    lanyard_git::snapshot::live::end_all();
     Upkeep::last_flush(&app.notifications, &app.continuity).await;
     tracing::info!("ended");
     if let Some(telemetry) = &app.telemetry {

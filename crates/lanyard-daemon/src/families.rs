@@ -29,6 +29,7 @@ use std::time::Duration;
 use lanyard_core::task::TaskRefusal;
 use lanyard_core::task::schedule::FamilyRules;
 use lanyard_core::{Actor, Rules, SessionId, TaskId};
+use lanyard_git::worktree::WorktreeError;
 use lanyard_store::StoreError;
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -37,7 +38,6 @@ use crate::auth::Tokens;
 use crate::clock::Clock;
 use crate::engine::{AskError, Engine, Store, error_chain};
 use crate::hub::{Hub, Of, Over};
-use crate::worktree::WorktreeError;
 pub(crate) use add::Adding;
 pub(crate) use owner::Owner;
 use read::{Published, TaskReader};

@@ -28,15 +28,11 @@ pub mod presence;
 pub mod redaction;
 pub mod runs;
 mod server;
-pub mod snapshot;
 mod storage;
 mod tail;
 pub mod telemetry;
 mod timers;
 mod wire;
-mod workspace_files;
-mod workspace_path;
-mod worktree;
 
 pub use api::document as openapi;
 pub use boot::{BootError, OnReady, Options, run};

@@ -1,4 +1,4 @@
-//! The daemon opens files of a workspace in one module only.
+//! The daemon and its git crate open files of a workspace in one module only.
 //!
 //! A repository can hold a FIFO or a link to a device where a file is expected, and a direct read then blocks a thread
 //! of the daemon or never ends. `workspace_files` opens carefully; everything else must go through it, except for the
@@ -7,7 +7,8 @@
 use super::Finding;
 use super::checks::{inline_tests, is_test_file};
 
-const DAEMON: &str = "crates/lanyard-daemon/src/";
+/// Crates that work in folders which agents and repositories fill.
+const CRATES: [&str; 2] = ["crates/lanyard-daemon/src/", "crates/lanyard-git/src/"];
 
 /// Files, or folders with a `/` behind, that may open files by themselves; and why.
 const ALLOWED: [(&str, &str); 14] = [
@@ -42,9 +43,9 @@ const OPENING: [&str; 9] = [
 /// Lines after an `OpenOptions` in which it may say that the file must be new.
 const LINES_OF_OPTIONS: usize = 3;
 
-/// Direct file access in the daemon, outside of the modules that may.
+/// Direct file access in these crates, outside of the modules that may.
 pub(super) fn check(path: &str, code: &str) -> Vec<Finding> {
-    let Some(within) = path.strip_prefix(DAEMON) else { return Vec::new() };
+    let Some(within) = CRATES.iter().find_map(|source| path.strip_prefix(source)) else { return Vec::new() };
     let allowed = |(place, _): &(&str, &str)| {
         within.strip_prefix(place).is_some_and(|rest| {
             rest.is_empty() || place.ends_with('/') || rest.starts_with('/') || rest == ".rs"
@@ -103,16 +104,20 @@ mod tests {
         let none = [""; 0];
         for path in ["workspace_files.rs", "workspace_files/beneath.rs", "runs/shim.rs", "runs.rs", "home.rs"]
         {
-            assert_eq!(found(&format!("{DAEMON}{path}"), read), none, "{path}");
+            for source in CRATES {
+                assert_eq!(found(&format!("{source}{path}"), read), none, "{path}");
+            }
         }
         for path in ["runs_of_others.rs", "homely.rs", "flow/place.rs", "workspace_files_too.rs"] {
-            assert_eq!(found(&format!("{DAEMON}{path}"), read).len(), 1, "{path}");
+            for source in CRATES {
+                assert_eq!(found(&format!("{source}{path}"), read).len(), 1, "{path}");
+            }
         }
-        let path = "crates/lanyard-daemon/src/snapshot/repo.rs";
+        let path = "crates/lanyard-git/src/snapshot/repo.rs";
         assert_eq!(found(path, "OpenOptions::new()\n    .write(true)\n    .create_new(true)\n"), none);
         assert_eq!(found(path, "fn a() {}\n#[cfg(test)]\nmod tests {\n    fs::read(x);\n}\n"), none);
         assert_eq!(found(path, "// fs::read(x)\nlet a = \"fs::read(x)\";\n"), none);
-        assert_eq!(found("crates/lanyard-daemon/src/snapshot/tests/kept.rs", read), none);
+        assert_eq!(found("crates/lanyard-git/src/snapshot/tests/kept.rs", read), none);
         assert_eq!(found("crates/lanyard/src/cli/init.rs", read), none);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lanyard_core::session::{Command, Event, InterruptCause, Receipt, RunEnd, Signal, TurnEvent};
 use lanyard_core::{Actor, Cause, Outcome, RunId, Session, SessionId};
+use lanyard_git::snapshot::CheckpointStore;
 use lanyard_store::{Filter, StoreError};
 
 use crate::agents::runner::process_of;
@@ -16,7 +17,6 @@ use crate::hub::Hub;
 use crate::mcp::Addresses;
 use crate::notifications::Notifications;
 use crate::runs::Runs;
-use crate::snapshot::CheckpointStore;
 
 /// How long to wait before a journal that could not be written is asked again.
 const RETRY_AFTER: Duration = Duration::from_millis(500);

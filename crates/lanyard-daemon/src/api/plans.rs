@@ -11,6 +11,7 @@ use lanyard_core::PlanId;
 use lanyard_core::paper::{Bounds, NewPlan, Plan, PlanStatus, TEXT_CHARS_MAX};
 use lanyard_core::task::{NewTask, Task, TaskState, markdown, schedule};
 use lanyard_core::text::one_line;
+use lanyard_git::workspace_path;
 use serde::Deserialize;
 
 use crate::api::App;
@@ -23,7 +24,6 @@ use crate::api::types::{
 use crate::engine::Store;
 use crate::families::read::TaskReader;
 use crate::families::{Adding, FamilyError, Owner, plans, wrong};
-use crate::workspace_path;
 
 type Shared = State<Arc<App>>;
 

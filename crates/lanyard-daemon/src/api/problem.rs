@@ -3,6 +3,8 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use lanyard_core::session::Refusal;
+use lanyard_git::snapshot::SnapshotError;
+use lanyard_git::workspace_path::PathRefusal;
 use lanyard_store::{CursorError, Loss, StoreError};
 
 use crate::agents::naming::AgentRefusal;
@@ -11,8 +13,6 @@ use crate::auth::Denied;
 use crate::engine::AskError;
 use crate::families::FamilyError;
 use crate::memory::MemoryError;
-use crate::snapshot::SnapshotError;
-use crate::workspace_path::PathRefusal;
 
 /// The code and the advice when writing failed.
 const UNAVAILABLE: (&str, &str) = (

@@ -17,6 +17,7 @@ use lanyard_core::task::{TaskRefusal, TaskState};
 use lanyard_core::{
     ConnectionId, FlowId, GateId, MemoryId, NoteId, NotificationId, SessionId, TaskId, Timestamp, TurnId,
 };
+use lanyard_git::worktree::WorktreeError;
 use lanyard_store::{CursorError, Damage, StoreError};
 
 use super::*;
@@ -25,7 +26,6 @@ use crate::mcp::own::refused::Refused as ToolRefused;
 use crate::notifications::NotificationError;
 use crate::presence::Taken;
 use crate::storage::BackupError;
-use crate::worktree::WorktreeError;
 
 const HEAD: &str = "# Refusals
 

@@ -8,6 +8,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use lanyard_core::session::{Command, Continuity, DrivenBy, EXTERNAL, NewSession, Signal};
 use lanyard_core::{Address, NoteId, Outcome, SessionId};
+use lanyard_git::workspace_path;
 
 use crate::agents::handover;
 use crate::api::App;
@@ -16,7 +17,6 @@ use crate::api::guard::resolve;
 use crate::api::problem::Problem;
 use crate::api::types::{Anchors, Migration, NewAlias, NewFork, NewGuidance, NewLink, NewSeen, Reason};
 use crate::engine::{Ask, Request};
-use crate::workspace_path;
 
 type Answer = Result<Response, Problem>;
 type Shared = State<Arc<App>>;

@@ -12,6 +12,7 @@ use lanyard_core::session::{
     ContextEvent, Envelope, Event, Refusal, Session, Signal, SnapshotReason, StateName,
 };
 use lanyard_core::{Actor, Cause, Outcome, SessionId, Timestamp};
+use lanyard_git::snapshot::{DiffFile, DiffStatus, DiffTo, Snapshot, SnapshotError};
 use lanyard_store::{Filter, StoreError};
 use serde::Deserialize;
 
@@ -23,7 +24,6 @@ use crate::api::types::{
     WorkspaceDiff,
 };
 use crate::engine::{Ask, AskError, Key, Request, Store};
-use crate::snapshot::{DiffFile, DiffStatus, DiffTo, Snapshot, SnapshotError};
 
 type Shared = State<Arc<App>>;
 

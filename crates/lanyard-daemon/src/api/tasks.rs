@@ -11,6 +11,9 @@ use lanyard_core::task::{
     NewTask, REQUEST_KEY, Task, TaskCommand, TaskEvent, TaskResult, TaskState, Tree, WorkerKind,
 };
 use lanyard_core::{PlanId, TaskId, WorkerId};
+use lanyard_git::snapshot::diff::DiffStatus;
+use lanyard_git::workspace_path;
+use lanyard_git::worktree::{self, WorktreeError};
 use lanyard_store::TaskFilter;
 use serde::Deserialize;
 
@@ -26,9 +29,6 @@ use crate::api::types::{
 use crate::engine::AskError;
 use crate::families::prerequisites::unmerged_before;
 use crate::families::{Adding, By, FamilyError, Owner, find, plans, refused};
-use crate::snapshot::diff::DiffStatus;
-use crate::workspace_path;
-use crate::worktree::{self, WorktreeError};
 
 type Shared = State<Arc<App>>;
 

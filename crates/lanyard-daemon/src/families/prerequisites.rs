@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, VecDeque};
 
 use lanyard_core::TaskId;
 use lanyard_core::task::{Task, TaskState};
+use lanyard_git::worktree::Work;
 use lanyard_store::StoreError;
 
 use crate::engine::Store;
-use crate::worktree::Work;
 
 /// The work of the completed tasks it depends on, in the order they are named. One that has no branch, because it was
 /// done elsewhere or by hand, stands for what it depends on itself.

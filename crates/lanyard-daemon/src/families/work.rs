@@ -8,13 +8,13 @@ use lanyard_core::session::{Command, Delivery, InboxChange, Message, NewSession,
 use lanyard_core::task::{BaseConflict, Captured, Task, TaskState, Tree, Want, WorkerKind, schedule};
 use lanyard_core::text::{self, NAME_CHARS_MAX};
 use lanyard_core::{Actor, Cause, NoteId, SessionId, TurnId, WorkerId};
+use lanyard_git::worktree::{self, WorktreeError};
 
 use crate::engine::{Ask, AskError, Key, Request, Store};
 use crate::failpoint;
 use crate::families::Tools;
 use crate::families::prerequisites::work_before;
 use crate::notice::Left;
-use crate::worktree::{self, WorktreeError};
 
 /// Where task sessions come from.
 pub(crate) const SOURCE: &str = "task";

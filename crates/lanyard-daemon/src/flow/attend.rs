@@ -216,7 +216,7 @@ impl Driver {
         }
         let (folder, after) = (self.flow.folder(), self.flow.last_commit().map(str::to_owned));
         let looked = tokio::task::spawn_blocking(move || {
-            crate::worktree::is_new_work(std::path::Path::new(&folder), &commit, after.as_deref())
+            lanyard_git::worktree::is_new_work(std::path::Path::new(&folder), &commit, after.as_deref())
         });
         Ok(looked.await.map_err(|_| FlowError::Closing)?.map(|()| status))
     }

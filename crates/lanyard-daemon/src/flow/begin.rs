@@ -10,6 +10,7 @@ use lanyard_core::flow::{
 use lanyard_core::session::Refusal;
 use lanyard_core::text::content_hash;
 use lanyard_core::{Actor, FlowId};
+use lanyard_git::{workspace_files, workspace_path};
 use lanyard_store::{FlowBatch, FlowFilter};
 
 use crate::agents::naming::AgentRefusal;
@@ -17,7 +18,6 @@ use crate::engine::{AskError, error_chain};
 use crate::failpoint;
 use crate::flow::plan_lock::PlanLock;
 use crate::flow::{FlowError, Flows, OPEN_MAX, bad};
-use crate::{workspace_files, workspace_path};
 
 /// Flows of one plan that are looked through for a repeat of a request.
 const REPEATS_MAX: usize = 100;
@@ -194,7 +194,7 @@ fn workspace(asked: Option<&str>, plan: &Path) -> Result<String, FlowError> {
         absolute("workspace", asked)?
     } else {
         let folder = plan.parent().unwrap_or(plan);
-        crate::worktree::top(folder).unwrap_or_else(|| folder.to_owned())
+        lanyard_git::worktree::top(folder).unwrap_or_else(|| folder.to_owned())
     };
     if !folder.is_dir() {
         let what = format!("the workspace {} is no folder", folder.display());

@@ -229,7 +229,7 @@ impl Driver {
         if self.repository.is_none() {
             let folder = self.flow.workspace.clone();
             let looked = tokio::task::spawn_blocking(move || {
-                crate::worktree::is_repository(std::path::Path::new(&folder))
+                lanyard_git::worktree::is_repository(std::path::Path::new(&folder))
             });
             self.repository = looked.await.ok();
         }

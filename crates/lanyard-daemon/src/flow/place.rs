@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use lanyard_core::flow::{Flow, FlowEvent, plan};
 use lanyard_core::task::Tree;
-
-use crate::workspace_files::{FileError, beneath};
-use crate::worktree::{self, WorktreeError};
+use lanyard_git::workspace_files::{FileError, beneath};
+use lanyard_git::worktree::{self, WorktreeError};
 
 /// The flow's worktree, with the plan in it.
 pub(super) fn make_tree(root: &Path, flow: &Flow) -> Result<Tree, WorktreeError> {

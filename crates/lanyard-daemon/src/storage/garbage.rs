@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lanyard_core::SessionId;
+use lanyard_git::snapshot::{SnapshotError, old_refs};
 use lanyard_store::{Filter, StoreError};
 
 use crate::api::App;
 use crate::api::types::{GcCount, GcReport, NewGc};
 use crate::engine::Store;
 use crate::runs::Runs;
-use crate::snapshot::{SnapshotError, old_refs};
 use crate::storage::traces::session_of;
 
 /// Sessions read at a time, to learn in which workspaces they work.

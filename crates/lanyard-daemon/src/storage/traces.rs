@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lanyard_core::SessionId;
 use lanyard_core::memory::Where;
+use lanyard_git::snapshot::{CheckpointStore, SnapshotError, old_refs};
 use lanyard_store::{MemoryFilter, StoreError};
 
 use crate::api::App;
@@ -13,7 +14,6 @@ use crate::engine::{Store, error_chain};
 use crate::memory::ledger;
 use crate::notifications::Notifications;
 use crate::runs::{Known, Runs};
-use crate::snapshot::{CheckpointStore, SnapshotError, old_refs};
 
 /// Entries of memory removed in one transaction.
 const ENTRIES_MAX: usize = 256;

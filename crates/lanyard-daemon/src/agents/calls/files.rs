@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use lanyard_git::workspace_files::{self, FileError};
 use serde_json::{Value, json};
 
 use super::failed;
 use crate::agents::driver::CallError;
-use crate::workspace_files::{self, FileError};
 
 /// Bytes of a file that are read for an agent.
 const READ_BYTES_MAX: u64 = 10 << 20;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lanyard_git::workspace_files;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
@@ -13,8 +14,8 @@ use tokio::sync::{mpsc, watch};
 
 use super::{Done, END_MAX, Stand, failed};
 use crate::agents::driver::CallError;
+use crate::environment;
 use crate::runs::MARKER;
-use crate::{environment, workspace_files};
 
 /// Commands one run may have at a time.
 const TERMINALS_MAX: usize = 32;

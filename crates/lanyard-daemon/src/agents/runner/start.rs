@@ -9,6 +9,7 @@ use lanyard_core::session::{
     Continuity, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Session, Signal, SnapshotReason, TurnOutcome,
 };
 use lanyard_core::{RunId, SessionId, TurnId};
+use lanyard_git::workspace_files;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -32,7 +33,8 @@ use crate::failpoint;
 use crate::mcp::Addresses;
 use crate::runs::relay::Inlet;
 use crate::runs::{Limits, Link, SESSION, Spec};
-use crate::{environment, workspace_files};
+
+use crate::environment;
 
 /// A run to be started.
 pub(in crate::agents) struct Start {
@@ -409,7 +411,7 @@ async fn git_folders(settings: &AgentSettings, workspace: &Path) -> Vec<PathBuf>
         return Vec::new();
     }
     let folder = workspace.to_owned();
-    let found = tokio::task::spawn_blocking(move || crate::worktree::commit_folders(&folder)).await;
+    let found = tokio::task::spawn_blocking(move || lanyard_git::worktree::commit_folders(&folder)).await;
     found.unwrap_or_default()
 }
 

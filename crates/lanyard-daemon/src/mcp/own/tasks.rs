@@ -8,6 +8,7 @@ use lanyard_core::task::{
     Isolation, Mail, MailKind, NewTask, ParentEnd, SPAWN_KEY, Task, TaskCommand, TaskEvent, TaskState,
 };
 use lanyard_core::{MailId, TaskId};
+use lanyard_git::worktree::{self, WorktreeError};
 use lanyard_store::TaskFilter;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,7 +21,6 @@ use crate::mcp::own::caller::{Caller, on_disk};
 use crate::mcp::own::refused::Refused;
 use crate::mcp::own::schema::{About, tool as describe};
 use crate::mcp::own::spawn::title;
-use crate::worktree::{self, WorktreeError};
 
 pub(super) const NAME: &str = "tasks";
 

@@ -109,7 +109,7 @@ impl Room {
             agents: roster,
             wishes,
             rollbacks: Mutex::default(),
-            checkpoints: crate::snapshot::CheckpointStore::new(folder.path()),
+            checkpoints: lanyard_git::snapshot::CheckpointStore::new(folder.path()),
             underway: crate::api::Underway::default(),
             store,
             hub,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use bytes::Bytes;
+use lanyard_git::workspace_files;
 use tokio::sync::Mutex;
 use tokio::time::{Duration, Instant};
 
@@ -14,7 +15,6 @@ use crate::agents::settings::McpStdio;
 use crate::annotate::json;
 use crate::mcp::server::Trouble;
 use crate::mcp::translate;
-use crate::workspace_files;
 
 /// How long a server may take to greet.
 pub(super) const START_PATIENCE: Duration = Duration::from_mins(1);

@@ -6,27 +6,30 @@ use crate::workspace_files;
 
 /// Why a folder cannot be worked in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PathRefusal {
+pub enum PathRefusal {
     Relative { path: String },
     Missing { path: String },
 }
 
 impl PathRefusal {
-    pub(crate) const fn code(&self) -> &'static str {
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
         match self {
             Self::Relative { .. } => "workspace_relative",
             Self::Missing { .. } => "workspace_missing",
         }
     }
 
-    pub(crate) fn title(&self) -> String {
+    #[must_use]
+    pub fn title(&self) -> String {
         match self {
             Self::Relative { path } => format!("the workspace `{path}` is not an absolute path"),
             Self::Missing { path } => format!("there is no folder {path} on the daemon's machine"),
         }
     }
 
-    pub(crate) const fn advice(&self) -> &'static str {
+    #[must_use]
+    pub const fn advice(&self) -> &'static str {
         match self {
             Self::Relative { .. } => "give the whole path, or one that begins with `~/`",
             Self::Missing { .. } => "create the folder, or name another one",
@@ -35,7 +38,8 @@ impl PathRefusal {
 }
 
 /// The path with the home of the daemon's user in place of a leading `~`.
-pub(crate) fn expanded(path: &str) -> String {
+#[must_use]
+pub fn expanded(path: &str) -> String {
     expand(path, std::env::var("HOME").ok().as_deref())
 }
 
@@ -49,7 +53,7 @@ fn expand(path: &str, home: Option<&str>) -> String {
 }
 
 /// Whether an agent can work there.
-pub(crate) async fn check(path: &str) -> Result<(), PathRefusal> {
+pub async fn check(path: &str) -> Result<(), PathRefusal> {
     if !path.starts_with('/') {
         return Err(PathRefusal::Relative { path: path.to_owned() });
     }
@@ -60,14 +64,14 @@ pub(crate) async fn check(path: &str) -> Result<(), PathRefusal> {
 }
 
 /// The folder of a task, as it is kept: whole, and there. Nothing where none is named.
-pub(crate) async fn folder(named: Option<String>) -> Result<Option<String>, PathRefusal> {
+pub async fn folder(named: Option<String>) -> Result<Option<String>, PathRefusal> {
     let Some(path) = named.map(|path| expanded(&path)) else { return Ok(None) };
     check(&path).await?;
     Ok(Some(path))
 }
 
 /// The place of a plan: a folder that is there, or just a name.
-pub(crate) async fn place(named: Option<String>) -> Result<Option<String>, PathRefusal> {
+pub async fn place(named: Option<String>) -> Result<Option<String>, PathRefusal> {
     match named.map(|path| expanded(&path)) {
         Some(path) if path.starts_with('/') => folder(Some(path)).await,
         name => Ok(name),

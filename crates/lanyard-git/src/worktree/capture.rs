@@ -25,7 +25,7 @@ const CAPTURES_MAX: usize = 1_000;
 const TRAILER: &str = "Captured-in";
 
 /// Commits all that is not committed in a tree's worktree. Nothing when there is nothing, or the folder is gone.
-pub(crate) fn capture(tree: &Tree, message: &str) -> Result<Option<Captured>, WorktreeError> {
+pub fn capture(tree: &Tree, message: &str) -> Result<Option<Captured>, WorktreeError> {
     let shared = Shared::of(tree)?;
     let Some(repo) = shared.worktree(tree)? else { return Ok(None) };
     let stand = Stand::of(&shared, &repo, tree)?;

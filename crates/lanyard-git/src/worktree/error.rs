@@ -8,7 +8,7 @@ use crate::snapshot::SnapshotError;
 const NAMED_MAX: usize = 10;
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum WorktreeError {
+pub enum WorktreeError {
     #[error("{} is not in the worktree of a git repository", folder.display())]
     NotARepository { folder: PathBuf },
     #[error("the repository of {} has no commit yet", folder.display())]
@@ -73,7 +73,8 @@ pub(crate) enum WorktreeError {
 
 impl WorktreeError {
     /// A name for programs that does not change.
-    pub(crate) const fn code(&self) -> &'static str {
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
         match self {
             Self::NotARepository { .. } => "not_a_repository",
             Self::NoCommit { .. } => "no_commit",
@@ -107,7 +108,8 @@ impl WorktreeError {
     }
 
     /// One sentence of what to do.
-    pub(crate) const fn advice(&self) -> &'static str {
+    #[must_use]
+    pub const fn advice(&self) -> &'static str {
         match self {
             Self::NotARepository { .. } => {
                 "Run `git init` in the workspace, or let the task work in the workspace itself."
@@ -151,7 +153,8 @@ impl WorktreeError {
     }
 
     /// Whether the same call would fail the same way until somebody does something.
-    pub(crate) const fn is_for_good(&self) -> bool {
+    #[must_use]
+    pub const fn is_for_good(&self) -> bool {
         match self {
             Self::Moved { .. } | Self::TooLong { .. } | Self::Locked { .. } | Self::Interrupted => false,
             Self::NotARepository { .. }

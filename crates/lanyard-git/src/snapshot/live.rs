@@ -43,7 +43,7 @@ impl Drop for Living {
 }
 
 /// Ends all of them. Called once nobody waits for their answers.
-pub(crate) fn end_all() {
+pub fn end_all() {
     let groups = std::mem::take(&mut *GROUPS.lock().unwrap_or_else(PoisonError::into_inner));
     for group in groups.into_iter().filter_map(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);

@@ -28,10 +28,10 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use base::{Work, is_part_of, own_commits};
-pub(crate) use capture::capture;
-pub(crate) use changes::{changes, patch};
-pub(crate) use create::{commit_folders, create, create_after, is_new_work, is_repository, top, was_begun};
-pub(crate) use error::WorktreeError;
-pub(crate) use merge::{merge, pull};
-pub(crate) use remove::{discard, remove};
+pub use base::{Work, is_part_of, own_commits};
+pub use capture::capture;
+pub use changes::{changes, patch};
+pub use create::{commit_folders, create, create_after, is_new_work, is_repository, top, was_begun};
+pub use error::WorktreeError;
+pub use merge::{merge, pull};
+pub use remove::{discard, remove};

@@ -18,7 +18,7 @@ use super::{SnapshotError, transfer};
 const REFS_MAX: usize = 2_000;
 
 /// The sessions that have checkpoints among the repository's refs.
-pub(crate) fn sessions(workspace: &Path) -> Result<BTreeSet<String>, SnapshotError> {
+pub fn sessions(workspace: &Path) -> Result<BTreeSet<String>, SnapshotError> {
     let repo = Repo::find(workspace)?;
     let text = repo.git.read(&["for-each-ref", "--format=%(refname)", &format!("{ROOT}/")], b"")?;
     let text = String::from_utf8_lossy(&text);
@@ -27,7 +27,7 @@ pub(crate) fn sessions(workspace: &Path) -> Result<BTreeSet<String>, SnapshotErr
 }
 
 /// Removes a session's refs from a repository without keeping them. Answers how many there were.
-pub(crate) fn remove(workspace: &Path, session: &str) -> Result<u32, SnapshotError> {
+pub fn remove(workspace: &Path, session: &str) -> Result<u32, SnapshotError> {
     message::check_name(session)?;
     let git = Repo::find(workspace)?.git;
     let refs = refs(&git, session)?;
@@ -36,14 +36,14 @@ pub(crate) fn remove(workspace: &Path, session: &str) -> Result<u32, SnapshotErr
 }
 
 /// How many refs a session has in a repository.
-pub(crate) fn count(workspace: &Path, session: &str) -> Result<u32, SnapshotError> {
+pub fn count(workspace: &Path, session: &str) -> Result<u32, SnapshotError> {
     message::check_name(session)?;
     let refs = refs(&Repo::find(workspace)?.git, session)?;
     Ok(u32::try_from(refs.len()).unwrap_or(u32::MAX))
 }
 
 /// Moves a session's checkpoints from the repository of a workspace to its store.
-pub(crate) fn migrate(store: &CheckpointStore, workspace: &Path, session: &str) -> Result<(), SnapshotError> {
+pub fn migrate(store: &CheckpointStore, workspace: &Path, session: &str) -> Result<(), SnapshotError> {
     store.place(workspace, None, Hold::Shared).and_then(|place| move_session(&place, session))
 }
 

@@ -24,7 +24,7 @@ const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOL
 
 /// Reads a regular file of at most `max` bytes. Links are followed as long as they stay below `root`; one that leads
 /// nowhere is not the same as no file.
-pub(crate) fn read(root: &Path, path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
+pub fn read(root: &Path, path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
     let root = root.canonicalize()?;
     let whole = root.join(path);
     let real = whole
@@ -34,12 +34,12 @@ pub(crate) fn read(root: &Path, path: &Path, max: u64) -> Result<Vec<u8>, FileEr
 }
 
 /// The same for a path that no link may be part of.
-pub(crate) fn read_plain(root: &Path, path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
+pub fn read_plain(root: &Path, path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
     bounded(open(root, path)?, max)
 }
 
 /// Writes a regular file below `root`, and the folders above it. A link that leads nowhere is not followed.
-pub(crate) fn write(root: &Path, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+pub fn write(root: &Path, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let root = root.canonicalize()?;
     let real = place(&root, path)?;
     let (folders, name) = names(below(&root, &real)?)?;
@@ -68,7 +68,7 @@ pub(crate) fn write(root: &Path, path: &Path, bytes: &[u8]) -> Result<(), FileEr
 }
 
 /// A folder below `root`, or `root` itself, without links.
-pub(crate) fn folder(root: &Path, path: &Path) -> Result<PathBuf, FileError> {
+pub fn folder(root: &Path, path: &Path) -> Result<PathBuf, FileError> {
     let root = root.canonicalize()?;
     let real = root.join(path).canonicalize()?;
     if !real.starts_with(&root) {
@@ -78,7 +78,7 @@ pub(crate) fn folder(root: &Path, path: &Path) -> Result<PathBuf, FileError> {
 }
 
 /// Opens a regular file of git's own folder, or one that Lanyard made: links are followed, nothing is waited for.
-pub(crate) fn open_regular(path: &Path) -> Result<File, FileError> {
+pub fn open_regular(path: &Path) -> Result<File, FileError> {
     let about = rustix::fs::stat(path)?;
     if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
         return Err(FileError::NotRegular);
@@ -88,7 +88,7 @@ pub(crate) fn open_regular(path: &Path) -> Result<File, FileError> {
 }
 
 /// All of such a file, of at most `max` bytes.
-pub(crate) fn read_regular(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
+pub fn read_regular(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
     bounded(open_regular(path)?, max)
 }
 

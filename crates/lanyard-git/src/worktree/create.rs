@@ -23,19 +23,22 @@ use crate::snapshot::repo::{Repo, io_error};
 const ADD_MAX: Duration = Duration::from_mins(15);
 
 /// Whether a folder is in the worktree of a git repository.
-pub(crate) fn is_repository(folder: &Path) -> bool {
+#[must_use]
+pub fn is_repository(folder: &Path) -> bool {
     Repo::find(folder).is_ok()
 }
 
 /// The top of the repository around a folder.
-pub(crate) fn top(folder: &Path) -> Option<PathBuf> {
+#[must_use]
+pub fn top(folder: &Path) -> Option<PathBuf> {
     Repo::find(folder).ok().map(|repo| repo.top)
 }
 
 /// Git's folders that a commit in one of Lanyard's worktrees writes: the worktree's own entry, the objects, and the
 /// folders of its branch and of that branch's log. Hooks and config, which others run, are not among them. Empty for any
 /// other folder.
-pub(crate) fn commit_folders(folder: &Path) -> Vec<PathBuf> {
+#[must_use]
+pub fn commit_folders(folder: &Path) -> Vec<PathBuf> {
     let Ok(repo) = Repo::find(folder) else { return Vec::new() };
     let (Ok(common), Ok(Some(head))) =
         (common_of(&repo.git), maybe(&repo.git, &["symbolic-ref", "--quiet", "HEAD"]))
@@ -61,7 +64,7 @@ pub(crate) fn commit_folders(folder: &Path) -> Vec<PathBuf> {
 
 /// Whether a commit is new work: on the branch of the worktree around `folder`, and after the commit `after`. If not,
 /// why.
-pub(crate) fn is_new_work(folder: &Path, commit: &str, after: Option<&str>) -> Result<(), String> {
+pub fn is_new_work(folder: &Path, commit: &str, after: Option<&str>) -> Result<(), String> {
     let unreadable = |error: WorktreeError| error.to_string();
     let repo = Repo::find(folder).map_err(|error| error.to_string())?;
     let named = commit_named(&repo, commit)
@@ -83,7 +86,7 @@ pub(crate) fn is_new_work(folder: &Path, commit: &str, after: Option<&str>) -> R
 
 /// The worktree `root/<name>` of the repository around `folder`, made now or before. Its branch, `lanyard/<name>` unless
 /// given, begins at `base`, or where `folder` stands. A branch that was made for this name earlier is gone on with.
-pub(crate) fn create(
+pub fn create(
     root: &Path,
     folder: &Path,
     name: &str,
@@ -94,7 +97,7 @@ pub(crate) fn create(
 }
 
 /// The same for a task that depends on others: its branch has their work before anybody works on it.
-pub(crate) fn create_after(
+pub fn create_after(
     root: &Path,
     folder: &Path,
     name: &str,
@@ -134,7 +137,8 @@ pub(crate) fn create_after(
 }
 
 /// Whether a worktree of this name was begun to be made, to whatever end, and was not taken away.
-pub(crate) fn was_begun(root: &Path, name: &str) -> bool {
+#[must_use]
+pub fn was_begun(root: &Path, name: &str) -> bool {
     let path = root.join(name);
     path.exists() || Shared::attempts(&path).next().is_some()
 }

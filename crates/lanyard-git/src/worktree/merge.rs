@@ -27,20 +27,20 @@ const SIGNS: [(&str, &str); 6] = [
 
 /// What came of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Merged {
+pub struct Merged {
     /// Where the workspace's branch is now.
-    pub(crate) commit: String,
+    pub commit: String,
     /// The branch that is checked out there.
-    pub(crate) into: String,
+    pub into: String,
     /// It had no commits of its own, so none was made.
-    pub(crate) fast_forward: bool,
+    pub fast_forward: bool,
     /// It had all of it before.
-    pub(crate) nothing: bool,
+    pub nothing: bool,
 }
 
 /// Merges a tree's branch into what is checked out in a workspace of the same repository. What is not committed in the
 /// tree's worktree is not part of it.
-pub(crate) fn merge(tree: &Tree, into: &Path, message: &str) -> Result<Merged, WorktreeError> {
+pub fn merge(tree: &Tree, into: &Path, message: &str) -> Result<Merged, WorktreeError> {
     let shared = Shared::of(tree)?;
     let repo = Repo::find(into)?;
     let folder = || repo.top.clone();
@@ -77,7 +77,7 @@ pub(crate) fn merge(tree: &Tree, into: &Path, message: &str) -> Result<Merged, W
 }
 
 /// Merges a child's branch into its parent's worktree or workspace.
-pub(crate) fn pull(from: &Tree, to: &Path) -> Result<Merged, WorktreeError> {
+pub fn pull(from: &Tree, to: &Path) -> Result<Merged, WorktreeError> {
     merge(from, to, &format!("Merge branch '{}'", from.branch))
 }
 

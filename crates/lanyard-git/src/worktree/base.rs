@@ -14,10 +14,10 @@ use crate::snapshot::repo::Repo;
 
 /// What a completed task left in git.
 #[derive(Debug, Clone)]
-pub(crate) struct Work {
-    pub(crate) tree: Tree,
+pub struct Work {
+    pub tree: Tree,
     /// The commit in which Lanyard kept what its agent had not committed. Usually the tip of its branch.
-    pub(crate) captured: Option<String>,
+    pub captured: Option<String>,
 }
 
 /// The commit a branch begins at when no other work is needed.
@@ -116,7 +116,7 @@ fn merged(repo: &Repo, at: String, next: &Outstanding, names: &[String]) -> Resu
 }
 
 /// Commits a tree's branch has of its own. Nothing when the branch is gone.
-pub(crate) fn own_commits(tree: &Tree) -> Result<Option<u32>, WorktreeError> {
+pub fn own_commits(tree: &Tree) -> Result<Option<u32>, WorktreeError> {
     let shared = Shared::of(tree)?;
     let Some(tip) = shared.tip(&head_ref(&tree.branch))? else { return Ok(None) };
     let count = maybe(&shared.git, &["rev-list", "--count", &format!("{}..{tip}", tree.base)])?;
@@ -124,7 +124,7 @@ pub(crate) fn own_commits(tree: &Tree) -> Result<Option<u32>, WorktreeError> {
 }
 
 /// Whether all commits of a tree's branch are part of a commit of the same repository.
-pub(crate) fn is_part_of(tree: &Tree, commit: &str) -> Result<bool, WorktreeError> {
+pub fn is_part_of(tree: &Tree, commit: &str) -> Result<bool, WorktreeError> {
     let shared = Shared::of(tree)?;
     match shared.tip(&head_ref(&tree.branch))? {
         Some(tip) => is_ancestor(&shared.git, &tip, commit),

@@ -17,13 +17,13 @@
 //! Every function blocks on the `git` program for as long as the bounds in `git` say: call from a blocking thread.
 
 pub(crate) mod changes;
-pub(crate) mod diff;
+pub mod diff;
 mod disarm;
 mod extras;
 pub(crate) mod git;
-pub(crate) mod live;
+pub mod live;
 pub(crate) mod message;
-pub(crate) mod old_refs;
+pub mod old_refs;
 mod own_store;
 mod plan;
 pub(crate) mod repo;

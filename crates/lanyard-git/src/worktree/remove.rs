@@ -14,7 +14,7 @@ use crate::snapshot::git::records;
 use crate::snapshot::repo::Repo;
 
 /// Takes a worktree's folder away. Its branch stays. Refused while it has work that is in no commit.
-pub(crate) fn remove(tree: &Tree) -> Result<(), WorktreeError> {
+pub fn remove(tree: &Tree) -> Result<(), WorktreeError> {
     let shared = Shared::of(tree)?;
     // A tree that names no worktree is not a folder to be deleted.
     name_of(tree)?;
@@ -33,7 +33,7 @@ pub(crate) fn remove(tree: &Tree) -> Result<(), WorktreeError> {
 }
 
 /// Takes a worktree and its branch away. What it held is kept under the ref that is answered.
-pub(crate) fn discard(tree: &Tree) -> Result<String, WorktreeError> {
+pub fn discard(tree: &Tree) -> Result<String, WorktreeError> {
     let shared = Shared::of(tree)?;
     let under = format!("refs/lanyard/discarded/{}/", name_of(tree)?);
     let reference = head_ref(&tree.branch);

@@ -6,7 +6,7 @@
 //!
 //! Knows nothing of sessions and agents. The functions of [`beneath`] block: call them from a blocking thread only.
 
-pub(crate) mod beneath;
+pub mod beneath;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// How long one operation may take. Local disks answer in milliseconds; a disk that spins up takes seconds.
-pub(crate) const FILE_DEADLINE: Duration = Duration::from_secs(5);
+pub const FILE_DEADLINE: Duration = Duration::from_secs(5);
 /// Operations at once. A thread that hangs keeps its place, so that hung file systems cannot use up all threads.
 const AT_ONCE_MAX: usize = 32;
 
@@ -23,7 +23,7 @@ static PLACES: Semaphore = Semaphore::const_new(AT_ONCE_MAX);
 
 /// Why a file was not read or written.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FileError {
+pub enum FileError {
     // As the system says it: agents look for these words.
     #[error("No such file or directory")]
     Missing,
@@ -59,31 +59,31 @@ impl From<rustix::io::Errno> for FileError {
 }
 
 /// Reads a regular file of at most `max` bytes. Links are followed as long as they stay below `root`.
-pub(crate) async fn read(root: &Path, path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
+pub async fn read(root: &Path, path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
     let (root, path) = (root.to_owned(), path.to_owned());
     off_runtime(move || beneath::read(&root, &path, max)).await
 }
 
 /// Writes a regular file below `root`, and the folders above it.
-pub(crate) async fn write(root: &Path, path: &Path, bytes: Vec<u8>) -> Result<(), FileError> {
+pub async fn write(root: &Path, path: &Path, bytes: Vec<u8>) -> Result<(), FileError> {
     let (root, path) = (root.to_owned(), path.to_owned());
     off_runtime(move || beneath::write(&root, &path, &bytes)).await
 }
 
 /// A folder below `root`, without links.
-pub(crate) async fn folder(root: &Path, path: &Path) -> Result<PathBuf, FileError> {
+pub async fn folder(root: &Path, path: &Path) -> Result<PathBuf, FileError> {
     let (root, path) = (root.to_owned(), path.to_owned());
     off_runtime(move || beneath::folder(&root, &path)).await
 }
 
 /// Whether there is a folder. A file system that does not answer has none.
-pub(crate) async fn is_folder(path: &Path) -> bool {
+pub async fn is_folder(path: &Path) -> bool {
     let path = path.to_owned();
     off_runtime(move || Ok(path.is_dir())).await.unwrap_or(false)
 }
 
 /// Runs blocking work with the bounds of this module. Work that takes too long goes on without an audience.
-pub(crate) async fn off_runtime<T: Send + 'static>(
+pub async fn off_runtime<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
 ) -> Result<T, FileError> {
     off_runtime_within(FILE_DEADLINE, &PLACES, work).await

@@ -110,11 +110,12 @@ impl CheckpointStore {
     }
 
     /// Whether the checkpoints of an older version were looked for in all known workspaces.
-    pub(crate) fn has_moved(&self) -> bool {
+    #[must_use]
+    pub fn has_moved(&self) -> bool {
         self.root.join(MOVED).exists()
     }
 
-    pub(crate) fn set_moved(&self) {
+    pub fn set_moved(&self) {
         if self.make_root().is_ok() {
             // A mark that cannot be written is written after the next start.
             File::create(self.root.join(MOVED)).ok();
@@ -180,7 +181,7 @@ impl CheckpointStore {
     }
 
     /// Has [`Self::tidy`] look at every store.
-    pub(crate) fn mark_all(&self) {
+    pub fn mark_all(&self) {
         for store in self.stores() {
             mark(&store).ok();
         }

@@ -14,32 +14,32 @@ use crate::snapshot::git::records;
 const COMMITS_MAX: usize = 500;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TreeDiff {
+pub struct TreeDiff {
     /// Newest first.
-    pub(crate) commits: Vec<TreeCommit>,
+    pub commits: Vec<TreeCommit>,
     /// Those of the commits and of what is not committed together.
-    pub(crate) files: Vec<DiffFile>,
+    pub files: Vec<DiffFile>,
     /// The worktree has changes that are not committed.
-    pub(crate) uncommitted: bool,
+    pub uncommitted: bool,
     /// A list ends early.
-    pub(crate) truncated: bool,
+    pub truncated: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TreeCommit {
-    pub(crate) hash: String,
-    pub(crate) subject: String,
+pub struct TreeCommit {
+    pub hash: String,
+    pub subject: String,
 }
 
 /// A unified diff. Bytes that are not UTF-8 are replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Patch {
-    pub(crate) text: String,
-    pub(crate) truncated: bool,
+pub struct Patch {
+    pub text: String,
+    pub truncated: bool,
 }
 
 /// The commits and files of a tree since its base.
-pub(crate) fn changes(tree: &Tree) -> Result<TreeDiff, WorktreeError> {
+pub fn changes(tree: &Tree) -> Result<TreeDiff, WorktreeError> {
     let ends = Ends::of(tree)?;
     let (files, more) = diff::files(&ends.shared.git, &COMMAND, &[&ends.base, &ends.files])?;
     let mut commits = ends.commits()?;
@@ -49,7 +49,7 @@ pub(crate) fn changes(tree: &Tree) -> Result<TreeDiff, WorktreeError> {
 }
 
 /// The same as text.
-pub(crate) fn patch(tree: &Tree) -> Result<Patch, WorktreeError> {
+pub fn patch(tree: &Tree) -> Result<Patch, WorktreeError> {
     let ends = Ends::of(tree)?;
     let (text, truncated) = diff::patch(&ends.shared.git, &COMMAND, &[&ends.base, &ends.files])?;
     Ok(Patch { text, truncated })
