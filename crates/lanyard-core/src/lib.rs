@@ -16,6 +16,7 @@ pub mod outcome;
 pub mod paper;
 pub mod policy;
 pub mod redact;
+pub mod refusal;
 pub mod session;
 pub mod task;
 pub mod text;

@@ -12,9 +12,11 @@ use std::sync::{PoisonError, RwLock};
 use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lanyard_core::{Actor, ActorKind, RunId, SessionId, TaskId, TokenId};
+use lanyard_core::{Actor, ActorKind, RunId, SessionId, TaskId, TokenId, refusals};
 use lanyard_store::StoredToken;
 use tokio::sync::watch;
+
+use crate::refusal::refuses;
 
 use links::Links;
 pub use live::LiveRuns;
@@ -85,16 +87,26 @@ pub enum Access {
     Anyone,
 }
 
-/// Why a caller was turned away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Denied {
-    NoToken,
-    BadToken,
-    /// The run the token was made for has ended.
-    RunEnded,
-    Role,
-    OtherSession,
+refusals! {
+    /// Why a caller was turned away.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+    pub enum Denied {
+        NoToken => "token_missing", Unauthorized
+            ("the request carries no token")
+            ("send `Authorization: Bearer …` with the token in the data folder's `token` file");
+        BadToken => "token_unknown", Unauthorized
+            ("the token is not known here")
+            ("read it again from the data folder's `token` file, or make one with `lanyard token new`");
+        /// The run the token was made for has ended.
+        RunEnded => "run_ended", Unauthorized
+            ("the run this token was made for has ended")
+            ("an agent's token ends with its run; the next run of the session gets its own");
+        Role => "role_forbidden", Forbidden ("the token's role does not allow this") ("use an operator's token");
+        OtherSession => "not_your_session", Forbidden
+            ("an agent's token can act only as its own session") ("name the session the token was made for");
+    }
 }
+refuses!(Denied);
 
 #[derive(Debug)]
 pub struct Tokens {

@@ -24,9 +24,9 @@ use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{
     Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal, TurnResult,
 };
-use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp};
+use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp, refusals};
 use lanyard_store::{
-    Backups, Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Memories, MemoryUpkeep,
+    Backups, Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Loss, Memories, MemoryUpkeep,
     Notifications, Papers, Purges, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
 use tokio::runtime::RuntimeFlavor;
@@ -41,12 +41,14 @@ use crate::families::halt::Halting;
 use crate::hub::Hub;
 use crate::intercept::Flags;
 use crate::redaction::Redaction;
+pub(crate) use crate::refusal::error_chain;
+use crate::refusal::refuses;
 use crate::telemetry::Telemetry;
 
 use behind::Behind;
 use helm::Helm;
 pub use turns::Sending;
-pub(crate) use worker::{error_chain, incarnation};
+pub(crate) use worker::incarnation;
 
 /// Inputs that may wait. Beyond that a caller waits to get in, and is told when it took too long.
 const INBOX_MAX: usize = 4_096;
@@ -251,31 +253,59 @@ impl From<Outcome> for Reply {
     }
 }
 
-/// Why a request has no outcome.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum AskError {
-    #[error("{0}")]
-    Refused(Refusal),
-    #[error("there is no session {0}")]
-    Unknown(SessionId),
-    #[error("session {0} was deleted")]
-    Deleted(SessionId),
-    #[error("part of the log of session {session} cannot be read: {}", .damage.what)]
-    Damaged { session: SessionId, damage: Damage },
-    #[error("alias `{0}` already names another session")]
-    AliasTaken(String),
-    #[error("alias `{0}` has the form of a Lanyard id")]
-    AliasReserved(String),
-    #[error("the key was used before with other content")]
-    KeyConflict,
-    #[error("the journal cannot be written: {0}")]
-    Unavailable(String),
-    #[error("too many requests are waiting")]
-    Overloaded,
-    #[error("the daemon is shutting down")]
-    Closing,
-    #[error("{0}")]
-    Defect(String),
+refusals! {
+    /// Why a request has no outcome.
+    #[derive(Debug, Clone, thiserror::Error)]
+    pub enum AskError {
+        Unknown(id: SessionId) => "session_not_found", NotFound
+            ("there is no session {0}")
+            ("list the sessions with `lanyard ls --all`")
+            agents ("list those you can see with memory_agent, action list");
+        Deleted(id: SessionId) => "session_deleted", Gone
+            ("session {0} was deleted") ("create a new one with `lanyard new`") agents ("name another session");
+        Damaged { session: SessionId, damage: Damage } => "session_damaged", Conflict
+            ("part of the log of session {session} cannot be read: {}", .damage.what)
+            ("what can be read can still be read; fork it at a position before the damage to go on")
+            agents ("name another session");
+        AliasTaken(alias: String) => "alias_taken", Conflict
+            ("alias `{0}` already names another session")
+            ("choose another alias, or another workspace or plan") agents ("choose another alias");
+        AliasReserved(alias: String) => "alias_reserved", Invalid
+            ("alias `{0}` has the form of a Lanyard id")
+            ("choose an alias that does not begin with `sess_`") agents ("choose another alias");
+        KeyConflict => "idempotency_conflict", Conflict
+            ("the key was used before with other content")
+            ("use a new Idempotency-Key for a new request") agents ("use another key");
+        Unavailable(why: String) => outage(why).0, Unavailable
+            ("the journal cannot be written: {0}") ("{}", outage(why).1) agents ("try again in a moment");
+        Overloaded => "overloaded", Unavailable
+            ("too many requests are waiting")
+            ("repeat with the same Idempotency-Key in a moment") agents ("try again in a moment");
+        Closing => "daemon_closing", Unavailable
+            ("the daemon is shutting down")
+            ("repeat with the same Idempotency-Key once it runs again") agents ("try again once it runs again");
+        Defect(what: String) => "defect", Defect
+            ("{0}")
+            ("nothing was changed; please report this with the daemon's log")
+            agents ("nothing was changed; tell the user");
+    }
+    via { Refused(Refusal) }
+}
+refuses!(AskError);
+
+/// The code and the advice when writing failed.
+fn outage(why: &str) -> (&'static str, &'static str) {
+    match Loss::in_message(why) {
+        Some(loss) => (
+            loss.code(),
+            "put the file back, or save what the daemon still has with `lanyard backup FILE`, then `lanyard down` and \
+             `lanyard restore FILE`",
+        ),
+        None => (
+            "storage_unavailable",
+            "check the disk with `lanyard doctor`; repeat with the same Idempotency-Key when it is mended",
+        ),
+    }
 }
 
 /// What came of loading a session; an error is already told in words.

@@ -26,9 +26,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanyard_core::refusal::RefusalKind;
 use lanyard_core::task::TaskRefusal;
 use lanyard_core::task::schedule::FamilyRules;
-use lanyard_core::{Actor, Rules, SessionId, TaskId};
+use lanyard_core::{Actor, Rules, SessionId, TaskId, refusals};
 use lanyard_git::worktree::WorktreeError;
 use lanyard_store::StoreError;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -38,6 +39,7 @@ use crate::auth::Tokens;
 use crate::clock::Clock;
 use crate::engine::{AskError, Engine, Store, error_chain};
 use crate::hub::{Hub, Of, Over};
+use crate::refusal::{Stated, refuses};
 pub(crate) use add::Adding;
 pub(crate) use owner::Owner;
 use read::{Published, TaskReader};
@@ -102,29 +104,32 @@ pub(crate) struct By {
     pub(crate) session: Option<SessionId>,
 }
 
-/// Why something about a family was not done.
-#[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum FamilyError {
-    #[error("{0}")]
-    Task(#[from] TaskRefusal),
-    /// A stable code, what happened, what to do.
-    #[error("{what}")]
-    Refused { code: &'static str, what: String, advice: String, bad: bool },
-    #[error("{0}")]
-    Ask(#[from] AskError),
-    #[error("there is no task `{0}`")]
-    NoTask(String),
-    #[error("there is no plan `{0}`")]
-    NoPlan(String),
-    #[error("there is no message `{0}`")]
-    NoMail(String),
-    #[error("this token is not one of a run of this task")]
-    Forged,
-    #[error("the journal cannot be read or written: {0}")]
-    Unavailable(String),
-    #[error("the daemon is shutting down")]
-    Closing,
+refusals! {
+    /// Why something about a family was not done.
+    #[derive(Debug, Clone, thiserror::Error)]
+    pub(crate) enum FamilyError {
+        NoTask(name: String) => "task_not_found", NotFound
+            ("there is no task `{0}`")
+            ("list the tasks with `lanyard task ls --all`") agents ("list yours with tasks, action list");
+        NoPlan(name: String) => "plan_not_found", NotFound
+            ("there is no plan `{0}`")
+            ("list the plans with `lanyard plan ls`") agents ("list the plans with memory_plan");
+        NoMail(name: String) => "mail_not_found", NotFound
+            ("there is no message `{0}`")
+            ("list the mail with `lanyard mailbox --all`") agents ("list yours with tasks, action mailbox");
+        Forged => "run_token_bad", Forbidden
+            ("this token is not one of a run of this task")
+            ("get the token of the task's run with `lanyard task token`") agents ("use the token of your own run");
+        Unavailable(why: String) => "storage_unavailable", Unavailable
+            ("the journal cannot be read or written: {0}")
+            ("check the disk with `lanyard doctor`, then repeat it") agents ("try again in a moment");
+        Closing => "daemon_closing", Unavailable
+            ("the daemon is shutting down")
+            ("repeat it once it runs again") agents ("try again once it runs again");
+    }
+    via { Task(#[from] TaskRefusal), Refused(Stated), Ask(#[from] AskError) }
 }
+refuses!(FamilyError);
 
 impl From<StoreError> for FamilyError {
     fn from(error: StoreError) -> Self {
@@ -134,19 +139,29 @@ impl From<StoreError> for FamilyError {
 
 impl From<WorktreeError> for FamilyError {
     fn from(error: WorktreeError) -> Self {
-        let (code, advice) = (error.code(), error.advice().to_owned());
-        Self::Refused { code, what: error.to_string(), advice, bad: false }
+        let (code, kind, advice) = (error.code(), error.kind(), error.advice());
+        Self::Refused(Stated { code, kind, what: error.to_string(), advice })
     }
 }
 
 /// A refusal because of how things stand.
 pub(crate) fn refused(code: &'static str, what: impl Into<String>, advice: impl Into<String>) -> FamilyError {
-    FamilyError::Refused { code, what: what.into(), advice: advice.into(), bad: false }
+    stated(code, RefusalKind::Conflict, what.into(), advice.into())
 }
 
 /// A refusal because of the request itself.
 pub(crate) fn wrong(code: &'static str, what: impl Into<String>, advice: impl Into<String>) -> FamilyError {
-    FamilyError::Refused { code, what: what.into(), advice: advice.into(), bad: true }
+    stated(code, RefusalKind::Invalid, what.into(), advice.into())
+}
+
+/// A refusal of the given kind, but for the codes that have a kind of their own.
+fn stated(code: &'static str, kind: RefusalKind, what: String, advice: String) -> FamilyError {
+    let kind = match code {
+        "storage_unavailable" => RefusalKind::Unavailable,
+        "id_unknown" | "box_unknown" | "session_not_found" => RefusalKind::NotFound,
+        _ => kind,
+    };
+    FamilyError::Refused(Stated { code, kind, what, advice })
 }
 
 type Answer = Box<dyn FnOnce(Result<(), FamilyError>) + Send>;

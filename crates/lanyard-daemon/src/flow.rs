@@ -21,7 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lanyard_core::flow::{Flow, FlowCommand, FlowEnvelope, FlowRefusal, FlowSettings, Fresh, decide};
-use lanyard_core::{Actor, FlowId, GateId, SessionId};
+use lanyard_core::refusal::RefusalKind;
+use lanyard_core::{Actor, FlowId, GateId, SessionId, refusals};
 use lanyard_store::{FlowFilter, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -32,6 +33,7 @@ use crate::clock::Clock;
 use crate::engine::{AskError, Engine, Store, error_chain, incarnation};
 use crate::hub::{Hub, Of, Over};
 use crate::notifications::Notifications;
+use crate::refusal::{Stated, refuses};
 use crate::runs::Runs;
 pub(crate) use begin::Beginning;
 use driver::Driver;
@@ -100,25 +102,21 @@ impl Tools {
     }
 }
 
-/// Why something about a flow was not done.
-#[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum FlowError {
-    #[error("{0}")]
-    Refused(#[from] FlowRefusal),
-    #[error("there is no flow `{0}`")]
-    Unknown(String),
-    /// A stable code, what happened, what to do.
-    #[error("{what}")]
-    Bad { code: &'static str, what: String, advice: String },
-    #[error("{0}")]
-    Ask(#[from] AskError),
-    #[error("the journal cannot be read or written: {0}")]
-    Unavailable(String),
-    #[error("{0}")]
-    Defect(String),
-    #[error("the daemon is shutting down")]
-    Closing,
+refusals! {
+    /// Why something about a flow was not done.
+    #[derive(Debug, Clone, thiserror::Error)]
+    pub(crate) enum FlowError {
+        Unknown(name: String) => "flow_not_found", NotFound
+            ("there is no flow `{0}`") ("list the flows with `lanyard flow ls --all`");
+        Unavailable(why: String) => "storage_unavailable", Unavailable
+            ("the journal cannot be read or written: {0}") ("check the disk with `lanyard doctor`, then repeat it");
+        Defect(what: String) => "defect", Defect
+            ("{0}") ("nothing was changed; please report this with the daemon's log");
+        Closing => "daemon_closing", Unavailable ("the daemon is shutting down") ("repeat it once it runs again");
+    }
+    via { Refused(#[from] FlowRefusal), Bad(Stated), Ask(#[from] AskError) }
 }
+refuses!(FlowError);
 
 impl From<StoreError> for FlowError {
     fn from(error: StoreError) -> Self {
@@ -127,7 +125,11 @@ impl From<StoreError> for FlowError {
 }
 
 fn bad(code: &'static str, what: impl Into<String>, advice: impl Into<String>) -> FlowError {
-    FlowError::Bad { code, what: what.into(), advice: advice.into() }
+    let kind = match code {
+        "plan_locked" | "flows_too_many" => RefusalKind::Conflict,
+        _ => RefusalKind::Invalid,
+    };
+    FlowError::Bad(Stated { code, kind, what: what.into(), advice: advice.into() })
 }
 
 /// Something asked of a flow.

@@ -26,6 +26,7 @@ mod notifications;
 mod outward;
 pub mod presence;
 pub mod redaction;
+mod refusal;
 pub mod runs;
 mod server;
 mod storage;

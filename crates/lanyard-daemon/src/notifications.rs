@@ -19,7 +19,7 @@ use lanyard_core::notification::{
     Delivery, NewNotification, Notification, NotificationChange, NotificationRefusal, NotificationStatus,
     change, end, repeat,
 };
-use lanyard_core::{Actor, DeliveryId, NotificationId, SessionId};
+use lanyard_core::{Actor, DeliveryId, NotificationId, SessionId, refusals};
 use lanyard_store::{
     AppendError, DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, StoreError,
 };
@@ -27,6 +27,7 @@ use tokio::sync::{Notify, watch as channel};
 
 use crate::clock::Clock;
 use crate::engine::{Store, error_chain};
+use crate::refusal::refuses;
 
 pub(crate) use outbox::Targets;
 pub(crate) use settings::{Desktop, NotificationSettings};
@@ -37,18 +38,21 @@ pub(crate) const BULK_MAX: usize = 500;
 /// Deliveries of one notification that are shown.
 const DELIVERIES_MAX: usize = 100;
 
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NotificationError {
-    #[error("there is no notification {0}")]
-    Unknown(NotificationId),
-    #[error("{0}")]
-    Refused(NotificationRefusal),
-    #[error("what it tells of goes on")]
-    Lasts,
-    #[error("the journal cannot be used: {0}")]
-    Store(String),
+refusals! {
+    /// Why a notification was not changed.
+    #[derive(Debug, thiserror::Error)]
+    pub(crate) enum NotificationError {
+        Unknown(id: NotificationId) => "notification_not_found", NotFound
+            ("there is no notification {0}") ("list them with `lanyard notifications --all`");
+        Lasts => "notification_lasts", Conflict
+            ("what it tells of goes on") ("dismiss it instead; it can go when what it tells of is over");
+        Store(why: String) => "storage_unavailable", Unavailable
+            ("the journal cannot be used: {0}")
+            ("nothing was changed; try again when `lanyard status` says the journal is ok");
+    }
+    via { Refused(NotificationRefusal) }
 }
+refuses!(NotificationError);
 
 impl From<StoreError> for NotificationError {
     fn from(error: StoreError) -> Self {

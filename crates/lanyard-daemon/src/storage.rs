@@ -12,7 +12,9 @@ pub(crate) mod retention;
 mod settings;
 mod traces;
 
-pub(crate) use copies::{BackupError, back_up};
+#[cfg(test)]
+pub(crate) use copies::BackupError;
+pub(crate) use copies::back_up;
 pub use copies::{BackupRefusal, back_up_alone};
 pub(crate) use garbage::{collect, move_old_checkpoints};
 pub(crate) use purger::Purger;

@@ -36,6 +36,8 @@ mod verbatim;
 
 use std::path::PathBuf;
 
+use lanyard_core::refusals;
+
 pub use diff::{Diff, DiffFile, DiffStatus, DiffTo};
 pub use own_store::CheckpointStore;
 pub use restore::Restored;
@@ -58,89 +60,48 @@ pub struct Snapshot {
     pub notes: Vec<String>,
 }
 
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum SnapshotError {
-    #[error("{} is not in the worktree of a git repository", folder.display())]
-    NotGit { folder: PathBuf },
-    #[error("the git program was not found")]
-    NoGit,
-    #[error("the folder {} does not exist", folder.display())]
-    Gone { folder: PathBuf },
-    #[error("git does not trust the repository, which belongs to another user: {stderr}")]
-    NotOwner { stderr: String },
-    #[error("`{what}` took longer than {seconds} s and was ended")]
-    TooLong { what: String, seconds: u64 },
-    #[error("`{what}` answered with more than can be handled")]
-    TooLarge { what: String },
-    #[error("another git process holds the index's lock, {}", lock.display())]
-    Locked { lock: PathBuf },
-    #[error("the store of checkpoints {} is in use", store.display())]
-    StoreBusy { store: PathBuf },
-    #[error("{} is a FIFO, a socket or a device, which git would wait for", path.display())]
-    Special { path: PathBuf },
-    #[error("`{name}` cannot be part of a ref's name")]
-    BadName { name: String },
-    #[error("a checkpoint {reference} exists already")]
-    Exists { reference: String },
-    #[error("`{commit}` is not a commit of this repository")]
-    NoCommit { commit: String },
-    #[error("the commit {commit} is not a checkpoint")]
-    NotSnapshot { commit: String },
-    #[error("`{what}` failed: {stderr}")]
-    Git { what: String, stderr: String },
-    #[error("cannot {what}")]
-    Io { what: String, source: std::io::Error },
-}
-
-impl SnapshotError {
-    /// A name for programs that does not change.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NotGit { .. } => "not_git",
-            Self::NoGit => "no_git",
-            Self::Gone { .. } => "workspace_gone",
-            Self::NotOwner { .. } => "git_not_owner",
-            Self::TooLong { .. } => "git_too_long",
-            Self::TooLarge { .. } => "git_too_large",
-            Self::Locked { .. } => "git_locked",
-            Self::StoreBusy { .. } => "checkpoints_busy",
-            Self::Special { .. } => "git_special_file",
-            Self::BadName { .. } => "bad_checkpoint_name",
-            Self::Exists { .. } => "checkpoint_exists",
-            Self::NoCommit { .. } => "no_such_commit",
-            Self::NotSnapshot { .. } => "not_a_checkpoint",
-            Self::Git { .. } => "git_failed",
-            Self::Io { .. } => "checkpoint_io",
-        }
-    }
-
-    /// One sentence of what to do.
-    #[must_use]
-    pub fn advice(&self) -> &'static str {
-        match self {
-            Self::NotGit { .. } => "Run `git init` in the workspace to have checkpoints.",
-            Self::NoGit => "Install git and make sure that the daemon's PATH has it.",
-            Self::Gone { .. } => "Bring the folder back or start a session elsewhere.",
-            Self::NotOwner { .. } => {
-                "Trust it with `git config --global --add safe.directory` if you know whose it is."
-            }
-            Self::TooLong { .. } => {
-                "Ignore large generated files with .gitignore, or look for a .gitignore that is a FIFO."
-            }
-            Self::TooLarge { .. } => "Ignore large generated folders with .gitignore.",
-            Self::Locked { .. } => "Wait for the other git command; if there is none, remove the lock file.",
-            Self::StoreBusy { .. } => "Try again in a minute.",
-            Self::Special { .. } => "Remove it, or put a regular file in its place.",
-            Self::BadName { .. } => {
-                "Use letters, digits, `-`, `_` and `.`, beginning with a letter or a digit."
-            }
-            Self::Exists { .. } => "Choose another name.",
-            Self::NoCommit { .. } => "Give the full name of a commit, as the list of checkpoints shows it.",
-            Self::NotSnapshot { .. } => "Give a commit from the list of checkpoints.",
-            Self::Git { .. } => "Run the same git command in the workspace to see what is wrong.",
-            Self::Io { .. } => "Check the permissions and the free space of the workspace's disk.",
-        }
+refusals! {
+    /// Why there is no answer.
+    #[derive(Debug, thiserror::Error)]
+    pub enum SnapshotError {
+        NotGit { folder: PathBuf } => "not_git", Conflict
+            ("{} is not in the worktree of a git repository", folder.display())
+            ("Run `git init` in the workspace to have checkpoints.");
+        NoGit => "no_git", Conflict
+            ("the git program was not found") ("Install git and make sure that the daemon's PATH has it.");
+        Gone { folder: PathBuf } => "workspace_gone", Conflict
+            ("the folder {} does not exist", folder.display())
+            ("Bring the folder back or start a session elsewhere.");
+        NotOwner { stderr: String } => "git_not_owner", Conflict
+            ("git does not trust the repository, which belongs to another user: {stderr}")
+            ("Trust it with `git config --global --add safe.directory` if you know whose it is.");
+        TooLong { what: String, seconds: u64 } => "git_too_long", Conflict
+            ("`{what}` took longer than {seconds} s and was ended")
+            ("Ignore large generated files with .gitignore, or look for a .gitignore that is a FIFO.");
+        TooLarge { what: String } => "git_too_large", Conflict
+            ("`{what}` answered with more than can be handled")
+            ("Ignore large generated folders with .gitignore.");
+        Locked { lock: PathBuf } => "git_locked", Conflict
+            ("another git process holds the index's lock, {}", lock.display())
+            ("Wait for the other git command; if there is none, remove the lock file.");
+        StoreBusy { store: PathBuf } => "checkpoints_busy", Conflict
+            ("the store of checkpoints {} is in use", store.display()) ("Try again in a minute.");
+        Special { path: PathBuf } => "git_special_file", Conflict
+            ("{} is a FIFO, a socket or a device, which git would wait for", path.display())
+            ("Remove it, or put a regular file in its place.");
+        BadName { name: String } => "bad_checkpoint_name", Invalid
+            ("`{name}` cannot be part of a ref's name")
+            ("Use letters, digits, `-`, `_` and `.`, beginning with a letter or a digit.");
+        Exists { reference: String } => "checkpoint_exists", Conflict
+            ("a checkpoint {reference} exists already") ("Choose another name.");
+        NoCommit { commit: String } => "no_such_commit", NotFound
+            ("`{commit}` is not a commit of this repository")
+            ("Give the full name of a commit, as the list of checkpoints shows it.");
+        NotSnapshot { commit: String } => "not_a_checkpoint", NotFound
+            ("the commit {commit} is not a checkpoint") ("Give a commit from the list of checkpoints.");
+        Git { what: String, stderr: String } => "git_failed", Conflict
+            ("`{what}` failed: {stderr}") ("Run the same git command in the workspace to see what is wrong.");
+        Io { what: String, source: std::io::Error } => "checkpoint_io", Conflict
+            ("cannot {what}") ("Check the permissions and the free space of the workspace's disk.");
     }
 }

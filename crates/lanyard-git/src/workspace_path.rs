@@ -2,38 +2,19 @@
 
 use std::path::Path;
 
+use lanyard_core::refusals;
+
 use crate::workspace_files;
 
-/// Why a folder cannot be worked in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PathRefusal {
-    Relative { path: String },
-    Missing { path: String },
-}
-
-impl PathRefusal {
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Relative { .. } => "workspace_relative",
-            Self::Missing { .. } => "workspace_missing",
-        }
-    }
-
-    #[must_use]
-    pub fn title(&self) -> String {
-        match self {
-            Self::Relative { path } => format!("the workspace `{path}` is not an absolute path"),
-            Self::Missing { path } => format!("there is no folder {path} on the daemon's machine"),
-        }
-    }
-
-    #[must_use]
-    pub const fn advice(&self) -> &'static str {
-        match self {
-            Self::Relative { .. } => "give the whole path, or one that begins with `~/`",
-            Self::Missing { .. } => "create the folder, or name another one",
-        }
+refusals! {
+    /// Why a folder cannot be worked in.
+    #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+    pub enum PathRefusal {
+        Relative { path: String } => "workspace_relative", Invalid
+            ("the workspace `{path}` is not an absolute path")
+            ("give the whole path, or one that begins with `~/`");
+        Missing { path: String } => "workspace_missing", Invalid
+            ("there is no folder {path} on the daemon's machine") ("create the folder, or name another one");
     }
 }
 

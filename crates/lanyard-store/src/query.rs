@@ -3,7 +3,7 @@
 use lanyard_core::session::{
     Attention, DrivenBy, InterruptCause, Lifecycle, OperatorState, Pending, StateName, Status,
 };
-use lanyard_core::{MemoryMode, SessionId, Timestamp};
+use lanyard_core::{MemoryMode, SessionId, Timestamp, refusals};
 use serde::{Deserialize, Serialize};
 
 /// All given conditions must hold.
@@ -129,12 +129,14 @@ pub struct Cursor {
     pub(crate) filter: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum CursorError {
-    #[error("the cursor cannot be read")]
-    Unreadable,
-    #[error("the cursor belongs to another filter")]
-    OtherFilter,
+refusals! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+    pub enum CursorError {
+        Unreadable => "cursor_unreadable", Malformed
+            ("the cursor cannot be read") ("start again without a cursor");
+        OtherFilter => "cursor_other_filter", Malformed
+            ("the cursor belongs to another filter") ("start again without a cursor");
+    }
 }
 
 impl Cursor {

@@ -29,6 +29,7 @@
 //!
 //! Everything else is text that belongs to no phase. A plan without phases is one that can be reviewed.
 
+use crate::refusals;
 use crate::task::markdown::line::{Blocks, boxed, bullet, heading};
 
 #[cfg(test)]
@@ -77,54 +78,29 @@ pub struct PlanError {
     pub what: PlanFault,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlanFault {
-    #[error("the plan is longer than {BYTES_MAX} bytes")]
-    TooLarge,
-    #[error("the plan is empty")]
-    Empty,
-    #[error("there are more than {PHASES_MAX} phases")]
-    TooManyPhases,
-    #[error("the heading is longer than {TITLE_CHARS_MAX} characters")]
-    TitleTooLong,
-    #[error("the heading of a phase says nothing")]
-    NoTitle,
-    #[error("the text of the phase is longer than {PHASE_CHARS_MAX} characters")]
-    PhaseTooLong,
-    #[error("a code block begins here and does not end")]
-    OpenBlock,
-    #[error("a comment begins here and does not end")]
-    OpenComment,
-}
-
-impl PlanFault {
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::TooLarge => "plan_too_large",
-            Self::Empty => "plan_empty",
-            Self::TooManyPhases => "plan_too_many_phases",
-            Self::TitleTooLong => "plan_title_too_long",
-            Self::NoTitle => "plan_phase_without_title",
-            Self::PhaseTooLong => "plan_phase_too_long",
-            Self::OpenBlock => "plan_open_block",
-            Self::OpenComment => "plan_open_comment",
-        }
-    }
-
-    #[must_use]
-    pub const fn advice(&self) -> &'static str {
-        match self {
-            Self::TooLarge | Self::TooManyPhases => "make several plans of it",
-            Self::Empty => {
-                "write a line `# Title`, and a heading `## Phase 1: Title` with a checklist below it for each phase"
-            }
-            Self::TitleTooLong => "say it shorter, and put the rest below the heading",
-            Self::NoTitle => "write `## Phase 1: Title`, or move its checklist to the phase it belongs to",
-            Self::PhaseTooLong => "make several phases of it, or put what is long into a file and name that",
-            Self::OpenBlock => "end it with a line of the same marks",
-            Self::OpenComment => "end it with `-->`",
-        }
+refusals! {
+    #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+    pub enum PlanFault {
+        TooLarge => "plan_too_large", Invalid
+            ("the plan is longer than {BYTES_MAX} bytes") ("make several plans of it");
+        Empty => "plan_empty", Invalid
+            ("the plan is empty")
+            ("write a line `# Title`, and a heading `## Phase 1: Title` with a checklist below it for each phase");
+        TooManyPhases => "plan_too_many_phases", Invalid
+            ("there are more than {PHASES_MAX} phases") ("make several plans of it");
+        TitleTooLong => "plan_title_too_long", Invalid
+            ("the heading is longer than {TITLE_CHARS_MAX} characters")
+            ("say it shorter, and put the rest below the heading");
+        NoTitle => "plan_phase_without_title", Invalid
+            ("the heading of a phase says nothing")
+            ("write `## Phase 1: Title`, or move its checklist to the phase it belongs to");
+        PhaseTooLong => "plan_phase_too_long", Invalid
+            ("the text of the phase is longer than {PHASE_CHARS_MAX} characters")
+            ("make several phases of it, or put what is long into a file and name that");
+        OpenBlock => "plan_open_block", Invalid
+            ("a code block begins here and does not end") ("end it with a line of the same marks");
+        OpenComment => "plan_open_comment", Invalid
+            ("a comment begins here and does not end") ("end it with `-->`");
     }
 }
 

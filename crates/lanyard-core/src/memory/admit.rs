@@ -1,77 +1,44 @@
 //! Whether a write may go where it wants to. The one place that says so: tools, API, summaries, imports and children all
 //! ask here (S3-26 to S3-29).
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::memory::{MemoryPolicy, Tags, Where};
 use crate::policy::MemoryMode;
+use crate::refusals;
 
-/// Why a write may not go there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Rule {
-    /// The stored policy cannot be read, so nothing is allowed.
-    Unreadable,
-    /// The mode is `off`.
-    Off,
-    /// The session has no memory of its own.
-    NoSessionMemory,
-    /// The mode is `session_only`, and the write was for long-term memory.
-    SessionOnly,
-    /// The mode is `selective`, and none of the write's tags is on the allow-list.
-    NotAllowListed,
+refusals! {
+    /// Why a write may not go there.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Rule {
+        /// The stored policy cannot be read, so nothing is allowed.
+        Unreadable => "memory_policy_unreadable", Conflict
+            ("the session's memory policy cannot be read, so nothing may be written")
+            ("an operator sets it again with `lanyard memory policy SESSION --mode …`");
+        /// The mode is `off`.
+        Off => "memory_off", Conflict
+            ("the memory policy is off: nothing may be written")
+            ("go on without it; an operator can change that with `lanyard memory policy`");
+        /// The session has no memory of its own.
+        NoSessionMemory => "memory_session_off", Conflict
+            ("the memory policy gives the session no memory of its own")
+            ("use the scope workspace where that is allowed; an operator can change it with `lanyard memory policy`");
+        /// The mode is `session_only`, and the write was for long-term memory.
+        SessionOnly => "memory_session_only", Conflict
+            ("the memory policy is session_only: nothing may go into long-term memory")
+            ("use the scope session; an operator can allow more with `lanyard memory policy SESSION --mode selective`");
+        /// The mode is `selective`, and none of the write's tags is on the allow-list.
+        NotAllowListed => "memory_tag_not_allowed", Conflict
+            ("the memory policy is selective, and none of the write's tags is on its allow-list")
+            ("tag it with one of the allow-list, or use the scope session; `lanyard memory policy` shows the list");
+    }
 }
 
 impl Rule {
     pub const ALL: [Self; 5] =
         [Self::Unreadable, Self::Off, Self::NoSessionMemory, Self::SessionOnly, Self::NotAllowListed];
-
-    /// The code callers branch on. It never changes once published.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Unreadable => "memory_policy_unreadable",
-            Self::Off => "memory_off",
-            Self::NoSessionMemory => "memory_session_off",
-            Self::SessionOnly => "memory_session_only",
-            Self::NotAllowListed => "memory_tag_not_allowed",
-        }
-    }
-
-    /// One sentence of what to do.
-    #[must_use]
-    pub const fn advice(self) -> &'static str {
-        match self {
-            Self::Unreadable => "an operator sets it again with `lanyard memory policy SESSION --mode …`",
-            Self::Off => "go on without it; an operator can change that with `lanyard memory policy`",
-            Self::NoSessionMemory => {
-                "use the scope workspace where that is allowed; an operator can change it with `lanyard memory policy`"
-            }
-            Self::SessionOnly => {
-                "use the scope session; an operator can allow more with `lanyard memory policy SESSION --mode selective`"
-            }
-            Self::NotAllowListed => {
-                "tag it with one of the allow-list, or use the scope session; `lanyard memory policy` shows the list"
-            }
-        }
-    }
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unreadable => "the session's memory policy cannot be read, so nothing may be written",
-            Self::Off => "the memory policy is off: nothing may be written",
-            Self::NoSessionMemory => "the memory policy gives the session no memory of its own",
-            Self::SessionOnly => "the memory policy is session_only: nothing may go into long-term memory",
-            Self::NotAllowListed => {
-                "the memory policy is selective, and none of the write's tags is on its allow-list"
-            }
-        })
-    }
 }
 
 /// Where a write goes, and the tags it has there.
@@ -120,7 +87,7 @@ mod tests {
     fn judged(policy: &MemoryPolicy, tags: &[&str]) -> [Result<String, &'static str>; 2] {
         let tags = tag::parse("tags", tags).unwrap();
         [Where::Session, Where::LongTerm].map(|to| {
-            admit(policy, to, &tags).map(|admitted| tag::joined(&admitted.tags)).map_err(Rule::code)
+            admit(policy, to, &tags).map(|admitted| tag::joined(&admitted.tags)).map_err(|rule| rule.code())
         })
     }
 

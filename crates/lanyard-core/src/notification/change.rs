@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::notification::record::{Notification, NotificationStatus};
+use crate::refusals;
 use crate::time::Timestamp;
 
 /// Longest time something may be put off: thirty days.
@@ -25,42 +26,21 @@ pub enum NotificationChange {
     Dismiss,
 }
 
-/// Why nothing was changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[serde(tag = "code", rename_all = "snake_case")]
-pub enum NotificationRefusal {
-    #[error("the notification was dismissed")]
-    NotificationDismissed,
-    #[error("the snooze would end at {until}, which is not in the future")]
-    SnoozeInPast { until: Timestamp },
-    #[error("the snooze would end at {until}, which is too far ahead")]
-    SnoozeTooLong { until: Timestamp },
-    #[error("the note has {chars} characters")]
-    NoteTooLong { chars: usize },
-}
-
-impl NotificationRefusal {
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::NotificationDismissed => "notification_dismissed",
-            Self::SnoozeInPast { .. } => "snooze_in_past",
-            Self::SnoozeTooLong { .. } => "snooze_too_long",
-            Self::NoteTooLong { .. } => "note_too_long",
-        }
-    }
-
-    /// One sentence of what to do.
-    #[must_use]
-    pub const fn advice(&self) -> &'static str {
-        match self {
-            Self::NotificationDismissed => {
-                "a dismissed notification stays so; what happens anew is raised anew"
-            }
-            Self::SnoozeInPast { .. } => "send `until` in the future, or `snooze_ms` of at least 1",
-            Self::SnoozeTooLong { .. } => "choose at most 30 days",
-            Self::NoteTooLong { .. } => "use at most 500 characters",
-        }
+refusals! {
+    /// Why nothing was changed.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+    #[serde(tag = "code", rename_all = "snake_case")]
+    pub enum NotificationRefusal {
+        NotificationDismissed => "notification_dismissed", Conflict
+            ("the notification was dismissed")
+            ("a dismissed notification stays so; what happens anew is raised anew");
+        SnoozeInPast { until: Timestamp } => "snooze_in_past", Invalid
+            ("the snooze would end at {until}, which is not in the future")
+            ("send `until` in the future, or `snooze_ms` of at least 1");
+        SnoozeTooLong { until: Timestamp } => "snooze_too_long", Invalid
+            ("the snooze would end at {until}, which is too far ahead") ("choose at most 30 days");
+        NoteTooLong { chars: usize } => "note_too_long", Invalid
+            ("the note has {chars} characters") ("use at most 500 characters");
     }
 }
 

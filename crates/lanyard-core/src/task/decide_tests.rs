@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use expect_test::{Expect, expect};
 
 use crate::id::WorkerId;
+use crate::refusal::RefusalKind;
 use crate::session::InterruptCause;
 use crate::task::decide::{LIST_MAX, PROMPT_CHARS_MAX, WORDS_CHARS_MAX};
 use crate::task::event::{TaskCreated, TaskEvent};
@@ -260,10 +261,8 @@ fn refusals_say_what_happened_and_what_to_do() {
         dependency_cycle: the tasks task#1, task#2 depend on each other in a circle
         take one of the dependencies away"#]]
     .assert_eq(&refused(&cycle));
-    assert!(
-        cycle.is_bad_request()
-            && !TaskRefusal::Ended { task: task_id(1), state: TaskState::Failed }.is_bad_request()
-    );
+    let ended = TaskRefusal::Ended { task: task_id(1), state: TaskState::Failed };
+    assert_eq!((cycle.kind(), ended.kind()), (RefusalKind::Invalid, RefusalKind::Conflict));
 }
 
 /// What cannot be a task is refused before anything is written.

@@ -40,6 +40,7 @@ mod write;
 mod tests;
 
 use crate::paper::{self, Bounds, Priority};
+use crate::refusals;
 use crate::task::record::{Isolation, ParentEnd};
 
 pub use read::read;
@@ -97,89 +98,42 @@ pub struct MarkdownError {
     pub what: Fault,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    #[error("the text is longer than {BYTES_MAX} bytes")]
-    TooLarge,
-    #[error("the plan has no title")]
-    NoTitle,
-    #[error("there is no task")]
-    NoTasks,
-    #[error("there are more than {TASKS_MAX} tasks")]
-    TooManyTasks,
-    #[error("a code block begins here and does not end")]
-    OpenFence,
-    #[error("there is text after the end of the `{name}` block")]
-    AfterFence { name: &'static str },
-    #[error("this heading has no box, others have")]
-    NoBox,
-    #[error("this text belongs to no task")]
-    Stray,
-    #[error("there is no field `{name}`")]
-    UnknownField { name: String },
-    #[error("the field `{name}` is there twice")]
-    FieldTwice { name: &'static str },
-    #[error("`{value}` is not a value of `{name}`")]
-    BadValue { name: &'static str, value: String, known: &'static str },
-    #[error("the key `{key}` is that of another task")]
-    KeyTwice { key: String },
-    #[error("there is no task `{key}`")]
-    UnknownKey { key: String },
-    #[error("the tasks {} depend on each other in a circle", quoted(.keys))]
-    Cycle { keys: Vec<String> },
-    #[error("{0}")]
-    Paper(#[from] paper::Refusal),
-}
-
-impl Fault {
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::TooLarge => "plan_too_large",
-            Self::NoTitle => "plan_without_title",
-            Self::NoTasks => "plan_without_tasks",
-            Self::TooManyTasks => "plan_too_many_tasks",
-            Self::OpenFence => "plan_open_block",
-            Self::AfterFence { .. } => "plan_text_after_block",
-            Self::NoBox => "plan_heading_without_box",
-            Self::Stray => "plan_stray_text",
-            Self::UnknownField { .. } => "plan_unknown_field",
-            Self::FieldTwice { .. } => "plan_field_twice",
-            Self::BadValue { .. } => "plan_bad_value",
-            Self::KeyTwice { .. } => "plan_key_twice",
-            Self::UnknownKey { .. } => "plan_unknown_key",
-            Self::Cycle { .. } => "dependency_cycle",
-            Self::Paper(refusal) => refusal.code(),
-        }
+refusals! {
+    #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+    pub enum Fault {
+        TooLarge => "plan_too_large", Invalid
+            ("the text is longer than {BYTES_MAX} bytes") ("make several plans of it");
+        NoTitle => "plan_without_title", Invalid ("the plan has no title") ("begin with a line `# Title`");
+        NoTasks => "plan_without_tasks", Invalid
+            ("there is no task") ("write a heading `## [ ] key: Title` or an item `- [ ] Title` for each task");
+        TooManyTasks => "plan_too_many_tasks", Invalid
+            ("there are more than {TASKS_MAX} tasks") ("make several plans of it");
+        OpenFence => "plan_open_block", Invalid
+            ("a code block begins here and does not end") ("end it with a line of the same marks");
+        AfterFence { name: &'static str } => "plan_text_after_block", Invalid
+            ("there is text after the end of the `{name}` block") ("move the text into the block");
+        NoBox => "plan_heading_without_box", Invalid
+            ("this heading has no box, others have")
+            ("write `## [ ] key: Title` if it is a task, or use `###` if it is a part of the text above");
+        Stray => "plan_stray_text", Invalid
+            ("this text belongs to no task")
+            ("indent it below the task it belongs to, or put it before the first one");
+        UnknownField { name: String } => "plan_unknown_field", Invalid
+            ("there is no field `{name}`")
+            ("use one of {}; begin with a capital what is no field", field::NAMES.map(|name| format!("`{name}`")).join(", "));
+        FieldTwice { name: &'static str } => "plan_field_twice", Invalid
+            ("the field `{name}` is there twice") ("write all of it into one line");
+        BadValue { name: &'static str, value: String, known: &'static str } => "plan_bad_value", Invalid
+            ("`{value}` is not a value of `{name}`") ("use {known}");
+        KeyTwice { key: String } => "plan_key_twice", Invalid
+            ("the key `{key}` is that of another task") ("give each task a key of its own, as in `key: Title`");
+        UnknownKey { key: String } => "plan_unknown_key", Invalid
+            ("there is no task `{key}`") ("write the key as it stands before that task's title");
+        Cycle { keys: Vec<String> } => "dependency_cycle", Invalid
+            ("the tasks {} depend on each other in a circle", quoted(.keys))
+            ("take one of the dependencies away");
     }
-
-    #[must_use]
-    pub fn advice(&self) -> String {
-        let text = match self {
-            Self::TooLarge | Self::TooManyTasks => "make several plans of it",
-            Self::NoTitle => "begin with a line `# Title`",
-            Self::NoTasks => "write a heading `## [ ] key: Title` or an item `- [ ] Title` for each task",
-            Self::OpenFence => "end it with a line of the same marks",
-            Self::AfterFence { .. } => "move the text into the block",
-            Self::NoBox => {
-                "write `## [ ] key: Title` if it is a task, or use `###` if it is a part of the text above"
-            }
-            Self::Stray => "indent it below the task it belongs to, or put it before the first one",
-            Self::UnknownField { .. } => {
-                return format!(
-                    "use one of {}; begin with a capital what is no field",
-                    field::NAMES.map(|name| format!("`{name}`")).join(", ")
-                );
-            }
-            Self::FieldTwice { .. } => "write all of it into one line",
-            Self::BadValue { known, .. } => return format!("use {known}"),
-            Self::KeyTwice { .. } => "give each task a key of its own, as in `key: Title`",
-            Self::UnknownKey { .. } => "write the key as it stands before that task's title",
-            Self::Cycle { .. } => "take one of the dependencies away",
-            Self::Paper(refusal) => return refusal.advice(),
-        };
-        text.to_owned()
-    }
+    via { Paper(#[from] paper::Refusal) }
 }
 
 fn quoted(keys: &[String]) -> String {

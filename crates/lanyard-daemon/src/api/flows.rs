@@ -21,7 +21,7 @@ use crate::api::problem::Problem;
 use crate::api::types::{
     FlowAnswer, FlowEventPage, FlowGateEntry, FlowList, FlowReason, FlowReport, FlowView, NewFlowBody,
 };
-use crate::flow::{Beginning, FlowError};
+use crate::flow::Beginning;
 
 type Shared = State<Arc<App>>;
 
@@ -189,37 +189,4 @@ async fn view(app: &Arc<App>, flow: Flow) -> Result<FlowView, Problem> {
     let sessions = flow.sessions_at_work();
     let approvals = on_disk(app, move |store| approvals::open(store, sessions)).await?;
     Ok(FlowView { elapsed_ms: until.millis_since(flow.created_at), flow, approvals })
-}
-
-impl From<FlowError> for Problem {
-    fn from(error: FlowError) -> Self {
-        let title = error.to_string();
-        let (status, code, advice) = match error {
-            FlowError::Refused(refusal) => (StatusCode::CONFLICT, refusal.code(), refusal.advice()),
-            FlowError::Bad { code: code @ ("plan_locked" | "flows_too_many"), advice, .. } => {
-                (StatusCode::CONFLICT, code, advice)
-            }
-            FlowError::Bad { code, advice, .. } => (StatusCode::UNPROCESSABLE_ENTITY, code, advice),
-            FlowError::Ask(error) => return error.into(),
-            FlowError::Unknown(_) => (
-                StatusCode::NOT_FOUND,
-                "flow_not_found",
-                "list the flows with `lanyard flow ls --all`".to_owned(),
-            ),
-            FlowError::Unavailable(_) => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "storage_unavailable",
-                "check the disk with `lanyard doctor`, then repeat it".to_owned(),
-            ),
-            FlowError::Defect(_) => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "defect",
-                "nothing was changed; please report this with the daemon's log".to_owned(),
-            ),
-            FlowError::Closing => {
-                (StatusCode::SERVICE_UNAVAILABLE, "daemon_closing", "repeat it once it runs again".to_owned())
-            }
-        };
-        Self::new(status, code, title, advice)
-    }
 }

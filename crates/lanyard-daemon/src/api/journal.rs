@@ -13,8 +13,8 @@ use crate::api::context::{Change, Target, on_disk};
 use crate::api::problem::Problem;
 use crate::api::types::{BackupReceipt, GcReport, JournalStatus, NewBackup, NewGc, PurgeView};
 use crate::engine::Store;
+use crate::storage;
 use crate::storage::retention::{self, PRUNE_MAX, Prune};
-use crate::storage::{self, BackupError};
 
 type Shared = State<Arc<App>>;
 
@@ -86,16 +86,4 @@ pub(super) fn status(app: &App, store: &dyn Store) -> Result<JournalStatus, lany
         purging,
         notices: store.notices(),
     })
-}
-
-impl From<BackupError> for Problem {
-    fn from(error: BackupError) -> Self {
-        let status = match &error {
-            BackupError::Relative(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            BackupError::Exists(_) | BackupError::Write { .. } => StatusCode::CONFLICT,
-            BackupError::Copy(_) => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        let refusal = error.refusal();
-        Self::new(status, refusal.code, refusal.title, refusal.advice)
-    }
 }

@@ -244,36 +244,3 @@ pub(super) async fn purge(
     }
     Ok(Json(NotificationsPurged { removed }))
 }
-
-impl From<NotificationError> for Problem {
-    fn from(error: NotificationError) -> Self {
-        let title = error.to_string();
-        match error {
-            NotificationError::Unknown(_) => Self::new(
-                StatusCode::NOT_FOUND,
-                "notification_not_found",
-                title,
-                "list them with `lanyard notifications --all`",
-            ),
-            NotificationError::Refused(refusal) => {
-                let status = match refusal.code() {
-                    "notification_dismissed" => StatusCode::CONFLICT,
-                    _ => StatusCode::UNPROCESSABLE_ENTITY,
-                };
-                Self::new(status, refusal.code(), title, refusal.advice())
-            }
-            NotificationError::Lasts => Self::new(
-                StatusCode::CONFLICT,
-                "notification_lasts",
-                title,
-                "dismiss it instead; it can go when what it tells of is over",
-            ),
-            NotificationError::Store(_) => Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "storage_unavailable",
-                title,
-                "nothing was changed; try again when `lanyard status` says the journal is ok",
-            ),
-        }
-    }
-}

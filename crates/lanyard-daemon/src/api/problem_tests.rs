@@ -21,8 +21,12 @@ use lanyard_git::worktree::WorktreeError;
 use lanyard_store::{CursorError, Damage, StoreError};
 
 use super::*;
+use crate::auth::Denied;
+use crate::engine::AskError;
+use crate::families::FamilyError;
 use crate::flow::FlowError;
 use crate::mcp::own::refused::Refused as ToolRefused;
+use crate::memory::MemoryError;
 use crate::notifications::NotificationError;
 use crate::presence::Taken;
 use crate::storage::BackupError;
@@ -218,7 +222,7 @@ fn tasks(page: &mut Page) {
 
 fn worktrees(page: &mut Page) {
     page.section("Worktrees of tasks and flows");
-    let folder = || PathBuf::from("/work/shop");
+    let folder = || PathBuf::from("/src/shop");
     let files = || texts(&["a.rs", "b.rs"]);
     let (branch, what, stderr) =
         (|| "lanyard/x".to_owned(), || "git status".to_owned(), || "fatal: no".to_owned());
@@ -247,7 +251,7 @@ fn worktrees(page: &mut Page) {
         WorktreeError::TooLong { what: what(), seconds: 60 },
         WorktreeError::TooLarge { what: what() },
         WorktreeError::Locked { stderr: stderr() },
-        WorktreeError::Special { path: "/work/shop/pipe".into() },
+        WorktreeError::Special { path: "/src/shop/pipe".into() },
         WorktreeError::Interrupted,
         WorktreeError::Git { what: what(), stderr: stderr() },
         WorktreeError::Io { what: "make the folder".to_owned(), source: full() },
@@ -314,7 +318,7 @@ fn plans(page: &mut Page) {
         PlanFault::OpenBlock,
         PlanFault::OpenComment,
     ] {
-        page.row(fault.code(), 422, &fault.to_string(), &String::from(fault.advice()));
+        page.row(fault.code(), 422, &fault.to_string(), &fault.advice());
     }
     for fault in [
         Fault::TooLarge,
@@ -380,7 +384,7 @@ fn notifications(page: &mut Page) {
 
 fn checkpoints(page: &mut Page) {
     page.section("Checkpoints");
-    let folder = || PathBuf::from("/work/shop");
+    let folder = || PathBuf::from("/src/shop");
     let (what, stderr) = (|| "git status".to_owned(), || "fatal: no".to_owned());
     for error in [
         SnapshotError::NotGit { folder: folder() },
@@ -389,9 +393,9 @@ fn checkpoints(page: &mut Page) {
         SnapshotError::NotOwner { stderr: stderr() },
         SnapshotError::TooLong { what: what(), seconds: 60 },
         SnapshotError::TooLarge { what: what() },
-        SnapshotError::Locked { lock: "/work/shop/.git/index.lock".into() },
+        SnapshotError::Locked { lock: "/src/shop/.git/index.lock".into() },
         SnapshotError::StoreBusy { store: "/data/checkpoints".into() },
-        SnapshotError::Special { path: "/work/shop/pipe".into() },
+        SnapshotError::Special { path: "/src/shop/pipe".into() },
         SnapshotError::BadName { name: "a b".to_owned() },
         SnapshotError::Exists { reference: "refs/lanyard/s/t".to_owned() },
         SnapshotError::NoCommit { commit: "abc".to_owned() },

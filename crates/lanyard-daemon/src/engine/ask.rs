@@ -9,7 +9,8 @@ use lanyard_core::session::{
 use lanyard_core::{ActorKind, Cause, Outcome, SessionId};
 use lanyard_store::{Durability, KeptOutcome};
 
-use crate::engine::worker::{Worker, error_chain};
+use crate::engine::error_chain;
+use crate::engine::worker::Worker;
 use crate::engine::{Ask, AskError, Key, Reply, Request};
 
 impl Worker {

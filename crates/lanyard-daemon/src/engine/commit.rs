@@ -10,7 +10,8 @@ use lanyard_core::{Actor, Cause, Session, SessionId};
 use lanyard_store::{AppendError, Durability, Entry};
 
 use crate::engine::draft::Draft;
-use crate::engine::worker::{Worker, error_chain};
+use crate::engine::error_chain;
+use crate::engine::worker::Worker;
 use crate::engine::{Ask, AskError, Request, Work};
 use crate::failpoint;
 use crate::hub::Of;

@@ -13,6 +13,7 @@ use crate::config::Features;
 use crate::continuity::Continuity;
 use crate::engine::calls::Deadlines;
 use crate::engine::draft::Draft;
+use crate::engine::error_chain;
 use crate::engine::residents::Residents;
 use crate::engine::sharing::Sharing;
 use crate::engine::{Ask, AskError, Engine, Input, LoadResult, Parts, Reply, Seen, Store, Work};
@@ -240,16 +241,4 @@ pub(crate) fn incarnation() -> String {
     // Without randomness there are no tokens either, and the daemon would not have come this far.
     let _ = getrandom::fill(&mut bits);
     format!("{:016x}", u64::from_be_bytes(bits))
-}
-
-/// An error with what lies under it, on one line.
-pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
 }

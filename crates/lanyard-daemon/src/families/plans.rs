@@ -23,7 +23,7 @@ pub(crate) const PLANS_MAX: usize = 10_000;
 impl From<Refused> for FamilyError {
     fn from(refused: Refused) -> Self {
         let (code, what, advice) = refused.parts();
-        Self::Refused { code, what, advice, bad: code != "storage_unavailable" && code != "paper_busy" }
+        if code == "paper_busy" { super::refused(code, what, advice) } else { wrong(code, what, advice) }
     }
 }
 

@@ -105,7 +105,7 @@ impl Flows {
         let (plan, holder, id) = (plan.to_owned(), self.0.tools.holder.clone(), FlowId::from_u128(0));
         let tried = tokio::task::spawn_blocking(move || match PlanLock::take(&plan, id, &holder) {
             // A flow of this daemon that has just ended still puts its folder in order; the next one waits for that.
-            Err(FlowError::Bad { what, .. }) if what.contains(&holder) => Ok(()),
+            Err(FlowError::Bad(stated)) if stated.what.contains(&holder) => Ok(()),
             tried => tried.map(drop),
         });
         tried.await.map_err(|_| FlowError::Closing)?

@@ -2,22 +2,28 @@
 
 use std::path::{Path, PathBuf};
 
+use lanyard_core::refusals;
 use lanyard_store::{Backups, Report, StoreError};
 
 use crate::api::types::BackupReceipt;
-use crate::engine::error_chain;
+use crate::refusal::{error_chain, refuses};
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum BackupError {
-    #[error("the path {} is not absolute", .0.display())]
-    Relative(PathBuf),
-    #[error("{} exists already", .0.display())]
-    Exists(PathBuf),
-    #[error("cannot write {}", path.display())]
-    Write { path: PathBuf, source: std::io::Error },
-    #[error("the copy could not be made")]
-    Copy(#[source] StoreError),
+refusals! {
+    /// Why there is no backup.
+    #[derive(Debug, thiserror::Error)]
+    pub(crate) enum BackupError {
+        Relative(path: PathBuf) => "backup_path_relative", Invalid
+            ("the path {} is not absolute", .0.display()) ("name the file by its absolute path");
+        Exists(path: PathBuf) => "backup_exists", Conflict
+            ("{} exists already", .0.display()) ("name another file, or replace it with --force");
+        Write { path: PathBuf, source: std::io::Error } => "backup_not_written", Conflict
+            ("cannot write {}", path.display()) ("check that the folder exists, is writable and has room");
+        Copy(#[source] cause: StoreError) => "backup_failed", Unavailable
+            ("the copy could not be made")
+            ("check the room on the disk, and the journal with `lanyard doctor`");
+    }
 }
+refuses!(BackupError, error_chain);
 
 /// Blocks for as long as the copying takes. Commits go on meanwhile.
 pub(crate) fn back_up<S: Backups + ?Sized>(
@@ -81,26 +87,14 @@ fn receipt(to: &Path, report: &Report) -> BackupReceipt {
 pub struct BackupRefusal {
     pub code: &'static str,
     pub title: String,
-    pub advice: &'static str,
-}
-
-impl BackupError {
-    pub(crate) fn refusal(&self) -> BackupRefusal {
-        let (code, advice) = match self {
-            Self::Relative(_) => ("backup_path_relative", "name the file by its absolute path"),
-            Self::Exists(_) => ("backup_exists", "name another file, or replace it with --force"),
-            Self::Write { .. } => {
-                ("backup_not_written", "check that the folder exists, is writable and has room")
-            }
-            Self::Copy(_) => {
-                ("backup_failed", "check the room on the disk, and the journal with `lanyard doctor`")
-            }
-        };
-        BackupRefusal { code, title: error_chain(self), advice }
-    }
+    pub advice: String,
 }
 
 /// A backup of a journal that no daemon has open.
 pub fn back_up_alone(store: &dyn Backups, to: &Path, force: bool) -> Result<BackupReceipt, BackupRefusal> {
-    back_up(store, to, force).map_err(|error| error.refusal())
+    back_up(store, to, force).map_err(|error| BackupRefusal {
+        code: error.code(),
+        title: error_chain(&error),
+        advice: error.advice(),
+    })
 }

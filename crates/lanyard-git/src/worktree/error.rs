@@ -2,186 +2,100 @@
 
 use std::path::PathBuf;
 
+use lanyard_core::refusals;
+
 use crate::snapshot::SnapshotError;
 
 /// Files a refusal names; it says how many more there are.
 const NAMED_MAX: usize = 10;
 
-#[derive(Debug, thiserror::Error)]
-pub enum WorktreeError {
-    #[error("{} is not in the worktree of a git repository", folder.display())]
-    NotARepository { folder: PathBuf },
-    #[error("the repository of {} has no commit yet", folder.display())]
-    NoCommit { folder: PathBuf },
-    #[error("`{base}` is no branch, tag or commit of the repository")]
-    UnknownBase { base: String },
-    #[error("`{name}` cannot be the name of a branch or a worktree")]
-    BadName { name: String },
-    #[error("the branch `{branch}` exists already and was not made for this task")]
-    BranchExists { branch: String },
-    #[error("the branch `{branch}` is checked out in another worktree")]
-    BranchInUse { branch: String },
-    #[error("the branch `{branch}` does not exist")]
-    BranchGone { branch: String },
-    #[error("the folder {} exists and is not the task's worktree", folder.display())]
-    FolderInUse { folder: PathBuf },
-    #[error("{} is no longer a worktree of the task's repository", folder.display())]
-    Broken { folder: PathBuf },
-    #[error("{} has work that is in no commit: {}", folder.display(), list(files))]
-    DirtyWorktree { folder: PathBuf, files: Vec<String> },
-    #[error("{} has changes that are not committed: {}", folder.display(), list(files))]
-    DirtyWorkspace { folder: PathBuf, files: Vec<String> },
-    #[error("{} holds repositories of its own: {}", folder.display(), list(files))]
-    Nested { folder: PathBuf, files: Vec<String> },
-    #[error("a {what} is in progress in {}", folder.display())]
-    InProgress { folder: PathBuf, what: &'static str },
-    #[error("no branch is checked out in {}", folder.display())]
-    DetachedHead { folder: PathBuf },
-    #[error("{} belongs to another repository than the branch", folder.display())]
-    OtherRepository { folder: PathBuf },
-    #[error("`{branch}` and `{into}` change the same places of: {}", list(files))]
-    MergeConflict { branch: String, into: String, files: Vec<String> },
-    #[error(
-        "the work of its prerequisites conflicts: `{branch}` and {} change the same places of: {}",
-        list(with),
-        list(files)
-    )]
-    BaseConflict { branch: String, with: Vec<String>, files: Vec<String> },
-    #[error("the branch checked out in {} moved during the merge", folder.display())]
-    Moved { folder: PathBuf },
-    #[error("the git program was not found")]
-    GitMissing,
-    #[error("the folder {} does not exist", folder.display())]
-    Gone { folder: PathBuf },
-    #[error("git does not trust the repository, which belongs to another user: {stderr}")]
-    NotOwner { stderr: String },
-    #[error("`{what}` took longer than {seconds} s and was ended")]
-    TooLong { what: String, seconds: u64 },
-    #[error("`{what}` answered with more than can be handled")]
-    TooLarge { what: String },
-    #[error("another git process holds a lock of the repository: {stderr}")]
-    Locked { stderr: String },
-    #[error("{} is a FIFO, a socket or a device, which git would wait for", path.display())]
-    Special { path: PathBuf },
-    #[error("the work on the worktree was interrupted")]
-    Interrupted,
-    #[error("`{what}` failed: {stderr}")]
-    Git { what: String, stderr: String },
-    #[error("cannot {what}")]
-    Io { what: String, source: std::io::Error },
+refusals! {
+    #[derive(Debug, thiserror::Error)]
+    pub enum WorktreeError {
+        NotARepository { folder: PathBuf } => "not_a_repository", Conflict
+            ("{} is not in the worktree of a git repository", folder.display())
+            ("Run `git init` in the workspace, or let the task work in the workspace itself.");
+        NoCommit { folder: PathBuf } => "no_commit", Conflict
+            ("the repository of {} has no commit yet", folder.display())
+            ("Commit something first: a branch begins at a commit.");
+        UnknownBase { base: String } => "unknown_base", Conflict
+            ("`{base}` is no branch, tag or commit of the repository")
+            ("Name a branch, tag or commit that `git rev-parse` knows.");
+        BadName { name: String } => "bad_branch_name", Conflict
+            ("`{name}` cannot be the name of a branch or a worktree")
+            ("Choose a name that `git check-ref-format --branch` accepts.");
+        BranchExists { branch: String } => "branch_exists", Conflict
+            ("the branch `{branch}` exists already and was not made for this task")
+            ("Choose another branch name, or rename the branch that is there.");
+        BranchInUse { branch: String } => "branch_in_use", Conflict
+            ("the branch `{branch}` is checked out in another worktree")
+            ("Check out another branch in that worktree.");
+        BranchGone { branch: String } => "branch_gone", Conflict
+            ("the branch `{branch}` does not exist")
+            ("Look for its commits with `git for-each-ref refs/lanyard`.");
+        FolderInUse { folder: PathBuf } => "folder_in_use", Conflict
+            ("the folder {} exists and is not the task's worktree", folder.display())
+            ("Move the folder elsewhere.");
+        Broken { folder: PathBuf } => "worktree_broken", Conflict
+            ("{} is no longer a worktree of the task's repository", folder.display())
+            ("Save what you need of the folder and move it elsewhere.");
+        DirtyWorktree { folder: PathBuf, files: Vec<String> } => "dirty_worktree", Conflict
+            ("{} has work that is in no commit: {}", folder.display(), list(files))
+            ("Commit it or throw it away, then try again.");
+        DirtyWorkspace { folder: PathBuf, files: Vec<String> } => "dirty_workspace", Conflict
+            ("{} has changes that are not committed: {}", folder.display(), list(files))
+            ("Commit or stash the changes, then try again.");
+        Nested { folder: PathBuf, files: Vec<String> } => "nested_repository", Conflict
+            ("{} holds repositories of its own: {}", folder.display(), list(files))
+            ("Push or move those repositories elsewhere, then try again.");
+        InProgress { folder: PathBuf, what: &'static str } => "operation_in_progress", Conflict
+            ("a {what} is in progress in {}", folder.display()) ("Finish or abort it, then try again.");
+        DetachedHead { folder: PathBuf } => "detached_head", Conflict
+            ("no branch is checked out in {}", folder.display()) ("Check out the branch the work should go to.");
+        OtherRepository { folder: PathBuf } => "other_repository", Conflict
+            ("{} belongs to another repository than the branch", folder.display())
+            ("Name a workspace of the repository the task was made from.");
+        MergeConflict { branch: String, into: String, files: Vec<String> } => "merge_conflict", Conflict
+            ("`{branch}` and `{into}` change the same places of: {}", list(files))
+            ("Merge the branch by hand, or ask the task's agent to merge yours first.");
+        BaseConflict { branch: String, with: Vec<String>, files: Vec<String> } => "base_conflict", Conflict
+            ( "the work of its prerequisites conflicts: `{branch}` and {} change the same places of: {}", list(with), list(files) )
+            ("Merge one of the branches into the other, or both into the workspace, then retry the task.");
+        Moved { folder: PathBuf } => "workspace_moved", Conflict
+            ("the branch checked out in {} moved during the merge", folder.display()) ("Try again.");
+        GitMissing => "git_missing", Conflict
+            ("the git program was not found") ("Install git and make sure that the daemon's PATH has it.");
+        Gone { folder: PathBuf } => "folder_gone", Conflict
+            ("the folder {} does not exist", folder.display()) ("Bring the folder back.");
+        NotOwner { stderr: String } => "git_not_owner", Conflict
+            ("git does not trust the repository, which belongs to another user: {stderr}")
+            ("Trust it with `git config --global --add safe.directory` if you know whose it is.");
+        TooLong { what: String, seconds: u64 } => "git_too_long", Conflict
+            ("`{what}` took longer than {seconds} s and was ended")
+            ("Look for a .gitignore that is a FIFO, or a very large folder, then try again.");
+        TooLarge { what: String } => "git_too_large", Conflict
+            ("`{what}` answered with more than can be handled")
+            ("Ignore large generated folders with .gitignore.");
+        Locked { stderr: String } => "git_locked", Conflict
+            ("another git process holds a lock of the repository: {stderr}")
+            ("Wait for the other git command; if there is none, remove the lock file.");
+        Special { path: PathBuf } => "git_special_file", Conflict
+            ("{} is a FIFO, a socket or a device, which git would wait for", path.display())
+            ("Remove it, or put a regular file in its place.");
+        Interrupted => "interrupted", Conflict
+            ("the work on the worktree was interrupted") ("Try again; what was begun is finished then.");
+        Git { what: String, stderr: String } => "git_failed", Conflict
+            ("`{what}` failed: {stderr}") ("Run the same git command in the repository to see what is wrong.");
+        Io { what: String, source: std::io::Error } => "worktree_io", Conflict
+            ("cannot {what}") ("Check the permissions and the free space of the disk.");
+    }
 }
 
 impl WorktreeError {
-    /// A name for programs that does not change.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::NotARepository { .. } => "not_a_repository",
-            Self::NoCommit { .. } => "no_commit",
-            Self::UnknownBase { .. } => "unknown_base",
-            Self::BadName { .. } => "bad_branch_name",
-            Self::BranchExists { .. } => "branch_exists",
-            Self::BranchInUse { .. } => "branch_in_use",
-            Self::BranchGone { .. } => "branch_gone",
-            Self::FolderInUse { .. } => "folder_in_use",
-            Self::Broken { .. } => "worktree_broken",
-            Self::DirtyWorktree { .. } => "dirty_worktree",
-            Self::DirtyWorkspace { .. } => "dirty_workspace",
-            Self::Nested { .. } => "nested_repository",
-            Self::InProgress { .. } => "operation_in_progress",
-            Self::DetachedHead { .. } => "detached_head",
-            Self::OtherRepository { .. } => "other_repository",
-            Self::MergeConflict { .. } => "merge_conflict",
-            Self::BaseConflict { .. } => "base_conflict",
-            Self::Moved { .. } => "workspace_moved",
-            Self::GitMissing => "git_missing",
-            Self::Gone { .. } => "folder_gone",
-            Self::NotOwner { .. } => "git_not_owner",
-            Self::TooLong { .. } => "git_too_long",
-            Self::TooLarge { .. } => "git_too_large",
-            Self::Locked { .. } => "git_locked",
-            Self::Special { .. } => "git_special_file",
-            Self::Interrupted => "interrupted",
-            Self::Git { .. } => "git_failed",
-            Self::Io { .. } => "worktree_io",
-        }
-    }
-
-    /// One sentence of what to do.
-    #[must_use]
-    pub const fn advice(&self) -> &'static str {
-        match self {
-            Self::NotARepository { .. } => {
-                "Run `git init` in the workspace, or let the task work in the workspace itself."
-            }
-            Self::NoCommit { .. } => "Commit something first: a branch begins at a commit.",
-            Self::UnknownBase { .. } => "Name a branch, tag or commit that `git rev-parse` knows.",
-            Self::BadName { .. } => "Choose a name that `git check-ref-format --branch` accepts.",
-            Self::BranchExists { .. } => "Choose another branch name, or rename the branch that is there.",
-            Self::BranchInUse { .. } => "Check out another branch in that worktree.",
-            Self::BranchGone { .. } => "Look for its commits with `git for-each-ref refs/lanyard`.",
-            Self::FolderInUse { .. } => "Move the folder elsewhere.",
-            Self::Broken { .. } => "Save what you need of the folder and move it elsewhere.",
-            Self::DirtyWorktree { .. } => "Commit it or throw it away, then try again.",
-            Self::DirtyWorkspace { .. } => "Commit or stash the changes, then try again.",
-            Self::Nested { .. } => "Push or move those repositories elsewhere, then try again.",
-            Self::InProgress { .. } => "Finish or abort it, then try again.",
-            Self::DetachedHead { .. } => "Check out the branch the work should go to.",
-            Self::OtherRepository { .. } => "Name a workspace of the repository the task was made from.",
-            Self::MergeConflict { .. } => {
-                "Merge the branch by hand, or ask the task's agent to merge yours first."
-            }
-            Self::BaseConflict { .. } => {
-                "Merge one of the branches into the other, or both into the workspace, then retry the task."
-            }
-            Self::Moved { .. } => "Try again.",
-            Self::GitMissing => "Install git and make sure that the daemon's PATH has it.",
-            Self::Gone { .. } => "Bring the folder back.",
-            Self::NotOwner { .. } => {
-                "Trust it with `git config --global --add safe.directory` if you know whose it is."
-            }
-            Self::TooLong { .. } => {
-                "Look for a .gitignore that is a FIFO, or a very large folder, then try again."
-            }
-            Self::TooLarge { .. } => "Ignore large generated folders with .gitignore.",
-            Self::Locked { .. } => "Wait for the other git command; if there is none, remove the lock file.",
-            Self::Special { .. } => "Remove it, or put a regular file in its place.",
-            Self::Interrupted => "Try again; what was begun is finished then.",
-            Self::Git { .. } => "Run the same git command in the repository to see what is wrong.",
-            Self::Io { .. } => "Check the permissions and the free space of the disk.",
-        }
-    }
-
     /// Whether the same call would fail the same way until somebody does something.
     #[must_use]
     pub const fn is_for_good(&self) -> bool {
-        match self {
-            Self::Moved { .. } | Self::TooLong { .. } | Self::Locked { .. } | Self::Interrupted => false,
-            Self::NotARepository { .. }
-            | Self::NoCommit { .. }
-            | Self::UnknownBase { .. }
-            | Self::BadName { .. }
-            | Self::BranchExists { .. }
-            | Self::BranchInUse { .. }
-            | Self::BranchGone { .. }
-            | Self::FolderInUse { .. }
-            | Self::Broken { .. }
-            | Self::DirtyWorktree { .. }
-            | Self::DirtyWorkspace { .. }
-            | Self::Nested { .. }
-            | Self::InProgress { .. }
-            | Self::DetachedHead { .. }
-            | Self::OtherRepository { .. }
-            | Self::MergeConflict { .. }
-            | Self::BaseConflict { .. }
-            | Self::GitMissing
-            | Self::Gone { .. }
-            | Self::NotOwner { .. }
-            | Self::TooLarge { .. }
-            | Self::Special { .. }
-            | Self::Git { .. }
-            | Self::Io { .. } => true,
-        }
+        !matches!(self, Self::Moved { .. } | Self::TooLong { .. } | Self::Locked { .. } | Self::Interrupted)
     }
 }
 

@@ -11,9 +11,8 @@ use crate::records::{KeyValue, RecordKind, RecordRef, RecordRow};
 use crate::sqlite::boot::each_row;
 use crate::sqlite::logs::{Complaint, Complaints, seq_of};
 use crate::sqlite::records::{
-    EVENT_COLUMNS, NAME, ROW_COLUMNS, body_of, keys, name_key, put_keys, put_name, put_row, record_of, row,
+    EVENT_COLUMNS, ROW_COLUMNS, body_of, keys, name_key, put_keys, put_name, put_row, record_of, row,
 };
-use crate::sqlite::rows::is_damage;
 
 /// What is wrong with records, their logs and their keys.
 pub(super) fn check(conn: &Connection) -> Result<Vec<Complaint>, StoreError> {
@@ -23,21 +22,19 @@ pub(super) fn check(conn: &Connection) -> Result<Vec<Complaint>, StoreError> {
         records += 1;
         let row = row(conn, of)?.and_then(|row| row.ok_or_else(|| "it is missing".to_owned()));
         compare(&mut complaints, of, fold, &row);
-        let row = match row.and_then(|body| of.kind.row(&body)) {
-            Ok(row) => Some(row),
-            // A log with holes cannot tell the keys of a record whose row is lost.
-            Err(_) if fold.findings().left_out.is_empty() => fold.row()?,
-            Err(_) => None,
-        };
+        let row = row.and_then(|body| of.kind.row(&body)).ok();
+        let row = row.map_or_else(|| fold.row(), |row| Ok(Some(row)))?;
         held += check_keys(conn, &mut complaints, of, (row, Some(fold.findings())))?;
         Ok(())
     })?;
     let rows_read = each_kept(conn, |of, row| {
         records += 1;
-        if row.is_err() {
+        held += if let Ok(row) = row {
+            check_keys(conn, &mut complaints, of, (Some(row), None))?
+        } else {
             complaints.add((0, 0), format!("a kept {} is damaged", of.kind.as_str()));
-        }
-        held += check_keys(conn, &mut complaints, of, (row.ok(), None))?;
+            keys(conn, of)?.len() as u64
+        };
         Ok(())
     })?;
     if !(logs_read && rows_read) {
@@ -64,36 +61,24 @@ fn compare(complaints: &mut Complaints, of: RecordRef, fold: &dyn SummedLog, row
     }
 }
 
-/// Compares a record's keys with its row, and its names with its log, where these can tell. Answers how many there are.
+/// Compares a record's keys with its row and its log. Answers how many there are.
 fn check_keys(
     conn: &Connection,
     complaints: &mut Complaints,
     of: RecordRef,
     (row, findings): (Option<RecordRow>, Option<&Findings>),
 ) -> Result<u64, StoreError> {
-    let held = match keys(conn, of) {
-        Err(StoreError::Sqlite(error)) if is_damage(&error) => {
-            complaints.add((0, 0), format!("the keys of {of} cannot be read"));
-            return Ok(0);
-        }
-        held => held?,
-    };
-    let Some(row) = row else { return Ok(held.len() as u64) };
-    let (names, others): (BTreeSet<_>, BTreeSet<_>) = held.iter().cloned().partition(|(key, _)| key == NAME);
-    let wanted: BTreeSet<_> = row.keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-    let told = findings.is_none_or(|findings| !findings.left_out.is_empty() || are_names(&names, findings));
-    if others != wanted || !told {
+    let names = findings.iter().flat_map(|findings| &findings.names);
+    let mut wanted: BTreeSet<(String, KeyValue)> = names.map(|name| name_key(name)).collect();
+    wanted.extend(row.into_iter().flat_map(|row| row.keys).map(|(key, value)| (key.to_owned(), value)));
+    let held = keys(conn, of)?;
+    let has_ended = findings.is_some_and(|findings| findings.has_ended);
+    // The keys of requests are forgotten some time after the end.
+    let may_lack = |value: &KeyValue| has_ended && matches!(value, KeyValue::Text(name) if is_key(name));
+    if wanted.difference(&held).any(|(_, value)| !may_lack(value)) || !held.is_subset(&wanted) {
         complaints.add((0, 0), format!("the keys of {of} are not those of its record"));
     }
     Ok(held.len() as u64)
-}
-
-/// Whether these are the names that a log gave. The keys of requests are forgotten some time after the end.
-fn are_names(held: &BTreeSet<(String, KeyValue)>, findings: &Findings) -> bool {
-    let told: BTreeSet<_> = findings.names.iter().map(|name| name_key(name)).collect();
-    let may_lack =
-        |value: &KeyValue| findings.has_ended && matches!(value, KeyValue::Text(name) if is_key(name));
-    held.is_subset(&told) && told.difference(held).all(|(_, value)| may_lack(value))
 }
 
 /// Makes the rows of records with a log again, and all keys and names.

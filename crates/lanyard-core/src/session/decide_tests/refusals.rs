@@ -1,6 +1,7 @@
 //! Refusals: their codes, and how many of them the log holds.
 
 use super::*;
+use crate::refusal::RefusalKind;
 use crate::session::testing::pen;
 
 /// S1-17, X-04: refused and recorded.
@@ -106,7 +107,7 @@ fn the_codes_of_refusals() {
         .iter()
         .map(|refusal| {
             let recorded = if refusal.record(&given([]).session, "x").is_some() { "recorded" } else { "" };
-            let fault = if refusal.is_bad_request() { "bad request" } else { "" };
+            let fault = if refusal.kind() == RefusalKind::Invalid { "bad request" } else { "" };
             format!("{:22} {:8} {:11} {refusal}", refusal.code(), recorded, fault)
         })
         .collect();

@@ -5,9 +5,7 @@ use lanyard_core::{SessionId, paper};
 use lanyard_store::StoreError;
 use serde_json::{Value, json};
 
-use crate::engine::{AskError, error_chain};
-use crate::families::FamilyError;
-use crate::memory::MemoryError;
+use crate::refusal::{Refuses, error_chain, refuses};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
@@ -57,9 +55,11 @@ impl Refused {
     }
 }
 
-impl From<paper::Refusal> for Refused {
-    fn from(refusal: paper::Refusal) -> Self {
-        Self::new(refusal.code(), refusal.to_string(), refusal.advice())
+refuses!(paper::Refusal);
+
+impl<E: Refuses> From<E> for Refused {
+    fn from(refusal: E) -> Self {
+        Self::new(refusal.code(), refusal.sentence(), refusal.tool_advice())
     }
 }
 
@@ -67,63 +67,5 @@ impl From<StoreError> for Refused {
     fn from(error: StoreError) -> Self {
         let what = format!("the journal cannot be read or written: {}", error_chain(&error));
         Self::new("storage_unavailable", what, "nothing was changed; try again in a moment")
-    }
-}
-
-impl From<MemoryError> for Refused {
-    fn from(error: MemoryError) -> Self {
-        let (code, what, advice) = (error.code(), error.to_string(), error.advice());
-        match error {
-            MemoryError::Ask(error) => error.into(),
-            MemoryError::NoEntry(_) => {
-                Self::new(code, what, "list the names with action list, or name another scope")
-            }
-            MemoryError::Refused(_)
-            | MemoryError::SwitchedOff
-            | MemoryError::Full { .. }
-            | MemoryError::Moved { .. }
-            | MemoryError::Busy
-            | MemoryError::NoSession(_)
-            | MemoryError::Deleted(_)
-            | MemoryError::Store(_) => Self::new(code, what, advice),
-        }
-    }
-}
-
-impl From<AskError> for Refused {
-    fn from(error: AskError) -> Self {
-        let what = error.to_string();
-        match &error {
-            AskError::Refused(refusal) => Self::new(refusal.code(), what, refusal.advice()),
-            AskError::Unknown(session) => Self::no_such_session(session),
-            AskError::Deleted(_) => Self::new("session_deleted", what, "name another session"),
-            AskError::Damaged { .. } => Self::new("session_damaged", what, "name another session"),
-            AskError::AliasTaken(_) => Self::new("alias_taken", what, "choose another alias"),
-            AskError::AliasReserved(_) => Self::new("alias_reserved", what, "choose another alias"),
-            AskError::KeyConflict => Self::new("idempotency_conflict", what, "use another key"),
-            AskError::Unavailable(_) => Self::new("storage_unavailable", what, "try again in a moment"),
-            AskError::Overloaded => Self::new("overloaded", what, "try again in a moment"),
-            AskError::Closing => Self::new("daemon_closing", what, "try again once it runs again"),
-            AskError::Defect(_) => Self::new("defect", what, "nothing was changed; tell the user"),
-        }
-    }
-}
-
-impl From<FamilyError> for Refused {
-    fn from(error: FamilyError) -> Self {
-        let what = error.to_string();
-        match error {
-            FamilyError::Task(refusal) => Self::new(refusal.code(), what, refusal.advice()),
-            FamilyError::Refused { code, advice, .. } => Self::new(code, what, advice),
-            FamilyError::Ask(error) => error.into(),
-            FamilyError::NoTask(_) => Self::new("task_not_found", what, "list yours with tasks, action list"),
-            FamilyError::NoPlan(_) => Self::new("plan_not_found", what, "list the plans with memory_plan"),
-            FamilyError::NoMail(_) => {
-                Self::new("mail_not_found", what, "list yours with tasks, action mailbox")
-            }
-            FamilyError::Forged => Self::new("run_token_bad", what, "use the token of your own run"),
-            FamilyError::Unavailable(_) => Self::new("storage_unavailable", what, "try again in a moment"),
-            FamilyError::Closing => Self::new("daemon_closing", what, "try again once it runs again"),
-        }
     }
 }
