@@ -138,3 +138,20 @@ fn fnd_n15_the_documented_agent_is_the_known_one_with_its_defaults() {
     assert_eq!(said.client_files.take(), Some(lanyard_daemon::agents::settings::ClientFiles::ReadWrite));
     assert_eq!(said, known);
 }
+
+/// S2-27: the shape of a gate is documented with what continuing needs, for programs and for people.
+#[test]
+fn a_gates_continuation_is_documented() {
+    let text = std::fs::read_to_string(root().join("schema/openapi.json")).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let schemas = &document["components"]["schemas"];
+    let carried = schemas.as_object().unwrap().values().any(|schema| {
+        schema["properties"]["continue_session"]["anyOf"][0]["$ref"] == "#/components/schemas/Continuation"
+    });
+    assert!(carried, "no schema carries continue_session");
+    for field in ["session", "role", "resume_state"] {
+        assert!(schemas["Continuation"]["properties"][field].is_object(), "{field}");
+    }
+    let (_, flows) = files("docs", "flows.md").remove(0);
+    assert!(flows.contains("`c` is offered only when the gate carries `continue_session`"));
+}

@@ -165,7 +165,7 @@ fn a_flow_is_run_to_its_end_listed_shown_and_reported() {
     refused(&desk.stage.lanyard(&["flow", "cancel", &id]), "flow_ended", "lanyard flow run");
 }
 
-/// S2-B07: never hangs and never aborts by itself. S2-01, S2-06, S2-12: the prompt, and what is not offered.
+/// S2-B07: never hangs and never aborts by itself. S2-01, S2-06, S2-12, S2-15: the prompt, and what is not offered.
 #[test]
 fn without_a_terminal_a_gate_stays_open_and_says_how_to_answer_it() {
     let desk = Desk::new(NEEDS_HUMAN);

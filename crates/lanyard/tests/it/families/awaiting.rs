@@ -1,10 +1,14 @@
 //! Waiting for a task outlives the one who waits (S4-B11): a task is a handle, whoever asks for it again gets what came of
 //! it, and who does not ask again hears of it all the same.
 
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+
 use serde_json::json;
 
 use super::kit::{Stage, id, until};
 use super::talk::{begin, below, step, tasks};
+use crate::support::head;
 
 /// A session that waits for its child, which waits for the file `go`. Answers the session, and the child.
 fn waiting(stage: &Stage) -> (String, String) {
@@ -57,6 +61,40 @@ fn who_died_while_it_waited_hears_of_the_end_without_asking() {
     stage.is(&child, "completed");
     until("the parent to be told", || stage.told().contains("SUBAGENT REPORT"));
     assert!(stage.told().contains("the long answer"));
+}
+
+/// S3-B16: the connection of a call that waits breaks, which cancels the call and nothing else: the task runs on, and its
+/// handle gives the result.
+#[test]
+fn a_connection_that_breaks_while_it_waits_costs_nothing_but_the_answer() {
+    let stage = Stage::new();
+    let chat = stage.chat();
+    let child = format!("/wait-file {}\n/say the long answer", stage.sign("go").display());
+    let child =
+        id(&tasks(&stage, &chat, &json!({ "action": "spawn", "prompt": child }))["tasks"][0], "task_id");
+    stage.is(&child, "running");
+    let wait = json!({ "action": "await", "task_ids": [child], "wait_ms": 60_000 });
+    let params = json!({ "name": "tasks", "arguments": wait });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+    let caller = stage.daemon.caller();
+    let bearer = format!("Bearer {}", caller.token);
+    let headers = [
+        ("host", "localhost"),
+        ("authorization", bearer.as_str()),
+        ("accept", "application/json, text/event-stream"),
+    ];
+    let mut connection = UnixStream::connect(&caller.socket).unwrap();
+    let head = head("POST", &format!("/mcp/{chat}/lanyard"), &headers, Some(&call));
+    connection.write_all(format!("{head}{call}").as_bytes()).unwrap();
+    until("the call to be under way", || {
+        stage.daemon.log_after(&chat, 0).iter().any(|event| event["type"] == "tool.in_flight")
+    });
+    drop(connection);
+    assert_eq!(stage.show(&child)["state"], "running");
+    stage.touch("go");
+    stage.is(&child, "completed");
+    let answer = tasks(&stage, &chat, &wait);
+    assert_eq!(answer["tasks"][0]["result"]["summary"], "the long answer");
 }
 
 /// The daemon dies while somebody waits; the agent's call is lost with it. The result is there when it asks again.

@@ -85,6 +85,16 @@ fn settings(url: &str, timeout_ms: u32) -> String {
     format!("[memory.embeddings]\nurl = \"{url}\"\nmodel = \"toy\"\ntimeout_ms = {timeout_ms}")
 }
 
+/// S3-46: without settings there is no endpoint: nothing is asked, and words are found all the same.
+#[test]
+fn the_endpoint_is_off_unless_it_is_configured() {
+    let stage = Stage::new("");
+    stage.ok("POST", "/memory", &json!({ "text": "the cat sleeps on the server" }));
+    assert_eq!(stage.get("/memory?query=cat")["found_by"], json!(["words"]));
+    let status = stage.get("/memory/status");
+    assert!(status["embeddings"].is_null() && status["embeddings_trouble"].is_null(), "{status}");
+}
+
 #[test]
 fn meaning_finds_what_words_do_not() {
     let (url, asked) = endpoint(Mood::Helpful);

@@ -7,8 +7,8 @@ const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
 const BACKSPACE: &str = "\u{7f}";
 
-/// S2-01, S2-06, S2-07, FND-M2: asked again after what is no answer, words are asked for, and the author that asks again
-/// can be continued again.
+/// S2-01, S2-06, S2-07, S2-15, FND-M2: asked again after what is no answer, words are asked for, and the author that
+/// asks again can be continued again.
 #[test]
 fn a_flow_is_answered_where_it_is_watched() {
     let desk = Desk::new(NEEDS_HUMAN);
@@ -37,7 +37,7 @@ fn a_flow_is_answered_where_it_is_watched() {
     desk.gate_after(&first);
 }
 
-/// S2-06, S2-08: a toast and no answer; then an answer.
+/// S2-06, S2-08, S2-15: a toast and no answer; then an answer.
 #[test]
 fn a_flow_is_answered_on_the_screen_of_all_sessions() {
     let desk = Desk::new(NEEDS_HUMAN);
