@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
+use opentelemetry_proto::tonic::trace::v1::Span;
 use tokio::sync::Notify;
 
 use crate::outward::Address;
@@ -27,8 +29,8 @@ const QUEUE_MAX: usize = 2_048;
 /// Where spans and records go.
 pub struct Telemetry {
     settings: Settings,
-    traces: Option<Line<wire::Span>>,
-    logs: Option<Line<wire::LogRecord>>,
+    traces: Option<Line<Span>>,
+    logs: Option<Line<LogRecord>>,
     wake: Notify,
 }
 
@@ -90,13 +92,13 @@ impl Telemetry {
         Ok(Some(Arc::new(Self { settings, traces, logs, wake: Notify::new() })))
     }
 
-    fn put_span(&self, span: wire::Span) {
+    fn put_span(&self, span: Span) {
         if let Some(traces) = &self.traces {
             traces.put(span);
         }
     }
 
-    fn put_log(&self, record: wire::LogRecord) {
+    fn put_log(&self, record: LogRecord) {
         if let Some(logs) = &self.logs {
             logs.put(record);
         }

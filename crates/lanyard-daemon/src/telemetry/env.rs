@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use percent_encoding::percent_decode_str;
 
 /// What is sent where, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,20 +100,10 @@ fn resource(name: Option<String>, attributes: Option<&str>) -> Vec<(String, Stri
 
 fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
     let split = text.split(',').filter_map(|pair| pair.split_once('='));
-    split.map(|(name, value)| (name.trim().to_owned(), decoded(value.trim())))
-}
-
-/// Percent-encoding undone; what is none stays.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let code = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        let byte = code.filter(|_| first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        bytes.push(byte.unwrap_or(first));
-        rest = if byte.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    split.map(|(name, value)| {
+        let value = percent_decode_str(value.trim()).decode_utf8_lossy().into_owned();
+        (name.trim().to_owned(), value)
+    })
 }
 
 #[cfg(test)]

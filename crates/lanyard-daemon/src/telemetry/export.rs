@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::http::{HeaderValue, StatusCode, header};
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
 
-use super::wire::{
-    ExportLogs, ExportTraces, KeyValue, LogRecord, Resource, ResourceLogs, ResourceSpans, Scope, ScopeLogs,
-    ScopeSpans, Span,
-};
+use super::wire::text_attribute;
 use super::{Line, Telemetry};
 
 /// Spans or records in one post.
@@ -92,25 +95,28 @@ impl Telemetry {
     }
 
     fn resource(&self) -> Resource {
-        let attributes = self.settings.resource.iter().map(|(key, value)| KeyValue::text(key, value));
-        Resource { attributes: attributes.collect() }
+        let attributes = self.settings.resource.iter().map(|(key, value)| text_attribute(key, value));
+        Resource { attributes: attributes.collect(), ..Resource::default() }
     }
 
     fn encode_spans(&self, spans: Vec<Span>) -> Vec<u8> {
-        let scope_spans = vec![ScopeSpans { scope: Some(scope()), spans }];
-        let resource_spans = vec![ResourceSpans { resource: Some(self.resource()), scope_spans }];
-        ExportTraces { resource_spans }.encode_to_vec()
+        let scope_spans = vec![ScopeSpans { scope: Some(scope()), spans, ..ScopeSpans::default() }];
+        let resource_spans =
+            vec![ResourceSpans { resource: Some(self.resource()), scope_spans, ..ResourceSpans::default() }];
+        ExportTraceServiceRequest { resource_spans }.encode_to_vec()
     }
 
     fn encode_logs(&self, log_records: Vec<LogRecord>) -> Vec<u8> {
-        let scope_logs = vec![ScopeLogs { scope: Some(scope()), log_records }];
-        let resource_logs = vec![ResourceLogs { resource: Some(self.resource()), scope_logs }];
-        ExportLogs { resource_logs }.encode_to_vec()
+        let scope_logs = vec![ScopeLogs { scope: Some(scope()), log_records, ..ScopeLogs::default() }];
+        let resource_logs =
+            vec![ResourceLogs { resource: Some(self.resource()), scope_logs, ..ResourceLogs::default() }];
+        ExportLogsServiceRequest { resource_logs }.encode_to_vec()
     }
 }
 
-fn scope() -> Scope {
-    Scope { name: "lanyard".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+fn scope() -> InstrumentationScope {
+    let (name, version) = ("lanyard".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    InstrumentationScope { name, version, ..InstrumentationScope::default() }
 }
 
 /// Whether trying again may help (OTLP 1.x).

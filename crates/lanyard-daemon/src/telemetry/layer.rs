@@ -3,12 +3,15 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
 use super::Telemetry;
-use super::wire::{AnyValue, KeyValue, LogRecord, Value};
+use super::wire::{attribute, text, text_attribute};
 use crate::clock;
 
 /// Passes what is logged on to a collector.
@@ -29,24 +32,25 @@ impl<S: Subscriber> Layer<S> for LogLayer {
         if about.target().starts_with("lanyard_daemon::telemetry") {
             return;
         }
-        let (number, text) = match *about.level() {
-            Level::ERROR => (17, "ERROR"),
-            Level::WARN => (13, "WARN"),
-            Level::INFO => (9, "INFO"),
-            Level::DEBUG => (5, "DEBUG"),
-            Level::TRACE => (1, "TRACE"),
+        let (number, name) = match *about.level() {
+            Level::ERROR => (SeverityNumber::Error, "ERROR"),
+            Level::WARN => (SeverityNumber::Warn, "WARN"),
+            Level::INFO => (SeverityNumber::Info, "INFO"),
+            Level::DEBUG => (SeverityNumber::Debug, "DEBUG"),
+            Level::TRACE => (SeverityNumber::Trace, "TRACE"),
         };
         let mut fields = Fields::default();
         event.record(&mut fields);
-        fields.attributes.push(KeyValue::text("code.namespace", about.target()));
+        fields.attributes.push(text_attribute("code.namespace", about.target()));
         let now = clock::unix_nanos();
         self.0.put_log(LogRecord {
             time_unix_nano: now,
-            severity_number: number,
-            severity_text: text.to_owned(),
-            body: Some(AnyValue::text(fields.message)),
+            severity_number: number.into(),
+            severity_text: name.to_owned(),
+            body: Some(text(fields.message)),
             attributes: fields.attributes,
             observed_time_unix_nano: now,
+            ..LogRecord::default()
         });
     }
 }
@@ -62,28 +66,29 @@ impl Visit for Fields {
         if field.name() == "message" {
             self.message = format!("{value:?}");
         } else {
-            self.attributes.push(KeyValue::text(field.name(), format!("{value:?}")));
+            self.attributes.push(text_attribute(field.name(), format!("{value:?}")));
         }
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.attributes.push(KeyValue::text(field.name(), value));
+        self.attributes.push(text_attribute(field.name(), value));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.attributes.push(KeyValue::new(field.name(), Value::Int(value)));
+        self.attributes.push(attribute(field.name(), Value::IntValue(value)));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        let value = i64::try_from(value).map_or_else(|_| Value::Text(value.to_string()), Value::Int);
-        self.attributes.push(KeyValue::new(field.name(), value));
+        let value =
+            i64::try_from(value).map_or_else(|_| Value::StringValue(value.to_string()), Value::IntValue);
+        self.attributes.push(attribute(field.name(), value));
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.attributes.push(KeyValue::new(field.name(), Value::Double(value)));
+        self.attributes.push(attribute(field.name(), Value::DoubleValue(value)));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.attributes.push(KeyValue::new(field.name(), Value::Bool(value)));
+        self.attributes.push(attribute(field.name(), Value::BoolValue(value)));
     }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, StatusCode};
 use lanyard_core::session::{Event, TurnEvent, TurnOutcome};
 use lanyard_core::{Session, SessionId, Timestamp, TurnId};
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode as SpanStatus;
+use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 
 use super::Telemetry;
-use super::wire::{KeyValue, Span, Status, Value};
+use super::wire::{attribute, text_attribute};
 use crate::clock;
-
-const INTERNAL: i32 = 1;
-const SERVER: i32 = 2;
-const ERROR: i32 = 2;
 
 /// A request that is being answered.
 #[derive(Debug)]
@@ -31,14 +31,13 @@ impl RequestSpan {
             span_id: clock::bits().to_be_bytes()[..8].to_vec(),
             parent_span_id,
             name: format!("{method} {path}"),
-            kind: SERVER,
+            kind: SpanKind::Server.into(),
             start_time_unix_nano: clock::unix_nanos(),
-            end_time_unix_nano: 0,
             attributes: vec![
-                KeyValue::text("http.request.method", method),
-                KeyValue::text("http.route", path),
+                text_attribute("http.request.method", method),
+                text_attribute("http.route", path),
             ],
-            status: None,
+            ..Span::default()
         };
         Self { telemetry, span }
     }
@@ -46,12 +45,13 @@ impl RequestSpan {
     pub(crate) fn end(mut self, status: StatusCode, code: Option<&str>) {
         let span = &mut self.span;
         span.end_time_unix_nano = clock::unix_nanos();
-        span.attributes.push(KeyValue::new("http.response.status_code", Value::Int(status.as_u16().into())));
+        span.attributes.push(attribute("http.response.status_code", Value::IntValue(status.as_u16().into())));
         if let Some(code) = code {
-            span.attributes.push(KeyValue::text("error.type", code));
+            span.attributes.push(text_attribute("error.type", code));
         }
         if status.is_server_error() {
-            span.status = Some(Status { message: code.unwrap_or_default().to_owned(), code: ERROR });
+            span.status =
+                Some(Status { message: code.unwrap_or_default().to_owned(), code: SpanStatus::Error.into() });
         }
         self.telemetry.put_span(self.span);
     }
@@ -116,22 +116,22 @@ impl Telemetry {
         let nanos = |at: Timestamp| at.as_millis().max(0).unsigned_abs().saturating_mul(1_000_000);
         let trace_id = turn.turn.as_u128().to_be_bytes();
         let mut attributes = vec![
-            KeyValue::text("lanyard.session", turn.session.to_string()),
-            KeyValue::text("lanyard.turn", turn.turn.to_string()),
-            KeyValue::text("lanyard.turn.outcome", turn.how),
+            text_attribute("lanyard.session", turn.session.to_string()),
+            text_attribute("lanyard.turn", turn.turn.to_string()),
+            text_attribute("lanyard.turn.outcome", turn.how),
         ];
-        attributes.extend(turn.agent.as_ref().map(|agent| KeyValue::text("lanyard.agent", agent)));
+        attributes.extend(turn.agent.as_ref().map(|agent| text_attribute("lanyard.agent", agent)));
         let failed = turn.how != "completed";
         self.put_span(Span {
             trace_id: trace_id.to_vec(),
             span_id: trace_id[8..].to_vec(),
-            parent_span_id: Vec::new(),
             name: "turn".to_owned(),
-            kind: INTERNAL,
+            kind: SpanKind::Internal.into(),
             start_time_unix_nano: nanos(turn.began),
             end_time_unix_nano: nanos(turn.ended),
             attributes,
-            status: failed.then(|| Status { message: turn.how.to_owned(), code: ERROR }),
+            status: failed.then(|| Status { message: turn.how.to_owned(), code: SpanStatus::Error.into() }),
+            ..Span::default()
         });
     }
 }

@@ -1,9 +1,13 @@
 //! Addresses under `/api/v1`. Parts and values are percent-encoded here and nowhere else: an alias may hold `/`, `::`,
 //! blanks or any script.
 
-use std::fmt::{Display, Write};
+use std::fmt::Display;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 const PREFIX: &str = "/api/v1";
+/// All but what RFC 3986 calls unreserved.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Route(String);
@@ -33,21 +37,11 @@ impl Route {
     }
 }
 
-/// Keeps what RFC 3986 calls unreserved. A part that is only dots would be read as a direction, so it is encoded too.
+/// A part that is only dots would be read as a direction, so it is encoded too.
 fn encode_into(text: &mut String, part: &str) {
     let only_dots = part.bytes().all(|byte| byte == b'.');
-    for byte in part.bytes() {
-        match byte {
-            b'.' if only_dots => text.push_str("%2E"),
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                text.push(char::from(byte));
-            }
-            _ => {
-                // Writing to a string cannot fail.
-                let _ = write!(text, "%{byte:02X}");
-            }
-        }
-    }
+    let encoded = if only_dots { NON_ALPHANUMERIC } else { RESERVED };
+    text.extend(utf8_percent_encode(part, encoded));
 }
 
 #[cfg(test)]
