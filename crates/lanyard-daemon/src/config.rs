@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
 use crate::auth::OPERATOR_STREAMS_MAX;
-use crate::intercept::Record;
+use crate::intercept::CallRecording;
 use crate::notifications::NotificationSettings;
 use crate::outward::Address;
 use crate::redaction::RedactionConfig;
@@ -125,7 +125,7 @@ impl InterventionConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct GatewayConfig {
     /// When a call is in the log: soon after its answer went out, or before, and how safe it is then.
-    pub record: Record,
+    pub record: CallRecording,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -250,7 +250,7 @@ mod tests {
             .fold(String::new(), |text, line| text + line + "\n");
         let config: Config = toml::from_str(&text).unwrap();
         assert_eq!(config.rules(), Rules::default());
-        assert_eq!(config.gateway.record, Record::default());
+        assert_eq!(config.gateway.record, CallRecording::default());
         assert_eq!(config.intervention, InterventionConfig::default());
         assert_eq!(config.flow, FlowSettings::default());
         assert_eq!(config.continuity, ContinuityRules::default());

@@ -32,7 +32,7 @@ const ASIDES: [&str; 4] = ["SessionStart", "UserPromptSubmit", "BeforeAgent", "P
 /// When a call is in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Record {
+pub enum CallRecording {
     /// Soon after its answer went out; nobody waits for it.
     #[default]
     After,
@@ -42,7 +42,7 @@ pub enum Record {
     Synced,
 }
 
-impl Record {
+impl CallRecording {
     /// What the record of a call survives where it is all there is to write.
     fn durability(self) -> Durability {
         match self {
@@ -204,12 +204,12 @@ fn look(
 pub struct Interceptor {
     engine: Engine,
     tokens: Arc<Tokens>,
-    record: Record,
+    record: CallRecording,
 }
 
 impl Interceptor {
     #[must_use]
-    pub fn new(engine: Engine, tokens: Arc<Tokens>, record: Record) -> Self {
+    pub fn new(engine: Engine, tokens: Arc<Tokens>, record: CallRecording) -> Self {
         Self { engine, tokens, record }
     }
 
@@ -229,7 +229,7 @@ pub struct Bound {
     flag: Arc<Flag>,
     nonce: Arc<str>,
     engine: Engine,
-    record: Record,
+    record: CallRecording,
 }
 
 impl Bound {
@@ -270,7 +270,7 @@ impl Bound {
             self.flag.open.fetch_add(1, Ordering::AcqRel);
         }
         // Who does not wait for the log need not know who else does.
-        let present = (self.record != Record::After).then(|| Present::new(&self.flag));
+        let present = (self.record != CallRecording::After).then(|| Present::new(&self.flag));
         UnderWay { carried_out: carries.then(|| CarriedOut(self.flag.clone())), present }
     }
 
@@ -306,7 +306,7 @@ impl Bound {
     ) -> Result<Lead, AskError> {
         let (session, channel, call) = (self.session, call.channel, Box::new(call));
         let pending = self.flag.up.load(Ordering::Acquire);
-        let lead = if self.record == Record::After && !pending {
+        let lead = if self.record == CallRecording::After && !pending {
             let ask = Ask::CallPassed { session, call, returned };
             self.engine.ask_later(self.request(ask, channel)).await.map(|()| Lead::default())
         } else {

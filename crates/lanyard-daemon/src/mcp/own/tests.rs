@@ -31,7 +31,7 @@ use crate::config::Config;
 use crate::engine::{self, Ask, Parts, Request, Store};
 use crate::families;
 use crate::hub::Hub;
-use crate::intercept::{Interceptor, Record};
+use crate::intercept::{CallRecording, Interceptor};
 use crate::mcp::Gateway;
 use crate::runs::Runs;
 
@@ -115,7 +115,7 @@ impl Room {
             hub,
             presence: crate::presence::Presence::new(clock.clone()),
             router: Mutex::default(),
-            interceptor: Interceptor::new(engine.clone(), tokens.clone(), Record::default()),
+            interceptor: Interceptor::new(engine.clone(), tokens.clone(), CallRecording::default()),
             memory: crate::memory::Memory::new(&crate::memory::MemoryConfig::default(), redaction).unwrap(),
             gateway: Gateway::new(&Config::default(), folder.path()),
             continuity,
