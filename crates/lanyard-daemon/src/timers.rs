@@ -1,7 +1,7 @@
 //! Time passing: resting sessions become idle and stale, kept outcomes are forgotten, a failed journal is tried again.
 //!
-//! Who is due is a question to the journal's catalog, not a timer per session: a hundred thousand resting sessions
-//! cost no memory here. Only those that were looked at too early are remembered until their time comes.
+//! Due sessions are found by querying the journal's catalog; there are no per-session timers, so a hundred thousand
+//! resting sessions cost no memory here. Only those that were looked at too early are remembered until their time comes.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Whoever has the helm makes the engine's rounds: its own thread, or a caller whose request is the only one, which is
-//! spared two hops between threads by it.
+//! Lock around the engine's worker. The engine thread normally holds it; a lone caller may take it and run the round
+//! inline, which saves two thread hops.
 
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 

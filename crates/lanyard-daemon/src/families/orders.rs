@@ -325,7 +325,7 @@ impl Owner {
             let event = TaskEvent::EndAsked { ending: Ending::Fail, reason: Some(why) };
             return self.write(id, event, &actor);
         }
-        // Not even its end works: it is said all the same.
+        // Ending it failed too; record the end anyway.
         self.write(id, TaskEvent::Ended { state: TaskState::Failed, reason: Some(why) }, &actor);
         if let Some(task) = self.tasks.get(&id).cloned() {
             self.has_ended(&task, "");

@@ -21,7 +21,7 @@ use crate::families::{FamilyError, Input, Tools, find, refused};
 
 /// Messages that are on their way to one session at a time.
 const GIVEN_MAX: usize = 8;
-/// Places a millisecond has.
+/// Mailbox sequence numbers available per millisecond.
 const PLACES_PER_MS: u64 = 1_024;
 /// What wakes an agent that is between turns. The messages themselves stand before it.
 const WAKE: &str = "What is above came from those who work for you while you were between turns. Take it into account \
@@ -486,7 +486,7 @@ async fn wake_up(tools: &Tools, session: SessionId) -> Result<(), AskError> {
     let cause = Some(Cause::Signal("wake".to_owned()));
     let request = Request { ask: Ask::Do { session, command }, actor, cause, keys: vec![key] };
     match tools.engine.ask(request).await {
-        // It is at work meanwhile, or will not be again: the next look shows which.
+        // The session is already running, or has ended; the next look tells which.
         Ok(_) | Err(AskError::Refused(_)) => Ok(()),
         Err(error) => Err(error),
     }

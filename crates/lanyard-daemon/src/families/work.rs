@@ -174,7 +174,7 @@ fn tree_to_settle(root: &Path, store: &dyn Store, task: &Task) -> Result<Option<
     }
 }
 
-/// The worktree a folder was, of whoever made the task and has ended since: its branch is still there to begin at.
+/// The worktree that `folder` was, if it belonged to a task that has ended: its branch can still be the base.
 fn branch_of(root: &Path, folder: &Path, store: &dyn Store) -> Option<Tree> {
     let root = root.canonicalize().ok()?;
     if folder.exists() || folder.parent() != Some(&root) {

@@ -99,7 +99,7 @@ impl Hub {
         self.stir(&topic);
     }
 
-    /// Shows who is attached to whoever is attached.
+    /// Broadcasts the presence list to all attached readers.
     pub(crate) fn presence(&self, session: SessionId, frame: Bytes) {
         let Some(topic) = self.topic(session) else { return };
         topic.ring().presence.put(frame);

@@ -109,7 +109,7 @@ impl Writer {
                 conn.pragma_update(None, "synchronous", synchronous(durability))?;
                 *current = durability;
             }
-            // Prepared once: to read these words again each time is dear beside a commit of one event.
+            // Prepared once: parsing the statement again is expensive compared with a one-event commit.
             conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
             let answer = write(conn, elevator)?;
             pass("before_commit");

@@ -333,7 +333,7 @@ impl Supervisor {
             written = self.folder.write_exit(&exit);
         }
         if let Some(client) = self.client {
-            // Who does not listen finds it in the folder.
+            // A daemon that is not connected reads the result from the run folder.
             let _ = client.farewell(&Message::Exit { exit });
         }
         written
