@@ -196,7 +196,7 @@ fn damage_of_an_older_journal_stays_reported() {
     let what: Vec<&str> = report.damage.iter().map(|damage| damage.what.as_str()).collect();
     assert_eq!(
         what,
-        ["flow_events", "flows"].map(|table| format!("table {table} of an older journal is damaged"))
+        ["flow_events", "flows", "mail"].map(|table| format!("table {table} of an older journal is damaged"))
     );
     let journal = open(&path);
     // The first flow's row stands for its log, and the last one's log for its row.
@@ -209,8 +209,11 @@ fn damage_of_an_older_journal_stays_reported() {
     let report = journal.check().unwrap();
     let one = conductor.flows.keys().next().unwrap();
     let what: Vec<&str> = report.damage.iter().map(|damage| damage.what.as_str()).collect();
-    let log = format!("the log of {one} is damaged: it is not as it was written");
-    assert_eq!(what, [log.as_str(), "a kept mail is damaged"]);
+    let (mail, logs) = what.split_last().unwrap();
+    assert_eq!(*mail, "a kept mail is damaged");
+    // Events after the damaged one may not fit without it.
+    assert_eq!(logs[0], format!("the log of {one} is damaged: it is not as it was written"));
+    assert!(logs.iter().all(|what| what.starts_with(&format!("the log of {one} is damaged"))), "{logs:?}");
 }
 
 /// A process that ends during the upgrade leaves a journal that is brought forward at the next start.
