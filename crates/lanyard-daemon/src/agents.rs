@@ -30,11 +30,13 @@ mod words;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use lanyard_core::SessionId;
 use lanyard_core::session::Effect;
 use lanyard_git::snapshot::CheckpointStore;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
@@ -51,11 +53,26 @@ use shared::Shared;
 /// Wishes that may wait at the desk. The engine never waits for it: one that finds no place is refused.
 const WISHES_MAX: usize = 16_384;
 
+/// How long a compaction waits for the runner of the session's agent. A runner answers at once unless it is held up.
+pub(crate) const COMPACT_WAIT: Duration = Duration::from_secs(5);
+
 /// Something the engine wants done.
 #[derive(Debug)]
 pub(crate) struct Wish {
     session: SessionId,
     order: Order,
+}
+
+/// What became of asking an agent to compact its context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compaction {
+    Begun,
+    /// The agent cannot do it when asked, or not now.
+    NotOffered,
+    /// No agent is running.
+    NotRunning,
+    /// The agent's runner did not answer in time; it does not pass the request on later.
+    Unanswered,
 }
 
 /// Where the engine leaves what follows from its events.
@@ -71,12 +88,21 @@ impl Wishes {
         self.names.contains(agent)
     }
 
-    /// Asks the session's agent to compact its context. Nothing when no agent is there to be asked.
-    pub(crate) async fn compact(&self, session: SessionId, key: String) -> Option<bool> {
+    /// Asks the session's agent to compact its context, and waits for its runner as long as this.
+    pub(crate) async fn compact(&self, session: SessionId, key: String, wait: Duration) -> Compaction {
         let (answer, mut answers) = mpsc::channel(1);
         let wish = Wish { session, order: Order::Compact { key, answer } };
-        self.sender.try_send(wish).ok()?;
-        answers.recv().await
+        match self.sender.try_send(wish) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => return Compaction::Unanswered,
+            Err(TrySendError::Closed(_)) => return Compaction::NotRunning,
+        }
+        match tokio::time::timeout(wait, answers.recv()).await {
+            Ok(Some(true)) => Compaction::Begun,
+            Ok(Some(false)) => Compaction::NotOffered,
+            Ok(None) => Compaction::NotRunning,
+            Err(_) => Compaction::Unanswered,
+        }
     }
 
     /// False when too many wishes wait.
@@ -151,4 +177,25 @@ impl Agents {
 /// The program that is this daemon, for the supervisors and the built-in agent.
 pub(crate) fn program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lanyard"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FND-K13: an agent whose runner is silent is not waited for beyond the bound, and the runner sees that the caller has
+    /// left.
+    #[tokio::test]
+    async fn fnd_k13_a_compaction_that_nobody_answers_ends_with_its_bound() {
+        let (mut silent, wishes) = agents(BTreeMap::new());
+        let session = SessionId::from_u128(7);
+        let asked = || wishes.compact(session, "k".to_owned(), Duration::ZERO);
+        assert_eq!(asked().await, Compaction::Unanswered);
+        let Some(Wish { order: Order::Compact { answer, .. }, .. }) = silent.wishes.recv().await else {
+            panic!("no order")
+        };
+        assert!(answer.is_closed());
+        drop(silent);
+        assert_eq!(asked().await, Compaction::NotRunning);
+    }
 }

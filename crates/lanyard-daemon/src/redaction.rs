@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use lanyard_core::flow::FlowEvent;
 use lanyard_core::redact::{Redactor, Scope, Wanted};
 use lanyard_core::session::{Envelope, Event, TurnEvent};
-use lanyard_core::task::TaskEvent;
+use lanyard_core::task::{MailFrom, TaskEvent};
 use lanyard_core::{Actor, ActorKind};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -157,6 +157,11 @@ pub(crate) fn of_task(event: &TaskEvent) -> Scope {
         | TaskEvent::Discarded { .. }
         | TaskEvent::Adopted { .. } => Scope::OwnTokens,
     }
+}
+
+/// A person's message reaches the agent as it was written; a message of an agent is read by others.
+pub(crate) fn of_mail(from: &MailFrom) -> Scope {
+    if from.operator { Scope::OwnTokens } else { Scope::All }
 }
 
 /// The same of a flow: what its agents and checks say is redacted, what its people say is not.

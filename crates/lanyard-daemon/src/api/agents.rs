@@ -9,9 +9,9 @@ use axum::response::{IntoResponse, Response};
 use lanyard_core::session::{Command, DrivenBy, ResumeWay, State as SessionState};
 use lanyard_core::{Outcome, Session};
 
-use crate::agents::naming;
 use crate::agents::roster::{Checked, Listed};
 use crate::agents::settings::DriverKind;
+use crate::agents::{COMPACT_WAIT, Compaction, naming};
 use crate::api::App;
 use crate::api::context::{Change, Target, load, query};
 use crate::api::problem::Problem;
@@ -116,8 +116,8 @@ pub(super) async fn compact(
 ) -> Result<Response, Problem> {
     let session = load(&app, target.0).await?.session;
     let key = format!("{:032x}", app.clock.random());
-    match app.wishes.compact(target.0, key).await {
-        Some(true) => {
+    match app.wishes.compact(target.0, key, COMPACT_WAIT).await {
+        Compaction::Begun => {
             let (seq, state) = (session.seq, session.state.name());
             let stop_level = session.stop.as_ref().map(|stop| stop.level.into());
             let outcome = Outcome {
@@ -134,17 +134,26 @@ pub(super) async fn compact(
             };
             Ok((StatusCode::ACCEPTED, Json(outcome)).into_response())
         }
-        Some(false) => Err(Problem::new(
+        Compaction::NotOffered => Err(Problem::new(
             StatusCode::CONFLICT,
             "compact_not_offered",
             "the agent cannot compact its context when asked, or not now",
             "wait for the turn to end and try again, or let the agent do it by itself",
         )),
-        None => Err(Problem::new(
+        Compaction::NotRunning => Err(Problem::new(
             StatusCode::CONFLICT,
             "agent_not_running",
             "no process of the session's agent is running",
             "have it there with `lanyard resume`",
+        )),
+        Compaction::Unanswered => Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "agent_not_answering",
+            format!(
+                "the agent's runner did not answer within {} s; nothing was done",
+                COMPACT_WAIT.as_secs()
+            ),
+            "try again; if it lasts, end the run with `lanyard stop` and bring it back with `lanyard resume`",
         )),
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use lanyard_core::task::health::Remedy;
-use lanyard_core::task::mail::admit;
 use lanyard_core::task::schedule::{self, Field, Hold};
 use lanyard_core::task::{
     BaseConflict, Ending, MailKind, MailTo, ParentEnd, Task, TaskCommand, TaskEvent, TaskRefusal, TaskState,
@@ -360,7 +359,8 @@ impl Owner {
         let task = self.task(id)?.clone();
         if let Some(mail) = self.asked_before(key)? {
             let from = (mail.from.task, mail.from.run.unwrap_or_default());
-            let same = from == (Some(id), task.run) && mail.kind == kind && mail.text == admit(text);
+            let text = self.mail_text(&mail.from, text);
+            let same = from == (Some(id), task.run) && mail.kind == kind && mail.text == text;
             return if same { Ok(()) } else { Err(AskError::KeyConflict.into()) };
         }
         if text.trim().is_empty() {

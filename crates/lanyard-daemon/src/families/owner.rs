@@ -4,18 +4,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use lanyard_core::redact::Scope;
+use lanyard_core::task::mail::admit;
 use lanyard_core::task::{
-    Kin, Mail, MailTo, SeenSession, Task, TaskEnvelope, TaskEvent, TaskState, Want, observe, want,
+    Kin, Mail, MailFrom, MailTo, SeenSession, Task, TaskEnvelope, TaskEvent, TaskState, Want, observe, want,
 };
 use lanyard_core::{Actor, PlanId, SessionId, TaskId, Timestamp};
 use lanyard_store::{MailFilter, StoreError, TaskFilter, WorkBatch};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
 use crate::engine::error_chain;
 use crate::failpoint;
 use crate::families::held::Tasks;
 use crate::families::{Answer, Families, FamilyError, Input, Tools, look, work};
-use crate::redaction::of_task;
+use crate::redaction::{of_mail, of_task};
 
 /// Inputs of one round.
 const ROUND_MAX: usize = 64;
@@ -272,14 +275,7 @@ impl Owner {
         let at = self.now();
         let seq = self.tasks.get(&id).map_or(0, |task| task.seq) + 1;
         let scope = of_task(&event);
-        let event = match self.tools.engine.stats.redaction.event(event, scope) {
-            Ok(event) => event,
-            Err(defect) => {
-                tracing::error!(task = %id, seq, defect, "an event of a task could not be redacted; the round is dropped");
-                self.poison = Some(defect);
-                return;
-            }
-        };
+        let Some(event) = self.redacted(event, scope) else { return };
         let envelope = TaskEnvelope { task: id, seq, at, actor: actor.clone(), event };
         if let Err(defect) = self.apply(&envelope) {
             tracing::error!(task = %id, seq, defect, "an event of a task did not apply; the round is dropped");
@@ -302,9 +298,26 @@ impl Owner {
         Ok(())
     }
 
-    pub(super) fn write_mail(&mut self, mut mail: Mail) {
-        let scope = if mail.from.operator { Scope::OwnTokens } else { Scope::All };
-        mail.text = self.tools.engine.stats.redaction.text(mail.text, scope);
+    /// The value without its secrets. A value that cannot be redacted drops the round.
+    fn redacted<T: Serialize + DeserializeOwned>(&mut self, value: T, scope: Scope) -> Option<T> {
+        match self.tools.engine.stats.redaction.event(value, scope) {
+            Ok(value) => Some(value),
+            Err(defect) => {
+                tracing::error!(defect, "a record could not be redacted; the round is dropped");
+                self.poison = Some(defect);
+                None
+            }
+        }
+    }
+
+    /// The text of a message as it is kept. Secrets go before the text is cut: half of one is not recognised any more.
+    pub(super) fn mail_text(&self, from: &MailFrom, text: &str) -> String {
+        admit(&self.tools.engine.stats.redaction.text(text.to_owned(), of_mail(from)))
+    }
+
+    pub(super) fn write_mail(&mut self, mail: Mail) {
+        let scope = of_mail(&mail.from);
+        let Some(mail) = self.redacted(mail, scope) else { return };
         self.boxes.insert(mail.to);
         if let MailTo::Task(task) = mail.to {
             self.pokes.insert(task);

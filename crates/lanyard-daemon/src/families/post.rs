@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lanyard_core::session::{
     Command, Delivery, DrivenBy, InboxChange, Message, NoteKind, NoteStatus, Session, StateName,
 };
-use lanyard_core::task::mail::{BOX_MAX, Sender, admit, waits_for_next_run};
+use lanyard_core::task::mail::{BOX_MAX, Sender, waits_for_next_run};
 use lanyard_core::task::{
     Mail, MailFrom, MailKind, MailState, MailTo, ParentEnd, Task, TaskState, WorkerKind,
 };
@@ -122,7 +122,7 @@ impl Owner {
     pub(super) fn post(&mut self, letter: Letter) -> MailId {
         let now = self.now();
         let id = letter.id.unwrap_or_else(|| MailId::mint(now, self.tools.clock.random()));
-        let seq = self.next_place();
+        let (seq, text) = (self.next_place(), self.mail_text(&letter.from, &letter.text));
         self.write_mail(Mail {
             id,
             to: letter.to,
@@ -130,7 +130,7 @@ impl Owner {
             from: letter.from,
             kind: letter.kind,
             ended: letter.ended,
-            text: admit(&letter.text),
+            text,
             at: now,
             state: MailState::Pending,
             times: 0,

@@ -1,7 +1,6 @@
 //! What workers say of their tasks: progress, questions, an end. Each run has a number and a token of its own; what an
 //! older one says is recognised and refused (S4-B01).
 
-use lanyard_core::task::mail::admit;
 use lanyard_core::task::{
     Mail, MailFrom, MailKind, MailState, MailTo, Task, TaskCommand, TaskResult, WorkerKind,
 };
@@ -133,7 +132,8 @@ impl Owner {
         // Asked for under the same key, it is the same message; another one needs another key.
         if let Some(mail) = self.asked_before(key)? {
             let to = find::box_named(&*self.tools.store, to)?;
-            let same = mail.forwarded_from.unwrap_or(mail.to) == to && mail.text == admit(text);
+            let same =
+                mail.forwarded_from.unwrap_or(mail.to) == to && mail.text == self.mail_text(&mail.from, text);
             return if same { Ok(mail) } else { Err(AskError::KeyConflict.into()) };
         }
         if text.trim().is_empty() {

@@ -48,6 +48,8 @@ impl Runner {
                 self.let_go = true;
                 self.end_run("the session needs it no more").await;
             }
+            // Its caller was refused: the agent is not surprised with it.
+            Order::Compact { answer, .. } if answer.is_closed() => {}
             Order::Compact { key, answer } => {
                 let mut taken = false;
                 self.say(|driver, out| taken = driver.compact(&key, out));

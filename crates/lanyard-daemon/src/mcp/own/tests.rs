@@ -1,6 +1,7 @@
 //! The tools against a real engine and a real journal, called as the gateway calls them.
 
 mod agents;
+mod bodies;
 mod document;
 mod memory;
 mod orphaned;
