@@ -15,7 +15,7 @@ pub(super) fn work_before(store: &dyn Store, task: &Task) -> Result<Vec<Work>, S
     let tasks = before(store, task, |before| before.tree.is_none())?;
     let work = tasks.into_iter().filter_map(|before| {
         let captured = before.captured.map(|captured| captured.commit);
-        Some(Work { tree: before.tree?, captured })
+        Some(Work { tree: before.tree?, captured, merged: before.merged })
     });
     Ok(work.collect())
 }

@@ -18,6 +18,8 @@ pub struct Work {
     pub tree: Tree,
     /// The commit in which Lanyard kept what its agent had not committed. Usually the tip of its branch.
     pub captured: Option<String>,
+    /// The commit it was merged with. It has the work when the branch was deleted since.
+    pub merged: Option<String>,
 }
 
 /// The commit a branch begins at when no other work is needed.
@@ -83,15 +85,15 @@ pub(super) fn with_work(
 }
 
 /// The commits that hold a task's work: none when it has no commits of its own, is of another repository, or its branch
-/// was deleted. Whoever deletes a branch has brought its work elsewhere, or does not want it.
+/// was deleted and Lanyard did not merge it. Whoever deletes a branch has brought its work elsewhere, or does not want it.
 fn commits_of(shared: &Shared, repo: &Repo, work: &Work) -> Result<Vec<String>, WorktreeError> {
     let same = Shared::of(&work.tree).is_ok_and(|other| other.common == shared.common);
     if !same {
         return Ok(Vec::new());
     }
     let mut found: Vec<String> = shared.tip(&head_ref(&work.tree.branch))?.into_iter().collect();
-    if let Some(captured) = &work.captured {
-        let named = format!("{captured}^{{commit}}");
+    for kept in [&work.captured, &work.merged].into_iter().flatten() {
+        let named = format!("{kept}^{{commit}}");
         let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", &named];
         found.extend(maybe(&repo.git, &args)?.filter(|commit| !found.contains(commit)));
     }
@@ -113,6 +115,25 @@ fn merged(repo: &Repo, at: String, next: &Outstanding, names: &[String]) -> Resu
         Unjoined::Error(error) => error,
     })?;
     commit(repo, &files, [&at, &next.commit], &format!("Merge branch '{}'", next.branch))
+}
+
+/// What a branch becomes whose base moves to `base`: `with`, which has its `tip` and the same work, or a merge that has the
+/// base itself too. Nothing when that merge conflicts.
+pub(super) fn holding(
+    repo: &Repo,
+    tip: &str,
+    with: &str,
+    base: &str,
+) -> Result<Option<String>, WorktreeError> {
+    if is_ancestor(&repo.git, base, with)? {
+        return Ok(Some(with.to_owned()));
+    }
+    let next = Outstanding { branch: "its prerequisites".to_owned(), commit: base.to_owned() };
+    match merged(repo, tip.to_owned(), &next, &[]) {
+        Ok(whole) => Ok(Some(whole)),
+        Err(WorktreeError::BaseConflict { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Commits a tree's branch has of its own. Nothing when the branch is gone.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use lanyard_core::task::Tree;
 
 use super::WorktreeError;
-use super::base::{Start, Work, with_work};
+use super::base::{Start, Work, holding, with_work};
 use super::call::{ask, is_ancestor, maybe, text};
 use super::error::failed;
 use super::shared::{Place, Shared, common_of, head_ref, real};
@@ -189,7 +189,8 @@ fn settle(
     }
 }
 
-/// Brings an earlier branch up to the work its task depends on. A branch without commits of its own begins there.
+/// Brings an earlier branch up to the work its task depends on, as that work is now. The branch's new base has all of it,
+/// so that what the branch has after its base is its own. A branch without commits of its own begins there.
 fn bring_up(
     shared: &Shared,
     repo: &Repo,
@@ -197,16 +198,26 @@ fn bring_up(
     base: String,
     tip: &str,
 ) -> Result<String, WorktreeError> {
-    let with = with_work(shared, repo, Start::Fixed(tip), wanted.work)?;
+    let mut with = with_work(shared, repo, Start::Fixed(tip), wanted.work)?;
     if with == tip {
         return Ok(base);
     }
+    let base = match with_work(shared, repo, Start::Fixed(&base), wanted.work) {
+        Ok(newer) => match holding(repo, tip, &with, &newer)? {
+            Some(whole) => {
+                with = whole;
+                newer
+            }
+            None => base,
+        },
+        // The branch itself has resolved what the work alone cannot.
+        Err(WorktreeError::BaseConflict { .. }) => base,
+        Err(error) => return Err(error),
+    };
+    // The mark first: cut short here, the next call merges again from the same base.
+    shared.mark(wanted.branch, wanted.name, &base)?;
     shared.set_ref(&head_ref(wanted.branch), Some(&with), Some(tip))?;
-    if base != tip {
-        return Ok(base);
-    }
-    shared.mark(wanted.branch, wanted.name, &with)?;
-    Ok(with)
+    Ok(base)
 }
 
 /// The commit a name stands for, as seen from `repo`.

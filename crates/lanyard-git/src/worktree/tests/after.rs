@@ -9,7 +9,7 @@ fn done(lab: &Lab, name: &str, file: &str, text: &str, after: &[&Work]) -> Work 
     write(Path::new(&tree.path), file, text);
     commit_in(&tree.path, &format!("{name} writes {file}"));
     remove(&tree).unwrap();
-    Work { tree, captured: None }
+    Work { tree, captured: None, merged: None }
 }
 
 fn begin(lab: &Lab, name: &str, after: &[&Work]) -> Result<Tree, WorktreeError> {
@@ -110,7 +110,74 @@ fn fnd_n3_a_branch_that_is_taken_up_gets_what_came_since() {
     remove(&again).unwrap();
     let tree = begin(&lab, "task_2", &[&one]).unwrap();
     assert_eq!((read(&tree.path, "more"), read(&tree.path, "two")), ("more\n".to_owned(), "2\n".to_owned()));
-    assert_eq!(tree.base, two.tree.base);
+    // The base moves with them: only what the task did itself, and the merge, come after it.
+    assert_eq!(tree.base, tip(&lab, &one));
+    assert_ne!(tree.base, two.tree.base);
+    assert_eq!(own_commits(&tree).unwrap(), Some(2));
+    // Called again after a crash, it is the same.
+    remove(&tree).unwrap();
+    assert_eq!(begin(&lab, "task_2", &[&one]).unwrap(), tree);
+    lab.is_tidy();
+}
+
+/// A retry begins at a base that has the work of all prerequisites, one of them new to it.
+#[test]
+fn fnd_n3_a_retry_begins_at_a_base_with_all_prerequisites_as_they_are_now() {
+    let lab = Lab::new();
+    let (one, two) = (done(&lab, "task_1", "one", "1\n", &[]), done(&lab, "task_2", "two", "2\n", &[]));
+    let third = done(&lab, "task_3", "three", "3\n", &[&one]);
+    let again = create(&lab.root, &lab.top, "task_1", None, None).unwrap();
+    write(Path::new(&again.path), "one", "1, mended\n");
+    commit_in(&again.path, "mended");
+    remove(&again).unwrap();
+    let tree = begin(&lab, "task_3", &[&one, &two]).unwrap();
+    for (file, text) in [("one", "1, mended\n"), ("two", "2\n"), ("three", "3\n")] {
+        assert_eq!(read(&tree.path, file), text);
+    }
+    for work in [&one, &two] {
+        lab.git(&["merge-base", "--is-ancestor", &tip(&lab, work), &tree.base]);
+    }
+    let own = lab.git(&["diff", "--name-only", &tree.base, &third.tree.branch]);
+    assert_eq!(own, "three", "what it has after its base is its own");
+    assert_eq!(own_commits(&tree).unwrap(), Some(2), "its commit and the merge");
+    lab.is_tidy();
+}
+
+/// A retry has the work of a prerequisite that was merged and whose branch was deleted.
+#[test]
+fn fnd_n3_a_retry_has_what_was_merged_and_deleted_meanwhile() {
+    let lab = Lab::new();
+    let mut one = done(&lab, "task_1", "one", "1\n", &[]);
+    let second = done(&lab, "task_2", "two", "2\n", &[&one]);
+    // Run again, merged into the workspace, and its branch is gone.
+    let again = create(&lab.root, &lab.top, "task_1", None, None).unwrap();
+    write(Path::new(&again.path), "more", "more\n");
+    commit_in(&again.path, "more");
+    remove(&again).unwrap();
+    lab.git(&["merge", "-q", "--no-ff", "-m", "merged", &one.tree.branch]);
+    one.merged = Some(lab.head());
+    lab.git(&["branch", "-q", "-D", &one.tree.branch]);
+    let tree = begin(&lab, "task_2", &[&one]).unwrap();
+    assert_eq!((read(&tree.path, "more"), read(&tree.path, "two")), ("more\n".to_owned(), "2\n".to_owned()));
+    assert_eq!((tree.base.as_str(), &tree.branch), (lab.head().as_str(), &second.tree.branch));
+    lab.is_tidy();
+}
+
+/// Work that does not fit what the task did before is a conflict of the task, and changes nothing.
+#[test]
+fn fnd_n3_a_retry_that_conflicts_with_its_prerequisite_changes_nothing() {
+    let lab = Lab::new();
+    let one = done(&lab, "task_1", "same", "1\n", &[]);
+    let two = done(&lab, "task_2", "same", "1 and 2\n", &[&one]);
+    let again = create(&lab.root, &lab.top, "task_1", None, None).unwrap();
+    write(Path::new(&again.path), "same", "another\n");
+    commit_in(&again.path, "another");
+    remove(&again).unwrap();
+    let before = tip(&lab, &two);
+    let refused = begin(&lab, "task_2", &[&one]);
+    let Err(WorktreeError::BaseConflict { branch, files, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!((branch, files), (one.tree.branch.clone(), vec!["same".to_owned()]));
+    assert_eq!(tip(&lab, &two), before);
     lab.is_tidy();
 }
 

@@ -47,6 +47,32 @@ fn fnd_n3_a_task_sees_the_work_of_all_it_comes_after() {
     assert_eq!(stage.is(&idle, "completed")["commits"], 0, "FND-D17");
 }
 
+/// FND-N3: the base of a retry has what its prerequisite has become meanwhile.
+#[test]
+fn fnd_n3_a_retried_task_begins_at_what_its_prerequisite_is_now() {
+    let stage = Stage::new();
+    let again = |task: &str| {
+        stage.ok(&format!("/tasks/{task}/retry"), &json!({ "deploy": true }));
+        until("the second run", || {
+            let shown = stage.show(task);
+            shown["attempts"] == 2 && shown["state"] == "completed"
+        });
+    };
+    let one = stage
+        .task("/run [ -e one.txt ] && echo more > more.txt || echo first > one.txt\n/say wrote", &json!({}));
+    stage.is(&one, "completed");
+    let two = writes(&stage, "two.txt", "second", &json!({ "depends_on": [one] }));
+    let old = stage.show(&two)["tree"]["base"].clone();
+    again(&one);
+    let tip = git(&stage.repo(), &["rev-parse", &branch(&one)]);
+    assert_ne!(json!(tip.trim()), old);
+    again(&two);
+    assert_eq!(stage.show(&two)["tree"]["base"], tip.trim());
+    assert_eq!(at(&stage, &branch(&two), "more.txt").trim(), "more");
+    let diff = stage.get(&format!("/tasks/{two}/diff"));
+    assert!(!diff.to_string().contains("more.txt"), "the work of others is not its own: {diff}");
+}
+
 #[test]
 fn fnd_n3_a_conflict_of_prerequisites_holds_a_task_before_it_begins() {
     let stage = Stage::new();
