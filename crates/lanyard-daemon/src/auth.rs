@@ -163,8 +163,12 @@ impl Tokens {
 
     /// Whether the token somebody came with still stands. Whether its run does is another question.
     pub(crate) fn knows(&self, caller: &Caller) -> bool {
-        let ids = || self.ids.read().unwrap_or_else(PoisonError::into_inner);
-        caller.token.is_none_or(|token| ids().contains(&token))
+        caller.token.is_none_or(|token| self.is_listed(token))
+    }
+
+    /// Whether there is a token of this id that can be revoked.
+    pub(crate) fn is_listed(&self, id: TokenId) -> bool {
+        self.ids.read().unwrap_or_else(PoisonError::into_inner).contains(&id)
     }
 
     /// A place for one more stream of this caller.
@@ -271,6 +275,13 @@ impl Tokens {
     #[must_use]
     pub fn derive(&self, bits: u128) -> String {
         secret(blake3::keyed_hash(&self.root, &bits.to_be_bytes()).as_bytes())
+    }
+
+    /// The code of the sign-in link that is asked for under a key: the same for a repeat.
+    pub(crate) fn derive_code(&self, bits: u128) -> String {
+        let mut hasher = blake3::Hasher::new_keyed(&self.root);
+        hasher.update(b"sign-in link\0").update(&bits.to_be_bytes());
+        format!("{LINK_PREFIX}{}", URL_SAFE_NO_PAD.encode(hasher.finalize().as_bytes()))
     }
 }
 

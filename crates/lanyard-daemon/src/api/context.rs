@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_store::{Loaded, StoreError};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::api::App;
 use crate::api::problem::Problem;
@@ -15,6 +16,8 @@ use crate::auth::{Caller, RunProof};
 use crate::engine::{Key, Store};
 use crate::server::patience;
 
+/// On an answer that was given before.
+pub(super) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// Largest request body. A prompt may have 1 MiB; JSON escapes can double it.
 pub(super) const BODY_BYTES_MAX: usize = 2 << 20;
 /// Longest Idempotency-Key.
@@ -52,12 +55,22 @@ impl<S: Sync> FromRequestParts<S> for WriterEpoch {
     }
 }
 
+/// A request that was carried out before under the same key, and whose answer was not kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Repeats {
+    /// The id of what it made, where that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<String>,
+}
+
 /// A request to change something.
 #[derive(Debug)]
 pub(super) struct Change<T> {
     pub(super) actor: Actor,
     pub(super) cause: Option<Cause>,
     pub(super) keys: Vec<Key>,
+    /// It was carried out before: what it made is shown again, and nothing is made.
+    pub(super) repeats: Option<Repeats>,
     /// The run whose token the request came with.
     pub(super) proof: RunProof,
     pub(super) body: T,
@@ -80,6 +93,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Change<T> {
             actor: caller.actor,
             cause: Some(Cause::Request(cause)),
             keys: key.map(|(_, key)| key).into_iter().collect(),
+            repeats: parts.extensions.get::<Repeats>().cloned(),
             proof,
         })
     }

@@ -14,7 +14,7 @@ use lanyard_store::MemoryFilter;
 use serde::Deserialize;
 
 use crate::api::App;
-use crate::api::context::{Change, Target, missing, query};
+use crate::api::context::{Change, Repeats, Target, missing, query};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
 use crate::api::types::{
@@ -179,6 +179,9 @@ pub(super) async fn get(State(app): Shared, Path(id): Path<String>) -> Result<Js
 }
 
 pub(super) async fn add(State(app): Shared, change: Change<NewMemory>) -> Result<Response, Problem> {
+    if let Some(repeats) = &change.repeats {
+        return again(&app, repeats).await;
+    }
     let NewMemory { text, name, scope, tags, session, workspace, owner, plan, version } = change.body;
     let session = found_session(&app, session).await?;
     let scope = scope.unwrap_or(if session.is_some() { Scope::Session } else { Scope::Workspace });
@@ -196,6 +199,9 @@ pub(super) async fn add_to_session(
     target: Target,
     change: Change<NewSessionMemory>,
 ) -> Result<Response, Problem> {
+    if let Some(repeats) = &change.repeats {
+        return again(&app, repeats).await;
+    }
     let NewSessionMemory { text, name, scope, tags, version } = change.body;
     let plan = on_disk(&app, move |_, store| Ok(memory::standing(store, target.0)?.session.plan)).await?;
     let wish = Wish {
@@ -213,6 +219,21 @@ pub(super) async fn add_to_session(
         version,
     };
     write(&app, wish).await
+}
+
+/// The entry that a request made earlier, as it is now. Its words are kept nowhere else, and a repeat brings none back.
+async fn again(app: &Arc<App>, repeats: &Repeats) -> Result<Response, Problem> {
+    let id = repeats.id.as_deref().map(memory_id).transpose()?;
+    let held = on_disk(app, move |_, store| Ok(id.map(|id| store.memory(id)).transpose()?.flatten()));
+    match held.await? {
+        Some(entry) => Ok((StatusCode::CREATED, Json(entry)).into_response()),
+        None => Err(Problem::new(
+            StatusCode::GONE,
+            "memory_forgotten",
+            "the entry that was made under this key was forgotten since",
+            "use another key to remember it again",
+        )),
+    }
 }
 
 /// The name of a request that has a key.

@@ -19,7 +19,7 @@ use lanyard_store::{Place, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::api::App;
-use crate::api::context::{BODY_BYTES_MAX, key, missing, on_disk, read_body};
+use crate::api::context::{BODY_BYTES_MAX, REPLAYED, Repeats, key, missing, on_disk, read_body};
 use crate::api::problem::Problem;
 use crate::auth::Caller;
 use crate::engine::{AskError, Key, Store};
@@ -47,8 +47,8 @@ pub enum Recorded {
     InSession,
     /// Here, with the answer.
     Here,
-    /// Here, without the answer: it holds a secret, words that somebody may want forgotten, or a key that its task keeps.
-    /// The handler itself makes the same of the same key.
+    /// Here, without the answer: it holds a secret, or words that somebody may want forgotten. The handler shows again what
+    /// it made, or says that it is gone.
     WithoutAnswer,
 }
 
@@ -73,6 +73,17 @@ struct Asked {
     request: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answer: Option<Answer>,
+    /// It was carried out, and its answer is not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made: Option<Repeats>,
+}
+
+/// What is known of a key.
+enum Reserved {
+    /// Nothing was carried out under it.
+    New,
+    Answered(Answer),
+    Made(Repeats),
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -127,7 +138,7 @@ async fn make(
         reason: reason_in(&bytes).map(|reason| app.hub.redaction.text(reason, Scope::All)),
         status: 0,
     };
-    let request = Request::from_parts(parts, Body::from(bytes));
+    let mut request = Request::from_parts(parts, Body::from(bytes));
     let Some(key) = key else {
         let response = next.run(request).await;
         return kept(app, mutation, None, recorded, response).await;
@@ -135,8 +146,16 @@ async fn make(
     let lock = app.underway.lock(key.key);
     let _held = lock.lock().await;
     let now = mutation.at;
-    if let Some(answer) = on_disk(app, move |store| reserve(store, key, now)).await?? {
-        return Ok(answer.into_response());
+    match on_disk(app, move |store| reserve(store, key, now)).await?? {
+        Reserved::New => {}
+        Reserved::Answered(answer) => return Ok(answer.into_response()),
+        // Nothing is changed, so nothing is recorded.
+        Reserved::Made(repeats) => {
+            request.extensions_mut().insert(repeats);
+            let mut response = next.run(request).await;
+            response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+            return Ok(response);
+        }
     }
     let response = next.run(request).await;
     kept(app, mutation, Some(key), recorded, response).await
@@ -167,12 +186,8 @@ async fn kept(
     Ok(Response::from_parts(parts, Body::from(whole)))
 }
 
-/// The answer an earlier request of this key got. A new key is taken; another request under it is a conflict.
-fn reserve(
-    store: &dyn Store,
-    key: Key,
-    now: Timestamp,
-) -> Result<Result<Option<Answer>, Problem>, StoreError> {
+/// What became of an earlier request of this key. A new key is taken; another request under it is a conflict.
+fn reserve(store: &dyn Store, key: Key, now: Timestamp) -> Result<Result<Reserved, Problem>, StoreError> {
     let asked = hex(key.request);
     for day in [now, now.minus_millis(DAY_MS)] {
         let Some(paper) = store.paper(&place(REQUESTS, day, hex(key.key)))? else { continue };
@@ -180,10 +195,15 @@ fn reserve(
         if known.request != asked {
             return Ok(Err(AskError::KeyConflict.into()));
         }
-        return Ok(Ok(known.answer));
+        return Ok(Ok(match (known.answer, known.made) {
+            (Some(answer), _) => Reserved::Answered(answer),
+            (None, Some(made)) => Reserved::Made(made),
+            (None, None) => Reserved::New,
+        }));
     }
-    put(store, &place(REQUESTS, now, hex(key.key)), now, &Asked { request: asked, answer: None })?;
-    Ok(Ok(None))
+    let asked = Asked { request: asked, answer: None, made: None };
+    put(store, &place(REQUESTS, now, hex(key.key)), now, &asked)?;
+    Ok(Ok(Reserved::New))
 }
 
 fn answer(
@@ -194,10 +214,20 @@ fn answer(
     body: &Bytes,
 ) -> Result<(), StoreError> {
     let small = recorded == Recorded::Here && body.len() <= ANSWER_BYTES_MAX;
-    let body = std::str::from_utf8(body).ok().filter(|_| small);
-    let answer = body.map(|body| Answer { status: mutation.status, body: body.to_owned() });
+    let text = std::str::from_utf8(body).ok().filter(|_| small);
+    let answer = text.map(|body| Answer { status: mutation.status, body: body.to_owned() });
+    let made = (recorded == Recorded::WithoutAnswer).then(|| Repeats { id: id_in(body) });
     let at = mutation.at;
-    put(store, &place(REQUESTS, at, hex(key.key)), at, &Asked { request: hex(key.request), answer })
+    put(store, &place(REQUESTS, at, hex(key.key)), at, &Asked { request: hex(key.request), answer, made })
+}
+
+/// The id of what an answer shows.
+fn id_in(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Shown {
+        id: Option<String>,
+    }
+    serde_json::from_slice::<Shown>(body).ok()?.id
 }
 
 /// Nothing was done: the same key may be used again, also for something else.
@@ -288,6 +318,7 @@ impl IntoResponse for Answer {
         let mut response = (status, self.body).into_response();
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
         response
     }
 }

@@ -118,10 +118,7 @@ fn recorded(path: &str, name: &str) -> Recorded {
         // It changes nothing, and it must work when the journal cannot be written.
         "backup" => Recorded::Nowhere,
         "new_token" | "new_sign_in_link" | "task_token" | "mcp_address" => Recorded::WithoutAnswer,
-        "add_memory" | "import_memory" | "add_session_memory" => Recorded::WithoutAnswer,
-        "forget_memory" | "forget_one_memory" => Recorded::Here,
-        // The task itself keeps the key, for as long as the config says.
-        "new_task" => Recorded::WithoutAnswer,
+        "add_memory" | "add_session_memory" => Recorded::WithoutAnswer,
         "compact_session" | "set_memory_policy" | "bulk" => Recorded::Here,
         _ if path.starts_with("/sessions") || path.starts_with("/ops/sessions") => Recorded::InSession,
         _ => Recorded::Here,

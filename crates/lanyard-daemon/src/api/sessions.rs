@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use lanyard_core::session::{Command, Continuity, DrivenBy, EXTERNAL, NewSession, Signal};
 use lanyard_core::{Address, NoteId, Outcome, SessionId};
@@ -12,7 +12,7 @@ use lanyard_git::workspace_path;
 
 use crate::agents::handover;
 use crate::api::App;
-use crate::api::context::{Change, Target, load, on_disk};
+use crate::api::context::{Change, REPLAYED, Target, load, on_disk};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
 use crate::api::types::{Anchors, Migration, NewAlias, NewFork, NewGuidance, NewLink, NewSeen, Reason};
@@ -20,8 +20,6 @@ use crate::engine::{Ask, Request};
 
 type Answer = Result<Response, Problem>;
 type Shared = State<Arc<App>>;
-
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 pub(super) async fn create(State(app): Shared, mut change: Change<NewSession>) -> Answer {
     check_new(&app, &mut change.body).await?;

@@ -8,7 +8,7 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use lanyard_core::flow::GUIDANCE_CHARS_MAX;
-use lanyard_core::{Actor, Timestamp, TokenId};
+use lanyard_core::{Actor, TokenId};
 
 use crate::api::App;
 use crate::api::context::{Change, Said};
@@ -29,28 +29,46 @@ pub(super) async fn new_link(
     let NewSignInLink { role, name } = change.body;
     let name = name.unwrap_or_else(|| BROWSER.to_owned());
     check_name(&name)?;
-    let (url, expires_at) = app.open_link(Actor { kind: role.into(), name }).map_err(|error| {
-        Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "randomness_unavailable",
-            format!("the system gave no random bits: {error}"),
-            "repeat it in a moment",
-        )
-    })?;
-    Ok((StatusCode::CREATED, Json(SignInLink { url, role, expires_at })))
+    let code = match change.keys.first() {
+        Some(key) => app.tokens.derive_code(u128::from_be_bytes(key.key)),
+        None => auth::fresh_code().map_err(|error| {
+            Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "randomness_unavailable",
+                format!("the system gave no random bits: {error}"),
+                "repeat it in a moment",
+            )
+        })?,
+    };
+    let expires_at = if change.repeats.is_some() {
+        let open = app.tokens.links.open_until(&code, app.clock.now());
+        open.ok_or_else(|| spent(StatusCode::GONE, "use another key to make a new link"))?
+    } else {
+        app.tokens.links.add(&code, Actor { kind: role.into(), name }, app.clock.now())
+    };
+    Ok((StatusCode::CREATED, Json(SignInLink { url: app.link_to(&code), role, expires_at })))
+}
+
+fn spent(status: StatusCode, advice: &str) -> Problem {
+    Problem::new(
+        status,
+        "sign_in_link_spent",
+        "this sign-in link was used before, is older than ten minutes, or was made by an earlier daemon",
+        advice,
+    )
 }
 
 impl App {
     /// A link that signs an operator's browser in, for whoever runs this daemon.
     pub fn sign_in_link(&self) -> std::io::Result<String> {
-        self.open_link(Actor::operator(BROWSER)).map(|(url, _)| url)
+        let code = auth::fresh_code()?;
+        self.tokens.links.add(&code, Actor::operator(BROWSER), self.clock.now());
+        Ok(self.link_to(&code))
     }
 
     /// The code stands behind `#`, which browsers neither send nor log.
-    fn open_link(&self, actor: Actor) -> std::io::Result<(String, Timestamp)> {
-        let code = auth::fresh_code()?;
-        let expires_at = self.tokens.links.add(&code, actor, self.clock.now());
-        Ok((format!("http://{}/sign-in#{code}", self.address), expires_at))
+    fn link_to(&self, code: &str) -> String {
+        format!("http://{}/sign-in#{code}", self.address)
     }
 }
 
@@ -60,12 +78,7 @@ pub(super) async fn sign_in(
     Said(said): Said<SignIn>,
 ) -> Result<Response, Problem> {
     let Some(actor) = app.tokens.links.take(said.code.trim(), app.clock.now()) else {
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "sign_in_link_spent",
-            "this sign-in link was used before, is older than ten minutes, or was made by an earlier daemon",
-            "`lanyard open` prints a new one",
-        ));
+        return Err(spent(StatusCode::FORBIDDEN, "`lanyard open` prints a new one"));
     };
     let before = cookie_token(&app, &headers);
     let (stored, token) = keep_token(&app, app.clock.random(), actor, None).await?;

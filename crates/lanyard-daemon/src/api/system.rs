@@ -102,6 +102,14 @@ pub(super) async fn new_token(State(app): Shared, change: Change<NewToken>) -> R
     check_name(&name)?;
     // From its key, so that a repeat of the request makes the same token and not another.
     let bits = change.keys.first().map_or_else(|| app.clock.random(), |key| u128::from_be_bytes(key.key));
+    if change.repeats.is_some() && !app.tokens.is_listed(TokenId::from_u128(bits)) {
+        return Err(Problem::new(
+            StatusCode::GONE,
+            "token_revoked",
+            "the token that was made under this key was revoked since",
+            "use another key to make a new one",
+        ));
+    }
     let (stored, token) = keep_token(&app, bits, Actor { kind: role, name }, session).await?;
     Ok((StatusCode::CREATED, Json(info(&stored, Some(token)))).into_response())
 }

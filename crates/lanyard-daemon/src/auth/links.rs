@@ -40,6 +40,13 @@ impl Links {
         expires_at
     }
 
+    /// Until when a link can be used; nothing when it is used up or its time is over.
+    pub(crate) fn open_until(&self, code: &str, now: Timestamp) -> Option<Timestamp> {
+        let hash = super::hash(code);
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.iter().find(|link| link.hash == hash).map(|link| link.expires_at).filter(|until| now < *until)
+    }
+
     /// Who signs in with a code. It is used up with that, also where its time was over.
     pub(crate) fn take(&self, code: &str, now: Timestamp) -> Option<Actor> {
         let hash = super::hash(code);
@@ -64,8 +71,11 @@ mod tests {
         let me = Actor::operator("browser");
         assert_eq!(links.add("a", me.clone(), at(0)), at(600_000));
         assert_eq!(links.take("b", at(1)), None);
+        assert_eq!(links.open_until("a", at(1)), Some(at(600_000)));
+        assert_eq!(links.open_until("a", at(600_000)), None);
         assert_eq!(links.take("a", at(599_999)), Some(me.clone()));
         assert_eq!(links.take("a", at(599_999)), None);
+        assert_eq!(links.open_until("a", at(1)), None);
         links.add("c", me, at(0));
         assert_eq!(links.take("c", at(600_000)), None);
     }

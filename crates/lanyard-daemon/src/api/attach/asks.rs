@@ -16,6 +16,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tower::ServiceExt;
 
 use crate::api::attach::socket::{FRAME_BYTES_MAX, Out, json};
+use crate::api::context::REPLAYED;
 use crate::api::routes::{API, Route, table};
 use crate::api::types::{StreamAsk, StreamFrame};
 use crate::api::{App, Via};
@@ -30,7 +31,6 @@ const REF_CHARS_MAX: usize = 128;
 const TOO_MANY: &str = "too_many_in_flight";
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const WRITER: HeaderName = HeaderName::from_static("lanyard-writer");
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// What can be asked for: everything about one session but another stream.
 static OPERATIONS: LazyLock<BTreeMap<&'static str, Route>> = LazyLock::new(|| {
