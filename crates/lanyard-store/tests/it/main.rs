@@ -23,3 +23,4 @@ mod purges;
 mod sqlite;
 mod tasks;
 mod tasks_on_disk;
+mod upgrades;

@@ -155,3 +155,69 @@ fn a_gates_continuation_is_documented() {
     let (_, flows) = files("docs", "flows.md").remove(0);
     assert!(flows.contains("`c` is offered only when the gate carries `continue_session`"));
 }
+
+/// Everything the sources say, tests and the build's own programs included.
+fn sources() -> String {
+    let mut folders = vec![root().join("crates"), root().join("xtask")];
+    let mut text = String::new();
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() {
+                folders.extend(Some(path).filter(|_| name != "target"));
+            } else if path.extension().is_some_and(|ending| ending == "rs") && name != "documents.rs" {
+                text.push_str(&std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    text
+}
+
+/// FND-H3: variables and commands that the documents name are there, and what was found untrue is said no more.
+#[test]
+fn fnd_h3_variables_and_commands_in_documents_exist() {
+    let sources = sources();
+    let mut all = files("docs", ".md");
+    all.extend(files("", ".md"));
+    all.extend(files("docs/decisions", ".md"));
+    let (mut named, mut missing) = (0, Vec::new());
+    for (path, text) in &all {
+        let is_part = |letter: char| letter.is_ascii_uppercase() || letter == '_';
+        let variables = text.split(|letter| !is_part(letter)).filter(|word| word.starts_with("LANYARD_"));
+        let commands = text
+            .split("cargo xtask ")
+            .skip(1)
+            .filter_map(|rest| rest.split(|letter: char| !letter.is_ascii_lowercase()).next());
+        for word in variables.map(str::to_owned).chain(commands.map(|word| format!("\"{word}\""))) {
+            named += 1;
+            if !sources.contains(&word) && word != "\"\"" {
+                missing.push(format!("{}: {word}", path.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+    assert!(named > 20, "only {named} names");
+    for (file, sentence) in [
+        ("CONTRIBUTING.md", "PostgreSQL"),
+        ("ARCHITECTURE.md", "No clock is read outside"),
+        ("crates/lanyard-store/src/journal.rs", "One thread, the engine's"),
+    ] {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        assert!(!text.contains(sentence), "{file}: {sentence}");
+    }
+}
+
+/// FND-H3: the architecture names the clocks that the lints ban, all of them.
+#[test]
+fn fnd_h3_the_lints_ban_the_clocks_that_the_architecture_names() {
+    let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
+    let (lints, architecture) = (read("clippy.toml"), read("ARCHITECTURE.md"));
+    let banned: Vec<&str> =
+        lints.split("path = \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let clocks: Vec<&&str> = banned.iter().filter(|path| path.ends_with("::now")).collect();
+    assert_eq!(clocks.len(), 3, "{banned:?}");
+    for clock in clocks {
+        let short: Vec<&str> = clock.rsplit("::").take(2).collect();
+        assert!(architecture.contains(&format!("{}::{}", short[1], short[0])), "{clock}");
+    }
+}

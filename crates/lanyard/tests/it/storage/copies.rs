@@ -73,3 +73,22 @@ fn fnd_k10_a_bad_backup_is_not_restored() {
     daemon.try_start().unwrap();
     assert_eq!(daemon.log_after(&session, 0).len(), 1);
 }
+
+/// A backup that a program of schema 9 has written is restored, and the daemon brings it forward.
+#[test]
+fn a_backup_of_schema_9_is_restored() {
+    let mut daemon = Daemon::start(Setup::default());
+    let session = make(&daemon, &json!({"title": "older"}));
+    assert_eq!(say(&daemon, &session, "before the upgrade"), 201);
+    let file = daemon.home().join("../older.db");
+    let name = file.display().to_string();
+    assert!(daemon.lanyard(&["backup", &name]).status.success());
+    let acknowledged = daemon.log_after(&session, 0);
+    assert!(daemon.terminate().success());
+    rusqlite::Connection::open(&file).unwrap().pragma_update(None, "user_version", 9).unwrap();
+    let restored = daemon.lanyard(&["restore", &name, "--yes", "--json"]);
+    assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
+    daemon.try_start().unwrap();
+    assert_eq!(daemon.log_after(&session, 0)[..acknowledged.len()], acknowledged[..]);
+    sound(&daemon);
+}
