@@ -9,14 +9,14 @@ use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{Signal, StateName, Status};
 use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_git::snapshot::CheckpointStore;
-use lanyard_store::{Filter, OpenError, SqliteJournal, SqliteOptions, StoreError};
+use lanyard_store::{Filter, OpenError, Owed, Row, SqliteJournal, SqliteOptions, StoreError};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::agents::roster::Roster;
-use crate::agents::{self, Wishes};
+use crate::agents::{self, Wishes, wanted};
 use crate::api::{App, Front, Underway};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
@@ -43,8 +43,6 @@ use crate::timers::Timers;
 
 /// Longest path a Unix socket can have, with its final NUL.
 const SOCKET_PATH_MAX: usize = 107;
-/// Sessions of each end that are looked at after the start for an end nobody was told of.
-const NOTICES_PAGE: usize = 64;
 /// Sessions settled at a time after a crash.
 const SETTLE_PAGE: usize = 1_000;
 
@@ -120,12 +118,12 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let tokens = tokens(&operator, &store, &engine, &options.config)?;
     let gateway = Gateway::open(&options.config, &home.dir).await;
     let beside = beside(&home, address, &tokens, &options.config, (&notifications, &checkpoints));
-    let wanted = agents::wanted::wanted(&*store)?;
+    let runs_wanted = wanted::wanted(&*store)?;
     let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), beside);
     let (adopted, agents) = Box::pin(open).await;
     let roster = Roster::new(settings, options.config.default_agent(), runs, clock.clone(), home.checks());
     settle(&engine, &store, &adopted).await?;
-    agents::wanted::revive(wanted, &adopted, (&engine, &wishes, &clock)).await;
+    wanted::revive(runs_wanted, &adopted, (&engine, &wishes, &clock)).await;
     tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
     let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, &home.dir);
     // After what the last daemon left is settled, and before anybody can ask for anything new (S4-B07).
@@ -495,7 +493,8 @@ async fn settle(
 /// Deadlines that were running, and ends of children nobody was told of.
 async fn catch_up(engine: Engine, store: Arc<dyn Store>, clock: Arc<Clock>) {
     let stopping = Filter { status: Some(Status::Stopping), ..Filter::default() };
-    for session in listed(&store, stopping, SETTLE_PAGE).await {
+    let stopped = move |store: &dyn Store| store.list(&stopping, None, SETTLE_PAGE).map(|page| page.rows);
+    for session in listed(&store, stopped).await {
         let signal = Signal::Due { now: clock.now() };
         let cause = Some(Cause::Signal(signal.name().to_owned()));
         let ask = Ask::Tell { session, signals: vec![signal] };
@@ -504,20 +503,19 @@ async fn catch_up(engine: Engine, store: Arc<dyn Store>, clock: Arc<Clock>) {
             tracing::warn!(%session, %error, "a stop that was under way could not be looked at");
         }
     }
-    // The newest that ended: a notice is lost only between two writes of a daemon that was killed.
-    for state in [StateName::Stopped, StateName::Completed, StateName::Failed] {
-        let ended = Filter { state: Some(state), ..Filter::default() };
-        for session in listed(&store, ended, NOTICES_PAGE).await {
-            notice::send(&engine, &store, &clock, session).await;
-        }
+    for session in listed(&store, |store| wanted::owed(store, Owed::Notice)).await {
+        notice::send(&engine, &store, &clock, session).await;
     }
 }
 
-async fn listed(store: &Arc<dyn Store>, filter: Filter, limit: usize) -> Vec<SessionId> {
+async fn listed(
+    store: &Arc<dyn Store>,
+    list: impl FnOnce(&dyn Store) -> Result<Vec<Row>, StoreError> + Send + 'static,
+) -> Vec<SessionId> {
     let store = store.clone();
-    let page = tokio::task::spawn_blocking(move || store.list(&filter, None, limit)).await;
-    match page {
-        Ok(Ok(page)) => page.rows.iter().map(|row| row.id).collect(),
+    let rows = tokio::task::spawn_blocking(move || list(&*store)).await;
+    match rows {
+        Ok(Ok(rows)) => rows.iter().map(|row| row.id).collect(),
         Ok(Err(error)) => {
             tracing::warn!(%error, "the journal could not be looked through after the start");
             Vec::new()

@@ -1,5 +1,6 @@
 //! A child that ended under a stop is told of: to its parent if that lives, else to the nearest ancestor that does. The
-//! daemon says what the child left behind, because a dead model cannot (S0-49, S0-50, S0-B18).
+//! daemon says what the child left behind, because a dead model cannot (S0-49, S0-50, S0-B18). A child that was resumed
+//! after a stop is told of in the same way: its parent may have given its work to another.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ const WORDS_CHARS: usize = 400;
 /// Files that are named.
 const FILES_MAX: usize = 12;
 
-/// Tells of the child's end, once; what happens twice after a crash has the same key.
+/// Tells of the child's end or of its resume, once; what happens twice after a crash has the same key.
 pub(crate) async fn send(engine: &Engine, store: &Arc<dyn Store>, clock: &Clock, child: SessionId) {
     let read = store.clone();
     let known = tokio::task::spawn_blocking(move || look(&*read, child)).await;
@@ -36,9 +37,10 @@ pub(crate) async fn send(engine: &Engine, store: &Arc<dyn Store>, clock: &Clock,
     failpoint::hit("before_notice");
     let note = NoteId::mint(clock.now(), clock.random());
     let mut told = None;
+    // A resume interrupts nobody: it has not the heading of an interruption.
+    let kind = if session.state.is_ended() { NoteKind::Notice } else { NoteKind::Guidance };
     for ancestor in lineage.ancestors {
-        let command =
-            Command::Notify { note, kind: NoteKind::Notice, about: Some(session.id), text: text.clone() };
+        let command = Command::Notify { note, kind, about: Some(session.id), text: text.clone() };
         let cause = Some(Cause::Signal(command.name().to_owned()));
         let ask = Ask::Do { session: ancestor, command };
         // A session that was resumed may be stopped again, which is told again.
@@ -53,17 +55,17 @@ pub(crate) async fn send(engine: &Engine, store: &Arc<dyn Store>, clock: &Clock,
             Err(AskError::Refused(_) | AskError::Unknown(_) | AskError::Deleted(_)) => {}
             Err(error) => {
                 // Still due: told again at the next start.
-                return tracing::error!(%child, %ancestor, %error, "a child's end could not be told");
+                return tracing::error!(%child, %ancestor, %error, "what became of a child could not be told");
             }
         }
     }
     let (to, note) = told.map_or((None, None), |(to, note)| (Some(to), Some(note)));
-    let signal = Signal::NoticeSent { to, note };
+    let signal = Signal::NoticeSent { to, note, since: Some(session.since) };
     let cause = Some(Cause::Signal(signal.name().to_owned()));
     let ask = Ask::Tell { session: child, signals: vec![signal] };
     let request = Request { ask, actor: Actor::system("families"), cause, keys: Vec::new() };
     if let Err(error) = engine.ask(request).await {
-        tracing::error!(%child, %error, "it could not be recorded that a child's end was told");
+        tracing::error!(%child, %error, "it could not be recorded that a parent was told of its child");
     }
 }
 
@@ -74,7 +76,11 @@ fn look(store: &dyn Store, child: SessionId) -> Result<Option<Known>, StoreError
     if !loaded.session.notice_due {
         return Ok(None);
     }
-    let text = words(&loaded.session, &Left::of(store, &loaded.session)?);
+    let text = if loaded.session.state.is_ended() {
+        words(&loaded.session, &Left::of(store, &loaded.session)?)
+    } else {
+        resumed_words(&loaded.session)
+    };
     Ok(Some((loaded.session, loaded.lineage, text)))
 }
 
@@ -94,6 +100,18 @@ fn words(child: &Session, left: &Left) -> String {
         "Check the plan's state and decide whether to try again. This does not stop you; it is for your information."
             .to_owned(),
     );
+    lines.join("\n")
+}
+
+/// Who goes on, and what that means for whoever it works for.
+fn resumed_words(child: &Session) -> String {
+    let agent = child.hands.agent.as_deref().unwrap_or("an agent");
+    let mut lines =
+        vec![format!("{agent} (session {}) was stopped and has been resumed by an operator.", child.id)];
+    if let Some(task) = child.task {
+        lines.push(format!("Its task {task} stays cancelled; retry the task to have its result reported."));
+    }
+    lines.push("Check that nobody else does its work. This is for your information.".to_owned());
     lines.join("\n")
 }
 

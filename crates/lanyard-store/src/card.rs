@@ -129,6 +129,7 @@ impl Card {
             && filter.parent.is_none_or(|wanted| self.parent == Some(wanted))
             && filter.memory_mode.is_none_or(|wanted| self.memory_mode == wanted)
             && filter.archived.is_none_or(|wanted| self.archived == wanted)
+            && filter.owed.is_none_or(|owed| owed.is_in(&self.pending))
             && filter.live_since.is_none_or(|since| !self.state.is_ended() || self.since >= since)
     }
 

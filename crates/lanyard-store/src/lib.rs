@@ -31,7 +31,7 @@ pub use notifications::{
     DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, Notifications, Tallies,
 };
 pub use purges::{JournalSize, PurgeStage, PurgeStep, Purges, Tombstone, WipeStep};
-pub use query::{Cursor, CursorError, Filter, Listing, PlanWord, Row, Sort};
+pub use query::{Cursor, CursorError, Filter, Listing, Owed, PlanWord, Row, Sort};
 pub use records::{
     BodyReader, KeyRange, KeyValue, RecordBatch, RecordEntry, RecordKey, RecordKind, RecordOrder,
     RecordQuery, RecordRef, RecordRow, Records,

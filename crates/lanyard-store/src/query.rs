@@ -24,6 +24,9 @@ pub struct Filter {
     pub parent: Option<SessionId>,
     pub memory_mode: Option<MemoryMode>,
     pub archived: Option<bool>,
+    /// Sessions for which this is still to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owed: Option<Owed>,
     /// Sessions that have not ended, or ended at this time or later.
     pub live_since: Option<Timestamp>,
     /// Words that must all occur in the title, purpose, agent or an alias, in any case.
@@ -33,6 +36,27 @@ pub struct Filter {
     /// An executing session that was not heard of since then counts as silent.
     pub silent_since: Option<Timestamp>,
     pub sort: Sort,
+}
+
+/// What a daemon that was killed may have left to the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Owed {
+    /// A run that was asked for.
+    Run,
+    /// Word to the parent of a session that was stopped or resumed.
+    Notice,
+}
+
+impl Owed {
+    pub(crate) const ALL: [Self; 2] = [Self::Run, Self::Notice];
+
+    pub(crate) const fn is_in(self, pending: &Pending) -> bool {
+        match self {
+            Self::Run => pending.run_wanted,
+            Self::Notice => pending.notice_due,
+        }
+    }
 }
 
 /// A plan's id, or its name in one workspace.

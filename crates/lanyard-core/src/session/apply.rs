@@ -168,8 +168,9 @@ impl Session {
             }
             ChangeEvent::WentIdle { .. } => self.went_quiet(State::Idle, at),
             ChangeEvent::WentStale { .. } => self.went_quiet(State::Stale, at),
-            ChangeEvent::Resumed {} => {
+            ChangeEvent::Resumed { notify } => {
                 let legal = self.state == State::Stopped && resting && !self.archived;
+                self.notice_due = *notify;
                 self.resumed(at);
                 legal
             }

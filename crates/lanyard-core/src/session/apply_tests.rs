@@ -1380,7 +1380,7 @@ fn number(event: &Event) -> usize {
             ChangeEvent::Driven { .. } => 70,
             ChangeEvent::PlanJoined { .. } => 74,
             ChangeEvent::Seen { .. } => 76,
-            ChangeEvent::Resumed {} => 77,
+            ChangeEvent::Resumed { .. } => 77,
         },
         Event::Turn(event) => match event {
             TurnEvent::Started { .. } => 13,
@@ -1508,7 +1508,7 @@ fn change_samples() -> Vec<Event> {
         archived(),
         ChangeEvent::Unarchived {}.into(),
         ChangeEvent::Reset { reason: Some("r".into()) }.into(),
-        ChangeEvent::Resumed {}.into(),
+        ChangeEvent::Resumed { notify: false }.into(),
         ChangeEvent::Deleted { reason: Some("r".into()) }.into(),
         ChangeEvent::WentIdle { quiet_ms: HOUR }.into(),
         ChangeEvent::WentStale { quiet_ms: 48 * HOUR }.into(),

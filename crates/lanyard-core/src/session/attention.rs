@@ -64,6 +64,12 @@ pub struct Pending {
     /// How the last turn ended.
     #[serde(skip)]
     pub ended_as: Option<TurnEnd>,
+    /// A run was asked for and has no outcome yet.
+    #[serde(skip)]
+    pub run_wanted: bool,
+    /// Its parent is still to be told that it was stopped or resumed.
+    #[serde(skip)]
+    pub notice_due: bool,
 }
 
 impl Pending {
@@ -82,6 +88,8 @@ impl Pending {
             turn_at: session.turn.as_ref().map(|turn| turn.started_at),
             unread: session.unread(),
             ended_as: session.last_turn.as_ref().map(|turn| turn.how),
+            run_wanted: session.run_wanted.is_some(),
+            notice_due: session.notice_due,
         }
     }
 

@@ -329,7 +329,7 @@ fn resume(session: &Session, ways: &[ResumeWay], per_turn: bool) -> Result<Vec<E
     let mut events = Vec::new();
     if stopped {
         events.extend(undelivered(session));
-        events.push(ChangeEvent::Resumed {}.into());
+        events.push(ChangeEvent::Resumed { notify: session.parent.is_some() }.into());
     }
     if taken {
         events.push(ChangeEvent::Driven { by: DrivenBy::Lanyard }.into());

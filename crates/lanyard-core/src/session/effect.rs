@@ -25,7 +25,7 @@ pub enum Effect {
         /// The agent is being told in the answer to the call that raised the stop.
         answered: bool,
     },
-    /// Tell the parent that this session ended under a stop, and what it left.
+    /// Tell the parent that this session ended under a stop, and what it left; or that it was resumed.
     TellParent,
     /// Give the agent the answer it waits for.
     AnswerGate { gate: GateId },
@@ -43,8 +43,9 @@ pub enum Effect {
 /// What follows from an event for the session it has just been applied to.
 #[must_use]
 pub fn react(session: &Session, envelope: &Envelope) -> Vec<Effect> {
-    let ended = matches!(&envelope.event, Event::Change(ChangeEvent::Ended { .. }));
-    let notice = (ended && session.notice_due).then_some(Effect::TellParent);
+    let tells =
+        matches!(&envelope.event, Event::Change(ChangeEvent::Ended { .. } | ChangeEvent::Resumed { .. }));
+    let notice = (tells && session.notice_due).then_some(Effect::TellParent);
     first(session, envelope).into_iter().chain(notice).collect()
 }
 
@@ -107,7 +108,7 @@ fn lets_go(event: &ChangeEvent) -> bool {
         | ChangeEvent::MemorySet { .. }
         | ChangeEvent::Seen { .. }
         | ChangeEvent::Unarchived {}
-        | ChangeEvent::Resumed {}
+        | ChangeEvent::Resumed { .. }
         | ChangeEvent::WentIdle { .. }
         | ChangeEvent::WentStale { .. } => false,
     }

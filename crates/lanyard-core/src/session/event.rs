@@ -118,7 +118,11 @@ pub enum ChangeEvent {
     },
     /// An operator brought the session back after a stop. The run that was stopped stays refused.
     #[serde(rename = "session.resumed")]
-    Resumed {},
+    Resumed {
+        /// The session has a parent that was told of the stop, and is told of this too.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        notify: bool,
+    },
     #[serde(rename = "session.idle")]
     WentIdle { quiet_ms: u64 },
     #[serde(rename = "session.stale")]

@@ -9,7 +9,7 @@ use crate::session::run::RunEvent;
 /// Whether the events start work: a turn begins, an agent is wanted, or a stopped session comes back.
 #[must_use]
 pub fn starts_work(events: &[Event]) -> bool {
-    let resumed = |event: &Event| matches!(event, Event::Change(ChangeEvent::Resumed {}));
+    let resumed = |event: &Event| matches!(event, Event::Change(ChangeEvent::Resumed { .. }));
     starts_run(events) || events.iter().any(resumed)
 }
 

@@ -22,6 +22,7 @@ use crate::session::stall::StallKind;
 use crate::session::state::{InterruptCause, State};
 use crate::session::stop::StopScope;
 use crate::text::{NAME_CHARS_MAX, cut, shallow};
+use crate::time::Timestamp;
 
 /// What the signal makes true. No events means it says nothing new.
 #[must_use]
@@ -33,7 +34,7 @@ pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> 
         Signal::Due { now } => due(session, *now, rules),
         Signal::CallsInFlight { calls } => in_flight(session, *calls),
         Signal::AnswerLost { notes } => answer_lost(session, notes),
-        Signal::NoticeSent { to, note } => notice_sent(session, *to, *note),
+        Signal::NoticeSent { to, note, since } => notice_sent(session, (*to, *note), *since),
         Signal::RunEnded { run, how, cause, reason, receipt } => {
             run_ended(session, *run, how, *cause, reason.as_deref(), receipt)
         }
@@ -301,8 +302,13 @@ fn handed_off(from: &str, to: &str, reason: &str) -> Vec<Event> {
     vec![ControlEvent::HandedOff { from: short(from), to: short(to), reason: short(reason) }.into()]
 }
 
-fn notice_sent(session: &Session, to: Option<SessionId>, note: Option<NoteId>) -> Vec<Event> {
-    if session.notice_due { vec![ControlEvent::NoticeSent { to, note }.into()] } else { Vec::new() }
+fn notice_sent(
+    session: &Session,
+    (to, note): (Option<SessionId>, Option<NoteId>),
+    since: Option<Timestamp>,
+) -> Vec<Event> {
+    let told = session.notice_due && since.is_none_or(|since| since == session.since);
+    if told { vec![ControlEvent::NoticeSent { to, note }.into()] } else { Vec::new() }
 }
 
 pub(super) fn interrupted(session: &Session, cause: InterruptCause, reason: Option<&str>) -> Vec<Event> {

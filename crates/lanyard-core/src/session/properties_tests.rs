@@ -847,7 +847,7 @@ fn passing() -> impl Strategy<Value = Input> {
         2 => (0..200_000_i64).prop_map(|after| {
             Signal::Due { now: Timestamp::from_millis(START_MS + after) }.into()
         }),
-        1 => Just(Signal::NoticeSent { to: None, note: None }.into()),
+        1 => Just(Signal::NoticeSent { to: None, note: None, since: None }.into()),
         1 => Just(Signal::Introduced { agent: "a".into(), extension_session_id: None }.into()),
         1 => Just(Signal::PlanJoined { plan: "p".into() }.into()),
     ]

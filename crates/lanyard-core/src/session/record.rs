@@ -350,7 +350,11 @@ impl Session {
             Some(of) => run == Some(of),
             None => !hosted && (run.is_none() || run != own),
         };
-        self.stopped_runs.iter().rev().find(is_of)
+        // The oldest are forgotten: a run that is not the session's own may have been one of them, and is over anyway.
+        let full = self.stopped_runs.len() >= HISTORY_MAX;
+        let forgotten = full && !hosted && run.is_some() && run != own;
+        let oldest = self.stopped_runs.front().filter(|_| forgotten);
+        self.stopped_runs.iter().rev().find(is_of).or(oldest)
     }
 
     /// Whether its silence has a reason: a tool it waits for, or a question it asked (S0-B13).

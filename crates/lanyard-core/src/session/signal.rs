@@ -111,10 +111,13 @@ pub enum Signal {
         to: String,
         reason: String,
     },
-    /// The end of this session under a stop was told to an ancestor, or there was none to tell.
+    /// The end of this session under a stop, or its resume, was told to an ancestor, or there was none to tell.
     NoticeSent {
         to: Option<SessionId>,
         note: Option<NoteId>,
+        /// Since when the session was in the state that was told. A later state is still to be told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<Timestamp>,
     },
     /// So many calls of the session are being carried out, as the gateway, a hook or a wrapped server tell.
     CallsInFlight {

@@ -331,7 +331,7 @@ fn other_tables() -> Vec<(&'static str, Columns)> {
                     "handed_off",
                     Signal::HandedOff { from: "a".into(), to: "b".into(), reason: "r".into() }.into(),
                 ),
-                ("notice_sent", Signal::NoticeSent { to: None, note: None }.into()),
+                ("notice_sent", Signal::NoticeSent { to: None, note: None, since: None }.into()),
                 ("plan_joined", Signal::PlanJoined { plan: "p".into() }.into()),
                 (
                     "introduced",

@@ -5,34 +5,46 @@ use std::collections::HashSet;
 
 use lanyard_core::session::{Effect, Receipt, ResumeWay, RunEnd, Signal};
 use lanyard_core::{Actor, Cause, RunId, SessionId};
-use lanyard_store::{Filter, Sort, StoreError};
+use lanyard_store::{Filter, Owed, Row, StoreError};
 
 use crate::agents::Wishes;
 use crate::clock::Clock;
 use crate::engine::{Ask, Engine, Request, Store};
 
-/// Sessions that are looked at, the latest activity first. A run is wanted for moments only, and that counts as activity.
-const LATEST: usize = 256;
+/// Sessions that are listed at a time.
+const PAGE: usize = 256;
 
 /// A run that a session waits for.
 #[derive(Debug)]
 pub(crate) struct WantedRun {
-    session: SessionId,
+    pub(crate) session: SessionId,
     agent: String,
     ways: Vec<ResumeWay>,
 }
 
 /// What was wanted. Asked before anything is settled: the end of a run that had begun settles the wish for it.
 pub(crate) fn wanted(store: &dyn Store) -> Result<Vec<WantedRun>, StoreError> {
-    let latest = Filter { sort: Sort::Activity, ..Filter::default() };
     let mut wanted = Vec::new();
-    for row in store.list(&latest, None, LATEST)?.rows {
-        let held = if row.state.is_ended() { None } else { store.load(row.id)? };
-        if let Some(ways) = held.and_then(|held| held.session.run_wanted) {
+    for row in owed(store, Owed::Run)? {
+        if let Some(ways) = store.load(row.id)?.and_then(|held| held.session.run_wanted) {
             wanted.push(WantedRun { session: row.id, agent: row.agent.unwrap_or_default(), ways });
         }
     }
     Ok(wanted)
+}
+
+/// All sessions for which something is still to be done, however many there are.
+pub(crate) fn owed(store: &dyn Store, owed: Owed) -> Result<Vec<Row>, StoreError> {
+    let filter = Filter { owed: Some(owed), ..Filter::default() };
+    let (mut rows, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = store.list(&filter, cursor.as_ref(), PAGE)?;
+        rows.extend(page.rows);
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(rows);
+        }
+    }
 }
 
 /// Starts those that nobody works for. While all work is halted, their log learns that they did not come to be.

@@ -158,6 +158,7 @@ pub(super) async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, P
         parent,
         memory_mode: query.memory_mode,
         archived: query.archived,
+        owed: None,
         live_since,
         text: query.text,
         attention: query.attention.unwrap_or(false),

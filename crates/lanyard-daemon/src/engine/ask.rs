@@ -467,7 +467,7 @@ pub(super) fn unavailable(error: &lanyard_store::StoreError) -> AskError {
 const STARTS_LATER: &str = "no process was started; work begins with the next prompt";
 
 fn is_resumed(events: &[Event]) -> bool {
-    events.iter().any(|event| matches!(event, Event::Change(ChangeEvent::Resumed {})))
+    events.iter().any(|event| matches!(event, Event::Change(ChangeEvent::Resumed { .. })))
 }
 
 fn guidance_warnings(events: &[Event]) -> Vec<String> {

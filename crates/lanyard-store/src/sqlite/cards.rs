@@ -9,9 +9,10 @@ use crate::card::Card;
 use crate::sqlite::rows::{Sid, blob, column};
 
 /// The first byte, so that another layout can be told from this one.
-const LAYOUT: u8 = 4;
-/// The ones before knew nothing of how the last turn ended and whether it was seen; those before them nothing of who
-/// runs a session's agent, and the first nothing of what waits in a session.
+const LAYOUT: u8 = 5;
+/// The ones before knew nothing of what is still to be done for a session; those before them nothing of how the last turn
+/// ended and whether it was seen, then nothing of who runs a session's agent, and the first nothing of what waits in one.
+const WITHOUT_OWED: u8 = 4;
 const WITHOUT_LAST_TURN: u8 = 3;
 const WITHOUT_DRIVER: u8 = 2;
 const WITHOUT_PENDING: u8 = 1;
@@ -63,14 +64,14 @@ fn encode(card: &Card) -> Vec<u8> {
     for text in [&card.title, &card.agent, &card.workspace, &card.plan] {
         put_text(&mut bytes, text.as_deref());
     }
-    let Pending { gates, guidance, inbox, paused, stop_level, in_call, running, turn_at, unread, ended_as } =
-        card.pending;
-    bytes.extend([gates, guidance, inbox, stop_level]);
-    bytes.extend([paused, in_call, running].map(u8::from));
-    bytes.extend_from_slice(&turn_at.map_or(i64::MIN, Timestamp::as_millis).to_le_bytes());
+    let waits = card.pending;
+    bytes.extend([waits.gates, waits.guidance, waits.inbox, waits.stop_level]);
+    bytes.extend([waits.paused, waits.in_call, waits.running].map(u8::from));
+    bytes.extend_from_slice(&waits.turn_at.map_or(i64::MIN, Timestamp::as_millis).to_le_bytes());
     put_text(&mut bytes, card.driven_by.map(DrivenBy::as_str));
-    bytes.push(u8::from(unread));
-    put_text(&mut bytes, ended_as.map(TurnEnd::as_str));
+    bytes.push(u8::from(waits.unread));
+    put_text(&mut bytes, waits.ended_as.map(TurnEnd::as_str));
+    bytes.extend([waits.run_wanted, waits.notice_due].map(u8::from));
     bytes
 }
 
@@ -88,7 +89,7 @@ struct Torn;
 fn decode(bytes: &[u8]) -> Result<Card<&str>, Torn> {
     let mut rest = Rest(bytes);
     let [layout] = rest.take()?;
-    if ![LAYOUT, WITHOUT_LAST_TURN, WITHOUT_DRIVER, WITHOUT_PENDING].contains(&layout) {
+    if !(WITHOUT_PENDING..=LAYOUT).contains(&layout) {
         return Err(Torn);
     }
     let mut card = Card {
@@ -118,15 +119,19 @@ fn decode(bytes: &[u8]) -> Result<Card<&str>, Torn> {
     for text in [&mut card.title, &mut card.agent, &mut card.workspace, &mut card.plan] {
         *text = rest.text()?;
     }
-    if layout != WITHOUT_PENDING {
+    if layout > WITHOUT_PENDING {
         card.pending = rest.pending()?;
     }
-    if layout >= WITHOUT_LAST_TURN {
+    if layout > WITHOUT_DRIVER {
         card.driven_by = rest.word(DrivenBy::ALL, DrivenBy::as_str)?;
     }
-    if layout == LAYOUT {
+    if layout > WITHOUT_LAST_TURN {
         card.pending.unread = rest.take::<1>()? != [0];
         card.pending.ended_as = rest.word(TurnEnd::ALL, TurnEnd::as_str)?;
+    }
+    if layout > WITHOUT_OWED {
+        let [run_wanted, notice_due] = rest.take::<2>()?.map(|flag| flag != 0);
+        (card.pending.run_wanted, card.pending.notice_due) = (run_wanted, notice_due);
     }
     if rest.0.is_empty() { Ok(card) } else { Err(Torn) }
 }
@@ -215,19 +220,20 @@ mod tests {
             assert_eq!(decode(&bytes).unwrap().into_owned(), card);
             assert!((0..bytes.len()).all(|end| decode(&bytes[..end]).is_err()));
             // A card of an older daemon is one of which less is known.
-            let mut older = bytes[..bytes.len() - 5].to_vec();
-            older[0] = WITHOUT_LAST_TURN;
-            assert_eq!(decode(&older).unwrap().into_owned(), card);
-            let mut older = bytes[..bytes.len() - 9].to_vec();
-            older[0] = WITHOUT_DRIVER;
-            assert_eq!(decode(&older).unwrap().into_owned(), card);
-            let mut older = bytes[..bytes.len() - 24].to_vec();
-            older[0] = WITHOUT_PENDING;
+            let without = |layout: u8, less: usize| {
+                let mut older = bytes[..bytes.len() - less].to_vec();
+                older[0] = layout;
+                decode(&older).unwrap().into_owned()
+            };
+            assert_eq!(without(WITHOUT_OWED, 2), card);
+            assert_eq!(without(WITHOUT_LAST_TURN, 7), card);
+            assert_eq!(without(WITHOUT_DRIVER, 11), card);
             let known = Card { pending: Pending::default(), ..card.clone() };
-            assert_eq!(decode(&older).unwrap().into_owned(), known);
+            assert_eq!(without(WITHOUT_PENDING, 26), known);
         }
         card.driven_by = Some(DrivenBy::Host);
         (card.pending.unread, card.pending.ended_as) = (true, Some(TurnEnd::Refused));
+        (card.pending.run_wanted, card.pending.notice_due) = (true, true);
         assert_eq!(decode(&encode(&card)).unwrap().into_owned(), card);
     }
 }

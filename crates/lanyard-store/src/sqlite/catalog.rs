@@ -11,7 +11,7 @@ use lanyard_core::session::{Attention, Lineage, OperatorState, StateName};
 use lanyard_core::{MemoryMode, SessionId, Timestamp};
 
 use crate::card::{ANCESTORS_MAX, Card};
-use crate::query::Filter;
+use crate::query::{Filter, Owed};
 use crate::sqlite::rows::{Head, Sid};
 
 /// Sessions looked at before the lock is given back, so that a long search does not hold up the writer.
@@ -53,6 +53,8 @@ pub(super) struct Facts {
     /// Why a person should look at it, whatever the time is.
     pressing: Option<Attention>,
     in_call: bool,
+    /// By [`Owed`].
+    owed: [bool; 2],
     /// The event its card is as of, and the activity that card knows of.
     as_of: u64,
     active_at: Timestamp,
@@ -136,6 +138,7 @@ impl Facts {
             presence: Presence::LogOnly,
             pressing: None,
             in_call: false,
+            owed: [false; 2],
             as_of: 0,
             active_at: Timestamp::from_millis(0),
         }
@@ -273,6 +276,7 @@ impl Catalog {
                 presence: if card.deleted { Presence::Deleted } else { Presence::Listed },
                 pressing: card.pending.attention(card.state, card.cause, false).first().copied(),
                 in_call: card.pending.in_call || card.pending.gates > 0,
+                owed: Owed::ALL.map(|owed| owed.is_in(&card.pending)),
                 as_of: card.as_of,
                 active_at: card.last_activity_at,
             };
@@ -419,6 +423,7 @@ impl<'a> Wanted<'a> {
             && filter.parent.is_none_or(|wanted| facts.parent == Some(wanted))
             && filter.memory_mode.is_none_or(|wanted| facts.memory_mode == wanted)
             && filter.archived.is_none_or(|wanted| facts.archived == wanted)
+            && filter.owed.is_none_or(|owed| facts.owed[owed as usize])
             && filter.live_since.is_none_or(|since| !facts.state.is_ended() || facts.since >= since)
             && (!filter.attention || self.pressing(facts).is_some())
     }

@@ -31,7 +31,8 @@ const STEPS: [Step; KNOWN as usize] = [
     counts,
     memory,
     tombstones_of_purges,
-    projections_again,
+    // Made the projections of sessions again, which the step after it does anyway.
+    |_| Ok(()),
     one_set_of_tables,
 ];
 
@@ -241,20 +242,16 @@ fn tombstones_of_purges(conn: &Connection) -> Result<(), StoreError> {
     Ok(conn.execute_batch(tombstones::TABLE)?)
 }
 
-/// The fold knows how a session's last turn ended and which calls of a host's agent came by. Records that an older
-/// program wrote do not, so all are made again from their logs.
-fn projections_again(conn: &Connection) -> Result<(), StoreError> {
-    rebuild::sessions(conn)
-}
-
-/// One set of tables for all kinds of records takes the place of tables for each.
+/// One set of tables for all kinds of records takes the place of tables for each. Sessions are projected again: rows and
+/// records that an older program wrote do not know how a session's last turn ended and what is still to be done for it.
 fn one_set_of_tables(conn: &Connection) -> Result<(), StoreError> {
     conn.execute_batch(records::EVENTS)?;
     conn.execute_batch(records::ROWS)?;
     old_records::take_over(conn)?;
     // Names are in the logs.
     conn.execute_batch("DROP TABLE IF EXISTS task_names")?;
-    record_upkeep::remake(conn)
+    record_upkeep::remake(conn)?;
+    rebuild::sessions(conn)
 }
 
 /// Makes the projections of sessions again, empty.

@@ -267,7 +267,7 @@ fn failpoints_are_passed_in_order() {
     let id = teller.plain();
     teller.append(&journal);
     // Two for each step that leads to the schema, then the batch's own.
-    let points = [["migration"; 20].as_slice(), &["before_commit", "after_commit"]].concat();
+    let points = [["migration"; 22].as_slice(), &["before_commit", "after_commit"]].concat();
     assert_eq!(*seen.lock().unwrap(), points);
     // Enough to be worth a checkpoint.
     for _ in 0..8 {

@@ -63,6 +63,7 @@ fn make_older(path: &Path, sessions: &Teller) {
         let crc = record_sum(sid, seq, &body);
         conn.execute("UPDATE records SET crc = ?2, body = ?3 WHERE sid = ?1", (sid, crc, body)).unwrap();
     }
+    conn.execute_batch("DROP TABLE record_events; DROP TABLE record_rows; DROP TABLE record_keys").unwrap();
     conn.pragma_update(None, "user_version", OLDER).unwrap();
 }
 

@@ -245,7 +245,7 @@ impl Watch<'_> {
             | ChangeEvent::Seen { .. }
             | ChangeEvent::Unarchived {}
             | ChangeEvent::Reset { .. }
-            | ChangeEvent::Resumed {}
+            | ChangeEvent::Resumed { .. }
             | ChangeEvent::WentIdle { .. }
             | ChangeEvent::WentStale { .. } => false,
         }

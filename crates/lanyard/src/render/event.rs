@@ -84,7 +84,7 @@ fn change(event: &ChangeEvent) -> String {
         ChangeEvent::MemorySet { policy } => brief(policy),
         ChangeEvent::Seen { seq } => format!("up to {seq}"),
         ChangeEvent::Archived {} | ChangeEvent::Unarchived {} => String::new(),
-        ChangeEvent::Resumed {} => "after a stop".to_owned(),
+        ChangeEvent::Resumed { .. } => "after a stop".to_owned(),
         ChangeEvent::Reset { reason } | ChangeEvent::Deleted { reason } => because("", reason.as_ref()),
         ChangeEvent::WentIdle { quiet_ms } | ChangeEvent::WentStale { quiet_ms } => {
             format!("quiet for {}", span(*quiet_ms))

@@ -276,7 +276,7 @@ fn change(event: &ChangeEvent) -> Option<String> {
             Some(format!("child {child}{agent}"))
         }
         ChangeEvent::Migrated { .. } => Some("the session was handed over".to_owned()),
-        ChangeEvent::Resumed {} => Some("the session was resumed after a stop".to_owned()),
+        ChangeEvent::Resumed { .. } => Some("the session was resumed after a stop".to_owned()),
         ChangeEvent::Created(_)
         | ChangeEvent::Linked { .. }
         | ChangeEvent::ChildUnlinked { .. }

@@ -184,6 +184,56 @@ fn fnd_n5_every_run_that_was_stopped_stays_refused() {
     assert!(given.session.stop.is_none());
 }
 
+/// However often a session is stopped and resumed, no run that was stopped acts for it, and the last one does.
+#[test]
+fn fnd_n5_twenty_stopped_runs_stay_refused() {
+    const ROUNDS: u128 = 20;
+    let mut given = in_state(StateName::BetweenTurn).with_run();
+    for run in 1..=ROUNDS {
+        let next = run + 1;
+        given =
+            given.after_each([stop(), run_ended(run, None), resume(), run_started(next), run_ready(next)]);
+    }
+    for run in 1..=ROUNDS {
+        assert!(given.session.fence(Some(run_id(run))).is_some(), "run {run}");
+        assert!(given.told(&call_of(run, 9)).contains("level 3"), "run {run}");
+    }
+    assert!(given.session.fence(Some(run_id(ROUNDS + 1))).is_none());
+    assert!(!given.told(&call_of(ROUNDS + 1, 9)).contains("level 3"));
+}
+
+/// The parent heard of the stop, and hears of the resume: once, also when the notice of the stop is still on its way.
+#[test]
+fn fnd_n5_the_parent_of_a_resumed_child_is_to_be_told() {
+    let parent = given([started(1)]).session;
+    let child =
+        given_created(created_under(&parent, &NewSession::default())).after_each([stop(), work_ended()]);
+    let sent =
+        |since| Input::from(Signal::NoticeSent { to: Some(session_id(1)), note: Some(note_id(3)), since });
+    let of_the_stop = sent(Some(child.session.since));
+    let mut late = child.clone().after(resume());
+    assert!(late.session.notice_due);
+    late = late.after(of_the_stop);
+    assert!(late.session.notice_due, "what was told was the stop");
+    assert!(!late.clone().after(sent(Some(late.session.since))).session.notice_due);
+    story(
+        child.after(sent(None)),
+        [resume(), sent(None), sent(None)],
+        expect![[r#"
+            > resume
+            session.resumed notify=true
+            do TellParent
+            stopped -> custom
+            > notice_sent
+            notice.sent note=note#3 to=sess#1
+            custom
+            > notice_sent
+            custom
+        "#]],
+    );
+    assert!(!stopped().after(resume()).session.notice_due, "nobody is above it");
+}
+
 /// A run that ended by itself was not stopped.
 #[test]
 fn fnd_n5_a_run_that_crashed_later_is_not_fenced() {

@@ -516,7 +516,8 @@ fn a_child_inherits_a_stop_of_the_whole_family() {
 fn the_parent_of_a_stopped_child_is_to_be_told() {
     let parent = given([started(1)]).session;
     let child = || given_created(created_under(&parent, &NewSession::default()));
-    let sent = || Input::from(Signal::NoticeSent { to: Some(session_id(1)), note: Some(note_id(3)) });
+    let sent =
+        || Input::from(Signal::NoticeSent { to: Some(session_id(1)), note: Some(note_id(3)), since: None });
     story(
         child(),
         [stop(), work_ended(), sent(), sent()],

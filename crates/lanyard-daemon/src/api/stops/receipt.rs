@@ -19,7 +19,8 @@ const PAGES_MAX: u64 = 40;
 pub(super) fn of(store: &dyn Store, session: &Session) -> Result<Option<StopReceipt>, StoreError> {
     let mut log = since_the_stop(store, session)?;
     // What came after a resume is no part of the stop.
-    let resumed = log.iter().position(|event| matches!(event.event, Event::Change(ChangeEvent::Resumed {})));
+    let resumed =
+        log.iter().position(|event| matches!(event.event, Event::Change(ChangeEvent::Resumed { .. })));
     log.truncate(resumed.map_or(log.len(), |at| at + 1));
     let Some(first) = log.first() else { return Ok(None) };
     let Event::Control(ControlEvent::StopRequested { level, scope, reason, .. }) = &first.event else {
@@ -161,7 +162,7 @@ fn step(envelope: &Envelope) -> Vec<StopStep> {
             };
             one("end", format!("the session is {how}"))
         }
-        Event::Change(ChangeEvent::Resumed {}) => {
+        Event::Change(ChangeEvent::Resumed { .. }) => {
             one("request", format!("{} resumed the session", envelope.actor.name))
         }
         Event::Turn(_)

@@ -194,6 +194,57 @@ fn fnd_n5_members_of_a_stopped_family_are_resumed_one_by_one() {
     stage.recalls(&child);
 }
 
+/// The parent hears of the stop of its child, and of the resume; not as of an interruption.
+#[test]
+fn fnd_n5_a_parent_is_told_that_its_stopped_child_was_resumed() {
+    let stage = Stage::new();
+    let parent = stage.told("/say hello there");
+    let new = json!({"agent": "scripted", "parent": parent, "workspace": stage.workspace()});
+    let child = stage.post("/sessions", &new).json()["session"].as_str().unwrap().to_owned();
+    let sent = stage.lanyard(&["send", &child, "/say I am below"]);
+    assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
+    stage.stopped(&child);
+    let queued = || {
+        let log = stage.daemon.log_after(&parent, 0);
+        let words: Vec<Value> = log.into_iter().filter(|event| event["type"] == "guidance.queued").collect();
+        words
+    };
+    stage.until(&child, |_| queued().len() == 1);
+    let back = stage.lanyard(&["resume", &child, "--yes"]);
+    assert_eq!(back.status.code(), Some(0), "{}", text(&back.stderr));
+    stage.until(&child, |_| queued().len() == 2);
+    let told = &queued()[1]["data"];
+    assert_eq!(told["about"], json!(child), "{told:#}");
+    assert!(told["text"].as_str().unwrap().contains("has been resumed by an operator"), "{told:#}");
+    let heard = stage.lanyard(&["send", &parent, "/recall"]);
+    assert_eq!(heard.status.code(), Some(0), "{}", text(&heard.stderr));
+    stage.until_at_rest(&parent);
+    assert_eq!(queued().len(), 2, "each is told once");
+    let sent = stage.kinds(&child).iter().filter(|kind| *kind == "notice.sent").count();
+    assert_eq!(sent, 2);
+}
+
+/// S0-B06: after twenty stops and resumes the conversation is whole, and the first run gets the error of level 3 still.
+#[test]
+fn fnd_n5_twenty_rounds_keep_the_conversation_and_the_first_run_refused() {
+    const ROUNDS: u64 = 20;
+    let stage = Stage::new();
+    let session = stage.told(&keeps_token("old"));
+    let old = stage.run_token("old");
+    for round in 1..=ROUNDS {
+        stage.stopped(&session);
+        let resumed = stage.post(&format!("/sessions/{session}/resume"), &json!({}));
+        assert_eq!(resumed.status, 202, "round {round}: {}", resumed.text());
+        stage
+            .until(&session, |shown| shown["run"]["number"] == round + 1 && shown["run"]["phase"] == "ready");
+    }
+    let said = stage.calls(&session, &old, "memory_workspace", &json!({"action": "info"}));
+    assert!(said.contains("❌ SESSION TERMINATED"), "{said}");
+    let back = stage.lanyard(&["send", &session, "/recall"]);
+    assert_eq!(back.status.code(), Some(0), "{}", text(&back.stderr));
+    assert!(knows(&back), "{}", text(&back.stdout));
+}
+
 /// A halt stops runs the same way; once it is lifted they are resumed.
 #[test]
 fn fnd_n5_what_a_halt_stopped_is_resumed_when_it_is_lifted() {

@@ -85,7 +85,9 @@ fn a_backup_of_schema_9_is_restored() {
     assert!(daemon.lanyard(&["backup", &name]).status.success());
     let acknowledged = daemon.log_after(&session, 0);
     assert!(daemon.terminate().success());
-    rusqlite::Connection::open(&file).unwrap().pragma_update(None, "user_version", 9).unwrap();
+    let older =
+        "DROP TABLE record_events; DROP TABLE record_rows; DROP TABLE record_keys; PRAGMA user_version = 9";
+    rusqlite::Connection::open(&file).unwrap().execute_batch(older).unwrap();
     let restored = daemon.lanyard(&["restore", &name, "--yes", "--json"]);
     assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
     daemon.try_start().unwrap();

@@ -3,7 +3,7 @@
 use lanyard_core::session::{Command, NewSession, Signal, StateName, StopScope};
 use serde_json::{Value, json};
 
-use super::Room;
+use super::{Room, Rules};
 
 /// S0-37, S0-60, S0-61: the answer to an init; nothing more when there is nothing to report.
 #[tokio::test(flavor = "multi_thread")]
@@ -161,5 +161,30 @@ async fn without_a_workspace_papers_belong_to_the_family() {
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
     let init = room.call(one, "memory_agent", json!({ "action": "init" })).await;
     assert_eq!(init["workspace"], Value::Null);
+    room.close().await;
+}
+
+/// FND-N5: what a daemon that was killed left to be done is found however many sessions came after it.
+#[tokio::test(flavor = "multi_thread")]
+async fn fnd_n5_every_wanted_run_is_found_at_a_start() {
+    const LATER: usize = 600;
+    let room = Room::new();
+    let helper = || NewSession { agent: Some("helper".to_owned()), ..NewSession::default() };
+    let wanted = room.session(helper(), None).await;
+    room.command(wanted, Command::Resume { ways: Vec::new(), per_turn: false }).await;
+    let settled = room.session(helper(), None).await;
+    room.command(settled, Command::Resume { ways: Vec::new(), per_turn: false }).await;
+    room.command(settled, Command::Complete { reason: None }).await;
+    for _ in 0..LATER {
+        room.session(NewSession::default(), None).await;
+    }
+    let store = room.app.store.clone();
+    let runs = crate::agents::wanted::wanted(&*store).unwrap();
+    assert_eq!(runs.iter().map(|run| run.session).collect::<Vec<_>>(), [wanted]);
+    drop(store);
+    // As the next daemon finds it on disk.
+    let room = Room::open(Rules::default(), room.close().await);
+    let runs = crate::agents::wanted::wanted(&*room.app.store).unwrap();
+    assert_eq!(runs.iter().map(|run| run.session).collect::<Vec<_>>(), [wanted]);
     room.close().await;
 }
