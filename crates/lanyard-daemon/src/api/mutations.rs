@@ -1,7 +1,7 @@
 //! The log of changes that no session's log has: who made each, when and why. It is also what makes such a request safe to
 //! repeat: under the same `Idempotency-Key` the first answer is given again.
 //!
-//! Kept by the day, each change for [`LOG_DAYS`] and each answer for two. A change is written after it was made and before
+//! Kept by the day, each change for [`LOG_DAYS`] and each answer for two, or for `keep_outcomes_ms` if that is less. A change is written after it was made and before
 //! it is answered; one whose daemon died in between is made again when it is repeated, which handlers allow.
 
 use std::collections::HashMap;
@@ -146,7 +146,8 @@ async fn make(
     let lock = app.underway.lock(key.key);
     let _held = lock.lock().await;
     let now = mutation.at;
-    match on_disk(app, move |store| reserve(store, key, now)).await?? {
+    let kept_since = now.minus_millis(app.storage.keep_outcomes_ms);
+    match on_disk(app, move |store| reserve(store, key, now, kept_since)).await?? {
         Reserved::New => {}
         Reserved::Answered(answer) => return Ok(answer.into_response()),
         // Nothing is changed, so nothing is recorded.
@@ -186,11 +187,20 @@ async fn kept(
     Ok(Response::from_parts(parts, Body::from(whole)))
 }
 
-/// What became of an earlier request of this key. A new key is taken; another request under it is a conflict.
-fn reserve(store: &dyn Store, key: Key, now: Timestamp) -> Result<Result<Reserved, Problem>, StoreError> {
+/// What became of an earlier request of this key. A new key is taken; another request under it is a conflict. Answers
+/// from before `kept_since` count as forgotten.
+fn reserve(
+    store: &dyn Store,
+    key: Key,
+    now: Timestamp,
+    kept_since: Timestamp,
+) -> Result<Result<Reserved, Problem>, StoreError> {
     let asked = hex(key.request);
     for day in [now, now.minus_millis(DAY_MS)] {
         let Some(paper) = store.paper(&place(REQUESTS, day, hex(key.key)))? else { continue };
+        if paper.at < kept_since {
+            continue;
+        }
         let Ok(known) = serde_json::from_str::<Asked>(&paper.body) else { continue };
         if known.request != asked {
             return Ok(Err(AskError::KeyConflict.into()));

@@ -217,8 +217,7 @@ fn fnd_h1_every_change_says_who_made_it_and_why() {
         assert_eq!(entry["session"], Value::Null);
     }
     let plan = &stage.plan;
-    let needed =
-        ["start_plan", "pause_plan", "archive_plan", "acknowledge_mail", "cancel_task", "halt", "lift_halt"];
+    let needed = ["start_plan", "pause_plan", "acknowledge_mail", "cancel_task", "halt", "lift_halt"];
     for name in needed {
         assert!(made.iter().any(|(made, _, _)| *made == name), "{name} of {plan}");
     }
