@@ -1,8 +1,9 @@
 //! The log of changes that no session's log has: who made each, when and why. It is also what makes such a request safe to
 //! repeat: under the same `Idempotency-Key` the first answer is given again.
 //!
-//! Kept by the day, each change for [`LOG_DAYS`] and each answer for two, or for `keep_outcomes_ms` if that is less. A change is written after it was made and before
-//! it is answered; one whose daemon died in between is made again when it is repeated, which handlers allow.
+//! Kept by the day, each change for [`LOG_DAYS`] and each answer for two, or for `keep_outcomes_ms` if that is less. A
+//! change is written after it was made and before it is answered; one whose daemon died in between is made again when it
+//! is repeated, which handlers allow.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
