@@ -154,7 +154,8 @@ fn stats() -> impl Iterator<Item = Stat> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
 
     use rustix::process::{Pid, Signal, kill_process};
 
@@ -166,9 +167,12 @@ mod tests {
         let _reaper = adopt().unwrap();
         let script =
             "env -i setsid sh -c 'NEXTEST_TEST_NAME=the-one sleep 601; :' > /dev/null 2>&1 & echo $!";
-        let output = Command::new("sh").args(["-c", script]).output();
-        let first: i32 = String::from_utf8(output.unwrap().stdout).unwrap().trim().parse().unwrap();
-        // The shell that started it has ended; what it started may still be on its way.
+        let mut shell = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        shell.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        let first: i32 = said.trim().parse().unwrap();
+        // The reaper may have waited for the shell first: it is no `cargo`. What it started may still be on its way.
+        shell.wait().ok();
         let mut found = Vec::new();
         while !found.iter().any(|one: &Left| one.line == "sleep 601" && one.test.is_some()) {
             found = living();
