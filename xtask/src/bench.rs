@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     process::run(&mut command)
 }
 
-/// Cargo builds the daemon with the same optimisations first; a release is built like a bench.
+/// Cargo builds the daemon with the same optimisations first: those of the profile `bench`.
 fn command(args: &Args) -> Result<Command> {
     let mut command = process::cargo(["bench", "-p", "lanyard", "--bench", "goals", "--"]);
     if let Some(only) = args.only() {
