@@ -53,7 +53,11 @@ impl Stage {
         path = fill(path, "{id}", &|| self.session.clone());
         path = fill(path, "{task}", &|| self.task());
         path = fill(path, "{any}", &|| self.session.clone());
-        path = fill(path, "{plan}", &|| self.plan.clone());
+        path = fill(path, "{plan}", &|| match route.name {
+            // Only a plan whose tasks have ended is put away.
+            "archive_plan" => self.made("/plans", &json!({ "title": "An empty plan" }), "id"),
+            _ => self.plan.clone(),
+        });
         path = fill(path, "{memory}", &|| self.made("/memory", &json!({ "text": "a fact" }), "id"));
         let token = json!({ "role": "observer", "name": "t" });
         path = fill(path, "{token}", &|| self.made("/tokens", &token, "id"));
@@ -217,7 +221,8 @@ fn fnd_h1_every_change_says_who_made_it_and_why() {
         assert_eq!(entry["session"], Value::Null);
     }
     let plan = &stage.plan;
-    let needed = ["start_plan", "pause_plan", "acknowledge_mail", "cancel_task", "halt", "lift_halt"];
+    let needed =
+        ["start_plan", "pause_plan", "archive_plan", "acknowledge_mail", "cancel_task", "halt", "lift_halt"];
     for name in needed {
         assert!(made.iter().any(|(made, _, _)| *made == name), "{name} of {plan}");
     }

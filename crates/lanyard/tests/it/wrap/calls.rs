@@ -220,10 +220,12 @@ fn fnd_r3_a_stop_during_the_first_call_is_told_in_its_answer() {
     let home = daemon.home();
     let mut server = Wrapped::start(&Wrapping { home: &home, options: &["--session", id], env: &[] });
     server.greet("codex-mcp-client");
+    let go = workspace.path().join("go");
     let call =
-        server.ask("tools/call", &json!({ "name": "slow", "arguments": { "ms": 3000, "text": "done" } }));
+        server.ask("tools/call", &json!({ "name": "slow", "arguments": { "file": go, "text": "done" } }));
     assert!(until(|| server.heard().contains("slow")), "{}", server.heard());
     post(&daemon, &format!("/sessions/{id}/stop"), &json!({ "reason": "enough of it" }));
+    std::fs::write(&go, "").unwrap();
     let answer: Value = serde_json::from_str(&server.line()).unwrap();
     assert_eq!(answer["id"], call);
     let said = texts(&answer["result"]);
