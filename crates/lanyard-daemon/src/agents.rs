@@ -27,9 +27,10 @@ mod shared;
 pub(crate) mod wanted;
 mod words;
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lanyard_core::SessionId;

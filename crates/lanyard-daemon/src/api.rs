@@ -40,10 +40,11 @@ mod turns;
 pub mod types;
 mod writer;
 
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use lanyard_core::{Rules, SessionId, Timestamp};
 use lanyard_git::snapshot::CheckpointStore;

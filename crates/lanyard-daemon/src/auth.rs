@@ -5,9 +5,9 @@ mod links;
 mod live;
 mod slots;
 
+use parking_lot::RwLock;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::{PoisonError, RwLock};
 
 use axum::http::{HeaderMap, header};
 use base64::Engine as _;
@@ -149,15 +149,15 @@ impl Tokens {
 
     pub fn add(&self, token: &StoredToken) {
         let (hash, entry) = entry(token);
-        self.ids.write().unwrap_or_else(PoisonError::into_inner).insert(token.id);
-        self.callers.write().unwrap_or_else(PoisonError::into_inner).insert(hash, entry);
+        self.ids.write().insert(token.id);
+        self.callers.write().insert(hash, entry);
     }
 
     pub fn revoke(&self, id: TokenId) {
-        let mut callers = self.callers.write().unwrap_or_else(PoisonError::into_inner);
+        let mut callers = self.callers.write();
         callers.retain(|_, caller| caller.token != Some(id));
         drop(callers);
-        self.ids.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        self.ids.write().remove(&id);
         self.live.ring();
     }
 
@@ -168,7 +168,7 @@ impl Tokens {
 
     /// Whether there is a token of this id that can be revoked.
     pub(crate) fn is_listed(&self, id: TokenId) -> bool {
-        self.ids.read().unwrap_or_else(PoisonError::into_inner).contains(&id)
+        self.ids.read().contains(&id)
     }
 
     /// A place for one more stream of this caller.
@@ -189,7 +189,7 @@ impl Tokens {
         if token.starts_with(SESSION_PREFIX) {
             return self.session_caller(token.trim());
         }
-        let callers = self.callers.read().unwrap_or_else(PoisonError::into_inner);
+        let callers = self.callers.read();
         callers.get(&hash(token.trim())).cloned().ok_or(Denied::BadToken)
     }
 

@@ -157,15 +157,15 @@ mod tests {
     #[test]
     fn a_wake_from_elsewhere_reaches_the_runtime_once() {
         let outside = Arc::new(Outside::default());
-        let kept = Arc::new(std::sync::Mutex::new(None));
+        let kept = Arc::new(parking_lot::Mutex::new(None));
         let keep = kept.clone();
         let mut belled = Belled::new(poll_fn(move |context| {
-            *keep.lock().unwrap() = Some(context.waker().clone());
+            *keep.lock() = Some(context.waker().clone());
             Poll::<()>::Pending
         }));
         for turn in 1..=3 {
             assert_eq!(outside.poll(&mut belled), Poll::Pending);
-            let waker = kept.lock().unwrap().clone().unwrap();
+            let waker = kept.lock().clone().unwrap();
             waker.wake_by_ref();
             waker.wake();
             assert_eq!(outside.heard(), turn, "a task that is on its way need not be called again");

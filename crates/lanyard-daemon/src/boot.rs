@@ -1,9 +1,10 @@
 //! Starting and ending: take the data folder, open the journal, settle what a crash left, serve, end in order.
 
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{Signal, StateName, Status};
@@ -345,7 +346,7 @@ impl AtWork {
         let timers = Timers { engine, store, clock, rules: app.rules, keep_outcomes_ms };
         let (close, closing) = oneshot::channel();
         let router = crate::api::router(app);
-        *app.router.lock().unwrap_or_else(PoisonError::into_inner) = Some(router.clone());
+        *app.router.lock() = Some(router.clone());
         Self {
             close,
             serving: tokio::spawn(serve(tcp, socket, Arc::new(Front::new(app, router)), closing)),
@@ -370,7 +371,7 @@ impl AtWork {
         let _ = self.close.send(());
         let _ = self.waking.await;
         let _ = self.serving.await;
-        app.router.lock().unwrap_or_else(PoisonError::into_inner).take();
+        app.router.lock().take();
         self.telling.abort();
         self.ticking.abort();
         self.sweeping.abort();

@@ -7,8 +7,8 @@
 //! the wall clock was set forward by while the daemon ran (S1-B10): a clock that leaps a year ahead does not make every
 //! session stale.
 
+use parking_lot::Mutex;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use lanyard_core::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
@@ -125,8 +125,8 @@ impl Clock {
         matches!(self.source, Source::File(_))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, State> {
+        self.state.lock()
     }
 }
 

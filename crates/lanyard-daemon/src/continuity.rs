@@ -3,8 +3,9 @@
 //!
 //! Nothing that counts ever waits for the disk. A kill takes at most what was counted since the last flush.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use lanyard_core::continuity::{
     Accidents, Alert, AlertKind, ContinuityRules, Counter, SLOT_MS, Slot, Tally, Window, assess, slot_of,
@@ -37,7 +38,7 @@ impl Continuity {
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock()
     }
 
     /// Something happened that no log tells of.

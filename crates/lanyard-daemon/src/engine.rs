@@ -16,8 +16,9 @@ mod sharing;
 mod turns;
 mod worker;
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lanyard_core::memory::MemoryPolicy;
@@ -128,11 +129,11 @@ pub struct Stats {
 impl Stats {
     #[must_use]
     pub fn storage_error(&self) -> Option<String> {
-        self.storage_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.storage_error.lock().clone()
     }
 
     fn set_storage_error(&self, error: Option<String>) {
-        *self.storage_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = error;
+        *self.storage_error.lock() = error;
     }
 }
 

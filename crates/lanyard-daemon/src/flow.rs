@@ -15,9 +15,10 @@ mod place;
 mod plan_lock;
 mod tell;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lanyard_core::flow::{Flow, FlowCommand, FlowEnvelope, FlowRefusal, FlowSettings, Fresh, decide};
@@ -202,7 +203,7 @@ impl Flows {
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.0.desk.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.desk.lock()
     }
 
     /// Gives a flow its driver, and the driver its first order.

@@ -7,9 +7,10 @@ mod changes;
 mod reader;
 mod ring;
 
+use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -58,8 +59,8 @@ pub(crate) struct Topic {
 }
 
 impl Topic {
-    fn ring(&self) -> std::sync::MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    fn ring(&self) -> parking_lot::MutexGuard<'_, Ring> {
+        self.ring.lock()
     }
 }
 
@@ -79,7 +80,7 @@ impl Hub {
         if self.observed.load(Ordering::Acquire) == 0 {
             return;
         }
-        let topics = self.topics.read().unwrap_or_else(PoisonError::into_inner);
+        let topics = self.topics.read();
         let mut chunks: HashMap<SessionId, (u64, u64, BytesMut)> = HashMap::new();
         for entry in entries.iter().filter(|entry| topics.contains_key(&entry.session)) {
             let (_, last, frames) =
@@ -87,7 +88,7 @@ impl Hub {
             *last = entry.seq;
             frame(frames, entry.seq, &entry.body);
         }
-        let mut fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fresh = self.fresh.lock();
         for (session, (first, last, frames)) in chunks {
             let Some(topic) = topics.get(&session) else { continue };
             topic.ring().push(Chunk { first, last, frames: frames.freeze() });
@@ -99,7 +100,7 @@ impl Hub {
 
     /// Has the topic's readers woken.
     fn stir(&self, topic: &Arc<Topic>) {
-        list(&mut self.fresh.lock().unwrap_or_else(PoisonError::into_inner), topic);
+        list(&mut self.fresh.lock(), topic);
         self.wake.notify_one();
     }
 
@@ -109,7 +110,7 @@ impl Hub {
         loop {
             tokio::select! {
                 () = self.wake.notified() => {
-                    let fresh = std::mem::take(&mut *self.fresh.lock().unwrap_or_else(PoisonError::into_inner));
+                    let fresh = std::mem::take(&mut *self.fresh.lock());
                     for topic in fresh {
                         topic.listed.store(false, Ordering::Release);
                         wake_all(&topic, Ring::take_waiting);
@@ -148,20 +149,20 @@ impl Hub {
     }
 
     fn all(&self) -> Vec<Arc<Topic>> {
-        self.topics.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.topics.read().values().cloned().collect()
     }
 
     fn topic(&self, session: SessionId) -> Option<Arc<Topic>> {
         if self.observed.load(Ordering::Acquire) == 0 {
             return None;
         }
-        self.topics.read().unwrap_or_else(PoisonError::into_inner).get(&session).cloned()
+        self.topics.read().get(&session).cloned()
     }
 
     /// From here on, what is committed in this session reaches the place.
     #[must_use]
     pub fn join(self: &Arc<Self>, session: SessionId, want: Want) -> Place {
-        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        let mut topics = self.topics.write();
         let topic = topics.entry(session).or_insert_with(|| {
             self.observed.fetch_add(1, Ordering::AcqRel);
             Arc::new(Topic {
@@ -200,7 +201,7 @@ pub struct Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.hub.readers.fetch_sub(1, Ordering::Relaxed);
-        let mut topics = self.hub.topics.write().unwrap_or_else(PoisonError::into_inner);
+        let mut topics = self.hub.topics.write();
         let mut ring = self.topic.ring();
         ring.readers -= 1;
         ring.watchers -= usize::from(self.want == Want::All);

@@ -3,9 +3,10 @@
 //! The hot path is one atomic flag. Nothing pending: the call goes at once, and is recorded afterwards without anybody
 //! waiting for the disk. Something pending: the engine decides, durably.
 
+use parking_lot::{Mutex, RwLock};
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use lanyard_core::session::{
@@ -85,7 +86,7 @@ struct ToldCall {
 impl Flag {
     /// Calls that are being carried out. What was told to begin so long ago that its end is lost does not count.
     fn in_flight(&self, lost_after: Duration) -> usize {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         told.retain(|call| call.began.elapsed() < lost_after);
         self.open.load(Ordering::Acquire) + told.len()
     }
@@ -94,10 +95,10 @@ impl Flag {
 impl Flags {
     /// The session's flag. A new one is up: the first call asks the engine, which knows.
     fn of(&self, session: SessionId) -> Arc<Flag> {
-        if let Some(flag) = self.held.read().unwrap_or_else(PoisonError::into_inner).get(&session) {
+        if let Some(flag) = self.held.read().get(&session) {
             return flag.clone();
         }
-        let mut flags = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        let mut flags = self.held.write();
         if flags.len() >= FLAGS_MAX {
             flags.retain(|_, flag| Arc::strong_count(flag) > 1);
         }
@@ -111,28 +112,28 @@ impl Flags {
 
     /// Says whether calls of the session have to ask. Sessions whose calls never came by have no flag and need none.
     pub(crate) fn set(&self, session: SessionId, up: bool) {
-        if let Some(flag) = self.held.read().unwrap_or_else(PoisonError::into_inner).get(&session) {
+        if let Some(flag) = self.held.read().get(&session) {
             flag.up.store(up, Ordering::Release);
         }
     }
 
     /// Whether anybody has come by for this session since the daemon started. Its calls may not be in the log yet.
     pub(crate) fn knows(&self, session: SessionId) -> bool {
-        self.held.read().unwrap_or_else(PoisonError::into_inner).contains_key(&session)
+        self.held.read().contains_key(&session)
     }
 
     /// Whether a call of the session is being carried out, whose answer can carry what is to be said.
     pub(crate) fn answer_is_due(&self, session: SessionId) -> bool {
-        let flags = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        let flags = self.held.read();
         flags.get(&session).is_some_and(|flag| flag.open.load(Ordering::Acquire) > 0)
     }
 
     /// Whether the answer to a call may still tell the agent of a stop: also a call of a wrapped server, whose end may
     /// be lost with the server. The stop's deadline bounds the wait.
     pub(crate) fn may_be_told(&self, session: SessionId) -> bool {
-        let flags = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        let flags = self.held.read();
         flags.get(&session).is_some_and(|flag| {
-            let told = flag.told.lock().unwrap_or_else(PoisonError::into_inner);
+            let told = flag.told.lock();
             flag.open.load(Ordering::Acquire) > 0 || told.iter().any(|call| call.channel == Channel::Mcp)
         })
     }
@@ -174,7 +175,7 @@ fn look(
     reported: &mut HashMap<SessionId, Reported>,
     lost_after: Duration,
 ) -> Vec<(SessionId, u32)> {
-    let held = flags.held.read().unwrap_or_else(PoisonError::into_inner);
+    let held = flags.held.read();
     reported.retain(|session, _| held.contains_key(session));
     let mut news = Vec::new();
     for (session, flag) in &*held {
@@ -279,7 +280,7 @@ impl Bound {
         if call.is_uncertain() {
             return;
         }
-        let mut told = self.flag.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.flag.told.lock();
         told.retain(|held| held.id != call.id);
         if told.len() >= TOLD_MAX {
             told.pop_front();
@@ -291,7 +292,7 @@ impl Bound {
     /// one that a person denied has no end of its own.
     pub(crate) fn told_ends(&self, call: &Call) {
         let all = call.channel == Channel::Hook && ASIDES.contains(&call.tool.as_str());
-        let mut told = self.flag.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.flag.told.lock();
         told.retain(|held| held.id != call.id && !(all && held.channel == Channel::Hook));
         self.flag.returned.fetch_add(1, Ordering::AcqRel);
     }

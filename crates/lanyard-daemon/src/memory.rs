@@ -13,8 +13,9 @@ mod settings;
 mod standing;
 mod write;
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use lanyard_core::memory::{MemoryPolicy, RetentionRules, Rule};
 use tokio::sync::{Notify, RwLock};
@@ -83,11 +84,11 @@ impl Memory {
 
     /// Refused since the start, by rule.
     pub(crate) fn refused(&self) -> BTreeMap<Rule, u64> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.refused.lock().clone()
     }
 
     fn count(&self, rule: Rule) {
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner).entry(rule).or_default() += 1;
+        *self.refused.lock().entry(rule).or_default() += 1;
     }
 }
 

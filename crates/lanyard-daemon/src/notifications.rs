@@ -12,8 +12,9 @@ mod upkeep;
 mod watch;
 mod webhook;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use lanyard_core::notification::{
     Delivery, NewNotification, Notification, NotificationChange, NotificationRefusal, NotificationStatus,
@@ -120,7 +121,7 @@ impl Notifications {
     }
 
     fn lock(&self) -> MutexGuard<'_, u64> {
-        self.inner.last.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.last.lock()
     }
 
     /// Raises a notification. While what it tells of lasts, it is there once: raised again, it is only counted (S3-38). When

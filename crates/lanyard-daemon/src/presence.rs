@@ -1,8 +1,9 @@
 //! Who is attached to which session, now. In memory only: coming and going writes nothing into a log, and a daemon that
 //! starts knows nobody. Others are told of changes a little later and together.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -193,7 +194,7 @@ impl Presence {
     }
 
     fn rooms(&self) -> MutexGuard<'_, Rooms> {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rooms.lock()
     }
 }
 

@@ -9,9 +9,10 @@ mod layer;
 mod span;
 mod wire;
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -56,7 +57,7 @@ impl<T> Line<T> {
     }
 
     fn put(&self, item: T) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
         if queue.len() < QUEUE_MAX {
             queue.push_back(item);
         } else {
@@ -65,14 +66,14 @@ impl<T> Line<T> {
     }
 
     fn take(&self, max: usize) -> Vec<T> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
         let count = queue.len().min(max);
         queue.drain(..count).collect()
     }
 
     /// What could not be sent waits again, in front, as far as there is room.
     fn put_back(&self, items: Vec<T>) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
         for item in items.into_iter().rev() {
             if queue.len() < QUEUE_MAX {
                 queue.push_front(item);

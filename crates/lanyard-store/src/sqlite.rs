@@ -42,10 +42,11 @@ mod wal_tail;
 mod watch;
 mod writer;
 
+use parking_lot::{RwLock, RwLockReadGuard};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use lanyard_core::{SessionId, Timestamp};
 use rusqlite::OptionalExtension;
@@ -98,6 +99,7 @@ pub struct SqliteJournal {
     options: SqliteOptions,
     catalog: RwLock<Catalog>,
     texts: Texts,
+    /// A lock that remembers a panic: a write that was cut short stops the journal.
     writer: Mutex<Writer>,
     pool: Pool,
     /// One connection for what the engine asks while it decides: it must not wait for anyone's long read.
@@ -151,7 +153,7 @@ impl SqliteJournal {
     }
 
     fn catalog(&self) -> RwLockReadGuard<'_, Catalog> {
-        self.catalog.read().unwrap_or_else(PoisonError::into_inner)
+        self.catalog.read()
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
@@ -296,7 +298,7 @@ impl Journal for SqliteJournal {
         };
         writer.commit(batch.durability, |point| self.pass(point), write).map_err(AppendError::Unavailable)?;
         writer.end = plan.end;
-        writer::publish(&mut self.catalog.write().unwrap_or_else(PoisonError::into_inner), &plan);
+        writer::publish(&mut self.catalog.write(), &plan);
         for ((sid, card, change), session) in plan.cards.iter().zip(&batch.sessions) {
             if *change != plan::Change::Rest {
                 self.texts.put(*sid, || (!card.deleted).then(|| search_text(session)));
@@ -331,7 +333,7 @@ impl Journal for SqliteJournal {
         writer.durability = Durability::Synced;
         writer.elevator = elevator;
         writer.end = end;
-        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = catalog;
+        *self.catalog.write() = catalog;
         self.texts.forget();
         writer.failed = None;
         Ok(())
@@ -413,7 +415,7 @@ impl Upkeep for SqliteJournal {
         let sessions = catalog.len() as u64;
         writer.elevator = elevator;
         writer.end = end;
-        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = catalog;
+        *self.catalog.write() = catalog;
         self.texts.forget();
         Ok(sessions)
     }

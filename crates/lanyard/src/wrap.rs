@@ -8,12 +8,13 @@ mod lines;
 mod minder;
 mod process;
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -143,7 +144,7 @@ impl Wrap {
             "initialize" | "server/discover" => self.meet(&message.params()),
             "tools/list" => {
                 self.meet(&message.params());
-                let mut lists = held(&self.lists);
+                let mut lists = self.lists.lock();
                 if lists.len() < PENDING_MAX {
                     lists.insert(id.get().to_owned());
                 }
@@ -162,7 +163,7 @@ impl Wrap {
         if let Some(name) = params.client()
             && !self.met.swap(true, Ordering::Relaxed)
         {
-            *held(&self.taste) = Taste::of(name);
+            *self.taste.lock() = Taste::of(name);
             self.minder.meet(name);
         }
     }
@@ -204,7 +205,7 @@ impl Wrap {
                 return Onward::AsItIs;
             }
         }
-        let mut calls = held(&self.calls);
+        let mut calls = self.calls.lock();
         if calls.len() < PENDING_MAX {
             calls.insert(
                 id.get().to_owned(),
@@ -227,17 +228,17 @@ impl Wrap {
         let Some(message) = Envelope::read(line) else { return Outgoing::AS_IT_IS };
         let (None, Some(id)) = (message.method, message.id) else { return Outgoing::AS_IT_IS };
         let Ok(text) = std::str::from_utf8(line) else { return Outgoing::AS_IT_IS };
-        if held(&self.lists).remove(id.get()) {
+        if self.lists.lock().remove(id.get()) {
             return self.list(text).await;
         }
-        let Some(pending) = held(&self.calls).remove(id.get()) else { return Outgoing::AS_IT_IS };
+        let Some(pending) = self.calls.lock().remove(id.get()) else { return Outgoing::AS_IT_IS };
         self.answer(text, pending).await
     }
 
     /// For clients nobody knows the promises are taken out, while there is a session whose answers may carry words.
     async fn list(&self, line: &str) -> Outgoing {
         let promising = annotate::promising(line).unwrap_or_default();
-        let known = *held(&self.taste) != Taste::Unknown;
+        let known = *self.taste.lock() != Taste::Unknown;
         if known
             || promising.is_empty()
             || !matches!(self.minder.owner(&Origin::default()).await, Owner::Session(..))
@@ -250,7 +251,7 @@ impl Wrap {
     }
 
     fn promised(&self, tools: Vec<String>) {
-        let mut promising = held(&self.promising);
+        let mut promising = self.promising.lock();
         let known = promising.get_or_insert_with(HashSet::new);
         if known.len() + tools.len() <= PROMISING_MAX {
             known.extend(tools);
@@ -260,9 +261,9 @@ impl Wrap {
     }
 
     fn reader(&self, tool: &str, modern: bool) -> Reader {
-        let promised = held(&self.promising).as_ref().is_none_or(|tools| tools.contains(tool));
+        let promised = self.promising.lock().as_ref().is_none_or(|tools| tools.contains(tool));
         // A promise that stands must be kept, or a client nobody knows may refuse the whole answer.
-        let taste = match *held(&self.taste) {
+        let taste = match *self.taste.lock() {
             Taste::Unknown if promised => Taste::Unlisted,
             taste @ (Taste::Keeps | Taste::Drops | Taste::Unknown | Taste::Unlisted) => taste,
         };
@@ -324,10 +325,6 @@ fn is_error(line: &str) -> bool {
         Some(result) => json::member(result, "isError") == Some("true"),
         None => true,
     }
-}
-
-fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a call took is told, nothing is decided by it")]

@@ -1,9 +1,10 @@
 //! The roster: which agents there are, for those who ask. Nothing here touches a session.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lanyard_core::session::{AgentInfo, Capabilities};
@@ -138,7 +139,7 @@ impl Roster {
 
     /// Everything configured, then what is installed beside it.
     pub async fn list(&self, with_versions: bool) -> Vec<Listed> {
-        let checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let checked = self.checked.lock().clone();
         let row = |name: &str, settings: &AgentSettings, configured| Listed {
             name: name.to_owned(),
             configured,
@@ -168,7 +169,7 @@ impl Roster {
     }
 
     pub(super) fn remember(&self, name: &str, checked: &Checked) {
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), checked.clone());
+        self.checked.lock().insert(name.to_owned(), checked.clone());
     }
 }
 

@@ -1,7 +1,8 @@
 //! What all runners work with, and how they speak to the engine.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lanyard_core::session::{Command, Event, InterruptCause, Receipt, RunEnd, Signal, TurnEvent};
@@ -206,25 +207,25 @@ impl Shared {
     }
 
     pub(super) fn mirror(&self, session: SessionId, of: SessionId) {
-        self.mirrors.lock().unwrap_or_else(PoisonError::into_inner).insert(session, of);
+        self.mirrors.lock().insert(session, of);
     }
 
     pub(super) fn unmirror(&self, of: SessionId) {
-        self.mirrors.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, held| *held != of);
+        self.mirrors.lock().retain(|_, held| *held != of);
     }
 
     /// The session has an agent of its own from now on.
     pub(super) fn unmirror_one(&self, session: SessionId) {
-        self.mirrors.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+        self.mirrors.lock().remove(&session);
     }
 
     pub(super) fn mirrored(&self) -> Vec<SessionId> {
-        self.mirrors.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+        self.mirrors.lock().keys().copied().collect()
     }
 
     /// The session whose runner looks after this one.
     pub(super) fn owner_of(&self, session: SessionId) -> SessionId {
-        let mirrors = self.mirrors.lock().unwrap_or_else(PoisonError::into_inner);
+        let mirrors = self.mirrors.lock();
         mirrors.get(&session).copied().unwrap_or(session)
     }
 

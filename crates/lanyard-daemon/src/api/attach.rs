@@ -42,7 +42,7 @@ pub(super) use socket::{Upgrade, serve, upgrade};
 const PROTOCOL: &str = "lanyard.v1";
 
 /// The router, for requests that come as frames. Emptied when the daemon ends, since it holds everything.
-pub type OwnRouter = std::sync::Mutex<Option<Router>>;
+pub type OwnRouter = parking_lot::Mutex<Option<Router>>;
 
 type Offered = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 

@@ -5,8 +5,9 @@
 //! change is written after it was made and before it is answered; one whose daemon died in between is made again when it
 //! is repeated, which handlers allow.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
@@ -99,7 +100,7 @@ pub struct Underway(Mutex<HashMap<[u8; 16], Arc<tokio::sync::Mutex<()>>>>);
 
 impl Underway {
     fn lock(&self, key: [u8; 16]) -> Arc<tokio::sync::Mutex<()>> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.lock();
         held.retain(|_, lock| Arc::strong_count(lock) > 1);
         held.entry(key).or_default().clone()
     }

@@ -1,6 +1,6 @@
 //! Changes to sessions. Each handler turns its body into one thing to ask of the engine.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -215,7 +215,7 @@ pub(super) fn marked(mut response: Response) -> Response {
 
 /// No agent is set to work while its files are being changed.
 pub(super) fn not_rolling_back(app: &App, session: SessionId) -> Result<(), Problem> {
-    let rolling = app.rollbacks.lock().unwrap_or_else(PoisonError::into_inner).contains(&session);
+    let rolling = app.rollbacks.lock().contains(&session);
     if rolling { Err(Problem::rolling_back()) } else { Ok(()) }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
@@ -149,14 +149,14 @@ struct Rolling<'a> {
 
 impl<'a> Rolling<'a> {
     fn begin(app: &'a App, session: SessionId) -> Result<Self, Problem> {
-        let mut rolling = app.rollbacks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rolling = app.rollbacks.lock();
         if rolling.insert(session) { Ok(Self { app, session }) } else { Err(Problem::rolling_back()) }
     }
 }
 
 impl Drop for Rolling<'_> {
     fn drop(&mut self) {
-        self.app.rollbacks.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.session);
+        self.app.rollbacks.lock().remove(&self.session);
     }
 }
 

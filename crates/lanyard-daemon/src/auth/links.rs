@@ -3,8 +3,8 @@
 //!
 //! Guesses are not counted: a code has 256 random bits.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use lanyard_core::{Actor, Timestamp};
 
@@ -31,7 +31,7 @@ impl Links {
     /// Keeps a link; answers until when.
     pub(crate) fn add(&self, code: &str, actor: Actor, now: Timestamp) -> Timestamp {
         let expires_at = now.plus_millis(LINK_MS);
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.retain(|link| now < link.expires_at);
         if open.len() >= LINKS_MAX {
             open.pop_front();
@@ -43,14 +43,14 @@ impl Links {
     /// Until when a link can be used; nothing when it is used up or its time is over.
     pub(crate) fn open_until(&self, code: &str, now: Timestamp) -> Option<Timestamp> {
         let hash = super::hash(code);
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.open.lock();
         open.iter().find(|link| link.hash == hash).map(|link| link.expires_at).filter(|until| now < *until)
     }
 
     /// Who signs in with a code. It is used up with that, also where its time was over.
     pub(crate) fn take(&self, code: &str, now: Timestamp) -> Option<Actor> {
         let hash = super::hash(code);
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let place = open.iter().position(|link| link.hash == hash)?;
         let link = open.remove(place)?;
         (now < link.expires_at).then_some(link.actor)

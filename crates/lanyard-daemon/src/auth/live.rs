@@ -1,8 +1,9 @@
 //! Which run of each session is alive. A token that is bound to a run is good for as long as that run; one look at this
 //! table says so, without a disk. Every right that ends rings the bell, so that open streams look at their own.
 
+use parking_lot::RwLock;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use lanyard_core::{RunId, SessionId};
 use tokio::sync::watch;
@@ -36,7 +37,7 @@ impl Default for LiveRuns {
 impl LiveRuns {
     /// Whether a run is its session's live one; nothing where that has to be read.
     pub(crate) fn is_live(&self, session: SessionId, run: RunId) -> Option<bool> {
-        match self.held.read().unwrap_or_else(PoisonError::into_inner).get(&session) {
+        match self.held.read().get(&session) {
             Some(Entry::Known(live)) => Some(*live == Some(run)),
             Some(Entry::Reading) | None => None,
         }
@@ -44,7 +45,7 @@ impl LiveRuns {
 
     /// Somebody is about to read the session from the journal: what the engine commits from here on goes first.
     pub(crate) fn reading(&self, session: SessionId) {
-        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.write();
         if held.len() >= SESSIONS_MAX {
             held.clear();
         }
@@ -53,7 +54,7 @@ impl LiveRuns {
 
     /// What the journal says.
     pub(crate) fn read(&self, session: SessionId, run: Option<RunId>) -> Option<RunId> {
-        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.write();
         match held.get_mut(&session) {
             Some(Entry::Known(known)) => *known,
             Some(entry @ Entry::Reading) => {
@@ -67,17 +68,17 @@ impl LiveRuns {
     /// What is so after a commit. Sessions whose tokens never came by are not kept, and need not be.
     pub(crate) fn set(&self, session: SessionId, run: Option<RunId>) {
         let now = Entry::Known(run);
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner).get(&session).copied();
+        let held = self.held.read().get(&session).copied();
         if held.is_none_or(|held| held == now) {
             return;
         }
-        self.held.write().unwrap_or_else(PoisonError::into_inner).insert(session, now);
+        self.held.write().insert(session, now);
         self.ring();
     }
 
     /// The session was deleted: nobody reads it any more.
     pub(crate) fn deleted(&self, session: SessionId) {
-        let mut gone = self.gone.write().unwrap_or_else(PoisonError::into_inner);
+        let mut gone = self.gone.write();
         if gone.len() >= SESSIONS_MAX {
             gone.clear();
         }
@@ -89,7 +90,7 @@ impl LiveRuns {
     }
 
     pub(crate) fn is_gone(&self, session: SessionId) -> bool {
-        self.gone.read().unwrap_or_else(PoisonError::into_inner).contains(&session)
+        self.gone.read().contains(&session)
     }
 
     /// A right has ended.

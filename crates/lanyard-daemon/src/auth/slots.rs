@@ -1,7 +1,8 @@
 //! Streams that are open, by token: one caller cannot take all the room there is.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use lanyard_core::{RunId, TokenId};
 
@@ -54,7 +55,7 @@ impl Slots {
             (None, None) => Holder::Operator,
         };
         let max = if holder == Holder::Operator { self.operator_max } else { STREAMS_PER_TOKEN_MAX };
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let streams = open.entry(holder).or_default();
         if *streams >= max {
             return None;
@@ -68,7 +69,7 @@ impl Slots {
 impl Drop for StreamSlot {
     fn drop(&mut self) {
         let Self { slots, holder } = self;
-        let mut open = slots.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = slots.open.lock();
         if let Some(streams) = open.get_mut(holder) {
             *streams = streams.saturating_sub(1);
             if *streams == 0 {
@@ -102,7 +103,7 @@ mod tests {
         held.pop();
         assert!(slots.take(&one).is_some());
         drop(held);
-        assert!(slots.open.lock().unwrap().is_empty());
+        assert!(slots.open.lock().is_empty());
         let mut operator: Vec<_> =
             (0..OPERATOR_STREAMS_MAX).map(|_| slots.take(&caller(None)).unwrap()).collect();
         assert!(slots.take(&caller(None)).is_none(), "the operator's own token has a bound too");

@@ -1,7 +1,7 @@
 //! Lock around the engine's worker. The engine thread normally holds it; a lone caller may take it and run the round
 //! inline, which saves two thread hops.
 
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 
 use tokio::sync::mpsc;
 
@@ -20,7 +20,10 @@ impl std::fmt::Debug for Helm {
 
 impl Helm {
     pub(super) fn put(&self, worker: Worker) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(worker);
+        // Poison means that a round has panicked: the engine has ended and takes no worker.
+        if let Ok(mut held) = self.0.lock() {
+            *held = Some(worker);
+        }
     }
 
     /// The engine's thread. A round that ended in a panic, whoever made it, is the last: memory may be anything.

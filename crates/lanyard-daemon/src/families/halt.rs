@@ -1,8 +1,8 @@
 //! The emergency stop: a task, a worker, a plan, or everything. While everything is halted no session, turn, run, task or
 //! step of a flow begins, also after a restart, until an operator lifts the halt.
 
+use parking_lot::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock};
 
 use lanyard_core::paper::PlanStatus;
 use lanyard_core::session::{Command, InboxChange, PauseReason, StateName, StopScope};
@@ -47,12 +47,12 @@ impl Halting {
     }
 
     pub(crate) fn how(&self) -> Halted {
-        self.how.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.how.read().clone()
     }
 
     pub(crate) fn set(&self, how: Halted) {
         let is = how.is;
-        *self.how.write().unwrap_or_else(PoisonError::into_inner) = how;
+        *self.how.write() = how;
         self.is.store(is, Ordering::Release);
     }
 }

@@ -1,8 +1,9 @@
 //! Tasks and plans for readers: from the store, beside the owner's thread. However many read and however long it takes, the
 //! owner writes on. What is answered to a writer is on disk, so that it reads what it wrote.
 
+use parking_lot::RwLock;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use lanyard_core::paper::PlanStatus;
 use lanyard_core::task::health::Condition;
@@ -27,11 +28,11 @@ pub(crate) struct Published(Arc<RwLock<Arc<HashMap<WorkerId, Condition>>>>);
 
 impl Published {
     pub(super) fn set(&self, conditions: HashMap<WorkerId, Condition>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(conditions);
+        *self.0.write() = Arc::new(conditions);
     }
 
     fn get(&self) -> Arc<HashMap<WorkerId, Condition>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 }
 

@@ -82,7 +82,7 @@ impl Hub {
     pub(crate) fn preview(&self, session: SessionId, preview: &Preview<'_>) {
         let Some(topic) = self.topic(session).filter(|topic| topic.ring().watchers > 0) else { return };
         {
-            let mut last = topic.previewed_at.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut last = topic.previewed_at.lock();
             let now = Instant::now();
             if last.is_some_and(|last| now.duration_since(last) < PREVIEW_EVERY) {
                 return;

@@ -1,9 +1,10 @@
 //! Which sessions changed, for those who watch all of them. The engine only notes an id; what became of the session is
 //! read when it is sent. A watcher is a set of ids, so a session that changes a thousand times is there once.
 
+use parking_lot::Mutex;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lanyard_core::SessionId;
 use tokio::sync::Notify;
@@ -55,21 +56,17 @@ pub(crate) enum Over {
     Behind,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Board {
     pub(super) fn pass_on(&self) {
         if self.watchers.load(Ordering::Acquire) == 0 {
             return;
         }
-        let fresh = std::mem::take(&mut *lock(&self.fresh));
+        let fresh = std::mem::take(&mut *self.fresh.lock());
         if fresh.is_empty() {
             return;
         }
-        for list in &*lock(&self.lists) {
-            let mut ids = lock(&list.ids);
+        for list in &*self.lists.lock() {
+            let mut ids = list.ids.lock();
             ids.extend(&fresh);
             if ids.len() > WAITING_MAX {
                 *ids = HashSet::new();
@@ -81,7 +78,7 @@ impl Board {
     }
 
     pub(super) fn close(&self) {
-        for list in &*lock(&self.lists) {
+        for list in &*self.lists.lock() {
             list.closed.store(true, Ordering::Release);
             list.wake.notify_one();
         }
@@ -95,7 +92,7 @@ impl Hub {
         if board.watchers.load(Ordering::Acquire) == 0 {
             return;
         }
-        let mut fresh = lock(&board.fresh);
+        let mut fresh = board.fresh.lock();
         let before = fresh.len();
         fresh.extend(sessions);
         if fresh.len() > before {
@@ -108,7 +105,7 @@ impl Hub {
         let list = Arc::new(List::default());
         list.closed.store(self.closing.load(Ordering::Acquire), Ordering::Release);
         let board = self.board(of);
-        lock(&board.lists).push(list.clone());
+        board.lists.lock().push(list.clone());
         board.watchers.fetch_add(1, Ordering::AcqRel);
         Changes { hub: self.clone(), of, list }
     }
@@ -132,7 +129,7 @@ impl Changes {
             if self.list.overflown.load(Ordering::Acquire) {
                 return Err(Over::Behind);
             }
-            if !lock(&self.list.ids).is_empty() {
+            if !self.list.ids.lock().is_empty() {
                 return Ok(());
             }
             self.list.wake.notified().await;
@@ -141,7 +138,7 @@ impl Changes {
 
     /// Some of what changed; the rest waits.
     pub(crate) fn take(&self, max: usize) -> Vec<SessionId> {
-        let mut ids = lock(&self.list.ids);
+        let mut ids = self.list.ids.lock();
         if ids.len() <= max {
             return std::mem::take(&mut *ids).into_iter().collect();
         }
@@ -157,7 +154,7 @@ impl Drop for Changes {
     fn drop(&mut self) {
         let board = self.hub.board(self.of);
         board.watchers.fetch_sub(1, Ordering::AcqRel);
-        lock(&board.lists).retain(|list| !Arc::ptr_eq(list, &self.list));
+        board.lists.lock().retain(|list| !Arc::ptr_eq(list, &self.list));
     }
 }
 

@@ -104,10 +104,8 @@ async fn remembered(app: &App, session: SessionId, server: &str, seat: &Seat) {
     if let Some(client) = app.gateway.book.find(Some(session), server, "client").await {
         seat.introduce(&client);
     }
-    if let Some(params) = app.gateway.book.find(Some(session), server, "modern").await
-        && let Ok(mut modern) = seat.modern.write()
-    {
-        *modern = Some(Arc::new(translate::Modern::of(&params, MODERN)));
+    if let Some(params) = app.gateway.book.find(Some(session), server, "modern").await {
+        *seat.modern.write() = Some(Arc::new(translate::Modern::of(&params, MODERN)));
     }
 }
 

@@ -1,9 +1,10 @@
 //! What the gateway knows of a session, and of its use of one server. All of it can be found again after a restart:
 //! the session is named by the path, and the client's introduction is kept in the book.
 
+use parking_lot::{Mutex, RwLock};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use lanyard_core::SessionId;
@@ -44,12 +45,12 @@ impl Person {
         if refused.is_none() && !self.is_refused.load(Ordering::Acquire) {
             return;
         }
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused.cloned();
+        *self.refused.lock() = refused.cloned();
         self.is_refused.store(refused.is_some(), Ordering::Release);
     }
 
     pub(super) fn last_refusal(&self) -> Option<Directive> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.refused.lock().clone()
     }
 }
 
@@ -85,28 +86,28 @@ impl Seat {
 
     /// What its client makes of results. Unknown until it introduces itself.
     pub(super) fn taste(&self) -> Option<Taste> {
-        *self.client.read().unwrap_or_else(PoisonError::into_inner)
+        *self.client.read()
     }
 
     pub(super) fn introduce(&self, client: &str) {
-        *self.client.write().unwrap_or_else(PoisonError::into_inner) = Some(Taste::of(client));
+        *self.client.write() = Some(Taste::of(client));
         // Whoever comes next may be another program, to which the tools have not been listed.
-        *self.promising.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.promising.write() = None;
     }
 
     pub(super) fn promises(&self, tool: &str) -> bool {
-        let held = self.promising.read().unwrap_or_else(PoisonError::into_inner);
+        let held = self.promising.read();
         held.as_ref().is_none_or(|tools| tools.contains(tool))
     }
 
     pub(super) fn listed(&self, promising: Vec<String>) {
-        let mut held = self.promising.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.promising.write();
         held.get_or_insert_with(HashSet::new).extend(promising);
     }
 
     /// What is known of a foreign name: who it is, or that it is nobody's.
     pub(super) fn hint(&self, name: &str) -> Known {
-        let hints = self.hints.lock().unwrap_or_else(PoisonError::into_inner);
+        let hints = self.hints.lock();
         match hints.get(name) {
             Some((Some(who), _)) => Known::As(*who),
             Some((None, since)) if since.elapsed() < NOBODY_FOR => Known::Nobody,
@@ -115,7 +116,7 @@ impl Seat {
     }
 
     pub(super) fn learn_hint(&self, name: &str, who: Option<SessionId>) {
-        let mut hints = self.hints.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hints = self.hints.lock();
         if hints.len() >= HINTS_MAX {
             hints.clear();
         }
@@ -124,7 +125,7 @@ impl Seat {
 
     /// Its client is asked something under this id. Nothing when too much waits already.
     pub(super) fn ask(&self, id: &str) -> Option<oneshot::Receiver<Bytes>> {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked.lock();
         if asked.len() >= ASKED_MAX {
             return None;
         }
@@ -135,12 +136,12 @@ impl Seat {
 
     /// Whoever waits for the answer to this question.
     pub(super) fn answer_to(&self, id: &str) -> Option<oneshot::Sender<Bytes>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&id_key(id))
+        self.asked.lock().remove(&id_key(id))
     }
 
     /// A stream ended before the answer came: the server will give it on another one.
     pub(super) fn park(&self, id: String, work: Work) {
-        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parked = self.parked.lock();
         if parked.len() >= PARKED_MAX {
             parked.remove(0);
         }
@@ -152,7 +153,7 @@ impl Seat {
         if !self.has_parked.load(Ordering::Acquire) {
             return None;
         }
-        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parked = self.parked.lock();
         let place = parked.iter().position(|(id, _)| is_it(id))?;
         let (_, work) = parked.remove(place);
         self.has_parked.store(!parked.is_empty(), Ordering::Release);
@@ -172,7 +173,7 @@ impl Seats {
         if let Some(person) = self.known(session) {
             return person;
         }
-        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        let mut people = self.people.write();
         if people.len() >= SEATS_MAX {
             people.retain(|_, person| Arc::strong_count(person) > 1);
         }
@@ -184,7 +185,7 @@ impl Seats {
     }
 
     pub(super) fn known(&self, session: SessionId) -> Option<Arc<Person>> {
-        self.people.read().unwrap_or_else(PoisonError::into_inner).get(&session).cloned()
+        self.people.read().get(&session).cloned()
     }
 
     /// The seat, and whether it is new.
@@ -194,13 +195,13 @@ impl Seats {
         session: SessionId,
         server: &str,
     ) -> (Arc<Seat>, bool) {
-        let held = self.seats.read().unwrap_or_else(PoisonError::into_inner);
+        let held = self.seats.read();
         if let Some(seat) = held.get(&session).and_then(|servers| servers.get(server)) {
             return (seat.clone(), false);
         }
         drop(held);
         let person = self.person(interceptor, session);
-        let mut seats = self.seats.write().unwrap_or_else(PoisonError::into_inner);
+        let mut seats = self.seats.write();
         if seats.len() >= SEATS_MAX {
             seats.retain(|_, servers| servers.values().any(|seat| Arc::strong_count(seat) > 1));
         }
@@ -220,6 +221,6 @@ impl Seats {
 
     /// The session has ended.
     pub(super) fn forget(&self, session: SessionId) {
-        self.seats.write().unwrap_or_else(PoisonError::into_inner).remove(&session);
+        self.seats.write().remove(&session);
     }
 }

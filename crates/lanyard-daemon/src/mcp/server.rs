@@ -1,7 +1,7 @@
 //! One server of the config, whatever kind it is, and how it does.
 
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Duration;
 
@@ -128,7 +128,7 @@ impl Server {
     pub(super) fn failed(&self, trouble: &Trouble) -> String {
         let what = format!("MCP server `{}` {trouble}.", self.name);
         tracing::warn!(server = self.key, what);
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(what.clone());
+        *self.trouble.lock() = Some(what.clone());
         self.has_failed.store(true, Ordering::Relaxed);
         what
     }
@@ -142,7 +142,7 @@ impl Server {
     }
 
     pub(super) fn last_trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.trouble.lock().clone()
     }
 
     pub(super) fn state(&self) -> McpState {

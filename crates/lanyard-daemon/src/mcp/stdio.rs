@@ -8,10 +8,11 @@ mod route;
 mod slot;
 mod wait;
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode};
@@ -78,16 +79,16 @@ impl Upstream {
     }
 
     fn all(&self) -> Vec<Arc<Link>> {
-        self.links.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.links.lock().values().cloned().collect()
     }
 
     fn get(&self, id: &str) -> Option<Arc<Link>> {
-        self.links.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+        self.links.lock().get(id).cloned()
     }
 
     /// Keeps a connection. After a restart several requests may find the same one at once: all get the first.
     fn add(&self, link: Arc<Link>) -> Result<Arc<Link>, Trouble> {
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut links = self.links.lock();
         if let Some(held) = links.get(&link.id) {
             return Ok(held.clone());
         }
@@ -101,7 +102,7 @@ impl Upstream {
     }
 
     fn remove(&self, id: &str) -> Option<Arc<Link>> {
-        self.links.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
+        self.links.lock().remove(id)
     }
 
     /// Where a client's process lives.
@@ -161,7 +162,7 @@ impl Upstream {
 
 fn is_at_work(link: &Arc<Link>) -> bool {
     link.slot.live().is_some_and(|process| {
-        let pending = process.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let pending = process.pending.lock();
         pending.values().any(|waiting| std::ptr::eq(waiting.link.as_ptr(), Arc::as_ptr(link)))
     })
 }
@@ -211,7 +212,7 @@ pub(super) async fn request(
         Err(trouble) => return failed(work, &server.failed(&trouble)).await,
     };
     server.worked();
-    work.completes = work.modern && link.dressed.read().is_ok_and(|dressed| dressed.is_none());
+    work.completes = work.modern && link.dressed.read().is_none();
     match known(&link, &process, envelope) {
         Some(result) => {
             let answer = rpc::result_text(envelope.id(), &result).into();
@@ -340,7 +341,7 @@ pub(super) async fn tell(
 fn told(link: &Arc<Link>, process: &Arc<Process>, envelope: &Envelope<'_>, body: &Bytes) -> Option<Bytes> {
     if envelope.kind() == Kind::Answer {
         // Only who was asked may answer.
-        let mut asked = process.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = process.asked.lock();
         let key = id_key(envelope.id());
         let is_asked = asked.get(&key).is_some_and(|held| std::ptr::eq(held.as_ptr(), Arc::as_ptr(link)));
         if !is_asked {
@@ -431,7 +432,7 @@ pub(super) async fn check(
     let link = Link::new("check".to_owned(), None, params.to_owned(), slot.clone(), false);
     let looked = async {
         let process = slot.process(&link, Greet::With(params)).await?;
-        let asked = match link.dressed.read().ok().and_then(|dressed| dressed.clone()) {
+        let asked = match link.dressed.read().clone() {
             Some(modern) => modern.dress(r#"{"params":{}}"#).unwrap_or_default(),
             None => r#"{"params":{}}"#.to_owned(),
         };

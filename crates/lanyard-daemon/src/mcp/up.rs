@@ -22,7 +22,7 @@ const DISCOVER: &str = r#""lanyard-discover""#;
 
 /// The request as a server without a greeting wants it; nothing where the client speaks as the server does.
 pub(super) fn dressed(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Option<Outgoing> {
-    let modern = visit.seat.as_ref()?.modern.read().ok()?.clone()?;
+    let modern = visit.seat.as_ref()?.modern.read().clone()?;
     if envelope.modern().is_some() || envelope.method.is_none() {
         return None;
     }
@@ -79,7 +79,7 @@ pub(super) async fn greet(
     };
     let refused = std::str::from_utf8(&said).is_ok_and(translate::refuses_greeting);
     if let Some(seat) = &visit.seat {
-        let was = seat.modern.write().ok().and_then(|mut modern| modern.take());
+        let was = seat.modern.write().take();
         if was.is_some() {
             visit.app.gateway.book.forget(visit.session, &server.key, "modern").await;
         }
@@ -94,9 +94,7 @@ pub(super) async fn greet(
     let modern = Modern::of(params, MODERN);
     match discover(server, upstream, &modern).await {
         Ok(found) => {
-            if let Ok(mut held) = seat.modern.write() {
-                *held = Some(Arc::new(modern));
-            }
+            *seat.modern.write() = Some(Arc::new(modern));
             visit.app.gateway.book.keep(visit.session, &server.key, "modern", params.to_owned()).await;
             let asked: Option<String> = json::member(params, "protocolVersion")
                 .and_then(|version| serde_json::from_str(version).ok());

@@ -1,7 +1,7 @@
 //! The embeddings endpoint: texts in, vectors out. It may be away, slow or mad; that costs the vectors and nothing else.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -76,14 +76,14 @@ impl Embedder {
 
     /// What was wrong the last time, if anything.
     pub(crate) fn trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.trouble.lock().clone()
     }
 
     /// A vector for each text, in their order; or a sentence that goes on after "the embeddings endpoint".
     pub(super) async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, String> {
         let answer = tokio::time::timeout(self.patience, self.ask(texts)).await;
         let answer = answer.unwrap_or_else(|_| Err(format!("gave no answer within {:?}", self.patience)));
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trouble = self.trouble.lock();
         if let Err(why) = &answer
             && trouble.as_ref() != Some(why)
         {

@@ -5,7 +5,7 @@
 //! event and its notification costs nothing but time.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lanyard_core::notification::{
@@ -97,7 +97,7 @@ impl Notifications {
         let mut sessions: BTreeSet<SessionId> = silent.map(|row| row.id).collect();
         let held = self.lasting(Some(NotificationKind::SuspectedOrphan))?;
         sessions.extend(held.iter().filter_map(|held| held.session));
-        sessions.append(&mut self.inner.again.lock().unwrap_or_else(PoisonError::into_inner));
+        sessions.append(&mut self.inner.again.lock());
         self.look_at(&Vec::from_iter(sessions), look)
     }
 
@@ -106,7 +106,7 @@ impl Notifications {
     fn is_put_off(&self, new: &NewNotification, ended: Option<Timestamp>, look: &Look) -> bool {
         let Some(session) = new.session.filter(|_| new.key.starts_with(TURN_KEY)) else { return false };
         let fresh = ended.is_some_and(|at| self.inner.clock.elapsed_ms(at) < GRACE_MS);
-        let mut again = self.inner.again.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut again = self.inner.again.lock();
         let put_off = (fresh || look.presence.watched(session)) && again.len() < AGAIN_MAX;
         if put_off {
             again.insert(session);
@@ -150,7 +150,7 @@ impl Notifications {
             let quiet_ms = self.inner.clock.elapsed_ms(parent.session.last_activity_at);
             looks_after(&parent.session, quiet_ms, staleness)
         });
-        let mut again = self.inner.again.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut again = self.inner.again.lock();
         // Its parent may fall silent later, which is no change of the child.
         if looked_after && !session.state.is_ended() && again.len() < AGAIN_MAX {
             again.insert(session.id);

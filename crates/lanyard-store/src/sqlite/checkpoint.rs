@@ -1,8 +1,9 @@
 //! The thread that moves the write-ahead log into the file, so that appends need not wait for it. It knows nothing of
 //! what is in either.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
@@ -54,16 +55,12 @@ impl Checkpointer {
 
     /// Keeps the thread from checkpointing while the guard lives; waits for one that is under way.
     pub(super) fn hold(&self) -> MutexGuard<'_, ()> {
-        self.signal.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.signal.running.lock()
     }
 
     /// As [`Self::hold`], where no checkpoint is under way.
     pub(super) fn try_hold(&self) -> Option<MutexGuard<'_, ()>> {
-        match self.signal.running.try_lock() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        self.signal.running.try_lock()
     }
 
     /// How far a checkpoint got that has ended since this was last asked.
@@ -92,7 +89,7 @@ impl Drop for Checkpointer {
 
 impl Signal {
     fn set(&self, wish: Wanted) {
-        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wanted = self.wanted.lock();
         if *wanted != Wanted::Stop {
             *wanted = wish;
         }
@@ -100,9 +97,9 @@ impl Signal {
     }
 
     fn wait(&self) -> Wanted {
-        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wanted = self.wanted.lock();
         while *wanted == Wanted::Nothing {
-            wanted = self.wake.wait(wanted).unwrap_or_else(PoisonError::into_inner);
+            self.wake.wait(&mut wanted);
         }
         match *wanted {
             Wanted::Stop => Wanted::Stop,
@@ -113,7 +110,7 @@ impl Signal {
 
 fn run(signal: &Signal, conn: &Connection, failpoint: Option<&Failpoints>) {
     while signal.wait() == Wanted::Checkpoint {
-        let _running = signal.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let _running = signal.running.lock();
         if let Some(failpoint) = failpoint {
             failpoint("checkpoint");
         }

@@ -1,7 +1,7 @@
 //! A few connections that only read. Who finds none free waits: a bound on memory, and on readers that hold the
 //! write-ahead log back.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use parking_lot::{Condvar, Mutex};
 
 use rusqlite::Connection;
 
@@ -49,18 +49,18 @@ impl Pool {
     }
 
     fn lease(&self) -> Lease<'_> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         loop {
             if let Some(conn) = idle.pop() {
                 return Lease { pool: self, conn: Some(conn) };
             }
-            idle = self.freed.wait(idle).unwrap_or_else(PoisonError::into_inner);
+            self.freed.wait(&mut idle);
         }
     }
 
     /// Closes the connections that are idle; with no reader left that is all of them.
     pub(super) fn close(&self) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.idle.lock().clear();
     }
 }
 
@@ -73,7 +73,7 @@ struct Lease<'a> {
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
         if let Some(conn) = self.conn.take() {
-            self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(conn);
+            self.pool.idle.lock().push(conn);
             self.pool.freed.notify_one();
         }
     }

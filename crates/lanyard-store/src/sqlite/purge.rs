@@ -5,7 +5,6 @@
 //! tombstone says where to go on, so a crash repeats nothing and forgets nothing. `secure_delete` overwrites what is
 //! removed. The last steps give free pages back and empty the write-ahead log, which still holds older pages.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use lanyard_core::{SessionId, Timestamp};
@@ -154,7 +153,7 @@ impl SqliteJournal {
                 Ok(())
             },
         )?;
-        let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        let mut catalog = self.catalog.write();
         catalog.put_purged(sid, facts.id, facts.parent);
         drop(catalog);
         self.texts.put(sid, || None);

@@ -1,8 +1,8 @@
 //! The texts sessions are searched by, in memory from the first search on. A search is then a pass over an array, the
 //! same for common and rare words and for words of one letter; before it, nobody pays for it.
 
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use memchr::memmem::Finder;
 
@@ -33,7 +33,7 @@ impl Texts {
         if self.are_read() {
             return Ok(());
         }
-        let _alone = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.reading.lock();
         if self.are_read() {
             return Ok(());
         }
@@ -80,15 +80,15 @@ impl Texts {
     }
 
     pub(super) fn look(&self) -> Look<'_> {
-        Look(self.state.read().unwrap_or_else(PoisonError::into_inner))
+        Look(self.state.read())
     }
 
     fn are_read(&self) -> bool {
         self.look().are_read()
     }
 
-    fn state_mut(&self) -> std::sync::RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    fn state_mut(&self) -> parking_lot::RwLockWriteGuard<'_, State> {
+        self.state.write()
     }
 }
 

@@ -4,9 +4,9 @@
 //! The files are looked at by their paths and never opened: closing any handle of the database would drop the locks
 //! SQLite holds on it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Loss, StoreError};
 use crate::sqlite::open::beside;
@@ -42,7 +42,7 @@ impl Watch {
     }
 
     fn opened(&self) -> MutexGuard<'_, Opened> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+        self.opened.lock()
     }
 
     /// An error when a file is gone, is another one, or was cut.

@@ -1,9 +1,10 @@
 //! What all sessions of one editor share: the way to the daemon, the way to the editor, and who sits where.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{Error, RequestId, SessionId};
@@ -81,7 +82,7 @@ impl Host {
 
     /// Does something beside everything else. What is under way when the editor leaves is brought to an end.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let alive = self.alive.lock().clone();
         tokio::spawn(async move {
             work.await;
             drop(alive);
@@ -196,12 +197,12 @@ impl Host {
             seats.by_name.clear();
         }
         self.wire.hang_up();
-        drop(self.alive.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.alive.lock().take());
         let _ = tokio::time::timeout(LEAVE_TIMEOUT, idle.recv()).await;
     }
 
     fn seats(&self) -> MutexGuard<'_, Seats> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seats.lock()
     }
 }
 

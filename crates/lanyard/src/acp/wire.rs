@@ -1,10 +1,11 @@
 //! The line protocol of the editor: whole lines in, JSON-RPC messages out. Both ends are threads, so that a pipe that
 //! hangs keeps nobody from ending. Questions to the editor are numbered here and their answers brought to who asked.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{
@@ -65,7 +66,7 @@ struct Asked {
 
 impl Asked {
     fn waiting(&self) -> MutexGuard<'_, HashMap<i64, oneshot::Sender<Answer>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Connections to the daemon that are kept and used again: a call is asked about twice, and many calls may be under way.
 
+use parking_lot::Mutex;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -149,7 +149,7 @@ impl Link {
         let status = response.status();
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
         let body = body.map_err(|_| LinkError::Gone)?.to_bytes();
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         if idle.len() < IDLE_MAX {
             idle.push(sender);
         }
@@ -159,7 +159,7 @@ impl Link {
     /// One that was kept and still stands, or a new one.
     async fn connection(&self) -> Result<SendRequest<Full<Bytes>>, LinkError> {
         loop {
-            let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let kept = self.idle.lock().pop();
             let Some(mut kept) = kept else { break };
             if kept.ready().await.is_ok() {
                 return Ok(kept);

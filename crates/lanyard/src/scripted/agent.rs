@@ -2,10 +2,11 @@
 
 mod sessions;
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
@@ -18,7 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::inbox::{Inbox, lock};
+use super::inbox::Inbox;
 use super::state::{History, Store};
 use super::wire::{Incoming, Wire};
 use super::{BadHandshake, Options, turn};
@@ -68,7 +69,7 @@ pub(super) struct Memory {
 impl Session {
     /// Takes the session for a turn; `None` while another one has it.
     pub(super) fn begin(&self) -> Option<Arc<Inbox>> {
-        let mut running = lock(&self.running);
+        let mut running = self.running.lock();
         if running.is_some() {
             return None;
         }
@@ -76,12 +77,12 @@ impl Session {
     }
 
     pub(super) fn end(&self) {
-        *lock(&self.running) = None;
+        *self.running.lock() = None;
     }
 
     /// Whether there was something to cancel.
     fn cancel(&self) -> bool {
-        lock(&self.running).as_ref().inspect(|inbox| inbox.cancel()).is_some()
+        self.running.lock().as_ref().inspect(|inbox| inbox.cancel()).is_some()
     }
 }
 
@@ -154,7 +155,7 @@ impl Agent {
             .mcp_capabilities(McpCapabilities::new().http(true))
             .session_capabilities(self.session_capabilities());
         self.reply(id, params, |request: InitializeRequest| {
-            *lock(&self.client) = request.client_capabilities;
+            *self.client.lock() = request.client_capabilities;
             Ok(InitializeResponse::new(ProtocolVersion::V1).agent_capabilities(can).agent_info(info))
         });
     }
@@ -200,7 +201,7 @@ impl Agent {
     }
 
     pub(super) fn cancel_children(&self, id: &SessionId) {
-        let sessions = lock(&self.sessions);
+        let sessions = self.sessions.lock();
         for session in sessions.values() {
             let mut parent = session.parent.as_ref();
             while let Some(above) = parent {
@@ -215,7 +216,7 @@ impl Agent {
 
     /// At the end of the process, whatever was said about ignoring a cancel.
     pub(super) fn cancel_all(&self) {
-        for session in lock(&self.sessions).values() {
+        for session in self.sessions.lock().values() {
             session.cancel();
         }
     }

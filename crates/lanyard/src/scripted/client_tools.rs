@@ -12,7 +12,6 @@ use agent_client_protocol_schema::v1::{
 };
 use serde_json::json;
 
-use super::inbox::lock;
 use super::tools::Ended;
 use super::turn::{Halt, Turn, understood};
 
@@ -71,7 +70,7 @@ impl Turn {
 
     pub(super) fn read(&mut self, path: &str) -> Result<(), Halt> {
         let id = self.open_titled("read", &format!("read {path}"), ToolKind::Read, json!({"path": path}));
-        let ended = if lock(&self.agent.client).fs.read_text_file {
+        let ended = if self.agent.client.lock().fs.read_text_file {
             let request = ReadTextFileRequest::new(self.session.id.clone(), self.path(path));
             match self.ask::<ReadTextFileResponse>("fs/read_text_file", &request)? {
                 Ok(response) => Ended::text(true, response.content),
@@ -86,7 +85,7 @@ impl Turn {
 
     pub(super) fn write(&mut self, path: &str, text: &str) -> Result<(), Halt> {
         let id = self.open_titled("write", &format!("write {path}"), ToolKind::Edit, json!({"path": path}));
-        let ended = if lock(&self.agent.client).fs.write_text_file {
+        let ended = if self.agent.client.lock().fs.write_text_file {
             let request = WriteTextFileRequest::new(self.session.id.clone(), self.path(path), text);
             match self.ask::<WriteTextFileResponse>("fs/write_text_file", &request)? {
                 Ok(_) => Ended::text(true, format!("{path} is written")),
@@ -101,7 +100,7 @@ impl Turn {
 
     pub(super) fn terminal(&mut self, command: &str) -> Result<(), Halt> {
         let id = self.open_titled("terminal", command, ToolKind::Execute, json!({"command": command}));
-        if !lock(&self.agent.client).terminal {
+        if !self.agent.client.lock().terminal {
             self.close_tool(&id, Ended::text(false, "the client does not offer terminals"));
             return Ok(());
         }

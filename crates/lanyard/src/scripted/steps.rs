@@ -9,7 +9,6 @@ use agent_client_protocol_schema::v1::{
 };
 use serde_json::json;
 
-use super::inbox::lock;
 use super::script::Step;
 use super::turn::{Halt, Turn};
 
@@ -111,7 +110,7 @@ impl Turn {
         self.agent.wire.raw(&piece);
         let kept = format!("({count} chunks of {bytes} bytes)");
         let kept = SessionUpdate::AgentMessageChunk(ContentChunk::new(kept.into()).message_id(id));
-        lock(&self.session.memory).history.update(&kept);
+        self.session.memory.lock().history.update(&kept);
         Ok(())
     }
 
@@ -150,7 +149,7 @@ impl Turn {
 
     /// The protocol tells a conversation's whole cost each time.
     fn cost(&mut self, cents: u32) {
-        let mut memory = lock(&self.session.memory);
+        let mut memory = self.session.memory.lock();
         memory.cents = memory.cents.saturating_add(cents);
         let amount = f64::from(memory.cents) / 100.0;
         drop(memory);
@@ -185,7 +184,7 @@ impl Turn {
     /// What this conversation knows: proof that it is the one it claims to be.
     fn recall(&mut self) {
         let earlier = {
-            let memory = lock(&self.session.memory);
+            let memory = self.session.memory.lock();
             let earlier = &memory.prompts[..memory.prompts.len().saturating_sub(1)];
             let first_words =
                 |text: &String| text.split_whitespace().take(RECALL_WORDS).collect::<Vec<_>>().join(" ");

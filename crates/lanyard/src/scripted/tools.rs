@@ -1,11 +1,12 @@
 //! Tools the agent has itself: reported ones that do nothing, a command, an edit, a look at a file.
 
+use parking_lot::Mutex;
 use std::io::{PipeReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Component, Path};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{
@@ -15,7 +16,6 @@ use agent_client_protocol_schema::v1::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
-use super::inbox::lock;
 use super::turn::{Halt, Turn};
 
 /// What is kept of the output of a command.
@@ -214,7 +214,7 @@ impl Output {
             let _open = open;
             let mut piece = [0; 4096];
             while let Ok(read @ 1..) = reader.read(&mut piece) {
-                let mut kept = lock(&kept);
+                let mut kept = kept.lock();
                 // Read on: a command must not hang because it says too much.
                 let room = OUTPUT_MAX.saturating_sub(kept.len()).min(read);
                 kept.extend_from_slice(&piece[..room]);
@@ -226,6 +226,6 @@ impl Output {
     fn finish(self) -> String {
         // Nothing is ever sent: it is closed, or it is late.
         let _ = self.end.recv_timeout(OUTPUT_GRACE);
-        String::from_utf8_lossy(&lock(&self.gathered)).into_owned()
+        String::from_utf8_lossy(&self.gathered.lock()).into_owned()
     }
 }

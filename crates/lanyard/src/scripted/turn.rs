@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::agent::{Agent, Session};
 use super::children::Child;
-use super::inbox::{Cancelled, Inbox, lock};
+use super::inbox::{Cancelled, Inbox};
 use super::mcp::Link;
 use super::script::{self, Step};
 use super::{demo, misbehave, scripts};
@@ -89,7 +89,7 @@ pub(super) fn text_of(prompt: &[ContentBlock]) -> String {
 
 impl Turn {
     pub(super) fn new(agent: Arc<Agent>, session: Arc<Session>, inbox: Arc<Inbox>) -> Self {
-        let number = lock(&session.memory).prompts.len() + 1;
+        let number = session.memory.lock().prompts.len() + 1;
         Self {
             agent,
             session,
@@ -153,7 +153,7 @@ impl Turn {
     /// Runs the steps and cleans up. What was done is on disk when this returns.
     pub(super) fn perform(&mut self, prompt: &str, steps: &[Step]) -> Ending {
         {
-            let mut memory = lock(&self.session.memory);
+            let mut memory = self.session.memory.lock();
             memory.prompts.push(prompt.to_owned());
             memory.history.prompt(prompt);
         }
@@ -187,7 +187,7 @@ impl Turn {
 
     /// Tells the client, and remembers.
     pub(super) fn update(&self, update: SessionUpdate) {
-        lock(&self.session.memory).history.update(&update);
+        self.session.memory.lock().history.update(&update);
         self.tell(update);
     }
 
@@ -198,7 +198,7 @@ impl Turn {
     }
 
     pub(super) fn flush(&self) {
-        lock(&self.session.memory).history.flush();
+        self.session.memory.lock().history.flush();
     }
 
     pub(super) fn message_id(&mut self) -> MessageId {

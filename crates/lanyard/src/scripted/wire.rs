@@ -1,16 +1,17 @@
 //! The line protocol: JSON-RPC messages out, whole lines in. One writer at a time; questions to the client are numbered
 //! here and their answers brought to the turn that asked.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use agent_client_protocol_schema::v1::{Error, JsonRpcMessage, Notification, Request, RequestId, Response};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::inbox::{Answer, Inbox, lock};
+use super::inbox::{Answer, Inbox};
 
 /// A line longer than this is not read to its end.
 const LINE_MAX: u64 = 64 << 20;
@@ -57,7 +58,7 @@ impl Wire {
     /// Asks the client; the answer comes to the inbox under the number returned.
     pub(super) fn ask(&self, inbox: &Arc<Inbox>, method: &str, params: &impl Serialize) -> i64 {
         let id = self.number();
-        lock(&self.asked).insert(id, Arc::clone(inbox));
+        self.asked.lock().insert(id, Arc::clone(inbox));
         self.send(&Request { id: RequestId::Number(id), method: method.into(), params: Some(params) });
         id
     }
@@ -69,11 +70,11 @@ impl Wire {
 
     /// An answer that comes later is for nobody.
     pub(super) fn forget(&self, id: i64) {
-        lock(&self.asked).remove(&id);
+        self.asked.lock().remove(&id);
     }
 
     pub(super) fn deliver(&self, id: i64, answer: Answer) {
-        let inbox = lock(&self.asked).remove(&id);
+        let inbox = self.asked.lock().remove(&id);
         if let Some(inbox) = inbox {
             inbox.deliver(id, answer);
         }
@@ -91,13 +92,13 @@ impl Wire {
         if self.muted.load(Ordering::Relaxed) {
             return;
         }
-        let mut out = lock(&self.out);
+        let mut out = self.out.lock();
         let _ = out.write_all(bytes).and_then(|()| out.flush());
     }
 
     /// One line of so many bytes, nothing in between.
     pub(super) fn endless(&self, bytes: usize) {
-        let mut out = lock(&self.out);
+        let mut out = self.out.lock();
         let piece = vec![b'x'; PIECE.min(bytes)];
         let mut left = bytes;
         while left > 0 {

@@ -1,10 +1,11 @@
 //! Commands an agent asks its client to run. They belong to the run: marked with its id, so that they are found and
 //! ended with it, whatever becomes of the daemon. A daemon that comes back does not know them, and says so.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use lanyard_git::workspace_files;
 use serde_json::{Value, json};
@@ -121,7 +122,7 @@ impl Terminals {
 
     pub(super) fn output(&self, id: &str) -> Result<Value, CallError> {
         let terminal = self.get(id)?;
-        let output = terminal.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let output = terminal.output.lock();
         let text = String::from_utf8_lossy(&output.bytes);
         let mut answer = json!({ "output": text, "truncated": output.truncated });
         if let Some(status) = terminal.ended.borrow().clone() {
@@ -209,7 +210,7 @@ async fn watch_over(
 async fn collect(mut pipe: impl tokio::io::AsyncRead + Unpin, output: Arc<Mutex<Output>>) {
     let mut piece = [0; 8_192];
     while let Ok(read @ 1..) = pipe.read(&mut piece).await {
-        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut output = output.lock();
         output.bytes.extend_from_slice(&piece[..read]);
         // The newest is kept, from a whole character on.
         let extra = output.bytes.len().saturating_sub(output.max);

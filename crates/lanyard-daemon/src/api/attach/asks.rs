@@ -2,7 +2,7 @@
 //! with the connection's own token: what HTTP would refuse is refused here.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -85,7 +85,7 @@ impl Desk {
             let advice = "wait for an answer before sending the next";
             Fault::new(reference.clone(), TOO_MANY, format!("{DO_MAX} requests are under way"), advice)
         })?;
-        let router = self.app.router.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let router = self.app.router.lock().clone();
         let Some(router) = router else {
             return Err(Fault::new(
                 reference,

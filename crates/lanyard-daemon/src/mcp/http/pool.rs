@@ -1,9 +1,10 @@
 //! Connections to one address, kept open between requests. Whoever waits for an answer carries the bytes of its
 //! connection itself: no task stands in between, to be woken twice for every call.
 
+use parking_lot::Mutex;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use axum::response::Response;
@@ -185,7 +186,7 @@ impl Pool {
     }
 
     fn take(&self) -> Option<Line> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         // The newest first: what lies below it is older still.
         let (line, since) = idle.pop()?;
         if since.elapsed() > IDLE_FOR {
@@ -199,7 +200,7 @@ impl Pool {
         if line.carrier.is_none() || line.sender.is_closed() {
             return;
         }
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         if idle.len() < IDLE_MAX {
             idle.push((line, Instant::now()));
         }
@@ -207,7 +208,7 @@ impl Pool {
 
     /// Closes those that lie idle: nobody else hears when the server closes its end.
     pub(super) fn sweep(&self) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         idle.retain(|(_, since)| since.elapsed() <= IDLE_FOR);
     }
 }

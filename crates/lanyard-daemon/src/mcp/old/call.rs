@@ -1,6 +1,6 @@
 //! A call on its way to a server that can ask in the middle of it.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::HeaderMap;
@@ -167,7 +167,7 @@ impl Call {
 
 /// False when too many wait already.
 fn keep(old: &Arc<Old>, state: &str, parked: Parked) -> bool {
-    let mut held = old.parked.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held = old.parked.lock();
     if held.len() >= input::ASKED_MAX {
         return false;
     }
@@ -177,7 +177,7 @@ fn keep(old: &Arc<Old>, state: &str, parked: Parked) -> bool {
     tokio::spawn(async move {
         tokio::time::sleep(input::ASKED_FOR).await;
         if let Some(old) = old.upgrade() {
-            old.parked.lock().unwrap_or_else(PoisonError::into_inner).remove(&state);
+            old.parked.lock().remove(&state);
         }
     });
     true
@@ -191,7 +191,7 @@ pub(super) async fn go_on(
     again: input::Again,
     work: Work,
 ) -> Response {
-    let parked = old.parked.lock().unwrap_or_else(PoisonError::into_inner).remove(&again.state);
+    let parked = old.parked.lock().remove(&again.state);
     let Some(Parked { talk, id, question }) = parked else {
         let late = rpc::error_text(&work.id, rpc::INVALID_PARAMS, input::NOBODY_WAITS);
         return rpc::json_response(Body::from(late));

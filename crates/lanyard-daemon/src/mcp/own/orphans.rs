@@ -1,8 +1,6 @@
 //! Sessions of a plan on which nobody seems to work any more: what is known of them, and what the coordinator decides
 //! (S0-60, S0-61, S0-B13). None is ever marked as completed, and nothing happens to one that shows a sign of life.
 
-use std::sync::PoisonError;
-
 use lanyard_core::paper::{Facts, Liveness, judge, looks_after};
 use lanyard_core::session::{Command, InterruptCause, Receipt, Signal, StopScope};
 use lanyard_core::text::{NAME_CHARS_MAX, one_line};
@@ -234,7 +232,7 @@ async fn resume(caller: &Caller, orphan: &Session) -> Result<(), Refused> {
             "adopt the session and spawn another agent for its work, or clean it up",
         ));
     }
-    if app.rollbacks.lock().unwrap_or_else(PoisonError::into_inner).contains(&orphan.id) {
+    if app.rollbacks.lock().contains(&orphan.id) {
         return Err(Refused::new(
             "rollback_running",
             "its workspace is being taken back to a snapshot",

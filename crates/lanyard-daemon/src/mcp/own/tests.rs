@@ -11,8 +11,9 @@ mod readers;
 mod redacted;
 mod spawning;
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::policy::{MemoryMode, Staleness};

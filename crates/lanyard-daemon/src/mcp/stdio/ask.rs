@@ -2,7 +2,7 @@
 //! waits (revision 2026-07-28): the question is the answer to its request, and its answer comes with the same request
 //! made again. The call itself waits in between.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -55,7 +55,7 @@ pub(super) async fn first(
 
 /// False when too many wait already; the call is then given up.
 fn keep(link: &Link, state: &str, asked: Asked) -> bool {
-    let mut held = link.questions.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held = link.questions.lock();
     held.retain(|_, asked| asked.since.elapsed() < input::ASKED_FOR);
     if held.len() >= input::ASKED_MAX {
         return false;
@@ -74,7 +74,7 @@ pub(super) async fn answered(
 ) -> Result<Response, Work> {
     let Some(again) = input::again(body) else { return Err(work) };
     // Another client's question is as unknown as one that was never asked.
-    let asked = link.questions.lock().unwrap_or_else(PoisonError::into_inner).remove(&again.state);
+    let asked = link.questions.lock().remove(&again.state);
     let Some(asked) = asked else {
         let late = rpc::error_text(&work.id, rpc::INVALID_PARAMS, input::NOBODY_WAITS);
         return Ok(rpc::json_response(Body::from(late)));

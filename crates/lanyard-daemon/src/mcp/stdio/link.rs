@@ -1,7 +1,8 @@
 //! A client's connection to a server: who it is, how it introduced itself, and the streams it can be reached on.
 
+use parking_lot::{Mutex, RwLock};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use lanyard_core::SessionId;
@@ -64,46 +65,46 @@ impl Link {
     }
 
     pub(super) fn touch(&self) {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.used.lock() = Instant::now();
     }
 
     pub(super) fn idle_since(&self) -> Instant {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.used.lock()
     }
 
     pub(super) fn is_listening(&self) -> bool {
-        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let stream = self.stream.lock();
         stream.as_ref().is_some_and(|stream| !stream.is_closed())
     }
 
     /// The client opened its stream; a former one is closed. What waited goes out first.
     pub(super) fn listen(&self, stream: mpsc::Sender<Piece>) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         while let Some(line) = waiting.pop_front() {
             let _ = stream.try_send(Piece::from(line).into_frame());
         }
         drop(waiting);
-        *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
+        *self.stream.lock() = Some(stream);
     }
 
     /// What waits for any stream of the client.
     pub(super) fn take_waiting(&self) -> Vec<Bytes> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+        self.waiting.lock().drain(..).collect()
     }
 
     pub(super) fn has_subscribed(&self, uri: &str) -> bool {
-        self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).contains(uri)
+        self.subscribed.lock().contains(uri)
     }
 
     pub(super) fn subscribe(&self, uri: &str) {
-        let mut subscribed = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut subscribed = self.subscribed.lock();
         if subscribed.len() < SUBSCRIBED_MAX {
             subscribed.insert(uri.to_owned());
         }
     }
 
     pub(super) fn unsubscribe(&self, uri: &str) {
-        self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
+        self.subscribed.lock().remove(uri);
     }
 
     /// A question of the server, on the stream of the call at work if there is one.
@@ -134,7 +135,7 @@ impl Link {
 
     /// On the stream of its newest call. False when none is there.
     fn with_call(self: &Arc<Self>, process: &Arc<Process>, line: &Bytes) -> bool {
-        let pending = process.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let pending = process.pending.lock();
         let own = pending.values().filter(|waiting| std::ptr::eq(waiting.link.as_ptr(), Arc::as_ptr(self)));
         let newest = own.max_by_key(|waiting| waiting.order);
         newest.is_some_and(|waiting| waiting.others.try_send(line.clone()).is_ok())
@@ -145,14 +146,14 @@ impl Link {
         if self.is_modern {
             return;
         }
-        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let stream = self.stream.lock();
         if let Some(stream) = stream.as_ref()
             && stream.try_send(Piece::from(line.clone()).into_frame()).is_ok()
         {
             return;
         }
         drop(stream);
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         if waiting.len() >= WAITING_MAX {
             waiting.pop_front();
         }
@@ -160,6 +161,6 @@ impl Link {
     }
 
     pub(super) fn close(&self) {
-        *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.stream.lock() = None;
     }
 }

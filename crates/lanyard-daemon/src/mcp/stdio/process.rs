@@ -1,10 +1,11 @@
 //! One process of a server: its pipes, who waits for which answer, and its end.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -163,17 +164,17 @@ impl Process {
         let (others, received) = mpsc::channel(OTHERS_MAX);
         let order = self.number();
         let pending = Pending { answer, others, link: link.clone(), id, token, order };
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), pending);
+        self.pending.lock().insert(key.clone(), pending);
         // Checked after it was put there: whoever ends the process takes out what is there.
         if !self.is_alive() {
-            self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+            self.pending.lock().remove(&key);
             return Err(self.trouble());
         }
         Ok(InFlight { process: self.clone(), key, order, answer: answered, others: received, done: false })
     }
 
     pub(super) fn answered(&self, key: &str, line: Bytes) {
-        let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        let pending = self.pending.lock().remove(key);
         let Some(pending) = pending else {
             tracing::debug!(id = key, "an MCP server answered what nobody waits for");
             return;
@@ -198,7 +199,7 @@ impl Process {
     }
 
     fn broke(&self, why: &str) {
-        let mut held = self.why.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.why.lock();
         if held.is_empty() {
             why.clone_into(&mut held);
         }
@@ -207,14 +208,13 @@ impl Process {
     }
 
     pub(super) fn trouble(&self) -> Trouble {
-        let why = self.why.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let why = self.why.lock().clone();
         Trouble::Died(why)
     }
 
     fn died(&self, status: Option<ExitStatus>) {
-        let said =
-            String::from_utf8_lossy(&self.said.lock().unwrap_or_else(PoisonError::into_inner)).into_owned();
-        let mut why = self.why.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = String::from_utf8_lossy(&self.said.lock()).into_owned();
+        let mut why = self.why.lock();
         let how = match (why.is_empty(), status) {
             (false, _) => format!(" ({why})"),
             (true, Some(status)) => format!(" ({status})"),
@@ -225,7 +225,7 @@ impl Process {
         drop(why);
         let _ = self.ended_at.set(Instant::now());
         self.alive.store(false, Ordering::Release);
-        let pending = std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
+        let pending = std::mem::take(&mut *self.pending.lock());
         for (_, waiting) in pending {
             let _ = waiting.answer.send(Err(self.trouble()));
         }
@@ -260,7 +260,7 @@ impl Drop for InFlight {
         if self.done {
             return;
         }
-        let mut pending = self.process.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.process.pending.lock();
         // The same id may be in use again by another request.
         if pending.get(&self.key).is_none_or(|held| held.order != self.order) {
             return;
@@ -324,7 +324,7 @@ async fn listen(stderr: ChildStderr, process: Arc<Process>) {
     let mut reader = BufReader::new(stderr);
     let mut piece = [0; 1024];
     while let Ok(len @ 1..) = reader.read(&mut piece).await {
-        let mut said = process.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = process.said.lock();
         said.extend_from_slice(&piece[..len]);
         let over = said.len().saturating_sub(STDERR_BYTES_MAX);
         said.drain(..over);

@@ -1,7 +1,7 @@
 //! Where a server's messages go: an answer to whoever asked, progress to the call it is of, a question to the client
 //! whose call is at work, and everything else to the client's own stream.
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 
@@ -42,7 +42,7 @@ fn question(process: &Arc<Process>, id: &str, line: &Bytes) {
         let text = rpc::error_text(id, NOBODY, "no client is there to be asked");
         return process.try_send(text.into());
     };
-    let mut asked = process.asked.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut asked = process.asked.lock();
     if asked.len() >= ASKED_MAX {
         drop(asked);
         let text = rpc::error_text(id, NOBODY, "too many questions wait for an answer");
@@ -59,7 +59,7 @@ fn notice(process: &Arc<Process>, method: &str, params: &str, line: &Bytes) {
         "notifications/cancelled" => {
             // It takes back a question of its own.
             let key = json::member(params, "requestId").map(id_key).unwrap_or_default();
-            let asked = process.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+            let asked = process.asked.lock().remove(&key);
             if let Some(link) = asked.and_then(|link| link.upgrade()) {
                 link.tell(process, line.clone());
             }
@@ -85,7 +85,7 @@ fn notice(process: &Arc<Process>, method: &str, params: &str, line: &Bytes) {
 
 fn progress(process: &Arc<Process>, params: &str, line: &Bytes) {
     let Some(token) = json::member(params, "progressToken") else { return };
-    let pending = process.pending.lock().unwrap_or_else(PoisonError::into_inner);
+    let pending = process.pending.lock();
     // Where the server was given an id of Lanyard's own, that is its token too.
     if let Some(waiting) = pending.get(token).filter(|waiting| waiting.id.is_some()) {
         let line = waiting.token.as_ref().and_then(|own| with_token(line, own));
@@ -101,14 +101,14 @@ fn progress(process: &Arc<Process>, params: &str, line: &Bytes) {
 }
 
 pub(super) fn links(process: &Process) -> Vec<Arc<Link>> {
-    let mut links = process.links.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut links = process.links.lock();
     links.retain(|link| link.strong_count() > 0);
     links.iter().filter_map(Weak::upgrade).collect()
 }
 
 /// The client whose call is the newest at work; the only one there is where none is.
 fn at_work(process: &Process) -> Option<Arc<Link>> {
-    let pending = process.pending.lock().unwrap_or_else(PoisonError::into_inner);
+    let pending = process.pending.lock();
     let mut waiting: Vec<_> = pending.values().collect();
     waiting.sort_by_key(|waiting| std::cmp::Reverse(waiting.order));
     if let Some(link) = waiting.iter().find_map(|waiting| waiting.link.upgrade()) {
@@ -123,7 +123,7 @@ fn alone_at_work(process: &Process) -> Option<Arc<Link>> {
     if let Some(link) = only(process) {
         return Some(link);
     }
-    let pending = process.pending.lock().unwrap_or_else(PoisonError::into_inner);
+    let pending = process.pending.lock();
     let mut at_work = pending.values().filter_map(|waiting| waiting.link.upgrade());
     let first = at_work.next()?;
     at_work.all(|other| Arc::ptr_eq(&first, &other)).then_some(first)

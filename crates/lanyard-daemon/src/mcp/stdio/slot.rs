@@ -1,8 +1,9 @@
 //! The place of a process: started when it is needed, and started again, later each time, when it has ended.
 
+use parking_lot::RwLock;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use lanyard_git::workspace_files;
@@ -70,7 +71,7 @@ impl Slot {
 
     /// The process that runs now.
     pub(super) fn live(&self) -> Option<Arc<Process>> {
-        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        let live = self.live.read();
         live.as_ref().filter(|process| process.is_alive()).cloned()
     }
 
@@ -121,13 +122,13 @@ impl Slot {
             return Err(trouble);
         }
         starting.0 = None;
-        *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(process.clone());
+        *self.live.write() = Some(process.clone());
         Ok(process)
     }
 
     /// When the last process ended and how long it had run, if it has.
     fn last_end(&self) -> Option<(Duration, Instant)> {
-        let process = self.live.write().unwrap_or_else(PoisonError::into_inner).take()?;
+        let process = self.live.write().take()?;
         let at = process.ended_at.get().copied().unwrap_or_else(Instant::now);
         Some((at.duration_since(process.started), at))
     }
@@ -148,7 +149,7 @@ impl Slot {
 
     /// Ends the process. Answers once it is gone.
     pub(super) async fn end(&self) {
-        let process = self.live.write().unwrap_or_else(PoisonError::into_inner).take();
+        let process = self.live.write().take();
         if let Some(process) = process {
             process.end();
             process.over().await;
@@ -168,7 +169,7 @@ impl Drop for Starting {
 }
 
 fn joined(process: &Arc<Process>, link: &Arc<Link>) {
-    let mut links = process.links.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut links = process.links.lock();
     if !links.iter().any(|held| std::ptr::eq(held.as_ptr(), Arc::as_ptr(link))) {
         links.push(Arc::downgrade(link));
     }
@@ -186,10 +187,8 @@ pub(super) async fn discover(process: &Arc<Process>, link: &Arc<Link>, params: &
         return Err(Trouble::Nonsense(format!("it knows neither initialize nor server/discover: {text}")));
     };
     let _ = process.greeting.set(translate::greeting(found, None, "server"));
-    if !link.is_modern
-        && let Ok(mut held) = link.dressed.write()
-    {
-        *held = Some(Arc::new(modern));
+    if !link.is_modern {
+        *link.dressed.write() = Some(Arc::new(modern));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! A request on its way to a process and its answer back: plain JSON when the answer is the first thing that comes, a
 //! stream when the server has something to say before.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -121,7 +121,7 @@ async fn send(
     envelope: &Envelope<'_>,
     body: &Bytes,
 ) -> Result<InFlight, Trouble> {
-    let dressed = link.dressed.read().ok().and_then(|dressed| dressed.clone());
+    let dressed = link.dressed.read().clone();
     let token = envelope.meta().and_then(|meta| json::member(meta, "progressToken")).map(str::to_owned);
     let mut message = one_line(body);
     if let Some(modern) = dressed.filter(|_| envelope.method() != "initialize") {
@@ -170,7 +170,7 @@ pub(super) fn cancelled(link: &Arc<Link>, process: &Arc<Process>, body: &Bytes) 
     let text = std::str::from_utf8(body).ok()?;
     let params = json::member(text, "params")?;
     let asked = id_key(json::member(params, "requestId")?);
-    let pending = process.pending.lock().unwrap_or_else(PoisonError::into_inner);
+    let pending = process.pending.lock();
     let key = pending.iter().find(|(_, waiting)| {
         std::ptr::eq(waiting.link.as_ptr(), Arc::as_ptr(link))
             && waiting.id.as_deref().is_some_and(|id| id_key(id) == asked)

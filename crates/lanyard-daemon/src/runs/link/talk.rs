@@ -1,8 +1,9 @@
 //! The task behind a link: it speaks to the shim and listens, and when the shim goes it finds out why.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -93,7 +94,7 @@ impl Task {
             exit = listen(&ahead, read, &waiting, &self.seen) => exit,
             () = speak(write, &mut self.asked, &mut self.consumed, &waiting) => None,
         };
-        let left = std::mem::take(&mut *waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        let left = std::mem::take(&mut *waiting.lock());
         for answer in left.into_values() {
             let _ = answer.send(Err(LinkError::Disconnected));
         }
@@ -134,7 +135,7 @@ async fn listen(
         match hear(&mut reader).await.ok()?? {
             Message::Output { to } => seen.send_modify(|seen| seen.spooled = to),
             Message::Answer { id, result } => {
-                let asker = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                let asker = waiting.lock().remove(&id);
                 if let Some(asker) = asker {
                     let _ = asker.send(Ok(result));
                 }
@@ -163,7 +164,7 @@ async fn speak(
             ask = asked.recv() => {
                 let Some(Ask { op, answer }) = ask else { return };
                 id += 1;
-                waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, answer);
+                waiting.lock().insert(id, answer);
                 match op {
                     Op::Send { key, bytes } => (Request::Send { id, key, len: bytes.len() }, bytes),
                     Op::CloseInput => (Request::CloseInput { id }, Vec::new()),

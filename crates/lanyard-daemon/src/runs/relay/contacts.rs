@@ -1,10 +1,10 @@
 //! Which of its MCP servers an agent has reached. Kept in a file of the run's folder, for the daemon that runs when
 //! somebody wants to know.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use crate::runs::folder::private;
 
@@ -32,7 +32,7 @@ impl Contacts {
 
     /// Notes the outcome of a first request. One success counts for good.
     pub(super) fn note(&self, server: &str, answered: bool) {
-        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reached = self.reached.lock();
         let known = reached.get(server).copied();
         let is_new = known.is_none() && reached.len() < SERVERS_MAX && server.len() <= NAME_BYTES_MAX;
         if is_new || (known == Some(false) && answered) {

@@ -2,10 +2,11 @@
 //! (by the official SDK) and over stdio (as cheap as can be, so that the bridges are what is measured), and a proxy that
 //! only passes on.
 
+use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
 use anyhow::{Context, Result, bail};
@@ -135,7 +136,7 @@ impl Pool {
     /// A connection that takes a request: the one used last, else a new one.
     async fn take(&self) -> Result<Sender> {
         loop {
-            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let kept = self.kept.lock().pop();
             let Some(mut sender) = kept else { break };
             if sender.ready().await.is_ok() {
                 return Ok(sender);
@@ -149,7 +150,7 @@ impl Pool {
     }
 
     fn give(&self, sender: Sender) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         if kept.len() < KEPT_MAX {
             kept.push(sender);
         }

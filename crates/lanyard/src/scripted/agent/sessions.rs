@@ -1,7 +1,8 @@
 //! How sessions come, come back, and go.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 
 use agent_client_protocol_schema::v1::{
     CloseSessionRequest, CloseSessionResponse, ContentChunk, Error, ForkSessionRequest, ForkSessionResponse,
@@ -12,7 +13,6 @@ use agent_client_protocol_schema::v1::{
 use serde_json::Value;
 
 use super::{Agent, Memory, Place, Session, params_of};
-use crate::scripted::inbox::lock;
 use crate::scripted::state::{Header, History, Record, Saved};
 
 /// Sessions one process keeps loaded, children included.
@@ -22,7 +22,7 @@ const TITLE_MAX: usize = 60;
 
 impl Agent {
     pub(super) fn session(&self, id: &SessionId) -> Result<Arc<Session>, Error> {
-        lock(&self.sessions).get(id).cloned().ok_or_else(|| Error::session_not_found(id.clone()))
+        self.sessions.lock().get(id).cloned().ok_or_else(|| Error::session_not_found(id.clone()))
     }
 
     pub(super) fn new_session(&self, request: NewSessionRequest) -> Result<NewSessionResponse, Error> {
@@ -61,7 +61,7 @@ impl Agent {
             running: Mutex::default(),
             poisoned: AtomicBool::new(false),
         });
-        let mut sessions = lock(&self.sessions);
+        let mut sessions = self.sessions.lock();
         if sessions.len() >= SESSIONS_MAX && !sessions.contains_key(&session.id) {
             return Err(Error::new(-32000, format!("more than {SESSIONS_MAX} sessions; close some")));
         }
@@ -74,7 +74,7 @@ impl Agent {
         if self.options.refuse_resume {
             return Err(Error::new(-32002, "this agent refuses to resume").data(id.to_string()));
         }
-        if lock(&self.sessions).get(id).is_some_and(|session| lock(&session.running).is_some()) {
+        if self.sessions.lock().get(id).is_some_and(|session| session.running.lock().is_some()) {
             return Err(Error::new(-32600, "this session is busy with an earlier prompt"));
         }
         let header = || Header { session: id.clone(), cwd: place.cwd.clone(), parent: None, title: None };
@@ -125,7 +125,7 @@ impl Agent {
 
     pub(super) fn fork(&self, request: ForkSessionRequest) -> Result<ForkSessionResponse, Error> {
         if let Ok(session) = self.session(&request.session_id) {
-            lock(&session.memory).history.flush();
+            session.memory.lock().history.flush();
         }
         let saved = self
             .store
@@ -150,7 +150,7 @@ impl Agent {
     pub(super) fn close(&self, request: &CloseSessionRequest) -> Result<CloseSessionResponse, Error> {
         let session = self.session(&request.session_id)?;
         self.cancel(&session.id);
-        lock(&self.sessions).remove(&session.id);
+        self.sessions.lock().remove(&session.id);
         Ok(CloseSessionResponse::new())
     }
 }

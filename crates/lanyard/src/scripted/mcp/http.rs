@@ -1,6 +1,6 @@
 //! An MCP server over streamable HTTP: one POST per message, the answer as JSON or as a stream of events.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1::McpServerHttp;
@@ -16,7 +16,6 @@ use tokio::net::TcpStream;
 
 use super::{LinkError, PROTOCOL, answers};
 use crate::client::Stream;
-use crate::scripted::inbox::lock;
 
 /// How long a server may take: a gate that waits for a person can be behind it.
 const ANSWER_MAX: Duration = Duration::from_hours(1);
@@ -47,7 +46,7 @@ impl Http {
     }
 
     pub(super) fn forget(&self) {
-        *lock(&self.session) = None;
+        *self.session.lock() = None;
     }
 
     pub(super) fn request(&self, message: &Value, id: i64) -> Result<Value, LinkError> {
@@ -90,7 +89,7 @@ impl Http {
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
-        let session = lock(&self.session).clone();
+        let session = self.session.lock().clone();
         if let Some(session) = &session {
             request = request.header(SESSION, session);
         }
@@ -104,7 +103,7 @@ impl Http {
             return Err(LinkError::Status(response.status().as_u16()));
         }
         if let Some(name) = response.headers().get(SESSION).and_then(|name| name.to_str().ok()) {
-            *lock(&self.session) = Some(name.to_owned());
+            *self.session.lock() = Some(name.to_owned());
         }
         Ok(response)
     }

@@ -1,15 +1,14 @@
 //! An MCP server as a child process: a JSON message per line, both ways.
 
+use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio as Io};
-use std::sync::Mutex;
 
 use agent_client_protocol_schema::v1::McpServerStdio;
 use serde_json::Value;
 
 use super::{LinkError, answers};
-use crate::scripted::inbox::lock;
 
 /// The longest line that is read.
 const LINE_MAX: u64 = 16 << 20;
@@ -37,7 +36,7 @@ impl Stdio {
     }
 
     pub(super) fn send(&self, message: &Value) -> Result<(), LinkError> {
-        let mut input = lock(&self.input);
+        let mut input = self.input.lock();
         let input = input.as_mut().ok_or(LinkError::Closed)?;
         let line = format!("{message}\n");
         input.write_all(line.as_bytes()).and_then(|()| input.flush()).map_err(|_| LinkError::Closed)
@@ -46,7 +45,7 @@ impl Stdio {
     /// Whatever the server says in between is for clients that can do more.
     pub(super) fn request(&self, message: &Value, id: i64) -> Result<Value, LinkError> {
         self.send(message)?;
-        let mut output = lock(&self.output);
+        let mut output = self.output.lock();
         let output = output.as_mut().ok_or(LinkError::Closed)?;
         loop {
             let mut line = Vec::new();
@@ -64,8 +63,8 @@ impl Stdio {
 
     /// Ends the server: its own process, at once. It was asked to by the end of its input.
     pub(super) fn end(&self) {
-        drop(lock(&self.input).take());
-        let mut child = lock(&self.child);
+        drop(self.input.lock().take());
+        let mut child = self.child.lock();
         let _ = child.kill();
         let _ = child.wait();
     }

@@ -77,7 +77,7 @@ async fn fnd_h2_the_owner_writes_while_readers_are_held() {
         let (families, store, held) = (room.app.families.clone(), room.app.store.clone(), held.clone());
         readers.push(tokio::task::spawn_blocking(move || {
             let reader = families.reader(&*store);
-            let _ = held.lock().unwrap().recv();
+            let _ = held.lock().recv();
             reader.workers().unwrap().len()
         }));
     }
