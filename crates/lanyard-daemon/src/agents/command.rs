@@ -157,6 +157,10 @@ impl Driver for CommandDriver {
         }
     }
 
+    fn is_midway(&self) -> bool {
+        matches!(&self.form, Form::Claude(claude) if claude.is_midway())
+    }
+
     fn line(&mut self, line: &[u8], out: &mut Actions) {
         if matches!(self.form, Form::Text) {
             let text = format!("{}\n", String::from_utf8_lossy(line));

@@ -26,6 +26,12 @@ pub(crate) trait Driver: Send + Sync {
     /// give is refused; where it was given, the refusal is never written.
     fn recall(&mut self, _line: &[u8], _out: &mut Actions) {}
 
+    /// Later lines can only be understood together with earlier ones, which [`Driver::recall`] has to see in a daemon that
+    /// comes after.
+    fn is_midway(&self) -> bool {
+        false
+    }
+
     /// One line the agent wrote, without its newline.
     fn line(&mut self, line: &[u8], out: &mut Actions);
 

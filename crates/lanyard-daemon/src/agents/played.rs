@@ -41,6 +41,8 @@ pub(super) struct Play {
     turn: Option<TurnId>,
     prompts: VecDeque<(TurnId, &'static str)>,
     open: Vec<Question>,
+    /// Lines that a driver which comes after has to be reminded of.
+    kept: Vec<String>,
     /// How the questions are answered in turn; `stop` cancels the turn instead.
     answers: VecDeque<&'static str>,
 }
@@ -55,6 +57,7 @@ impl Play {
             turn: None,
             prompts: (1..=turns).map(|number| (turn(number), "go")).collect(),
             open: Vec::new(),
+            kept: Vec::new(),
             answers: answers.iter().copied().collect(),
         };
         play.wish(|driver, out| driver.begin(out));
@@ -121,6 +124,10 @@ impl Play {
     pub(super) fn lines(&mut self, lines: &[&str]) {
         for line in lines {
             self.wish(|driver, out| driver.line(line.as_bytes(), out));
+            self.kept.push((*line).to_owned());
+            if !self.driver.is_midway() {
+                self.kept.clear();
+            }
         }
     }
 
@@ -129,6 +136,9 @@ impl Play {
         let readiness = self.readiness.clone().unwrap();
         self.driver = (self.make)(Begin::Adopted { readiness, turn: self.turn, open: self.open.clone() });
         self.wish(|driver, out| driver.begin(out));
+        for line in self.kept.clone() {
+            self.wish(|driver, out| driver.recall(line.as_bytes(), out));
+        }
     }
 
     pub(super) fn is_ready(&self) -> bool {
@@ -158,9 +168,8 @@ pub(super) fn goes_on_anywhere(make: Make, begin: &Begin, turns: u8, answers: &[
     }
 }
 
-/// What must be the same whoever listened: all but token counts, which a new driver cannot always compare, the words of a
-/// question, which may tell less, and the id of a message that had begun before: readers put a piece without one to the
-/// message before it.
+/// What must be the same whoever listened: all but token counts, which a new driver cannot always compare, and the words of a
+/// question, which may tell less.
 fn essence(actions: &[Action]) -> String {
     let kept = actions.iter().filter(|action| {
         !matches!(
@@ -172,9 +181,6 @@ fn essence(actions: &[Action]) -> String {
     for action in &mut kept {
         if let Action::Asked { question, .. } = action {
             question.title.clear();
-        }
-        if let Action::Text { message, .. } = action {
-            *message = None;
         }
     }
     shown(&kept)

@@ -7,6 +7,7 @@ mod budget;
 mod clear;
 mod end;
 mod order;
+mod spent;
 mod start;
 mod time;
 mod tools;
@@ -31,6 +32,7 @@ use crate::runs::{Link, Output};
 
 use clear::Cleared;
 pub(super) use end::{how_of, process_of};
+use spent::Spent;
 pub(super) use start::{About, Start, driver, setting, spec, start};
 
 /// Longest line an agent may write.
@@ -124,7 +126,7 @@ pub(super) struct Runner {
     reported: u64,
     /// The same for each session. What is told of a place before that does not come from the output.
     told: HashMap<SessionId, u64>,
-    consumed: u64,
+    spent: Spent,
     stage: Stage,
     turn: Option<Turn>,
     /// When the newest turn began, in clock ticks since boot; nothing where a daemon that did not write it down began it.
@@ -335,6 +337,9 @@ impl Runner {
                     (!child, asked)
                 });
                 self.actions.extend(actions.into_iter().map(|action| (at, action)));
+            }
+            if !self.driver.is_midway() {
+                self.spent.note(at);
             }
         }
         self.unread.drain(..begin);

@@ -73,9 +73,16 @@ impl Claude {
 
     /// Keeps in mind which message the streamed parts belong to.
     fn begins(&mut self, event: &Value) {
-        if event["type"] == "message_start" {
-            self.streaming = event["message"]["id"].as_str().map(str::to_owned);
+        match event["type"].as_str() {
+            Some("message_start") => self.streaming = event["message"]["id"].as_str().map(str::to_owned),
+            Some("message_stop") => self.streaming = None,
+            _ => {}
         }
+    }
+
+    /// Parts of a message name it only at its start, and questions of a subagent name the task that it began as.
+    pub(super) fn is_midway(&self) -> bool {
+        self.streaming.is_some() || !self.children.is_empty()
     }
 
     /// Keeps in mind which subagent a task's id stands for, and which message is being streamed.
@@ -276,6 +283,7 @@ impl Claude {
     }
 
     fn result(&mut self, message: &Value, out: &mut Actions) -> Told {
+        self.streaming = None;
         for (child, state) in std::mem::take(&mut self.children) {
             let end = if state.done { TurnEnd::Done(TurnOutcome::Completed) } else { TurnEnd::Cancelled };
             out.push(Action::Finished { native: Some(child), turn: None, end });

@@ -26,8 +26,6 @@ const TEXT_WAIT: Duration = Duration::from_millis(200);
 /// How long text that may end in the middle of a secret waits for its rest. A model that pauses longer in the middle of
 /// a key is not expected; a message that ends so would not be in the log before its turn ends.
 const HELD_MAX: Duration = Duration::from_secs(10);
-/// Output let go of at a time; each costs a system call.
-const CONSUME_BYTES: u64 = 1 << 20;
 /// A conversation that was taken up again counts as played back when nothing came for this long.
 pub(super) const SETTLE_QUIET: Duration = Duration::from_millis(300);
 /// How long to wait for any sign that the agent knows the conversation.
@@ -456,10 +454,11 @@ impl Runner {
                 }
             }
         }
-        // A daemon that comes after looks for requests nobody answered: they must not be let go of.
-        if self.reported >= self.consumed + CONSUME_BYTES && !self.calls.is_waited_for() {
-            self.consumed = self.reported;
-            self.link.consumed(self.reported);
+        // A daemon that comes after looks for requests nobody answered: they must not be given up.
+        if !self.calls.is_waited_for()
+            && let Some(to) = self.spent.give_up(self.reported)
+        {
+            self.link.consumed(to);
         }
     }
 }

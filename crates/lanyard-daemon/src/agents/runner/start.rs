@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant};
 
 use super::end::ways_after;
+use super::spent::Spent;
 use super::{Left, Order, Runner, Stage, tools};
 use crate::agents::acp::Acp;
 use crate::agents::calls::{Calls, Stand};
@@ -503,7 +504,7 @@ impl Runner {
             held_since: None,
             reported: from,
             told: HashMap::from([(session.id, from)]),
-            consumed: from,
+            spent: Spent::new(from),
             stage: Stage::Ready,
             turn: None,
             began: None,
