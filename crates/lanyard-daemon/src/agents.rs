@@ -13,8 +13,6 @@ mod desk;
 pub(crate) mod driver;
 pub(crate) mod handover;
 mod judge;
-pub mod known;
-pub mod naming;
 mod opencode;
 mod pen;
 #[cfg(test)]
@@ -22,7 +20,6 @@ mod played;
 mod recover;
 pub mod roster;
 mod runner;
-pub mod settings;
 mod shared;
 pub(crate) mod wanted;
 mod words;
@@ -33,6 +30,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanyard_api::agents::settings::AgentSettings;
 use lanyard_core::SessionId;
 use lanyard_core::session::Effect;
 use lanyard_git::snapshot::CheckpointStore;
@@ -48,7 +46,6 @@ use crate::notifications::Notifications;
 use crate::runs::Runs;
 use desk::Desk;
 use runner::Order;
-use settings::AgentSettings;
 use shared::Shared;
 
 /// Wishes that may wait at the desk. The engine never waits for it: one that finds no place is refused.

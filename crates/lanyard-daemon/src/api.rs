@@ -37,7 +37,6 @@ mod subagents;
 mod system;
 mod tasks;
 mod turns;
-pub mod types;
 mod writer;
 
 use parking_lot::Mutex;
@@ -46,6 +45,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lanyard_api::config::{Features, InterventionConfig, StorageRules};
 use lanyard_core::{Rules, SessionId, Timestamp};
 use lanyard_git::snapshot::CheckpointStore;
 use tokio::sync::Notify;
@@ -54,7 +54,6 @@ use crate::agents::Wishes;
 use crate::agents::roster::Roster;
 use crate::auth::Tokens;
 use crate::clock::Clock;
-use crate::config::{Features, InterventionConfig};
 use crate::continuity::Continuity;
 use crate::dashboard::Dashboard;
 use crate::engine::{Engine, Seen, Store};
@@ -66,7 +65,6 @@ use crate::mcp::Gateway;
 use crate::memory::Memory;
 use crate::notifications::Notifications;
 use crate::presence::Presence;
-use crate::storage::StorageRules;
 use crate::telemetry::Telemetry;
 
 pub use attach::OwnRouter;

@@ -21,7 +21,7 @@ use crate::refusal::refuses;
 use links::Links;
 pub use live::LiveRuns;
 use slots::Slots;
-pub(crate) use slots::{OPERATOR_STREAMS_MAX, StreamSlot};
+pub(crate) use slots::StreamSlot;
 
 /// What the token of a session's run begins with.
 const SESSION_PREFIX: &str = "lys_";

@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lanyard_api::config::Config;
+use lanyard_api::home::{Home, HomeError, Running};
 use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{Signal, StateName, Status};
 use lanyard_core::{Actor, Cause, SessionId};
@@ -21,19 +23,18 @@ use crate::agents::{self, Wishes, wanted};
 use crate::api::{App, Front, Underway};
 use crate::auth::{self, Tokens};
 use crate::clock::Clock;
-use crate::config::Config;
 use crate::continuity::Continuity;
 use crate::dashboard::Dashboard;
 use crate::engine::{self, Ask, Engine, Parts, Request, Seen, Store};
 use crate::families;
 use crate::flow;
-use crate::home::{Home, HomeError, Running};
 use crate::hub::Hub;
 use crate::intercept::{self, Interceptor};
 use crate::mcp::{Addresses, Gateway};
 use crate::memory::{Keeper, Memory};
 use crate::notice;
 use crate::notifications::{Notifications, Upkeep};
+use crate::outward::Address;
 use crate::presence::Presence;
 use crate::redaction::redactor;
 use crate::runs::Runs;
@@ -92,6 +93,8 @@ pub enum BootError {
     System { what: &'static str, source: std::io::Error },
     #[error("the config under [memory] cannot be used: {0}")]
     Memory(String),
+    #[error("the config under [[flow.hooks]] cannot be used: {0}")]
+    Hook(String),
     #[error("the config under [redaction] cannot be used: {0}")]
     Redaction(String),
 }
@@ -184,6 +187,10 @@ fn flows(
 ) -> Result<flow::Flows, BootError> {
     let place = (home.dir.as_path(), agents::program());
     let settings = options.config.flow.clone();
+    for url in settings.hooks.iter().filter_map(|hook| hook.url.as_ref()) {
+        // Whether a certificate can be checked is found out here, before a flow needs the hook.
+        Address::new(url, None).map_err(|what| BootError::Hook(format!("`url`: {what}")))?;
+    }
     let tools = flow::Tools::new(engine, store, clock, roster, settings, notifications, place);
     Ok(flow::Flows::start(tools, hub)?)
 }

@@ -4,8 +4,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// The variable that names a folder to read the files from.
-pub const DASHBOARD_DIR: &str = "LANYARD_DASHBOARD_DIR";
+use lanyard_api::names::DASHBOARD_DIR;
 
 /// Largest file that is read from a folder.
 const FILE_BYTES_MAX: u64 = 32 << 20;

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use lanyard_api::config::Features;
 use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{
     Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal, TurnResult,
@@ -36,7 +37,6 @@ use tokio::sync::{mpsc, oneshot};
 use crate::agents::Wishes;
 use crate::auth::LiveRuns;
 use crate::clock::Clock;
-use crate::config::Features;
 use crate::continuity::Continuity;
 use crate::families::halt::Halting;
 use crate::hub::Hub;

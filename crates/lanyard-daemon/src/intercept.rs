@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use lanyard_api::config::CallRecording;
 use lanyard_core::session::{
     Call, CallerProof, Channel, IN_FLIGHT_AFTER_MS, Lead, Passage, Returned, Signal,
 };
 use lanyard_core::{Actor, ActorKind, Cause, NoteId, SessionId};
 use lanyard_store::Durability;
-use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::auth::Tokens;
@@ -30,26 +30,11 @@ const LOOK: Duration = Duration::from_millis(IN_FLIGHT_AFTER_MS);
 /// What hooks call moments at which no call is under way.
 const ASIDES: [&str; 4] = ["SessionStart", "UserPromptSubmit", "BeforeAgent", "PostToolBatch"];
 
-/// When a call is in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallRecording {
-    /// Soon after its answer went out; nobody waits for it.
-    #[default]
-    After,
-    /// Before its answer goes out, safe from the end of the daemon, however sudden.
-    Written,
-    /// Before its answer goes out, and on disk: safe from a power cut too.
-    Synced,
-}
-
-impl CallRecording {
-    /// What the record of a call survives where it is all there is to write.
-    fn durability(self) -> Durability {
-        match self {
-            Self::After | Self::Written => Durability::Written,
-            Self::Synced => Durability::Synced,
-        }
+/// What the record of a call survives where it is all there is to write.
+const fn durability(record: CallRecording) -> Durability {
+    match record {
+        CallRecording::After | CallRecording::Written => Durability::Written,
+        CallRecording::Synced => Durability::Synced,
     }
 }
 
@@ -311,7 +296,7 @@ impl Bound {
             let ask = Ask::CallPassed { session, call, returned };
             self.engine.ask_later(self.request(ask, channel)).await.map(|()| Lead::default())
         } else {
-            let durability = self.record.durability();
+            let durability = durability(self.record);
             let ask = Ask::CallEnds { session, call, returned, durability };
             let request = self.request(ask, channel);
             failpoint::hit("before_lead");

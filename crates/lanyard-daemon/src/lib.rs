@@ -1,22 +1,18 @@
 //! Lanyard's daemon: the engine that owns live sessions, the hub that feeds readers, and the HTTP API.
 
 pub mod agents;
-pub mod annotate;
 pub mod api;
 pub mod auth;
 mod bell;
 mod boot;
 pub mod clock;
-pub mod config;
 pub mod continuity;
 pub mod dashboard;
 pub mod engine;
 mod environment;
 pub mod failpoint;
 mod families;
-mod features;
 mod flow;
-pub mod home;
 pub mod hub;
 pub mod intercept;
 mod mcp;

@@ -29,17 +29,18 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lanyard_api::config::Config;
+use lanyard_api::home::Home;
+use lanyard_api::names::OWN_SERVER;
+use lanyard_api::types::{GcCount, McpEntry, McpKind, McpState};
 use lanyard_core::{RunId, SessionId};
 use tokio::sync::watch;
 use tokio::time::Duration;
 
 use crate::agents::driver::McpServer;
 use crate::api::App;
-use crate::api::types::{GcCount, McpEntry, McpKind, McpState};
 use crate::auth::Tokens;
-use crate::config::Config;
 use crate::engine::Store;
-use crate::home::Home;
 use crate::runs::process::end_and_wait;
 use book::Book;
 use seat::Seats;
@@ -50,8 +51,6 @@ pub(crate) use http::Upstream as Endpoint;
 pub(crate) use http::tls::Tls;
 pub(crate) use server::key;
 
-/// The built-in server's name.
-pub(crate) const OWN: &str = "lanyard";
 /// What stands in an address where no session is meant.
 pub(crate) const NOBODY: &str = "-";
 
@@ -100,12 +99,12 @@ impl Gateway {
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
-        self.servers.keys().map(String::as_str).chain([OWN])
+        self.servers.keys().map(String::as_str).chain([OWN_SERVER])
     }
 
     /// Whether there is a server of this name.
     pub(crate) fn has(&self, key: &str) -> bool {
-        key == OWN || self.servers.contains_key(key)
+        key == OWN_SERVER || self.servers.contains_key(key)
     }
 
     fn closing(&self) -> watch::Receiver<bool> {
@@ -197,7 +196,7 @@ impl Gateway {
     /// The servers and how they do.
     pub(crate) fn list(&self) -> Vec<McpEntry> {
         let mut all = vec![McpEntry {
-            name: OWN.to_owned(),
+            name: OWN_SERVER.to_owned(),
             agent: None,
             kind: McpKind::BuiltIn,
             share: true,
@@ -212,8 +211,8 @@ impl Gateway {
     }
 
     /// Starts or connects to a server and looks at it.
-    pub(crate) async fn check(&self, app: &Arc<App>, key: &str) -> Option<crate::api::types::McpCheck> {
-        if key == OWN {
+    pub(crate) async fn check(&self, app: &Arc<App>, key: &str) -> Option<lanyard_api::types::McpCheck> {
+        if key == OWN_SERVER {
             return Some(check::own(app).await);
         }
         let server = self.server(key)?;
@@ -348,7 +347,7 @@ impl Addresses {
                 headers: vec![("Authorization".to_owned(), bearer.clone())],
             }
         };
-        names.map(|name| offer(name)).chain([offer(OWN)]).collect()
+        names.map(|name| offer(name)).chain([offer(OWN_SERVER)]).collect()
     }
 }
 

@@ -9,7 +9,6 @@ mod find;
 mod keeper;
 pub(crate) mod ledger;
 mod policy;
-mod settings;
 mod standing;
 mod write;
 
@@ -17,6 +16,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lanyard_api::config::{MemoryConfig, MemorySwitch, SummaryMode};
 use lanyard_core::memory::{MemoryPolicy, RetentionRules, Rule};
 use tokio::sync::{Notify, RwLock};
 
@@ -24,12 +24,10 @@ use crate::redaction::Redaction;
 
 pub(crate) use embed::Embedder;
 pub(crate) use error::MemoryError;
-pub use find::FoundBy;
 pub(crate) use find::{Hit, search};
 pub(crate) use keeper::Keeper;
 pub(crate) use ledger::ledger;
 pub(crate) use policy::{Judged, look_up, set_policy};
-pub use settings::{Embeddings, MemoryConfig, MemorySwitch, SummaryMode};
 pub(crate) use standing::{Standing, place, standing};
 pub(crate) use write::{Brought, Wish, forget, import, write};
 

@@ -7,7 +7,6 @@ mod alerts;
 mod desktop;
 mod outbox;
 mod secret;
-mod settings;
 mod upkeep;
 mod watch;
 mod webhook;
@@ -16,6 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use lanyard_api::config::NotificationSettings;
 use lanyard_core::notification::{
     Delivery, NewNotification, Notification, NotificationChange, NotificationRefusal, NotificationStatus,
     change, end, repeat,
@@ -31,7 +31,6 @@ use crate::engine::{Store, error_chain};
 use crate::refusal::refuses;
 
 pub(crate) use outbox::Targets;
-pub(crate) use settings::{Desktop, NotificationSettings};
 pub(crate) use upkeep::Upkeep;
 
 /// Notifications changed by one request.

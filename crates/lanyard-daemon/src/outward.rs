@@ -10,6 +10,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::Request;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use lanyard_api::http_url::HttpUrl;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
@@ -31,20 +32,12 @@ pub(crate) struct Address {
 impl Address {
     /// An `http://` or `https://` address; or a sentence of what is wrong with it.
     pub(crate) fn new(url: &str, ca_file: Option<&Path>) -> Result<Self, String> {
-        let url: Uri = url.parse().map_err(|error| format!("it is no address: {error}"))?;
-        let (safe, port) = match url.scheme_str() {
-            Some("http") => (false, 80),
-            Some("https") => (true, 443),
-            _ => return Err("it begins with neither http:// nor https://".to_owned()),
-        };
-        let authority = url.authority().ok_or("it names no host")?;
-        let host = authority.host().trim_matches(['[', ']']).to_owned();
-        let tls = if safe { Some(Tls::new(&host, ca_file)?) } else { None };
-        let path = url.path_and_query().map_or("/", |path| path.as_str());
+        let HttpUrl { secure, host, port, authority, path_and_query } = HttpUrl::parse(url)?;
+        let tls = if secure { Some(Tls::new(&host, ca_file)?) } else { None };
         Ok(Self {
-            port: authority.port_u16().unwrap_or(port),
-            host_header: HeaderValue::from_str(authority.as_str()).map_err(|error| error.to_string())?,
-            target: path.parse().map_err(|_| "its path cannot be sent".to_owned())?,
+            port,
+            host_header: HeaderValue::from_str(&authority).map_err(|error| error.to_string())?,
+            target: path_and_query.parse().map_err(|_| "its path cannot be sent".to_owned())?,
             host,
             tls,
         })

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use lanyard_api::types::{PresenceList, PresentConnection};
 use lanyard_core::{Actor, ActorKind, ConnectionId, SessionId, Timestamp};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::api::types::{PresenceList, PresentConnection};
 use crate::clock::Clock;
 use crate::engine::Seen;
 use crate::hub::{Hub, Of, control};

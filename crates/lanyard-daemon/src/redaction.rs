@@ -3,34 +3,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use lanyard_api::agents::settings::McpSettings;
+use lanyard_api::config::{Config, RedactionConfig};
 use lanyard_core::flow::FlowEvent;
 use lanyard_core::redact::{Redactor, Scope, Wanted};
 use lanyard_core::session::{Envelope, Event, TurnEvent};
 use lanyard_core::task::{MailFrom, TaskEvent};
 use lanyard_core::{Actor, ActorKind};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-
-use crate::agents::settings::McpSettings;
-use crate::config::Config;
-
-/// Secrets in logs.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RedactionConfig {
-    /// Lanyard's own tokens are taken out in any case.
-    pub enabled: bool,
-    /// Environment variables whose values are secret, beside those whose names say so.
-    pub names: Vec<String>,
-    /// Beginnings of keys of your own.
-    pub prefixes: Vec<String>,
-}
-
-impl Default for RedactionConfig {
-    fn default() -> Self {
-        Self { enabled: true, names: Vec::new(), prefixes: Vec::new() }
-    }
-}
 
 /// Looks for what agents could tell: the variables they inherit and those the config gives them or their servers.
 pub(crate) fn redactor(config: &Config) -> Result<Arc<Redactor>, String> {

@@ -28,11 +28,6 @@ pub use process::{EndedBy, EndedProcess, EndedWork, Identity, Whose, Work};
 pub use record::{Exit, How, Limits, Spec};
 pub use wire::INPUT_MAX;
 
-/// The variable that marks every process of a run, and the run it belongs to.
-pub const MARKER: &str = "LANYARD_RUN";
-/// The variable that names the session a process works in. With it, `lanyard` acts as that session and nothing else.
-pub const SESSION: &str = "LANYARD_SESSION";
-
 /// Keeps the daemon's own variables from a process it starts: where its data and config are is no agent's business.
 /// To be called before variables are set for that process.
 pub(crate) fn withhold(command: &mut std::process::Command) {

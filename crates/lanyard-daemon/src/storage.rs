@@ -9,7 +9,6 @@ mod copies;
 mod garbage;
 mod purger;
 pub(crate) mod retention;
-mod settings;
 mod traces;
 
 #[cfg(test)]
@@ -18,4 +17,3 @@ pub(crate) use copies::back_up;
 pub use copies::{BackupRefusal, back_up_alone};
 pub(crate) use garbage::{collect, move_old_checkpoints};
 pub(crate) use purger::Purger;
-pub(crate) use settings::{Retention, StorageRules, StorageSettings};

@@ -1,8 +1,8 @@
 //! Which agent a command means: the one it names, else the default. Refused before anything is made.
 
-use lanyard_daemon::agents::naming::{self, AgentRefusal};
-use lanyard_daemon::api::types::AgentList;
-use lanyard_daemon::config::DEMO;
+use lanyard_api::agents::naming::{self, AgentRefusal};
+use lanyard_api::config::DEMO;
+use lanyard_api::types::AgentList;
 
 use crate::failure::Failure;
 

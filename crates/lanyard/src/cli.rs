@@ -85,7 +85,7 @@ mod writer;
 use std::path::{Path, PathBuf};
 
 use clap::{FromArgMatches, Parser, Subcommand};
-use lanyard_daemon::home::Home;
+use lanyard_api::home::Home;
 
 use crate::context::{Context, daemon_wait};
 use crate::failure::Failure;

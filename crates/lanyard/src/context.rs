@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lanyard_api::config::Config;
+use lanyard_api::home::Home;
+use lanyard_api::types::{DaemonStatus, Me};
 use lanyard_core::Timestamp;
-use lanyard_daemon::api::types::{DaemonStatus, Me};
-use lanyard_daemon::config::Config;
-use lanyard_daemon::home::Home;
 
 use crate::client::{ANSWER_TIMEOUT, Client, IfGone, Route, Wire};
 use crate::failure::{Failure, chain};

@@ -1,10 +1,10 @@
 //! Answering a gate in a dialogue: lines in, an answer out. The prompt of `lanyard gate`, the one in place of
 //! `lanyard flow watch` and the one of `lanyard top` are this. Knows no stream, no screen and no daemon.
 
+use lanyard_api::types::FlowAnswer;
 use lanyard_core::flow::gate::parse;
 use lanyard_core::flow::{Choice, FlowGate, FlowGateKind};
 use lanyard_core::session::Question;
-use lanyard_daemon::api::types::FlowAnswer;
 
 use crate::render::text::{fit, one_line};
 

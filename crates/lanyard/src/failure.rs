@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use lanyard_daemon::api::types::Problem;
+use lanyard_api::types::Problem;
 
 use crate::out::{Form, say};
 use crate::render::text::{harmless, one_line};

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lanyard_daemon::dashboard::DASHBOARD_DIR;
-use lanyard_daemon::home::{Home, HomeError};
+use lanyard_api::home::{Home, HomeError};
+use lanyard_api::names::{DASHBOARD_DIR, MARKER};
 
 use crate::client::{ANSWER_TIMEOUT, Wire};
 use crate::context::Context;
@@ -165,7 +165,7 @@ fn spawn(
             }
         }
         // Started from inside an agent's run it is still nobody's child: what ends that run must not end it.
-        command.env(lanyard_daemon::runs::MARKER, "");
+        command.env(MARKER, "");
         // A relative one is meant from here.
         if let Some(folder) = std::env::var_os(DASHBOARD_DIR).filter(|folder| !folder.is_empty()) {
             command.env(DASHBOARD_DIR, std::path::absolute(folder)?);

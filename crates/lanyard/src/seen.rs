@@ -1,7 +1,7 @@
 //! Marks the end of a turn as seen, once this program has shown it.
 
+use lanyard_api::types::NewSeen;
 use lanyard_core::Outcome;
-use lanyard_daemon::api::types::NewSeen;
 
 use crate::client::Route;
 use crate::context::Context;

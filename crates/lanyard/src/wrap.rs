@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
+use lanyard_api::annotate::{self, Reader, Taste, Words, json};
+use lanyard_api::home::Home;
 use lanyard_core::NoteId;
 use lanyard_core::session::{Call, CallerProof, Channel, Returned, StopLevel};
-use lanyard_daemon::annotate::{self, Reader, Taste, Words, json};
-use lanyard_daemon::home::Home;
 use serde_json::value::RawValue;
 
 use self::envelope::{Envelope, Params, hint};

@@ -1,4 +1,4 @@
-//! The daemon and its git crate open files of a workspace in one module only.
+//! The daemon and the crates beneath it open files of a workspace in one module only.
 //!
 //! A repository can hold a FIFO or a link to a device where a file is expected, and a direct read then blocks a thread
 //! of the daemon or never ends. `workspace_files` opens carefully; everything else must go through it, except for the
@@ -8,7 +8,8 @@ use super::Finding;
 use super::checks::{inline_tests, is_test_file};
 
 /// Crates that work in folders which agents and repositories fill.
-const CRATES: [&str; 2] = ["crates/lanyard-daemon/src/", "crates/lanyard-git/src/"];
+const CRATES: [&str; 3] =
+    ["crates/lanyard-api/src/", "crates/lanyard-daemon/src/", "crates/lanyard-git/src/"];
 
 /// Files, or folders with a `/` behind, that may open files by themselves; and why.
 const ALLOWED: [(&str, &str); 14] = [

@@ -20,6 +20,7 @@ use agent_client_protocol_schema::v1::{
     PromptRequest, RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome,
     StopReason,
 };
+use lanyard_api::agents::settings::ClientFiles;
 use lanyard_core::TurnId;
 use lanyard_core::session::{AgentInfo, Capabilities, Question, TurnOutcome};
 use serde::de::DeserializeOwned;
@@ -28,7 +29,6 @@ use serde_json::{Value, json};
 use crate::agents::driver::{
     Action, Actions, Answer, Begin, CallError, Child, Driver, Opened, Seen, Setting, TurnEnd,
 };
-use crate::agents::settings::ClientFiles;
 use rpc::Message;
 use update::Tool;
 

@@ -1,10 +1,10 @@
 //! Going on by itself after a crash: a policy, off unless the agent's settings say otherwise, and only for a turn that
 //! the crash cut off. One that was itself begun so is not begun again: an agent that dies each time comes to rest.
 
+use lanyard_api::agents::settings::AgentSettings;
 use lanyard_core::session::{ActiveTurn, Command};
 use lanyard_core::{Actor, RunId, SessionId, TurnId};
 
-use crate::agents::settings::AgentSettings;
 use crate::agents::shared::{Shared, once};
 
 /// What the client's id of such a turn begins with.

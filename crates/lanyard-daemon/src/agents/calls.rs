@@ -9,6 +9,7 @@ mod terminals;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use lanyard_api::agents::settings::AgentSettings;
 use lanyard_core::{RunId, SessionId};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -17,7 +18,6 @@ use tokio::time::Duration;
 
 use crate::agents::driver::{Call, CallError};
 use crate::agents::runner::spec;
-use crate::agents::settings::AgentSettings;
 use crate::agents::shared::Shared;
 use terminals::Terminals;
 

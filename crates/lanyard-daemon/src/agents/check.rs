@@ -5,16 +5,17 @@
 use std::path::Path;
 use std::time::Duration;
 
+use lanyard_api::agents::known;
+use lanyard_api::agents::known::place;
+use lanyard_api::agents::settings::{AgentSettings, DriverKind};
 use lanyard_core::session::{AgentInfo, Capabilities};
 use lanyard_core::{RunId, SessionId};
 use serde_json::json;
 
 use crate::agents::command::identity;
 use crate::agents::driver::{Action, Actions, Begin, Driver};
-use crate::agents::known;
-use crate::agents::roster::{Checked, Roster, place, version};
+use crate::agents::roster::{Checked, Roster, version};
 use crate::agents::runner::{driver, setting, spec};
-use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::runs::{How, Link};
 
 /// Longest line of a greeting.

@@ -13,6 +13,7 @@ mod codex_json;
 #[cfg(test)]
 mod tests;
 
+use lanyard_api::agents::settings::{OutputForm, PerTurn};
 use lanyard_core::TurnId;
 use lanyard_core::session::{AgentInfo, Capabilities, Question, TurnOutcome};
 use serde_json::Value;
@@ -20,7 +21,6 @@ use serde_json::Value;
 use self::claude::Claude;
 use self::codex_json::CodexJson;
 use super::driver::{Action, Actions, Answer, Begin, Driver, Opened, Readiness, Setting, TextKind, TurnEnd};
-use super::settings::{OutputForm, PerTurn};
 
 /// Bytes of a foreign line that are quoted in the daemon's log.
 const QUOTE_BYTES_MAX: usize = 200;

@@ -8,11 +8,10 @@
 
 use std::path::PathBuf;
 
+use lanyard_api::agents::settings::ClientFiles;
 use lanyard_core::TurnId;
 use lanyard_core::session::{AgentInfo, Capabilities, GateOption, PlanEntry, Question, TurnOutcome};
 use serde_json::Value;
-
-use crate::agents::settings::ClientFiles;
 
 /// An agent's own protocol.
 pub(crate) trait Driver: Send + Sync {

@@ -1,11 +1,11 @@
 //! The past of a conversation, from its log: for an agent that lost its process, for a fork, and for another agent that
 //! takes over.
 
+use lanyard_api::agents::settings::{AgentSettings, DriverKind};
 use lanyard_core::SessionId;
 use lanyard_core::session::{Continuity, Envelope, ResumeWay, Session};
 use lanyard_store::StoreError;
 
-use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::agents::words;
 use crate::engine::Store;
 

@@ -3,11 +3,10 @@
 
 use std::path::Path;
 
+use lanyard_api::agents::settings::{Judgement, Permissions};
 use lanyard_core::session::Question;
 use lanyard_git::workspace_files::{self, FileError};
 use serde::Deserialize;
-
-use crate::agents::settings::{Judgement, Permissions};
 
 /// A repository's own rules, below its root.
 const REPOSITORY_RULES: &str = ".lanyard/permissions.toml";

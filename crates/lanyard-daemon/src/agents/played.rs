@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use lanyard_api::agents::settings::ClientFiles;
 use lanyard_core::TurnId;
 use lanyard_core::session::Question;
 
 use super::driver::{Action, Answer, Begin, Driver, Readiness, Seen, Setting};
-use super::settings::ClientFiles;
 
 /// Lines of random nonsense a driver is shown in one test.
 const NONSENSE_LINES: usize = 20_000;

@@ -7,15 +7,15 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanyard_api::agents::known::{KNOWN, place};
+use lanyard_api::agents::naming::{self, AgentRefusal};
+use lanyard_api::agents::settings::{AgentSettings, DriverKind};
+use lanyard_api::config::DEMO;
 use lanyard_core::session::{AgentInfo, Capabilities};
 use tokio::io::AsyncReadExt;
 use tokio::sync::Semaphore;
 
-use crate::agents::known::{self, KNOWN};
-use crate::agents::naming::{self, AgentRefusal};
-use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::clock::Clock;
-use crate::config::DEMO;
 use crate::runs::Runs;
 
 /// How long a program may take to say its version.
@@ -171,12 +171,6 @@ impl Roster {
     pub(super) fn remember(&self, name: &str, checked: &Checked) {
         self.checked.lock().insert(name.to_owned(), checked.clone());
     }
-}
-
-/// Where an agent's program is.
-#[must_use]
-pub fn place(settings: &AgentSettings) -> Option<PathBuf> {
-    known::find(settings.command.first()?, &known::path_of(settings))
 }
 
 /// The first line of what a program says to `--version`.

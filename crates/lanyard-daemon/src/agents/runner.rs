@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lanyard_api::agents::settings::{AgentSettings, DriverKind};
 use lanyard_core::session::{Attempt, Continuity, ResumeWay, StopLevel, StopScope};
 use lanyard_core::{GateId, NoteId, RunId, SessionId, TurnId};
 use tokio::sync::mpsc;
@@ -26,7 +27,6 @@ use tokio::time::Instant;
 use crate::agents::calls::Calls;
 use crate::agents::driver::{Action, Actions, Driver, Readiness};
 use crate::agents::pen::Pen;
-use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::agents::shared::Shared;
 use crate::runs::{Link, Output};
 

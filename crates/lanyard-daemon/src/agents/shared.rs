@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanyard_api::agents::settings::AgentSettings;
 use lanyard_core::session::{Command, Event, InterruptCause, Receipt, RunEnd, Signal, TurnEvent};
 use lanyard_core::{Actor, Cause, Outcome, RunId, Session, SessionId};
 use lanyard_git::snapshot::CheckpointStore;
 use lanyard_store::{Filter, StoreError};
 
 use crate::agents::runner::process_of;
-use crate::agents::settings::AgentSettings;
 use crate::clock::Clock;
 use crate::engine::{Ask, AskError, Engine, Key, Request, Store, error_chain};
 use crate::hub::Hub;

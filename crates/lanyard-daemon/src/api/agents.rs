@@ -6,17 +6,18 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use lanyard_api::agents::naming;
+use lanyard_api::agents::settings::DriverKind;
+use lanyard_api::types::{AgentCheck, AgentEntry, AgentList, AgentProblem, NewResume, Reason};
 use lanyard_core::session::{Command, DrivenBy, ResumeWay, State as SessionState};
 use lanyard_core::{Outcome, Session};
 
 use crate::agents::roster::{Checked, Listed};
-use crate::agents::settings::DriverKind;
-use crate::agents::{COMPACT_WAIT, Compaction, naming};
+use crate::agents::{COMPACT_WAIT, Compaction};
 use crate::api::App;
 use crate::api::context::{Change, Target, load, query};
 use crate::api::problem::Problem;
 use crate::api::sessions::{command_on, not_rolling_back};
-use crate::api::types::{AgentCheck, AgentEntry, AgentList, AgentProblem, NewResume, Reason};
 
 type Shared = State<Arc<App>>;
 

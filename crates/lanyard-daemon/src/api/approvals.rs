@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use lanyard_api::types::GateEntry;
 use lanyard_core::SessionId;
 use lanyard_core::session::GateStatus;
 use lanyard_store::{Filter, StoreError};
 
 use crate::api::gates::entries;
-use crate::api::types::GateEntry;
 use crate::engine::Store;
 use crate::families::SOURCE;
 

@@ -16,15 +16,15 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
+use lanyard_api::types::{
+    Connected, ConnectedSession, PresenceList, PresenceMode, PresentConnection, StreamFrame,
+};
 use lanyard_core::id::uuid_v7;
 use lanyard_core::{ActorKind, ConnectionId, Session};
 
 use crate::api::context::{Target, load};
 use crate::api::problem::Problem;
 use crate::api::right::{Frames, Right, SaysGoodbye};
-use crate::api::types::{
-    Connected, ConnectedSession, PresenceList, PresenceMode, PresentConnection, StreamFrame,
-};
 use crate::api::{App, writer};
 use crate::auth::{Caller, bearer};
 use crate::hub::{HEARTBEAT, Reader, Want, control};

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
+use lanyard_api::types::{AuditEntry, AuditKind, AuditPage};
 use lanyard_core::{Address, SessionId, Timestamp};
 use lanyard_store::{Filter, StoreError};
 use serde::Deserialize;
@@ -21,7 +22,6 @@ use crate::api::context::{on_disk, query};
 use crate::api::guard::resolve;
 use crate::api::mutations;
 use crate::api::problem::Problem;
-use crate::api::types::{AuditEntry, AuditKind, AuditPage};
 use crate::engine::Store;
 use entry::read;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use lanyard_api::types::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult};
 use lanyard_core::session::{Command, Session, StopScope, decide};
 use lanyard_core::{Address, NoteId, SessionId};
 use lanyard_store::Filter;
@@ -13,7 +14,6 @@ use crate::api::App;
 use crate::api::context::{Change, load, on_disk};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
-use crate::api::types::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult};
 use crate::engine::{Ask, AskError, Request};
 
 /// Sessions one request reaches.

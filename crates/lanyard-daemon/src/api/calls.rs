@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use lanyard_api::types::{CallAnswer, CallEnded, CallLead, CallUnsent, NewCall};
 use lanyard_core::session::{Call, Passage};
 
 use crate::api::App;
 use crate::api::context::{Change, Target};
 use crate::api::problem::Problem;
-use crate::api::types::{CallAnswer, CallEnded, CallLead, CallUnsent, NewCall};
 use crate::auth::Denied;
 
 type Shared = State<Arc<App>>;

@@ -8,6 +8,9 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use lanyard_api::types::{
+    FlowAnswer, FlowEventPage, FlowGateEntry, FlowList, FlowReason, FlowReport, FlowView, NewFlowBody,
+};
 use lanyard_core::flow::report::{markdown, report};
 use lanyard_core::flow::{Flow, FlowCommand, FlowEnvelope};
 use lanyard_core::{FlowId, GateId};
@@ -18,9 +21,6 @@ use crate::api::App;
 use crate::api::approvals;
 use crate::api::context::{Change, on_disk, query};
 use crate::api::problem::Problem;
-use crate::api::types::{
-    FlowAnswer, FlowEventPage, FlowGateEntry, FlowList, FlowReason, FlowReport, FlowView, NewFlowBody,
-};
 use crate::flow::Beginning;
 
 type Shared = State<Arc<App>>;

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use lanyard_api::types::{GateAnswer, GateEntry, GateList};
 use lanyard_core::session::{Command, Gate, GateStatus, Session, StateName};
 use lanyard_core::{GateId, SessionId};
 use lanyard_store::Filter;
@@ -15,7 +16,6 @@ use crate::api::App;
 use crate::api::context::{Change, Target, load, on_disk};
 use crate::api::problem::Problem;
 use crate::api::sessions::command_on;
-use crate::api::types::{GateAnswer, GateEntry, GateList};
 use crate::families::read::asked_about;
 
 type Shared = State<Arc<App>>;

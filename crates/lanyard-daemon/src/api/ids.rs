@@ -6,6 +6,9 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use lanyard_api::types::{
+    Caller, Child, Delegation, IdChain, IdKind, IdPlan, IdSession, Reason, Resumed, ResumedHow,
+};
 use lanyard_core::paper::{Facts, judge};
 use lanyard_core::session::Session;
 use lanyard_core::task::{Task, TaskState};
@@ -17,9 +20,6 @@ use crate::api::agents::resume_command;
 use crate::api::context::{Change, Target, load};
 use crate::api::plans::{on_families_disk, with_reader};
 use crate::api::problem::Problem;
-use crate::api::types::{
-    Caller, Child, Delegation, IdChain, IdKind, IdPlan, IdSession, Reason, Resumed, ResumedHow,
-};
 use crate::engine::{Ask, Request, Store};
 use crate::families::find::{self, Named};
 use crate::families::{FamilyError, plans, refused};

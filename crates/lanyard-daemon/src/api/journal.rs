@@ -6,12 +6,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use lanyard_api::types::{BackupReceipt, GcReport, JournalStatus, NewBackup, NewGc, PurgeView};
 use lanyard_store::PurgeStage;
 
 use crate::api::App;
 use crate::api::context::{Change, Target, on_disk};
 use crate::api::problem::Problem;
-use crate::api::types::{BackupReceipt, GcReport, JournalStatus, NewBackup, NewGc, PurgeView};
 use crate::engine::Store;
 use crate::storage;
 use crate::storage::retention::{self, PRUNE_MAX, Prune};

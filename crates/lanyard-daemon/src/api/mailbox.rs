@@ -6,6 +6,10 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use lanyard_api::types::{
+    Halt, HaltReceipt, HaltState, MailPage, NewMail, Reason, ReportKind, RunReport, SendAgain, TaskView,
+    WorkerList,
+};
 use lanyard_core::task::{Mail, MailKind, MailTo, TaskState};
 use lanyard_core::{MailId, SessionId};
 use lanyard_store::MailFilter;
@@ -15,10 +19,6 @@ use crate::api::App;
 use crate::api::context::{Change, Target, query};
 use crate::api::plans::{on_families_disk, with_reader};
 use crate::api::problem::Problem;
-use crate::api::types::{
-    Halt, HaltReceipt, HaltState, MailPage, NewMail, Reason, ReportKind, RunReport, SendAgain, TaskView,
-    WorkerList,
-};
 use crate::families::halt::Halted;
 use crate::families::{By, FamilyError, Said, find, plans};
 

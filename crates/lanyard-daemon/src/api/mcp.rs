@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use lanyard_api::types::{McpAddress, McpCheck, McpList, NewMcpAddress, Reason};
 use lanyard_core::session::NewSession;
 use lanyard_core::{Address, SessionId};
 
@@ -14,7 +15,6 @@ use crate::api::context::{Change, load};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
 use crate::api::system::host_token;
-use crate::api::types::{McpAddress, McpCheck, McpList, NewMcpAddress, Reason};
 use crate::engine::{Ask, Request};
 use crate::mcp;
 

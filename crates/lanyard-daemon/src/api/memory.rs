@@ -8,6 +8,10 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use lanyard_api::types::{
+    Forget, Forgotten, Imported, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,
+    MemoryPolicyView, MemoryRow, MemoryStatus, NewMemory, NewSessionMemory, NotImported, Reason,
+};
 use lanyard_core::memory::{Entry, Refusal, Rule, Scope, Source, Where, readable, tag};
 use lanyard_core::{Actor, Address, MemoryId, SessionId};
 use lanyard_store::MemoryFilter;
@@ -17,10 +21,6 @@ use crate::api::App;
 use crate::api::context::{Change, Repeats, Target, missing, query};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
-use crate::api::types::{
-    Forget, Forgotten, Imported, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,
-    MemoryPolicyView, MemoryRow, MemoryStatus, NewMemory, NewSessionMemory, NotImported, Reason,
-};
 use crate::engine::{Key, Store};
 use crate::memory::{self, Brought, Judged, MemoryError, Wish};
 

@@ -9,12 +9,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use lanyard_api::types::{ContinuityCounts, ContinuityLabels, ContinuityReport};
 use lanyard_core::continuity::{Counter, Tally, rates, status};
 
 use crate::api::App;
 use crate::api::context::on_disk;
 use crate::api::problem::Problem;
-use crate::api::types::{ContinuityCounts, ContinuityLabels, ContinuityReport};
 
 type Shared = State<Arc<App>>;
 

@@ -6,6 +6,10 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
+use lanyard_api::types::{
+    NotificationBulk, NotificationBulkAnswer, NotificationCount, NotificationDetail, NotificationEdit,
+    NotificationPage, NotificationPurge, NotificationWhich, NotificationsPurged, Reason, RefusedNotification,
+};
 use lanyard_core::notification::{
     Notification, NotificationChange, NotificationKind, NotificationStatus, Severity,
 };
@@ -16,10 +20,6 @@ use serde::Deserialize;
 use crate::api::App;
 use crate::api::context::{Change, on_disk, query};
 use crate::api::problem::Problem;
-use crate::api::types::{
-    NotificationBulk, NotificationBulkAnswer, NotificationCount, NotificationDetail, NotificationEdit,
-    NotificationPage, NotificationPurge, NotificationWhich, NotificationsPurged, Reason, RefusedNotification,
-};
 use crate::notifications::{BULK_MAX, NotificationError};
 
 type Shared = State<Arc<App>>;

@@ -1,11 +1,11 @@
 //! The OpenAPI document, made from the route table and the types it names.
 
+use lanyard_api::types::{Problem, StreamAsk};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::api::parameters::parameters;
 use crate::api::routes::{Route, table};
-use crate::api::types::{Problem, StreamAsk};
 use crate::auth::Access;
 
 /// The document served at `/api/v1/openapi.json` and committed as `schema/openapi.json`.

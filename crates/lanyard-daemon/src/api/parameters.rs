@@ -1,6 +1,7 @@
 //! The form of every parameter in a path, a query or a header, for the OpenAPI document. A value of that form is never
 //! refused because of its form; a test sends the bounds of each to its route.
 
+use lanyard_api::types::AuditKind;
 use lanyard_core::memory::{Scope, Where};
 use lanyard_core::notification::{NotificationKind, NotificationStatus, Severity};
 use lanyard_core::paper::PlanStatus;
@@ -17,7 +18,6 @@ use serde_json::{Value, json};
 
 use crate::api::directory::StatusWord;
 use crate::api::routes::Route;
-use crate::api::types::AuditKind;
 use crate::api::{audit, context, directory, flows, mailbox, memory, notifications, streams, tasks, turns};
 
 /// The largest position a client can name: the largest whole number every JSON reader keeps.

@@ -7,6 +7,10 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use lanyard_api::types::{
+    Deploy, DeployedTasks, HeldTask, ImportPlan, NewPlanBody, PlanDetail, PlanList, PlanMarkdown, PlanRow,
+    PlanView, Reason, TaskCount,
+};
 use lanyard_core::PlanId;
 use lanyard_core::paper::{Bounds, NewPlan, Plan, PlanStatus, TEXT_CHARS_MAX};
 use lanyard_core::task::{NewTask, Task, TaskState, markdown, schedule};
@@ -17,10 +21,6 @@ use serde::Deserialize;
 use crate::api::App;
 use crate::api::context::{Change, on_disk, query};
 use crate::api::problem::Problem;
-use crate::api::types::{
-    Deploy, DeployedTasks, HeldTask, ImportPlan, NewPlanBody, PlanDetail, PlanList, PlanMarkdown, PlanRow,
-    PlanView, Reason, TaskCount,
-};
 use crate::engine::Store;
 use crate::families::read::TaskReader;
 use crate::families::{Adding, FamilyError, Owner, plans, wrong};

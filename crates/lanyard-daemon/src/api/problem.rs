@@ -2,13 +2,13 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use lanyard_api::agents::naming::AgentRefusal;
+use lanyard_api::types;
 use lanyard_core::refusal::RefusalKind;
 use lanyard_git::snapshot::SnapshotError;
 use lanyard_git::workspace_path::PathRefusal;
 use lanyard_store::{CursorError, StoreError};
 
-use crate::agents::naming::AgentRefusal;
-use crate::api::types;
 use crate::refusal::{Refuses, error_chain, refuses};
 
 refuses!(CursorError);

@@ -12,13 +12,13 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::Stream;
 use hyper::body::{Body as HttpBody, Frame};
+use lanyard_api::types::StreamFrame;
 use lanyard_core::SessionId;
 use tokio::sync::watch;
 
 use crate::api::App;
 use crate::api::guard::is_live;
 use crate::api::problem::Problem;
-use crate::api::types::StreamFrame;
 use crate::auth::{Caller, StreamSlot};
 use crate::hub::control;
 

@@ -6,17 +6,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, delete, get, patch, post};
-use lanyard_core::Outcome;
-use lanyard_core::memory::Entry;
-use lanyard_core::notification::Notification;
-use lanyard_core::session::{NewSession, Signal, TurnRow};
-use lanyard_core::task::{Mail, NewTask};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-
-use crate::api::guard::guard;
-use crate::api::mutations::{Recorded, record};
-use crate::api::observed::{Observed, observe};
-use crate::api::types::{
+use lanyard_api::names::API;
+use lanyard_api::types::{
     AdoptTask, AgentCheck, AgentList, Anchors, AuditPage, BackupReceipt, Bulk, BulkAnswer, CallAnswer,
     CallEnded, CallLead, CallUnsent, CancelReceipt, CancelTask, CheckReport, CompleteTask, ContinuityReport,
     DaemonStatus, Delegation, Deploy, DeployedTasks, DirectoryFrame, DiscardedTask, EventsPage, FamilyMember,
@@ -34,6 +25,16 @@ use crate::api::types::{
     TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt,
     WorkerList, WorkspaceDiff, WriterAnswer, WriterView,
 };
+use lanyard_core::Outcome;
+use lanyard_core::memory::Entry;
+use lanyard_core::notification::Notification;
+use lanyard_core::session::{NewSession, Signal, TurnRow};
+use lanyard_core::task::{Mail, NewTask};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::api::guard::guard;
+use crate::api::mutations::{Recorded, record};
+use crate::api::observed::{Observed, observe};
 use crate::api::{
     App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, journal, mailbox, mcp, memory,
     metrics, notifications, observed, pages, plans, sessions, sign_in, snapshots, stops, streams, subagents,
@@ -41,9 +42,6 @@ use crate::api::{
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
-
-/// What stands before the paths of the API.
-pub(super) const API: &str = "/api/v1";
 
 type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
 

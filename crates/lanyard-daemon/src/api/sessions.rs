@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use lanyard_api::types::{Anchors, Migration, NewAlias, NewFork, NewGuidance, NewLink, NewSeen, Reason};
 use lanyard_core::session::{Command, Continuity, DrivenBy, EXTERNAL, NewSession, Signal};
 use lanyard_core::{Address, NoteId, Outcome, SessionId};
 use lanyard_git::workspace_path;
@@ -15,7 +16,6 @@ use crate::api::App;
 use crate::api::context::{Change, REPLAYED, Target, load, on_disk};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
-use crate::api::types::{Anchors, Migration, NewAlias, NewFork, NewGuidance, NewLink, NewSeen, Reason};
 use crate::engine::{Ask, Request};
 
 type Answer = Result<Response, Problem>;

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use lanyard_api::types::{Me, MyLimits, NewSignInLink, Reason, SignIn, SignInLink, SignedIn};
 use lanyard_core::flow::GUIDANCE_CHARS_MAX;
 use lanyard_core::{Actor, TokenId};
 
@@ -14,7 +15,6 @@ use crate::api::App;
 use crate::api::context::{Change, Said};
 use crate::api::problem::Problem;
 use crate::api::system::{check_name, drop_token, keep_token};
-use crate::api::types::{Me, MyLimits, NewSignInLink, Reason, SignIn, SignInLink, SignedIn};
 use crate::auth::{self, Caller, cookie};
 
 type Shared = State<Arc<App>>;

@@ -8,6 +8,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use lanyard_api::types::{
+    ChangedFile, FileChange, NewRollback, Reason, Restored, RolledBack, SnapshotEntry, SnapshotList,
+    WorkspaceDiff,
+};
 use lanyard_core::session::{
     ContextEvent, Envelope, Event, Refusal, Session, Signal, SnapshotReason, StateName,
 };
@@ -19,10 +23,6 @@ use serde::Deserialize;
 use crate::api::App;
 use crate::api::context::{Change, Target, load, missing, on_disk, query};
 use crate::api::problem::Problem;
-use crate::api::types::{
-    ChangedFile, FileChange, NewRollback, Reason, Restored, RolledBack, SnapshotEntry, SnapshotList,
-    WorkspaceDiff,
-};
 use crate::engine::{Ask, AskError, Key, Request, Store};
 
 type Shared = State<Arc<App>>;

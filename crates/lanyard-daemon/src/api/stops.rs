@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use lanyard_api::types::{GuidanceList, NewStop, Reason, StopReceipt, Stopping};
 use lanyard_core::session::{Command, Session, StopScope};
 use lanyard_core::{Outcome, SessionId};
 use lanyard_store::Filter;
@@ -15,7 +16,6 @@ use crate::api::App;
 use crate::api::context::{Change, Target, load, on_disk};
 use crate::api::problem::Problem;
 use crate::api::sessions::repeated;
-use crate::api::types::{GuidanceList, NewStop, Reason, StopReceipt, Stopping};
 use crate::engine::{Ask, AskError, Request};
 
 mod receipt;

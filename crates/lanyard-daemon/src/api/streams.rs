@@ -14,6 +14,7 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::unfold;
 use futures_util::{Stream, StreamExt};
+use lanyard_api::types::DirectoryFrame;
 use lanyard_core::SessionId;
 use lanyard_store::{Cursor, Filter, Row};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
@@ -24,7 +25,6 @@ use crate::api::context::{on_disk, query};
 use crate::api::directory::{ListQuery, bounded, filter, with_runtime};
 use crate::api::problem::Problem;
 use crate::api::right::{Frames, Right};
-use crate::api::types::DirectoryFrame;
 use crate::hub::{BEAT, Changes, HEARTBEAT, Of, Over, control};
 use crate::server::Place;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
+use lanyard_api::types::{FamilyMember, McpNames, NewSubagent, Relation, Subagent};
 use lanyard_core::session::{EXTERNAL, Lineage, NewSession};
 use lanyard_core::{Address, SessionId};
 use lanyard_store::StoreError;
@@ -12,7 +13,6 @@ use lanyard_store::StoreError;
 use crate::api::App;
 use crate::api::context::{Change, Target, load, on_disk};
 use crate::api::problem::Problem;
-use crate::api::types::{FamilyMember, McpNames, NewSubagent, Relation, Subagent};
 use crate::auth::Denied;
 use crate::engine::{Ask, AskError, Request, Store};
 

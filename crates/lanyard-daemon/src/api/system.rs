@@ -7,6 +7,10 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use lanyard_api::types::{
+    CheckReport, DaemonStatus, NewToken, OperatorStateCount, Reason, Rebuilt, StateCount, StorageState,
+    TokenInfo, TokenList,
+};
 use lanyard_core::{Actor, ActorKind, Address, SessionId, TokenId};
 use lanyard_store::StoredToken;
 
@@ -15,10 +19,6 @@ use crate::api::context::{Change, on_disk};
 use crate::api::guard::resolve;
 use crate::api::journal;
 use crate::api::problem::Problem;
-use crate::api::types::{
-    CheckReport, DaemonStatus, NewToken, OperatorStateCount, Reason, Rebuilt, StateCount, StorageState,
-    TokenInfo, TokenList,
-};
 use crate::auth;
 
 type Shared = State<Arc<App>>;

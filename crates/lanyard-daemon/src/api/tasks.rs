@@ -7,6 +7,10 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use lanyard_api::types::{
+    AdoptTask, CancelTask, CompleteTask, Deploy, DiffCommit, DiffFile, DiscardedTask, MergeTask, MergedTask,
+    Reason, RetryTask, RunToken, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView,
+};
 use lanyard_core::task::{
     NewTask, REQUEST_KEY, Task, TaskCommand, TaskEvent, TaskResult, TaskState, Tree, WorkerKind,
 };
@@ -22,10 +26,6 @@ use crate::api::context::{Change, on_disk, query};
 use crate::api::plans::{on_families_disk, with_reader};
 use crate::api::problem::Problem;
 use crate::api::system::host_token;
-use crate::api::types::{
-    AdoptTask, CancelTask, CompleteTask, Deploy, DiffCommit, DiffFile, DiscardedTask, MergeTask, MergedTask,
-    Reason, RetryTask, RunToken, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView,
-};
 use crate::engine::AskError;
 use crate::families::prerequisites::unmerged_before;
 use crate::families::{Adding, By, FamilyError, Owner, find, plans, refused};

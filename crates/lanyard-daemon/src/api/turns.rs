@@ -6,6 +6,10 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use lanyard_api::types::{
+    CancelReceipt, CancelRequested, InboxEdit, InboxOrder, InboxPromotion, InboxView, LogRange, NewTurn,
+    Reason, TurnList, TurnReceipt,
+};
 use lanyard_core::session::{Command, InboxChange, InboxCommand, Message, TurnResult, TurnRow, TurnStatus};
 use lanyard_core::{NoteId, Outcome, TurnId};
 use serde::Deserialize;
@@ -15,10 +19,6 @@ use crate::api::agents::{can_be_run, can_take_turn};
 use crate::api::context::{Change, Target, WriterEpoch, key_of, load, on_disk, query};
 use crate::api::problem::Problem;
 use crate::api::sessions::{command_on, marked, not_rolling_back};
-use crate::api::types::{
-    CancelReceipt, CancelRequested, InboxEdit, InboxOrder, InboxPromotion, InboxView, LogRange, NewTurn,
-    Reason, TurnList, TurnReceipt,
-};
 use crate::engine::{Ask, Request, Sending};
 
 type Answer = Result<Response, Problem>;

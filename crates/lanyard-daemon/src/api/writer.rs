@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use lanyard_api::types::{HeldWriter, NewWriter, WriterAnswer, WriterEntry, WriterResult, WriterView};
 use lanyard_core::SessionId;
 use lanyard_core::session::{Command, Pen, Writer, WriterCommand};
 
 use crate::api::App;
 use crate::api::context::{Change, Target, load};
 use crate::api::problem::Problem;
-use crate::api::types::{HeldWriter, NewWriter, WriterAnswer, WriterEntry, WriterResult, WriterView};
 use crate::engine::{Ask, Request};
 
 type Shared = State<Arc<App>>;

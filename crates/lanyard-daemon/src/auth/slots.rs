@@ -4,15 +4,13 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use lanyard_api::config::OPERATOR_STREAMS_MAX;
 use lanyard_core::{RunId, TokenId};
 
 use crate::auth::Caller;
 
 /// Streams one token may have open. A dashboard has two per tab, a wall of screens some dozen.
 pub(crate) const STREAMS_PER_TOKEN_MAX: usize = 256;
-/// The same for the operator's own token, which is in the data folder: a fifth of the connections there are stays free
-/// for everybody else. An idle stream takes about 15 KiB in a debug build: all of them 120 MB.
-pub(crate) const OPERATOR_STREAMS_MAX: usize = 8_000;
 
 /// Whose streams they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,7 @@
 //! Messages, each carried out once: whether one was sent before, what has become of it since, and what is kept so that
 //! the next repeat finds it (S3-15, S3-16, X-09).
 
+use lanyard_api::config::Switch;
 use lanyard_core::session::{
     ChangeEvent, Command, Delivery, DrivenBy, Event, InboxChange, InboxCommand, InboxEvent, Intervention,
     Message, Opening, Refusal, TurnEvent, TurnResult, TurnStatus, decide, may_converse,
@@ -8,7 +9,6 @@ use lanyard_core::session::{
 use lanyard_core::text::content_hash;
 use lanyard_core::{Actor, Outcome, Session, SessionId, Timestamp, TurnId};
 
-use crate::config::Switch;
 use crate::engine::ask::unavailable;
 use crate::engine::worker::Worker;
 use crate::engine::{AskError, Key, Reply, Request};

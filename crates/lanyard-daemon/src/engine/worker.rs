@@ -4,12 +4,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanyard_api::config::Features;
 use lanyard_core::session::next_due;
 use lanyard_core::{Rules, SessionId, Timestamp};
 
 use crate::agents::Wishes;
 use crate::clock::Clock;
-use crate::config::Features;
 use crate::continuity::Continuity;
 use crate::engine::calls::Deadlines;
 use crate::engine::draft::Draft;

@@ -4,6 +4,7 @@
 use parking_lot::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lanyard_api::types::HaltLifted;
 use lanyard_core::paper::PlanStatus;
 use lanyard_core::session::{Command, InboxChange, PauseReason, StateName, StopScope};
 use lanyard_core::task::{MailTo, TaskCommand};
@@ -11,7 +12,6 @@ use lanyard_core::{SessionId, TaskId, Timestamp};
 use lanyard_store::{Filter, Place, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::api::types::HaltLifted;
 use crate::engine::{Ask, Store};
 use crate::families::find::Named;
 use crate::families::owner::Owner;

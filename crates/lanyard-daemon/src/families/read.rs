@@ -5,6 +5,7 @@ use parking_lot::RwLock;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use lanyard_api::types::{TaskView, WorkerRow};
 use lanyard_core::paper::PlanStatus;
 use lanyard_core::task::health::Condition;
 use lanyard_core::task::schedule::{self, FamilyRules, Field};
@@ -13,7 +14,6 @@ use lanyard_core::{PlanId, SessionId, TaskId, WorkerId};
 use lanyard_store::{MailFilter, StoreError, TaskFilter};
 
 use crate::api::approvals;
-use crate::api::types::{TaskView, WorkerRow};
 use crate::engine::Store;
 use crate::families::{FamilyError, halt, plans};
 

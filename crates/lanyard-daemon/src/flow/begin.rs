@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use lanyard_api::agents::naming::AgentRefusal;
 use lanyard_core::Record as _;
 use lanyard_core::flow::plan::{self, PlanText};
 use lanyard_core::flow::{
@@ -13,7 +14,6 @@ use lanyard_core::{Actor, FlowId};
 use lanyard_git::{workspace_files, workspace_path};
 use lanyard_store::{FlowBatch, FlowFilter};
 
-use crate::agents::naming::AgentRefusal;
 use crate::engine::{AskError, error_chain};
 use crate::failpoint;
 use crate::flow::plan_lock::PlanLock;

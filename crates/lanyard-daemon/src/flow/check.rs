@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lanyard_api::names::SESSION;
 use lanyard_core::Actor;
 use lanyard_core::flow::{Check, CheckResult, FlowEvent, Looked, QualityCommand, quality_ended};
 use tokio::task::JoinHandle;
@@ -12,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::failpoint;
 use crate::flow::FlowError;
 use crate::flow::driver::{Driver, Next};
-use crate::runs::{Adopted, Exit, How, Limits, Link, SESSION, Spec, StartError};
+use crate::runs::{Adopted, Exit, How, Limits, Link, Spec, StartError};
 
 /// What a check finds as its session: none there can be.
 const NO_SESSION: &str = "check";

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::Response;
 use bytes::Bytes;
+use lanyard_api::annotate::json;
+use lanyard_api::names::OWN_SERVER;
+use lanyard_api::types::McpCheck;
 use serde_json::Value;
 
-use crate::annotate::json;
 use crate::api::App;
-use crate::api::types::McpCheck;
 use crate::mcp::envelope::LEGACY;
 use crate::mcp::http::{self, Lent, Outgoing};
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Trouble, Upstream};
 use crate::mcp::translate::{self, Modern};
-use crate::mcp::{OWN, own, stdio};
+use crate::mcp::{own, stdio};
 
 fn params() -> String {
     let version = env!("CARGO_PKG_VERSION");
@@ -47,9 +48,9 @@ pub(super) async fn own(app: &Arc<App>) -> McpCheck {
     match (greeting, tools) {
         (Ok(greeting), Ok(tools)) => {
             let tools = serde_json::json!({ "result": tools });
-            found(OWN, &greeting.to_string(), &tools.to_string())
+            found(OWN_SERVER, &greeting.to_string(), &tools.to_string())
         }
-        (Err(error), _) | (_, Err(error)) => failed(OWN, error.message),
+        (Err(error), _) | (_, Err(error)) => failed(OWN_SERVER, error.message),
     }
 }
 

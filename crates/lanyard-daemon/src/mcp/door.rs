@@ -8,10 +8,11 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::body::Body as HttpBody;
+use lanyard_api::annotate::{self, Taste, json};
+use lanyard_api::names::OWN_SERVER;
 use lanyard_core::SessionId;
 use lanyard_core::session::Compliance;
 
-use crate::annotate::{self, Taste, json};
 use crate::api::App;
 use crate::api::{Problem, Target, marked_as_json, too_slow};
 use crate::auth::{Caller, Denied, RunProof};
@@ -22,7 +23,7 @@ use crate::mcp::pass::{self, Entry};
 use crate::mcp::seat::Seat;
 use crate::mcp::server::{MESSAGE_BYTES_MAX, Server, Trouble, Upstream};
 use crate::mcp::work::{Aim, Work};
-use crate::mcp::{OWN, http, inquiry, old, own, rpc, stdio, translate, up};
+use crate::mcp::{http, inquiry, old, own, rpc, stdio, translate, up};
 use crate::server::patience;
 
 /// What a client wants of which server, for whom.
@@ -85,7 +86,7 @@ impl Visit {
             taste,
             modern,
             completes: false,
-            own: server == OWN,
+            own: server == OWN_SERVER,
         }
     }
 
@@ -138,7 +139,7 @@ pub(crate) async fn message(
     if proof.spent && !(envelope.kind() == Kind::Request && Aim::of(envelope.method()) == Aim::Call) {
         return Problem::from(Denied::RunEnded).into_response();
     }
-    if name == OWN {
+    if name == OWN_SERVER {
         let visit = Visit::new(app, (target, proof), name, headers).await;
         return Box::pin(own_post(&visit, &envelope, &body)).await;
     }
@@ -350,7 +351,7 @@ pub(crate) async fn delete(
 
 /// A server that keeps connections, and who comes about one.
 async fn connection(app: Arc<App>, name: &str, request: Request) -> Result<(Visit, Arc<Server>), Response> {
-    if name == OWN {
+    if name == OWN_SERVER {
         return Err(no_such_method());
     }
     let server = app.gateway.server(name).ok_or_else(|| unknown(&app, name))?;
@@ -386,15 +387,15 @@ async fn own_post(visit: &Visit, envelope: &Envelope<'_>, body: &Bytes) -> Respo
     if envelope.method() == "initialize"
         && let Some(client) = introduced(text)
     {
-        visit.introduce(&client, OWN);
+        visit.introduce(&client, OWN_SERVER);
     }
-    let mut work = visit.work(envelope, OWN);
+    let mut work = visit.work(envelope, OWN_SERVER);
     let mut body = body.clone();
     if work.aim == Aim::Call {
         let arguments =
             envelope.arguments().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let compliance = own::compliance(&envelope.tool().unwrap_or_default(), &arguments);
-        match pass::enter(&visit.app, OWN, envelope, &body, compliance, &mut work).await {
+        match pass::enter(&visit.app, OWN_SERVER, envelope, &body, compliance, &mut work).await {
             Entry::Goes(None) => {}
             Entry::Goes(Some(changed)) => body = changed,
             Entry::Answered(result) => {

@@ -4,11 +4,10 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use lanyard_api::annotate::json;
 use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-
-use crate::annotate::json;
 
 /// The newest revision with an `initialize`, and the one after, without.
 pub(super) const LEGACY: &str = "2025-11-25";

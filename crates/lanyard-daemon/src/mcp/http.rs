@@ -15,9 +15,9 @@ use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
+use lanyard_api::agents::settings::McpHttp;
 use tokio::time::Duration;
 
-use crate::agents::settings::McpHttp;
 use crate::mcp::Gateway;
 use crate::mcp::rpc;
 use crate::mcp::seat::Seat;

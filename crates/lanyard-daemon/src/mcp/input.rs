@@ -2,9 +2,9 @@
 //! answers come with the same request made again.
 
 use bytes::Bytes;
+use lanyard_api::annotate::json;
 use tokio::time::Duration;
 
-use crate::annotate::json;
 use crate::mcp::envelope::Said;
 
 /// Calls of one client that may wait for its answer, and for how long.

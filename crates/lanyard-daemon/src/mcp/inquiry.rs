@@ -7,10 +7,10 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
+use lanyard_api::annotate::json;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Duration;
 
-use crate::annotate::json;
 use crate::mcp::door::Visit;
 use crate::mcp::envelope::{Envelope, Said};
 use crate::mcp::http::{Lent, Outgoing, Talk};

@@ -13,8 +13,8 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
+use lanyard_api::annotate::json;
 
-use crate::annotate::json;
 use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::{Envelope, LEGACY, META_CAPABILITIES, META_CLIENT, META_VERSION, MODERN, Said};
 use crate::mcp::http::{self, Lent, Outgoing, Talk, Upstream};

@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
+use lanyard_api::annotate::json;
 use lanyard_core::{Session, SessionId, Timestamp};
 use lanyard_store::{Place, Put, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::annotate::json;
 use crate::api::App;
 use crate::engine::Store;
 use crate::mcp::envelope::HINT;

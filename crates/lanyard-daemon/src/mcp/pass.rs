@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lanyard_api::annotate::{self, json};
 use lanyard_core::session::{Call, CallerProof, Channel, Compliance, Passage, StopLevel};
 use lanyard_core::{Address, SessionId};
 use tokio::time::Instant;
 
-use crate::annotate::{self, json};
 use crate::api::App;
 use crate::engine::AskError;
 use crate::mcp::envelope::{Envelope, HINT, Thread};

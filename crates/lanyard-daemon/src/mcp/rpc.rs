@@ -8,10 +8,10 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use lanyard_api::annotate::json;
 use lanyard_core::NoteId;
 use tokio::sync::mpsc;
 
-use crate::annotate::json;
 use crate::intercept::Bound;
 
 pub(super) const PARSE_ERROR: i64 = -32700;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use lanyard_api::annotate::Taste;
 use lanyard_core::SessionId;
 use lanyard_core::session::Directive;
 use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant};
 
-use crate::annotate::Taste;
 use crate::intercept::{Bound, Interceptor};
 use crate::mcp::envelope::id_key;
 use crate::mcp::old::Old;

@@ -3,10 +3,10 @@
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use lanyard_api::agents::settings::McpSettings;
+use lanyard_api::types::McpState;
 use tokio::time::Duration;
 
-use crate::agents::settings::McpSettings;
-use crate::api::types::McpState;
 use crate::mcp::{http, stdio};
 
 /// Largest message a client may send. Tool arguments are small; resources go the other way.

@@ -18,12 +18,12 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
+use lanyard_api::agents::settings::McpStdio;
+use lanyard_api::annotate::json;
 use lanyard_core::SessionId;
 use tokio::sync::mpsc;
 use tokio::time::Duration;
 
-use crate::agents::settings::McpStdio;
-use crate::annotate::json;
 use crate::api::App;
 use crate::mcp::door::{Visit, failed, is_modern, no_such_method};
 use crate::mcp::envelope::{Envelope, Kind, id_key};

@@ -4,8 +4,8 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use base64::Engine as _;
 use bytes::Bytes;
+use lanyard_api::annotate::json;
 
-use crate::annotate::json;
 use crate::mcp::envelope::{LEGACY, META_CAPABILITIES, META_CLIENT, META_SERVER, META_VERSION, MODERN};
 
 /// What results hold that a client of the newer revision may keep.

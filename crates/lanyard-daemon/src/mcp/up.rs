@@ -6,11 +6,11 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
+use lanyard_api::annotate::json;
 
 use super::door::{Visit, failed};
 use super::http::{self, Lent, Outgoing, Upstream};
 use super::translate::{self, Modern};
-use crate::annotate::json;
 use crate::auth::RunProof;
 use crate::mcp::envelope::{Envelope, MODERN};
 use crate::mcp::rpc;
@@ -68,7 +68,7 @@ pub(super) async fn greet(
         seat: visit.seat.clone(),
         proof: RunProof::default(),
         passing: None,
-        taste: crate::annotate::Taste::Unlisted,
+        taste: lanyard_api::annotate::Taste::Unlisted,
         modern: false,
         completes: false,
         own: false,

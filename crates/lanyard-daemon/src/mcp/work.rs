@@ -3,11 +3,11 @@
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
+use lanyard_api::annotate::{self, Reader, Taste, Words, json};
 use lanyard_core::session::{Call, Returned};
 use memchr::memmem::Finder;
 use tokio::time::Instant;
 
-use crate::annotate::{self, Reader, Taste, Words, json};
 use crate::auth::RunProof;
 use crate::engine::AskError;
 use crate::intercept::UnderWay;

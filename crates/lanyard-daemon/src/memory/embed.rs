@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
+use lanyard_api::agents::settings::McpHttp;
+use lanyard_api::config::Embeddings;
 use lanyard_core::text::cut;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::agents::settings::McpHttp;
 use crate::mcp::Endpoint;
-use crate::memory::settings::Embeddings;
 
 /// Numbers one vector may have.
 const NUMBERS_MAX: usize = 8_192;

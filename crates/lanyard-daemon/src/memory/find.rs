@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
+use lanyard_api::types::FoundBy;
 use lanyard_core::MemoryId;
 use lanyard_core::memory::Entry;
 use lanyard_core::memory::rank::fuse;
 use lanyard_core::text::cut;
 use lanyard_store::MemoryFilter;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::api::App;
 use crate::memory::MemoryError;
@@ -21,18 +20,6 @@ const QUERY_CHARS_MAX: usize = 1_000;
 const COMPARED_MAX: usize = 20_000;
 /// The newest entries that are read through when words find nothing.
 const READ_MAX: usize = 2_000;
-
-/// How something was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FoundBy {
-    /// By its words, ranked by how much they tell.
-    Words,
-    /// By its vector, which is like that of the query.
-    Vectors,
-    /// By its letters: no words and no vectors fit.
-    Letters,
-}
 
 #[derive(Debug, Clone)]
 pub(crate) struct Hit {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanyard_api::config::{MemorySwitch, SummaryMode};
 use lanyard_core::memory::summary::{self, Summary};
 use lanyard_core::memory::{Retention, Scope, Source};
 use lanyard_core::session::StateName;
@@ -14,7 +15,6 @@ use crate::api::App;
 use crate::engine::Store;
 use crate::hub::{Changes, Of};
 use crate::memory::policy::on_disk;
-use crate::memory::settings::{MemorySwitch, SummaryMode};
 use crate::memory::{MemoryError, Wish, ledger, write};
 
 const TICK: Duration = Duration::from_secs(10);

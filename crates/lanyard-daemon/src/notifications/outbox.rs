@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lanyard_api::config::{DESKTOP, Desktop, NotificationSettings, Webhook};
 use lanyard_core::Timestamp;
 use lanyard_core::notification::{
     Delivery, Notification, NotificationStatus, QuietHours, RetryRules, Severity,
@@ -15,10 +16,7 @@ use lanyard_store::{DeliveryFilter, NotificationBatch};
 
 use crate::failpoint;
 use crate::notifications::secret::Secret;
-use crate::notifications::settings::{DESKTOP, Webhook};
-use crate::notifications::{
-    Desktop, NotificationError, NotificationSettings, Notifications, desktop, webhook,
-};
+use crate::notifications::{NotificationError, Notifications, desktop, webhook};
 use crate::outward::Address;
 
 /// Deliveries one line looks at together.

@@ -3,9 +3,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use lanyard_api::config::Webhook;
 use ring::hmac;
-
-use crate::notifications::settings::Webhook;
 
 /// What stands before a secret that is given in base64.
 const ENCODED: &str = "whsec_";

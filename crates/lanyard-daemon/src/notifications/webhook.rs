@@ -4,12 +4,12 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use lanyard_api::config::BodyKind;
 use lanyard_core::Timestamp;
 use lanyard_core::notification::{Delivery, Notification, Severity};
 use serde_json::json;
 
 use crate::notifications::secret::Secret;
-use crate::notifications::settings::BodyKind;
 
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");

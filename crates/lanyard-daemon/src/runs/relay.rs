@@ -41,8 +41,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The last comment of a stream that ends because the daemon does. The relay resumes such a stream with the next daemon;
 /// to other clients it is a comment like any other.
 pub(crate) const PAUSED: &[u8] = b": the daemon ends; this stream resumes with the next one\n\n";
-/// The code of the answer to a request that no daemon has answered.
-pub const DAEMON_AWAY: &str = "daemon_away";
 
 /// What the shim reads from its stdin: the agent, and where to forward its requests.
 #[derive(Debug, Serialize, Deserialize)]

@@ -19,10 +19,10 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use lanyard_api::names::MARKER;
 use rustix::process::{Pid, Signal};
 use signal_hook::consts::signal;
 
-use super::MARKER;
 use super::folder::{Folder, ShimFile, is_disk_full};
 use super::process::{Identity, look, send};
 use super::record::Spec;

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use lanyard_api::types::BackupReceipt;
 use lanyard_core::refusals;
 use lanyard_store::{Backups, Report, StoreError};
 
-use crate::api::types::BackupReceipt;
 use crate::refusal::{error_chain, refuses};
 
 refusals! {

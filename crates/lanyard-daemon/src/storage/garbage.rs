@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lanyard_api::types::{GcCount, GcReport, NewGc};
 use lanyard_core::SessionId;
 use lanyard_git::snapshot::{SnapshotError, old_refs};
 use lanyard_store::{Filter, StoreError};
 
 use crate::api::App;
-use crate::api::types::{GcCount, GcReport, NewGc};
 use crate::engine::Store;
 use crate::runs::Runs;
 use crate::storage::traces::session_of;

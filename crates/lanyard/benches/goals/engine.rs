@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use lanyard_api::config::Features;
 use lanyard_core::continuity::ContinuityRules;
 use lanyard_core::session::{Command, NewSession, Role, Signal};
 use lanyard_core::{Actor, Cause, Rules, SessionId, TurnId};
 use lanyard_daemon::clock::Clock;
-use lanyard_daemon::config::Features;
 use lanyard_daemon::continuity::Continuity;
 use lanyard_daemon::engine::{Ask, Engine, Key, Parts, Request, start};
 use lanyard_daemon::hub::Hub;

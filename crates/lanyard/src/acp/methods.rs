@@ -12,9 +12,9 @@ use agent_client_protocol_schema::v1::{
     SessionCapabilities, SessionCloseCapabilities, SessionForkCapabilities, SessionId, SessionInfo,
     SessionListCapabilities, SessionResumeCapabilities,
 };
+use lanyard_api::types::{AgentList, NewFork, SessionPage};
 use lanyard_core::Outcome;
 use lanyard_core::session::NewSession;
-use lanyard_daemon::api::types::{AgentList, NewFork, SessionPage};
 use serde_json::{Value, json};
 
 use super::host::Host;

@@ -10,12 +10,12 @@ use agent_client_protocol_schema::v1::{
     CloseSessionResponse, Error, PromptResponse, RequestId, RequestPermissionOutcome,
     RequestPermissionResponse, ResumeSessionResponse, SessionId, StopReason, Usage,
 };
+use lanyard_api::types::{GateAnswer, NewTurn, SessionDetail, TurnReceipt};
 use lanyard_core::session::{
     ChangeEvent, Ending, Envelope, Event, GateEvent, GateStatus, InboxEvent, Question, TranscriptEvent,
     TurnEvent, TurnStatus,
 };
 use lanyard_core::{GateId, Outcome, TurnId};
-use lanyard_daemon::api::types::{GateAnswer, NewTurn, SessionDetail, TurnReceipt};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 

@@ -1,7 +1,7 @@
 //! `lanyard agents`: which agents there are, and whether one works.
 
+use lanyard_api::types::{AgentCheck, AgentList};
 use lanyard_core::session::Capabilities;
-use lanyard_daemon::api::types::{AgentCheck, AgentList};
 
 use crate::client::Route;
 use crate::context::Context;

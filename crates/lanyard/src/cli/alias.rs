@@ -1,6 +1,6 @@
 //! `lanyard alias`: another name for a session.
 
-use lanyard_daemon::api::types::NewAlias;
+use lanyard_api::types::NewAlias;
 
 use super::target::Target;
 use crate::context::Context;

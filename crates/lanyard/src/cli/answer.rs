@@ -1,10 +1,10 @@
 //! `lanyard answer`: answer what an agent or a flow asks.
 
 use clap::builder::NonEmptyStringValueParser;
+use lanyard_api::types::{FlowAnswer, FlowList, FlowView, GateAnswer, GateEntry, GateList};
 use lanyard_core::flow::{FlowGate, gate};
 use lanyard_core::session::GateStatus;
 use lanyard_core::{FlowId, GateId, Outcome};
-use lanyard_daemon::api::types::{FlowAnswer, FlowList, FlowView, GateAnswer, GateEntry, GateList};
 
 use super::gate::{answered, post};
 use crate::client::{Client, Route};

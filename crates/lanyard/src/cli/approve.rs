@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use lanyard_api::types::{GateAnswer, GateEntry};
 use lanyard_core::{GateId, Outcome};
-use lanyard_daemon::api::types::{GateAnswer, GateEntry};
 
 use crate::client::Route;
 use crate::context::Context;

@@ -1,8 +1,8 @@
 //! `lanyard audit`: who stopped, guided or answered what, and when.
 
 use clap::builder::NonEmptyStringValueParser;
+use lanyard_api::types::{AuditEntry, AuditKind, AuditPage};
 use lanyard_core::Timestamp;
-use lanyard_daemon::api::types::{AuditEntry, AuditKind, AuditPage};
 
 use crate::client::Route;
 use crate::context::{Context, daemon_now};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lanyard_daemon::api::types::{BackupReceipt, NewBackup};
+use lanyard_api::types::{BackupReceipt, NewBackup};
 use lanyard_store::{SqliteJournal, SqliteOptions};
 
 use crate::client::Route;

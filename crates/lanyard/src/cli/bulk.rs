@@ -1,7 +1,7 @@
 //! `lanyard bulk`: one thing done to many sessions.
 
 use clap::ValueEnum;
-use lanyard_daemon::api::types::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult};
+use lanyard_api::types::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult};
 
 use super::ask::{agreed, can_ask};
 use super::target::workspace;

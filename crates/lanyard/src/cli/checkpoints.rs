@@ -1,7 +1,7 @@
 //! `lanyard checkpoints`: the workspace as it was, each time it was kept.
 
+use lanyard_api::types::SnapshotList;
 use lanyard_core::session::SnapshotReason;
-use lanyard_daemon::api::types::SnapshotList;
 
 use super::target::Target;
 use crate::context::{Context, daemon_now};

@@ -1,6 +1,6 @@
 //! `lanyard compact`: have an agent compact its context.
 
-use lanyard_daemon::api::types::Reason;
+use lanyard_api::types::Reason;
 
 use super::target::Target;
 use crate::context::Context;

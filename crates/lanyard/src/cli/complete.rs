@@ -1,6 +1,6 @@
 //! `lanyard complete`: end a session as done.
 
-use lanyard_daemon::api::types::Reason;
+use lanyard_api::types::Reason;
 
 use super::target::Target;
 use crate::context::Context;

@@ -1,6 +1,6 @@
 //! `lanyard delegation`: where a session stands in its family.
 
-use lanyard_daemon::api::types::Delegation as Told;
+use lanyard_api::types::Delegation as Told;
 
 use super::target::Target;
 use crate::context::{Context, daemon_now};

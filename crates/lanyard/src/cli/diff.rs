@@ -1,6 +1,6 @@
 //! `lanyard diff`: what changed in a session's workspace.
 
-use lanyard_daemon::api::types::{FileChange, WorkspaceDiff};
+use lanyard_api::types::{FileChange, WorkspaceDiff};
 
 use super::target::Target;
 use crate::context::Context;

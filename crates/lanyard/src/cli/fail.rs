@@ -1,6 +1,6 @@
 //! `lanyard fail`: end a session as failed.
 
-use lanyard_daemon::api::types::Reason;
+use lanyard_api::types::Reason;
 
 use super::target::Target;
 use crate::context::Context;

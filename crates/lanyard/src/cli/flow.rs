@@ -14,7 +14,7 @@ mod status;
 mod watch;
 mod which;
 
-use lanyard_daemon::api::types::FlowView;
+use lanyard_api::types::FlowView;
 
 use crate::client::Route;
 use crate::context::Context;

@@ -1,6 +1,6 @@
 //! `lanyard fork`: go on from a place in another session's log.
 
-use lanyard_daemon::api::types::NewFork;
+use lanyard_api::types::NewFork;
 
 use super::target::Target;
 use crate::context::Context;

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use clap::builder::NonEmptyStringValueParser;
-use lanyard_daemon::api::types::{FlowAnswer, FlowGateEntry, FlowView, GateList};
+use lanyard_api::types::{FlowAnswer, FlowGateEntry, FlowView, GateList};
 
 use super::ask::Keyboard;
 use super::flow;

@@ -1,9 +1,9 @@
 //! `lanyard gates`: the questions that wait for an answer.
 
 use clap::builder::NonEmptyStringValueParser;
+use lanyard_api::types::{FlowGateEntry, GateEntry, GateList};
 use lanyard_core::Timestamp;
 use lanyard_core::session::GateStatus;
-use lanyard_daemon::api::types::{FlowGateEntry, GateEntry, GateList};
 use serde_json::Value;
 
 use crate::client::Route;

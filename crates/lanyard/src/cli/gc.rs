@@ -1,6 +1,6 @@
 //! `lanyard gc`: remove what belongs to nothing.
 
-use lanyard_daemon::api::types::{GcCount, GcReport, NewGc};
+use lanyard_api::types::{GcCount, GcReport, NewGc};
 
 use super::duration::duration_ms;
 use crate::client::Route;

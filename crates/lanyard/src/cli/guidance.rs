@@ -1,8 +1,8 @@
 //! `lanyard guidance`: what became of the words sent to an agent.
 
+use lanyard_api::types::GuidanceList;
 use lanyard_core::Outcome;
 use lanyard_core::session::Note;
-use lanyard_daemon::api::types::GuidanceList;
 
 use super::target::Target;
 use crate::context::{Context, daemon_now};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use lanyard_api::types::{GuidanceList, NewGuidance};
 use lanyard_core::session::{Note, NoteStatus};
 use lanyard_core::{NoteId, Outcome};
-use lanyard_daemon::api::types::{GuidanceList, NewGuidance};
 
 use super::target::{Target, text_or_stdin};
 use crate::context::Context;

@@ -1,7 +1,7 @@
 //! `lanyard halt`: everything stops, and nothing begins until the halt is lifted.
 
 use clap::builder::NonEmptyStringValueParser;
-use lanyard_daemon::api::types::{Halt as Body, HaltReceipt, HaltState, Reason};
+use lanyard_api::types::{Halt as Body, HaltReceipt, HaltState, Reason};
 
 use crate::client::Route;
 use crate::context::Context;
@@ -105,8 +105,8 @@ pub(super) fn warning(state: &HaltState) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use lanyard_api::types::HaltLifted;
     use lanyard_core::{TaskId, Timestamp};
-    use lanyard_daemon::api::types::HaltLifted;
 
     use super::*;
 

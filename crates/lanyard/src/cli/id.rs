@@ -1,7 +1,7 @@
 //! `lanyard id`: what an id stands for, and all it is linked to.
 
 use clap::builder::NonEmptyStringValueParser;
-use lanyard_daemon::api::types::IdChain;
+use lanyard_api::types::IdChain;
 
 use crate::client::Route;
 use crate::context::Context;

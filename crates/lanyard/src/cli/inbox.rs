@@ -1,8 +1,8 @@
 //! `lanyard inbox`: the messages that wait for their turn.
 
+use lanyard_api::types::{InboxEdit, InboxOrder, InboxPromotion, InboxView, Reason};
 use lanyard_core::session::{Promotion, QueuedTurn};
 use lanyard_core::{Outcome, TurnId};
-use lanyard_daemon::api::types::{InboxEdit, InboxOrder, InboxPromotion, InboxView, Reason};
 
 use super::send::{delivery_of, delivery_parser};
 use super::target::{Target, text_or_stdin};

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 
-use lanyard_daemon::agents::known::{Known, installed};
-use lanyard_daemon::config::TEMPLATE;
+use lanyard_api::agents::known::{Known, installed};
+use lanyard_api::config::TEMPLATE;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -123,8 +123,8 @@ fn entry(known: &Known) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lanyard_daemon::agents::known::KNOWN;
-    use lanyard_daemon::config::Config;
+    use lanyard_api::agents::known::KNOWN;
+    use lanyard_api::config::Config;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! `lanyard link`: give a session a parent.
 
-use lanyard_daemon::api::types::NewLink;
+use lanyard_api::types::NewLink;
 
 use super::target::Target;
 use crate::context::Context;

@@ -1,9 +1,9 @@
 //! `lanyard ls`: what sessions there are.
 
 use clap::builder::PossibleValuesParser;
+use lanyard_api::types::{SessionPage, SessionRow};
 use lanyard_core::MemoryMode;
 use lanyard_core::session::{OperatorState, StateName};
-use lanyard_daemon::api::types::{SessionPage, SessionRow};
 
 use super::halt::warning;
 use super::target::workspace;

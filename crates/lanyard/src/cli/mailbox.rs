@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use clap::builder::NonEmptyStringValueParser;
+use lanyard_api::types::{MailPage, Reason, SendAgain};
 use lanyard_core::task::Mail;
-use lanyard_daemon::api::types::{MailPage, Reason, SendAgain};
 
 use crate::client::{Client, Route};
 use crate::context::{Context, daemon_now};

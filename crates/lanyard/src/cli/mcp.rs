@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::fmt::Write;
 
 use clap::builder::NonEmptyStringValueParser;
-use lanyard_daemon::api::types::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
-use lanyard_daemon::home::Home;
+use lanyard_api::home::Home;
+use lanyard_api::types::{McpAddress, McpCheck, McpEntry, McpKind, McpList, McpState, NewMcpAddress};
 
 use crate::client::Route;
 use crate::context::Context;

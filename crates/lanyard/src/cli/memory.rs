@@ -6,8 +6,8 @@ mod forget;
 mod policy;
 mod search;
 
+use lanyard_api::types::MemoryStatus;
 use lanyard_core::memory::Entry;
-use lanyard_daemon::api::types::MemoryStatus;
 
 use crate::client::Route;
 use crate::context::{Context, daemon_now};

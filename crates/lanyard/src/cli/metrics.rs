@@ -1,7 +1,7 @@
 //! `lanyard metrics`: how well people get back to their sessions.
 
+use lanyard_api::types::{ContinuityCounts, ContinuityReport};
 use lanyard_core::continuity::ContinuityStatus;
-use lanyard_daemon::api::types::{ContinuityCounts, ContinuityReport};
 
 use crate::client::Route;
 use crate::context::Context;

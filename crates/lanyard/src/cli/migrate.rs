@@ -1,8 +1,8 @@
 //! `lanyard migrate`: put a session into other hands.
 
+use lanyard_api::types::Migration;
 use lanyard_core::WorkerId;
 use lanyard_core::session::Continuity;
-use lanyard_daemon::api::types::Migration;
 
 use super::target::Target;
 use crate::context::Context;

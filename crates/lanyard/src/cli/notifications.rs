@@ -1,10 +1,10 @@
 //! `lanyard notifications`: what people should know, and what they did about it.
 
-use lanyard_core::notification::{Notification, NotificationKind, NotificationStatus};
-use lanyard_daemon::api::types::{
+use lanyard_api::types::{
     NotificationBulk, NotificationBulkAnswer, NotificationDetail, NotificationEdit, NotificationPage,
     NotificationPurge, NotificationWhich, NotificationsPurged,
 };
+use lanyard_core::notification::{Notification, NotificationKind, NotificationStatus};
 
 use super::duration::duration_ms;
 use crate::client::{Client, Route};

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use lanyard_daemon::api::types::{NewSignInLink, SignInLink, SignInRole};
+use lanyard_api::types::{NewSignInLink, SignInLink, SignInRole};
 
 use crate::client::{Client, Route};
 use crate::context::Context;

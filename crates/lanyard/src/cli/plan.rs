@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
-use lanyard_core::paper::{PlanStatus, Priority};
-use lanyard_daemon::api::types::{
+use lanyard_api::types::{
     Deploy, DeployedTasks, ImportPlan, NewPlanBody, PlanList, PlanMarkdown, PlanView, Reason,
 };
+use lanyard_core::paper::{PlanStatus, Priority};
 
 use super::target::{folder, workspace};
 use super::words;

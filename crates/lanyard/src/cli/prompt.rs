@@ -1,6 +1,6 @@
 //! `lanyard prompt`: start a turn.
 
-use lanyard_daemon::api::types::NewTurn;
+use lanyard_api::types::NewTurn;
 
 use super::target::{Target, text_or_stdin};
 use crate::context::Context;

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use lanyard_daemon::home::{Home, HomeError};
+use lanyard_api::home::{Home, HomeError};
 use lanyard_store::{Report, SqliteJournal};
 
 use super::ask::{agreed, can_ask};

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use lanyard_api::types::{IdChain, IdKind, NewResume, Reason, Resumed, ResumedHow};
 use lanyard_core::session::{
     Continuity, Envelope, Event, ResumeWay, RunEnd, RunEvent, SessionView, StateName,
 };
 use lanyard_core::task::WorkerKind;
 use lanyard_core::{Outcome, SessionId};
-use lanyard_daemon::api::types::{IdChain, IdKind, NewResume, Reason, Resumed, ResumedHow};
 
 use super::ask::{agreed, can_ask};
 use super::follow::Follower;

@@ -1,8 +1,8 @@
 //! `lanyard rollback`: take a session's workspace back to a checkpoint.
 
 use clap::builder::NonEmptyStringValueParser;
+use lanyard_api::types::{NewRollback, RolledBack, WorkspaceDiff};
 use lanyard_core::session::SessionView;
-use lanyard_daemon::api::types::{NewRollback, RolledBack, WorkspaceDiff};
 
 use super::ask::{agreed, can_ask};
 use super::target::Target;

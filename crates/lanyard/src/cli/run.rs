@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use lanyard_api::types::{AgentList, NewTurn};
 use lanyard_core::Outcome;
 use lanyard_core::session::NewSession;
-use lanyard_daemon::api::types::{AgentList, NewTurn};
 
 use super::memory::flags::MemoryFlags;
 use super::target::{folder, text_or_stdin};

@@ -1,7 +1,7 @@
 //! `lanyard send`: a further message to a session, watched to the end of its turn.
 
+use lanyard_api::types::{NewTurn, TurnReceipt};
 use lanyard_core::session::{Delivery, DrivenBy, SessionView, TurnResult, TurnStatus};
-use lanyard_daemon::api::types::{NewTurn, TurnReceipt};
 
 use super::memory::flags::MemoryFlags;
 use super::target::{Target, text_or_stdin};

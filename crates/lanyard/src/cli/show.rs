@@ -1,6 +1,6 @@
 //! `lanyard show`: one session.
 
-use lanyard_daemon::api::types::SessionDetail;
+use lanyard_api::types::SessionDetail;
 use lanyard_store::Damage;
 
 use super::target::Target;

@@ -1,6 +1,6 @@
 //! `lanyard status`: how the daemon is.
 
-use lanyard_daemon::api::types::{DaemonStatus, JournalStatus, StorageState};
+use lanyard_api::types::{DaemonStatus, JournalStatus, StorageState};
 
 use super::halt::warning;
 use crate::client::Route;

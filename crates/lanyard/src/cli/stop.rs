@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use lanyard_api::types::{StopReceipt, StopStep, Stopping};
 use lanyard_core::session::StopLevel;
 use lanyard_core::{Outcome, SessionId};
-use lanyard_daemon::api::types::{StopReceipt, StopStep, Stopping};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 

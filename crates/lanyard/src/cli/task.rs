@@ -9,7 +9,7 @@ mod tree;
 mod wait;
 
 use clap::builder::NonEmptyStringValueParser;
-use lanyard_daemon::api::types::TaskView;
+use lanyard_api::types::TaskView;
 
 use crate::client::Route;
 use crate::context::Context;

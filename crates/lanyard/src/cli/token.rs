@@ -1,7 +1,7 @@
 //! `lanyard token`: who may talk to the daemon.
 
+use lanyard_api::types::{NewToken, TokenInfo, TokenList};
 use lanyard_core::ActorKind;
-use lanyard_daemon::api::types::{NewToken, TokenInfo, TokenList};
 
 use crate::client::Route;
 use crate::context::{Context, daemon_now};

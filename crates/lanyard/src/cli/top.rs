@@ -2,8 +2,8 @@
 
 use std::io::IsTerminal;
 
+use lanyard_api::types::GateList;
 use lanyard_core::Timestamp;
-use lanyard_daemon::api::types::GateList;
 use serde_json::Value;
 
 use super::attach::{How, failed, on_screen};

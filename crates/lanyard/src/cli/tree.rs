@@ -1,7 +1,7 @@
 //! `lanyard tree`: families of sessions.
 
 use clap::builder::NonEmptyStringValueParser;
-use lanyard_daemon::api::types::TreeNode;
+use lanyard_api::types::TreeNode;
 
 use super::ls::read_all;
 use crate::client::Route;

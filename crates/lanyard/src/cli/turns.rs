@@ -1,7 +1,7 @@
 //! `lanyard turns`: what became of the messages a session got.
 
+use lanyard_api::types::TurnList;
 use lanyard_core::session::TurnRow;
-use lanyard_daemon::api::types::TurnList;
 
 use super::target::Target;
 use crate::context::{Context, daemon_now};

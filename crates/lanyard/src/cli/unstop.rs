@@ -1,6 +1,6 @@
 //! `lanyard unstop`: take a stop back.
 
-use lanyard_daemon::api::types::Reason;
+use lanyard_api::types::Reason;
 
 use super::target::Target;
 use crate::context::Context;

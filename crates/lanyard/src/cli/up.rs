@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanyard_api::home::{Home, HomeError, Running};
+use lanyard_api::types::NewSignInLink;
 use lanyard_daemon::api::App;
-use lanyard_daemon::api::types::NewSignInLink;
-use lanyard_daemon::home::{Home, HomeError, Running};
 use lanyard_daemon::telemetry::Telemetry;
 use lanyard_daemon::{BootError, Options};
 use lanyard_store::{SqliteJournal, SqliteOptions};

@@ -5,12 +5,12 @@ mod show;
 
 use std::collections::VecDeque;
 
+use lanyard_api::types::{GateAnswer, Reason};
 use lanyard_core::session::{
     ChangeEvent, ControlEvent, Ending, Envelope, Event, GateEvent, InboxEvent, InterruptCause, Question,
     TranscriptEvent, TurnEvent, TurnOutcome,
 };
 use lanyard_core::{GateId, Outcome, SessionId, Timestamp, TurnId};
-use lanyard_daemon::api::types::{GateAnswer, Reason};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 

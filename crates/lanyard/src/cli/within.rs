@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lanyard_daemon::home::Home;
+use lanyard_api::home::Home;
 
 use super::{Advanced, Arrange, Command, Daemon, Global, Look, Steer, Work};
 use crate::context::{Context, daemon_wait};

@@ -1,6 +1,6 @@
 //! `lanyard workers`: who works at what, and how they do.
 
-use lanyard_daemon::api::types::WorkerList;
+use lanyard_api::types::WorkerList;
 
 use crate::client::Route;
 use crate::context::{Context, daemon_now};

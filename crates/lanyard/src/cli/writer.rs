@@ -1,7 +1,7 @@
 //! `lanyard writer`: who writes in a session, of all that are attached.
 
+use lanyard_api::types::{HeldWriter, NewWriter, WriterAnswer, WriterResult, WriterView};
 use lanyard_core::ConnectionId;
-use lanyard_daemon::api::types::{HeldWriter, NewWriter, WriterAnswer, WriterResult, WriterView};
 
 use super::target::Target;
 use crate::client::Client;

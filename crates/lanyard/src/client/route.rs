@@ -3,9 +3,9 @@
 
 use std::fmt::Display;
 
+use lanyard_api::names::API;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-const PREFIX: &str = "/api/v1";
 /// All but what RFC 3986 calls unreserved.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -14,7 +14,7 @@ pub(crate) struct Route(String);
 
 impl Route {
     pub(crate) fn to(parts: &[&str]) -> Self {
-        let mut text = PREFIX.to_owned();
+        let mut text = API.to_owned();
         for part in parts {
             text.push('/');
             encode_into(&mut text, part);

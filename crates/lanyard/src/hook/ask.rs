@@ -3,10 +3,10 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
+use lanyard_api::home::Home;
+use lanyard_api::types::NewSubagent;
 use lanyard_core::NoteId;
 use lanyard_core::session::{Call, Channel};
-use lanyard_daemon::api::types::NewSubagent;
-use lanyard_daemon::home::Home;
 
 use super::answer::{Verdict, answer};
 use super::input::{Happened, Harness, Moment};

@@ -1,10 +1,10 @@
 //! The questions about calls, and finding or making the session they belong to.
 
-use lanyard_core::session::{Call, Directive, NewSession, Returned, StopLevel};
-use lanyard_core::{NoteId, Outcome};
-use lanyard_daemon::api::types::{
+use lanyard_api::types::{
     CallAnswer, CallEnded, CallLead, CallUnsent, FamilyMember, McpNames, NewSubagent, StopReceipt, Subagent,
 };
+use lanyard_core::session::{Call, Directive, NewSession, Returned, StopLevel};
+use lanyard_core::{NoteId, Outcome};
 use serde::Deserialize;
 use serde_json::Value;
 

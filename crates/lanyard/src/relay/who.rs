@@ -1,10 +1,11 @@
 //! What an agent that Lanyard runs is told about itself in its environment. A process in such an environment acts as that
 //! session, with its token, at the address it was given; it looks for no data folder, no config and no other token.
 
+use lanyard_api::names::SESSION;
+
 use super::desk::Desk;
 use super::link::Link;
 
-const SESSION: &str = "LANYARD_SESSION";
 const TOKEN: &str = "LANYARD_TOKEN";
 const URL: &str = "LANYARD_URL";
 

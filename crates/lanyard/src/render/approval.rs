@@ -1,6 +1,6 @@
 //! What an agent waits to be allowed, as text: who asks, for what, and the command that answers.
 
-use lanyard_daemon::api::types::GateEntry;
+use lanyard_api::types::GateEntry;
 
 use crate::render::text::one_line;
 

@@ -1,7 +1,7 @@
 //! What an id stands for: the whole chain it is part of, drawn as a tree, with the one that was asked for marked.
 
+use lanyard_api::types::{IdChain, IdKind, IdSession};
 use lanyard_core::task::Mail;
-use lanyard_daemon::api::types::{IdChain, IdKind, IdSession};
 
 use crate::render::mail::kind as mail_kind;
 use crate::render::task::{source, state};
@@ -167,11 +167,11 @@ fn push(text: &mut String, line: &str, id: &str, max: Option<usize>) {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use lanyard_api::types::IdPlan;
     use lanyard_core::paper::PlanStatus;
     use lanyard_core::session::StateName;
     use lanyard_core::task::{MailState, TaskRun, TaskState, WorkerSource};
     use lanyard_core::{RunId, TaskId};
-    use lanyard_daemon::api::types::IdPlan;
 
     use super::*;
     use crate::render::mail::testing::mail;

@@ -1,8 +1,8 @@
 //! Where a session stands in its family: its level, who called whom, and its children.
 
+use lanyard_api::types::{Caller, Child, Delegation};
 use lanyard_core::Timestamp;
 use lanyard_core::paper::Liveness;
-use lanyard_daemon::api::types::{Caller, Child, Delegation};
 
 use crate::render::card::Card;
 use crate::render::table::{Column, table};

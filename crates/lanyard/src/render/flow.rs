@@ -1,9 +1,9 @@
 //! How a flow is told in one line: in listings, in notes, and while it is watched.
 
+use lanyard_api::types::FlowView;
 use lanyard_core::Timestamp;
 use lanyard_core::flow::{Flow, FlowKind, FlowState, Spent};
 use lanyard_core::text::dollars;
-use lanyard_daemon::api::types::FlowView;
 
 use crate::render::table::{Column, table};
 use crate::render::text::one_line;

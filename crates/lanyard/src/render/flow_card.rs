@@ -1,8 +1,8 @@
 //! One flow, readable: what it is about, where it stands, who works at it, and what it waits for.
 
+use lanyard_api::types::FlowView;
 use lanyard_core::Timestamp;
 use lanyard_core::flow::{Asking, Flow, GateDefault, PhaseState, Role};
-use lanyard_daemon::api::types::FlowView;
 
 use crate::render::approval::approvals;
 use crate::render::card::Card;

@@ -1,9 +1,9 @@
 //! Flows and gates for tests, as they come over the wire.
 
+use lanyard_api::types::{FlowGateEntry, FlowView};
 use lanyard_core::Record as _;
 use lanyard_core::flow::{Flow, FlowEnvelope, FlowGate};
 use lanyard_core::{FlowId, GateId, SessionId, Timestamp, TurnId};
-use lanyard_daemon::api::types::{FlowGateEntry, FlowView};
 use serde_json::{Value, json};
 
 /// Seconds of a morning.

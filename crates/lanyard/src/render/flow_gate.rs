@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
+use lanyard_api::types::{FlowGateEntry, FlowView};
 use lanyard_core::Timestamp;
 use lanyard_core::flow::{Choice, FlowGate, FlowGateKind, FlowState, GateDefault, Item, Probe};
-use lanyard_daemon::api::types::{FlowGateEntry, FlowView};
 
 use crate::render::flow::title;
 use crate::render::text::{fit, harmless, one_line, pad};

@@ -1,8 +1,8 @@
 //! What is remembered, for people: a row of a list, one entry whole, a session's policy.
 
+use lanyard_api::types::{MemoryPolicyView, MemoryRow, MemoryStatus};
 use lanyard_core::Timestamp;
 use lanyard_core::memory::{Entry, MemoryPolicy, Scope, Tags, Where, tag};
-use lanyard_daemon::api::types::{MemoryPolicyView, MemoryRow, MemoryStatus};
 
 use crate::render::card::Card;
 use crate::render::table::{Column, table};
@@ -111,10 +111,8 @@ pub(crate) fn status_card(status: &MemoryStatus) -> String {
     card.line(
         "memory",
         match status.mode {
-            lanyard_daemon::memory::MemorySwitch::On => "on",
-            lanyard_daemon::memory::MemorySwitch::Off => {
-                "off; nothing is lost, and nothing is written or read"
-            }
+            lanyard_api::config::MemorySwitch::On => "on",
+            lanyard_api::config::MemorySwitch::Off => "off; nothing is lost, and nothing is written or read",
         },
     );
     card.line("session", status.session_entries.to_string());

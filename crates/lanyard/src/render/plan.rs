@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lanyard_api::types::{PlanRow, PlanView, TaskView};
 use lanyard_core::paper::Priority;
 use lanyard_core::task::{Task, TaskState};
 use lanyard_core::{TaskId, Timestamp};
-use lanyard_daemon::api::types::{PlanRow, PlanView, TaskView};
 
 use crate::render::approval::approvals;
 use crate::render::card::Card;
@@ -169,8 +169,8 @@ fn in_order(all: &[TaskView]) -> Vec<(usize, &TaskView)> {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use lanyard_api::types::{PlanDetail, TaskCount};
     use lanyard_core::paper::{Handover, NewPlan, NewStep, Plan, PlanProgress, PlanStatus, StepKind, steps};
-    use lanyard_daemon::api::types::{PlanDetail, TaskCount};
 
     use super::*;
     use crate::render::task::testing::{now, plan_id, task, then};

@@ -1,8 +1,8 @@
 //! What agents keep in a plan: phases, steps, notes and hand-offs.
 
+use lanyard_api::types::{PlanDetail, StepView};
 use lanyard_core::Timestamp;
 use lanyard_core::paper::{PlanPhase, PlanProgress, StepState};
-use lanyard_daemon::api::types::{PlanDetail, StepView};
 
 use crate::render::card::Card;
 use crate::render::table::{Column, table};

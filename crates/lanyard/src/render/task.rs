@@ -1,9 +1,9 @@
 //! How a task is named and described in one line, in listings and in notes.
 
+use lanyard_api::types::TaskView;
 use lanyard_core::Timestamp;
 use lanyard_core::task::health::Condition;
 use lanyard_core::task::{Ending, Task, TaskState, WorkerSource};
-use lanyard_daemon::api::types::TaskView;
 
 use crate::render::table::{Column, table};
 use crate::render::text::{count, one_line};

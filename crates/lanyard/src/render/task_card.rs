@@ -1,9 +1,9 @@
 //! One task, readable: what it is, how it stands, who works at it, whom it reports to, and where its work is.
 
+use lanyard_api::types::TaskView;
 use lanyard_core::Timestamp;
 use lanyard_core::paper::Priority;
 use lanyard_core::task::{Isolation, ParentEnd, Task, TaskRun};
-use lanyard_daemon::api::types::TaskView;
 
 use crate::render::approval::approvals;
 use crate::render::card::Card;

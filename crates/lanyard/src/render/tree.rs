@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lanyard_api::types::TreeNode;
 use lanyard_core::SessionId;
-use lanyard_daemon::api::types::TreeNode;
 use lanyard_store::Row;
 
 use crate::render::text::{fit, width};

@@ -1,7 +1,7 @@
 //! Workers: who works at what, and how they do.
 
+use lanyard_api::types::WorkerRow;
 use lanyard_core::Timestamp;
-use lanyard_daemon::api::types::WorkerRow;
 
 use crate::render::table::{Column, table};
 use crate::render::task::marked;

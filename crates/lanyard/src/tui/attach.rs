@@ -11,8 +11,8 @@ mod tests;
 
 pub(crate) use keys::type_key;
 
+use lanyard_api::types::StopReceipt;
 use lanyard_core::{GateId, SessionId, Timestamp};
-use lanyard_daemon::api::types::StopReceipt;
 use ratatui::Frame;
 use serde_json::{Value, json};
 

@@ -7,8 +7,8 @@ pub(crate) mod row;
 #[cfg(test)]
 mod tests;
 
+use lanyard_api::types::HaltState;
 use lanyard_core::{SessionId, Timestamp};
-use lanyard_daemon::api::types::HaltState;
 use ratatui::Frame;
 
 use super::directory::{Directory, Shape};

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use lanyard_api::home::Home;
+use lanyard_api::types::Relation;
 use lanyard_core::session::CallerProof;
-use lanyard_daemon::api::types::Relation;
-use lanyard_daemon::home::Home;
 use tokio::sync::Mutex;
 
 use crate::relay::{Desk, Given, Link, LinkError, Mark, Newcomer};

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use lanyard_api::agents::known::KNOWN;
+use lanyard_api::config::{Config, DEFAULT_LISTEN};
 use lanyard_core::{
     ConnectionId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId, NotificationId, PlanId, RunId, SessionId,
     TaskId, TokenId, TurnId, WorkerId,
 };
-use lanyard_daemon::agents::known::KNOWN;
-use lanyard_daemon::config::{Config, DEFAULT_LISTEN};
 
 type Kind = (&'static str, fn(&str) -> bool);
 
@@ -44,7 +44,7 @@ fn files(folder: &str, ending: &str) -> Vec<(PathBuf, String)> {
 fn documents() -> Vec<(PathBuf, String)> {
     let mut all = files("docs", ".md");
     all.extend(files("crates/lanyard/tests/it/snapshots/help", ".txt"));
-    all.extend(files("crates/lanyard-daemon/src", "config.toml"));
+    all.extend(files("crates/lanyard-api/src", "config.toml"));
     all
 }
 
@@ -135,7 +135,7 @@ fn fnd_n15_the_documented_agent_is_the_known_one_with_its_defaults() {
     assert_eq!(load(&plain), known);
     let mut said = load(&[plain, defaults].concat());
     // What an agent is offered that the config says nothing of.
-    assert_eq!(said.client_files.take(), Some(lanyard_daemon::agents::settings::ClientFiles::ReadWrite));
+    assert_eq!(said.client_files.take(), Some(lanyard_api::agents::settings::ClientFiles::ReadWrite));
     assert_eq!(said, known);
 }
 

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use lanyard_daemon::home::Home;
+use lanyard_api::home::Home;
 use rustix::process::{Pid, Signal, getsid, kill_process};
 use serde_json::Value;
 

@@ -338,7 +338,7 @@ fn a_config_is_written_once_and_is_understood() {
     let daemon = Daemon::prepare(Setup::default());
     assert_eq!(ok(&daemon, &["init"]), daemon.config().display().to_string());
     let written = std::fs::read_to_string(daemon.config()).unwrap();
-    assert!(written.starts_with(lanyard_daemon::config::TEMPLATE), "{written}");
+    assert!(written.starts_with(lanyard_api::config::TEMPLATE), "{written}");
     let again = daemon.lanyard(&["init"]);
     assert_eq!(again.status.code(), Some(1));
     assert!(text(&again.stderr).contains("[config_exists]"));

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use lanyard_daemon::agents::known::KNOWN;
+use lanyard_api::agents::known::KNOWN;
 use serde_json::{Value, json};
 
 use self::installed::node_dir;

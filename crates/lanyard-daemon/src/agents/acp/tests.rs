@@ -1,11 +1,11 @@
 //! Output of real ACP agents in, actions out; and what agents get wrong.
 
 use expect_test::{Expect, expect};
+use lanyard_api::agents::settings::ClientFiles;
 
 use super::Acp;
 use crate::agents::driver::{Action, Actions, Begin, Driver, Setting, TurnEnd};
 use crate::agents::played::{Play, setting, shown, survives_nonsense, turn};
-use crate::agents::settings::ClientFiles;
 
 const CLAUDE: &str = include_str!("traces/claude.jsonl");
 const CODEX: &str = include_str!("traces/codex.jsonl");

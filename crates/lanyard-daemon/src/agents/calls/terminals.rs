@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 
+use lanyard_api::names::MARKER;
 use lanyard_git::workspace_files;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
@@ -16,7 +17,6 @@ use tokio::sync::{mpsc, watch};
 use super::{Done, END_MAX, Stand, failed};
 use crate::agents::driver::CallError;
 use crate::environment;
-use crate::runs::MARKER;
 
 /// Commands one run may have at a time.
 const TERMINALS_MAX: usize = 32;

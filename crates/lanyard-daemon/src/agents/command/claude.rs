@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use lanyard_api::agents::settings::PerTurn;
 use lanyard_core::session::{PlanEntry, PlanStatus, TurnOutcome};
 use serde_json::Value;
 
 use super::{OPEN_MAX, Told, claude_asks};
 use crate::agents::driver::{Action, Actions, Child, Seen, TextKind, TurnEnd, micros};
-use crate::agents::settings::PerTurn;
 
 #[derive(Debug)]
 pub(super) struct Claude {

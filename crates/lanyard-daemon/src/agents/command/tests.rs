@@ -3,12 +3,12 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its strings so")]
 
 use expect_test::{Expect, expect};
+use lanyard_api::agents::known::KNOWN;
+use lanyard_api::agents::settings::{OutputForm, PerTurn};
 
 use super::{CommandDriver, arguments};
 use crate::agents::driver::{Action, Begin, Driver};
-use crate::agents::known::KNOWN;
 use crate::agents::played::{Play, goes_on_anywhere, setting, survives_nonsense, turn};
-use crate::agents::settings::{OutputForm, PerTurn};
 
 const CLAUDE: &str = include_str!("traces/claude.jsonl");
 /// It was allowed to write, denied a command, asked for a subagent's command, and asked a question of its own.
@@ -438,7 +438,7 @@ fn of<'a>(native: Option<&'a str>, prompt: &'a str) -> super::Places<'a> {
 fn mcp_servers_have_places() {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let first = words(&["--mcp-config", "{mcp_config}", "-c", "url={mcp}/ev", "{prompt}"]);
-    let (next, output) = (Vec::new(), crate::agents::settings::OutputForm::Text);
+    let (next, output) = (Vec::new(), lanyard_api::agents::settings::OutputForm::Text);
     let form = PerTurn { first, next, prompt_on_stdin: false, output };
     assert_eq!(
         arguments(&form, of(None, "{mcp}")),

@@ -4,12 +4,12 @@
 use std::fmt::Write as _;
 
 use expect_test::expect_file;
+use lanyard_api::agents::settings::ClientFiles;
 use lanyard_core::Timestamp;
 use lanyard_core::session::{GateOption, OptionKind};
 
 use super::*;
 use crate::agents::driver::{McpServer, TextKind};
-use crate::agents::settings::ClientFiles;
 
 fn setting(begin: Begin) -> Setting {
     Setting {

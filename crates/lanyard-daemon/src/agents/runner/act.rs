@@ -1,5 +1,6 @@
 //! Carrying out what the driver wants and has seen.
 
+use lanyard_api::agents::settings::Judgement;
 use lanyard_core::session::{
     Command, Continuity, InterruptCause, NewSession, Question, Receipt, RunReady, Session, Signal,
     TurnOutcome,
@@ -14,7 +15,6 @@ use crate::agents::driver::{
 };
 use crate::agents::judge::judge;
 use crate::agents::pen::{Report, Unfinished, signal_of};
-use crate::agents::settings::Judgement;
 use crate::agents::shared::once;
 use crate::engine::{Ask, AskError, Request};
 use crate::failpoint;

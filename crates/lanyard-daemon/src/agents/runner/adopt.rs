@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lanyard_api::agents::settings::DriverKind;
 use lanyard_core::session::{ActiveTurn, Continuity, Run, RunPhase, Session};
 use lanyard_core::{SessionId, TurnId};
 use tokio::sync::mpsc;
@@ -11,7 +12,6 @@ use tokio::time::{Duration, Instant};
 use super::start::{About, driver, past, servers, setting};
 use super::{Mirror, Order, Runner, Stage, tools};
 use crate::agents::driver::{Begin, Opened, Readiness};
-use crate::agents::settings::DriverKind;
 use crate::agents::shared::Shared;
 use crate::failpoint;
 use crate::runs::Link;

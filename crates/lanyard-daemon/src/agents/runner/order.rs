@@ -1,5 +1,6 @@
 //! What a runner is told to do: turns, cancels, stops, answers, words.
 
+use lanyard_api::agents::settings::DriverKind;
 use lanyard_core::session::{
     Continuity, GateOption, GateStatus, InterruptCause, NoteStatus, OptionKind, Receipt, Session, Signal,
     SnapshotReason, StopLevel, StopScope,
@@ -9,7 +10,6 @@ use tokio::time::{Duration, Instant};
 
 use super::{Cancel, Order, Runner, Stage, Turn, budget};
 use crate::agents::driver::Answer;
-use crate::agents::settings::DriverKind;
 use crate::agents::shared::Opened;
 use crate::agents::words::{self, Before};
 use crate::failpoint;

@@ -5,6 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lanyard_api::agents::known;
+use lanyard_api::agents::settings::{AgentSettings, DriverKind};
+use lanyard_api::names::SESSION;
 use lanyard_core::session::{
     Continuity, InterruptCause, Receipt, ResumeWay, Run, RunEnd, Session, Signal, SnapshotReason, TurnOutcome,
 };
@@ -24,16 +27,14 @@ use crate::agents::codex::Codex;
 use crate::agents::command::{self, CommandDriver, Places};
 use crate::agents::driver::{Begin, Driver, McpServer, Setting};
 use crate::agents::handover;
-use crate::agents::known;
 use crate::agents::opencode::OpenCode;
 use crate::agents::pen::Pen;
-use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::agents::shared::{Opened, Shared};
 use crate::agents::words::{self, PastOf};
 use crate::failpoint;
 use crate::mcp::Addresses;
 use crate::runs::relay::Inlet;
-use crate::runs::{Limits, Link, SESSION, Spec};
+use crate::runs::{Limits, Link, Spec};
 
 use crate::environment;
 

@@ -1,10 +1,10 @@
 //! Whether the agent has reached the MCP servers it was offered.
 
+use lanyard_api::agents::settings::{AgentSettings, DriverKind};
 use lanyard_core::session::Signal;
 
 use super::Runner;
 use crate::agents::driver::McpServer;
-use crate::agents::settings::{AgentSettings, DriverKind};
 
 impl Runner {
     /// Tells the log of MCP servers that the agent has not reached, once for each change. Asked at the end of a turn: by

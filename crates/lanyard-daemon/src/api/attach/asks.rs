@@ -9,6 +9,8 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue, Request};
 use axum::response::Response;
 use bytes::Bytes;
+use lanyard_api::names::API;
+use lanyard_api::types::{StreamAsk, StreamFrame};
 use lanyard_core::SessionId;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -17,8 +19,7 @@ use tower::ServiceExt;
 
 use crate::api::attach::socket::{FRAME_BYTES_MAX, Out, json};
 use crate::api::context::REPLAYED;
-use crate::api::routes::{API, Route, table};
-use crate::api::types::{StreamAsk, StreamFrame};
+use crate::api::routes::{Route, table};
 use crate::api::{App, Via};
 
 /// Requests of one connection that may be under way. A place is free again when the answer was written.

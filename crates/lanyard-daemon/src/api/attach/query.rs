@@ -1,14 +1,14 @@
 //! What a client asks for when it attaches, checked.
 
 use axum::http::{HeaderMap, StatusCode, Uri};
+use lanyard_api::config::{Features, Switch};
+use lanyard_api::types::AttachMode;
 use lanyard_core::ConnectionId;
 use serde::Deserialize;
 
 use crate::api::context::query;
 use crate::api::directory::last_event_id;
 use crate::api::problem::Problem;
-use crate::api::types::AttachMode;
-use crate::config::{Features, Switch};
 
 /// Events that are played back before the stream goes on live.
 pub(in crate::api) const LAST_MAX: u64 = 10_000;

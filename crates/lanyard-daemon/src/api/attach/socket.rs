@@ -7,6 +7,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, Stream, StreamExt};
+use lanyard_api::types::{StreamAsk, StreamFrame};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_tungstenite::tungstenite;
@@ -14,7 +15,6 @@ use tokio_tungstenite::tungstenite;
 use crate::api::attach::asks::{Desk, Fault};
 use crate::api::attach::{Offered, PROTOCOL};
 use crate::api::problem::Problem;
-use crate::api::types::{StreamAsk, StreamFrame};
 use crate::server::Place;
 
 /// Largest frame of a client. A larger one is refused; one twice as large ends the connection.

@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::Stream;
 use hyper::body::{Body, Frame};
+use lanyard_api::types::{AttachMode, PresentConnection, StreamFrame};
 use lanyard_core::SessionId;
 
-use crate::api::types::{AttachMode, PresentConnection, StreamFrame};
 use crate::hub::{Reader, control};
 use crate::presence::Seat;
 

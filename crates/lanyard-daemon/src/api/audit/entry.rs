@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use lanyard_api::types::{AuditEntry, AuditKind};
 use lanyard_core::text::cut;
 use lanyard_core::{Actor, SessionId, Timestamp};
 use memchr::memmem::Finder;
@@ -9,7 +10,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api::mutations::Mutation;
-use crate::api::types::{AuditEntry, AuditKind};
 
 /// The most that is shown of a text (S0-57).
 const PREVIEW_CHARS: usize = 100;

@@ -1,5 +1,6 @@
 //! The receipt of a stop, made from the session's log: what was tried, by which channel, and what came of it.
 
+use lanyard_api::types::{StopReceipt, StopStep};
 use lanyard_core::Timestamp;
 use lanyard_core::session::{
     ChangeEvent, ControlEvent, DEADLINE_PASSED, DrivenBy, Ending, Envelope, Event, Receipt, RunEnd, RunEvent,
@@ -7,7 +8,6 @@ use lanyard_core::session::{
 };
 use lanyard_store::StoreError;
 
-use crate::api::types::{StopReceipt, StopStep};
 use crate::engine::Store;
 
 /// Events read at a time, from the end of the log backwards.

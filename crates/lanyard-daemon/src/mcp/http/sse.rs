@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
+use lanyard_api::annotate;
 use tokio::sync::{mpsc, watch};
 
 use super::pool::Lent;
-use crate::annotate;
 use crate::mcp::envelope::Said;
 use crate::mcp::rpc::Piece;
 use crate::mcp::seat::Seat;

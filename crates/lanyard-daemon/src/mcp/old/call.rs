@@ -6,10 +6,10 @@ use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::Bytes;
+use lanyard_api::annotate::json;
 use tokio::sync::{mpsc, watch};
 
 use super::Old;
-use crate::annotate::json;
 use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::Said;
 use crate::mcp::http::Talk;

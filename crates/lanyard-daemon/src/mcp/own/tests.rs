@@ -15,6 +15,8 @@ use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use lanyard_api::agents::settings::{AgentSettings, DriverKind};
+use lanyard_api::config::{CallRecording, Config, Features, InterventionConfig, MemoryConfig, StorageRules};
 use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::policy::{MemoryMode, Staleness};
 use lanyard_core::session::{Command, NewSession, Signal};
@@ -24,16 +26,14 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::agents::roster::Roster;
-use crate::agents::settings::{AgentSettings, DriverKind};
 use crate::agents::{Agents, agents};
 use crate::api::App;
 use crate::auth::Tokens;
 use crate::clock::Clock;
-use crate::config::Config;
 use crate::engine::{self, Ask, Parts, Request, Store};
 use crate::families;
 use crate::hub::Hub;
-use crate::intercept::{CallRecording, Interceptor};
+use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
 use crate::runs::Runs;
 
@@ -87,7 +87,7 @@ impl Room {
             clock: clock.clone(),
             rules,
             continuity: continuity.clone(),
-            features: crate::config::Features::default(),
+            features: Features::default(),
             telemetry: None,
             // Sessions that say nothing else may remember all; what a policy forbids is tested with policies.
             memory: MemoryPolicy::of(MemoryMode::Full),
@@ -118,17 +118,17 @@ impl Room {
             presence: crate::presence::Presence::new(clock.clone()),
             router: Mutex::default(),
             interceptor: Interceptor::new(engine.clone(), tokens.clone(), CallRecording::default()),
-            memory: crate::memory::Memory::new(&crate::memory::MemoryConfig::default(), redaction).unwrap(),
+            memory: crate::memory::Memory::new(&MemoryConfig::default(), redaction).unwrap(),
             gateway: Gateway::new(&Config::default(), folder.path()),
             continuity,
             notifications,
-            storage: crate::storage::StorageRules::default(),
-            features: crate::config::Features::default(),
+            storage: StorageRules::default(),
+            features: Features::default(),
             telemetry: None,
             started_at: clock.now(),
             clock,
             rules,
-            intervention: crate::config::InterventionConfig::default(),
+            intervention: InterventionConfig::default(),
             tokens,
             dashboard: crate::dashboard::Dashboard::from_env(),
             engine,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
+use lanyard_api::agents::settings::McpStdio;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -17,7 +18,6 @@ use tokio::time::{Duration, Instant};
 
 use super::link::Link;
 use super::route;
-use crate::agents::settings::McpStdio;
 use crate::environment;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Trouble};
 
@@ -88,7 +88,7 @@ impl Process {
             .env_clear()
             .envs(environment::inherited(settings.clear_env))
             .envs(&settings.env)
-            .env(crate::runs::MARKER, marker)
+            .env(lanyard_api::names::MARKER, marker)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -4,10 +4,10 @@
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use lanyard_api::annotate::json;
 
 use super::link::Link;
 use super::process::Process;
-use crate::annotate::json;
 use crate::mcp::envelope::{Said, id_key};
 use crate::mcp::rpc;
 

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use lanyard_api::agents::settings::McpStdio;
+use lanyard_api::annotate::json;
 use lanyard_git::workspace_files;
 use tokio::sync::Mutex;
 use tokio::time::{Duration, Instant};
 
 use super::link::Link;
 use super::process::{InFlight, Process};
-use crate::agents::settings::McpStdio;
-use crate::annotate::json;
 use crate::mcp::server::Trouble;
 use crate::mcp::translate;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
+use lanyard_api::annotate::json;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Duration;
 
@@ -13,7 +14,6 @@ use super::link::Link;
 use super::process::{InFlight, Process};
 use super::slot::{START_PATIENCE, discover};
 use super::{ask, name};
-use crate::annotate::json;
 use crate::mcp::door::{Visit, failed};
 use crate::mcp::envelope::{Envelope, Said, id_key};
 use crate::mcp::rpc::{self, Piece};

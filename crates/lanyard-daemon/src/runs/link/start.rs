@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use lanyard_api::names::MARKER;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
@@ -18,7 +19,7 @@ use crate::runs::process::boot_id;
 use crate::runs::record::Spec;
 use crate::runs::relay::{Inlet, Order, RELAY_WAIT};
 use crate::runs::wire::{Birth, Failed, LINE_MAX};
-use crate::runs::{MARKER, withhold};
+use crate::runs::withhold;
 
 /// How long a shim may take to start the agent. Programs on slow disks take a while.
 const START_MAX: Duration = Duration::from_secs(30);

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 
+use lanyard_api::names::MARKER;
+
 use super::{Identity, Process, look};
-use crate::runs::MARKER;
 
 /// An environment longer than this is searched no further. The kernel's own limit for arguments and environment
 /// together is 6 MiB where nobody raised the stack.

@@ -5,12 +5,12 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+use lanyard_api::annotate::json;
+use lanyard_api::names::DAEMON_AWAY;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::DAEMON_AWAY;
 use super::heads::{self, AnswerHead, Body, Buffered, HEAD_BYTES_MAX, Length, Malformed, RequestHead, Step};
 use super::place::Cut;
-use crate::annotate::json;
 use crate::runs::process::now_ms;
 
 /// Largest body of a request; the gateway takes no larger message.

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use lanyard_api::annotate::{self, json};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::heads::RequestHead;
-use crate::annotate::{self, json};
 
 /// JSON-RPC's code for a server that failed.
 const SERVER_FAILED: i64 = -32000;

@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use lanyard_api::types::{SessionDetail, TreeNode};
 use lanyard_core::SessionId;
 use lanyard_core::session::{ChangeEvent, Event, GateEvent, GateStatus, Lifecycle};
-use lanyard_daemon::api::types::{SessionDetail, TreeNode};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 

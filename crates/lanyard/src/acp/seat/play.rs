@@ -1,8 +1,8 @@
 //! Playing a conversation back: everything the editor would have seen, in order, before the answer.
 
 use agent_client_protocol_schema::v1::{LoadSessionResponse, RequestId};
+use lanyard_api::types::{EventsPage, SessionDetail};
 use lanyard_core::session::Envelope;
-use lanyard_daemon::api::types::{EventsPage, SessionDetail};
 
 use super::super::tell::{Teller, Telling};
 use super::super::words::error_of;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use lanyard_daemon::agents::roster::place;
-use lanyard_daemon::api::types::AgentList;
-use lanyard_daemon::config::Config;
+use lanyard_api::agents::known::place;
+use lanyard_api::config::Config;
+use lanyard_api::types::AgentList;
 
 use super::Finding;
 use super::service::Running;

@@ -4,7 +4,7 @@ use std::fs::{Metadata, OpenOptions};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use lanyard_daemon::home::Home;
+use lanyard_api::home::Home;
 
 use super::Finding;
 

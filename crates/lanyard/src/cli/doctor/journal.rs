@@ -1,6 +1,6 @@
 //! The journal: through the daemon when one runs, since it belongs to that; else opened here.
 
-use lanyard_daemon::api::types::{CheckReport, DaemonStatus, JournalStatus, Reason, Rebuilt};
+use lanyard_api::types::{CheckReport, DaemonStatus, JournalStatus, Reason, Rebuilt};
 use lanyard_store::{OpenError, SqliteJournal, SqliteOptions, Upkeep};
 
 use super::Finding;

@@ -3,9 +3,9 @@
 use std::io::ErrorKind;
 use std::net::TcpListener;
 
-use lanyard_daemon::api::types::{DaemonStatus, StorageState};
-use lanyard_daemon::config::Config;
-use lanyard_daemon::home::{Claim, HomeError};
+use lanyard_api::config::Config;
+use lanyard_api::home::{Claim, HomeError};
+use lanyard_api::types::{DaemonStatus, StorageState};
 
 use super::Finding;
 use crate::client::{SIGN_OF_LIFE_TIMEOUT, Wire};

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use lanyard_api::types::{FlowView, NewFlowBody};
 use lanyard_core::flow::{Asking, FlowKind};
-use lanyard_daemon::api::types::{FlowView, NewFlowBody};
 
 use super::live::{From, watch};
 use super::told;

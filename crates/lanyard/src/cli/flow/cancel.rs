@@ -1,6 +1,6 @@
 //! `lanyard flow cancel`.
 
-use lanyard_daemon::api::types::{FlowReason, FlowView};
+use lanyard_api::types::{FlowReason, FlowView};
 
 use super::which::Target;
 use super::{at, told};

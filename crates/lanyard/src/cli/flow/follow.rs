@@ -1,7 +1,7 @@
 //! Following a flow's log: every event once and in order, whatever happens to the daemon meanwhile.
 
+use lanyard_api::types::FlowEventPage;
 use lanyard_core::FlowId;
-use lanyard_daemon::api::types::FlowEventPage;
 use tokio::sync::mpsc;
 
 use super::at;

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use lanyard_api::types::{FlowAnswer, FlowEventPage, FlowGateEntry, FlowView};
 use lanyard_core::flow::{FlowEnvelope, FlowState};
 use lanyard_core::{FlowId, GateId};
-use lanyard_daemon::api::types::{FlowAnswer, FlowEventPage, FlowGateEntry, FlowView};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 

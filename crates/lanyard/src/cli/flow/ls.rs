@@ -1,7 +1,7 @@
 //! `lanyard flow ls`.
 
+use lanyard_api::types::{FlowList, FlowView};
 use lanyard_core::FlowId;
-use lanyard_daemon::api::types::{FlowList, FlowView};
 
 use crate::cli::target::workspace;
 use crate::client::{Client, Route};

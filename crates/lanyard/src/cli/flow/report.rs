@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lanyard_daemon::api::types::FlowReport;
+use lanyard_api::types::FlowReport;
 
 use super::at;
 use super::which::Ended;

@@ -1,6 +1,6 @@
 //! `lanyard flow resume`.
 
-use lanyard_daemon::api::types::FlowView;
+use lanyard_api::types::FlowView;
 use serde_json::json;
 
 use super::which::Ended;

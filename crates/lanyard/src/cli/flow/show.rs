@@ -1,7 +1,7 @@
 //! `lanyard flow show`.
 
+use lanyard_api::types::{FlowEventPage, FlowView};
 use lanyard_core::flow::FlowEnvelope;
-use lanyard_daemon::api::types::{FlowEventPage, FlowView};
 
 use super::at;
 use super::which::Ended;

@@ -1,6 +1,6 @@
 //! `lanyard flow watch`.
 
-use lanyard_daemon::api::types::FlowView;
+use lanyard_api::types::FlowView;
 
 use super::at;
 use super::begin::EXIT_CODES;

@@ -1,8 +1,8 @@
 //! Which flow a command is about, when none is named.
 
 use clap::builder::NonEmptyStringValueParser;
+use lanyard_api::types::{FlowList, FlowView};
 use lanyard_core::flow::FlowState;
-use lanyard_daemon::api::types::{FlowList, FlowView};
 
 use crate::client::{Client, Route};
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
-use lanyard_daemon::api::types::{Imported, MemoryImport, MemoryPage};
+use lanyard_api::types::{Imported, MemoryImport, MemoryPage};
 
 use crate::cli::target::workspace;
 use crate::client::Route;

@@ -1,8 +1,8 @@
 //! Forgetting entries.
 
+use lanyard_api::types::{Forget as Body, Forgotten};
 use lanyard_core::MemoryId;
 use lanyard_core::memory::Where;
-use lanyard_daemon::api::types::{Forget as Body, Forgotten};
 
 use crate::cli::target::workspace;
 use crate::client::Route;

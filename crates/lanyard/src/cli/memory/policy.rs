@@ -1,7 +1,7 @@
 //! What one session may remember: shown, and set.
 
+use lanyard_api::types::{MemoryPolicySet, MemoryPolicyView};
 use lanyard_core::memory::MemoryAsk;
-use lanyard_daemon::api::types::{MemoryPolicySet, MemoryPolicyView};
 
 use crate::cli::memory::flags::{mode_of, modes};
 use crate::cli::target::Target;

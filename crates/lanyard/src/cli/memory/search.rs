@@ -1,7 +1,7 @@
 //! Finding and adding entries.
 
+use lanyard_api::types::{FoundBy, MemoryPage, NewMemory};
 use lanyard_core::memory::{Entry, Scope, Where};
-use lanyard_daemon::api::types::{FoundBy, MemoryPage, NewMemory};
 
 use crate::cli::target::{text_or_stdin, workspace};
 use crate::client::Route;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use lanyard_api::types::TaskView;
 use lanyard_core::paper::Priority;
 use lanyard_core::task::{Isolation, NewTask, ParentEnd, WorkerKind};
-use lanyard_daemon::api::types::TaskView;
 
 use crate::cli::target::{folder, text_or_stdin};
 use crate::cli::words;

@@ -1,8 +1,8 @@
 //! `lanyard task edit`.
 
+use lanyard_api::types::{TaskEdit, TaskView};
 use lanyard_core::paper::Priority;
 use lanyard_core::task::{Isolation, ParentEnd};
-use lanyard_daemon::api::types::{TaskEdit, TaskView};
 
 use super::{Target, told};
 use crate::cli::target::text_or_stdin;

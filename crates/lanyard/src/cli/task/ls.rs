@@ -1,7 +1,7 @@
 //! `lanyard task ls`.
 
+use lanyard_api::types::{TaskPage, TaskView};
 use lanyard_core::task::TaskState;
-use lanyard_daemon::api::types::{TaskPage, TaskView};
 
 use crate::cli::target::workspace;
 use crate::cli::words;

@@ -1,11 +1,11 @@
 //! What people tell a task: go, wait, end, again, and words for whoever works at it.
 
 use clap::builder::NonEmptyStringValueParser;
-use lanyard_core::task::{Mail, MailState};
-use lanyard_daemon::api::types::{
+use lanyard_api::types::{
     AdoptTask, CancelTask, CompleteTask, Deploy, DiscardedTask, NewMail, Reason, RetryTask, RunToken,
     TaskView,
 };
+use lanyard_core::task::{Mail, MailState};
 
 use super::{Target, at, told};
 use crate::cli::target::text_or_stdin;

@@ -1,7 +1,7 @@
 //! `lanyard task show`.
 
+use lanyard_api::types::{TaskLog, TaskView};
 use lanyard_core::task::TaskEnvelope;
-use lanyard_daemon::api::types::{TaskLog, TaskView};
 
 use super::{Target, at};
 use crate::client::Client;

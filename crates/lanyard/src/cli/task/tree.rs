@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lanyard_daemon::api::types::{MergeTask, MergedTask, TaskDiff};
+use lanyard_api::types::{MergeTask, MergedTask, TaskDiff};
 
 use super::Target;
 use crate::cli::target::folder;
@@ -68,7 +68,7 @@ fn heading(diff: &TaskDiff) -> String {
 }
 
 fn files(diff: &TaskDiff) -> String {
-    let line = |file: &lanyard_daemon::api::types::DiffFile| {
+    let line = |file: &lanyard_api::types::DiffFile| {
         let lines = match (file.added, file.removed) {
             (Some(added), Some(removed)) => format!("+{added} -{removed}"),
             (_, _) => "binary".to_owned(),
@@ -115,8 +115,8 @@ impl Merge {
 
 #[cfg(test)]
 mod tests {
+    use lanyard_api::types::{DiffCommit, DiffFile};
     use lanyard_core::TaskId;
-    use lanyard_daemon::api::types::{DiffCommit, DiffFile};
 
     use super::*;
 

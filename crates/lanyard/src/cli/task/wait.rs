@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
+use lanyard_api::types::TaskView;
 use lanyard_core::GateId;
 use lanyard_core::task::TaskState;
-use lanyard_daemon::api::types::TaskView;
 
 use super::at;
 use crate::cli::approve::Approvals;

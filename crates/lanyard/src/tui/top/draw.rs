@@ -1,6 +1,6 @@
 //! How the screen of all sessions looks. Only rows that are visible are drawn.
 
-use lanyard_daemon::api::types::HaltState;
+use lanyard_api::types::HaltState;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;

@@ -1,7 +1,7 @@
 //! What flows ask, on the screen of all sessions: a few rows above them, and the dialogue that answers one.
 
+use lanyard_api::types::{FlowAnswer, FlowGateEntry, GateList};
 use lanyard_core::{FlowId, GateId, Timestamp};
-use lanyard_daemon::api::types::{FlowAnswer, FlowGateEntry, GateList};
 use serde_json::{Value, json};
 
 use super::{Model, Over, SETTLE_MS};

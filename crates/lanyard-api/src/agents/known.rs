@@ -97,7 +97,8 @@ impl Known {
 }
 
 /// The file access an ACP agent is offered: as set, else what its program is known to work with, else all of it.
-pub(super) fn client_files(settings: &AgentSettings) -> ClientFiles {
+#[must_use]
+pub fn client_files(settings: &AgentSettings) -> ClientFiles {
     let program = settings.command.first().map(Path::new).and_then(Path::file_name);
     let is_it = |known: &&Known| known.command.first().map(OsStr::new) == program;
     let known = || KNOWN.iter().find(is_it).and_then(|known| known.client_files);
@@ -132,8 +133,15 @@ pub fn find(program: &str, path: &str) -> Option<PathBuf> {
 }
 
 /// The PATH an agent's program is looked for on.
-pub(super) fn path_of(settings: &AgentSettings) -> String {
+#[must_use]
+pub fn path_of(settings: &AgentSettings) -> String {
     settings.env.get("PATH").cloned().unwrap_or_else(|| std::env::var("PATH").unwrap_or_default())
+}
+
+/// Where an agent's program is.
+#[must_use]
+pub fn place(settings: &AgentSettings) -> Option<PathBuf> {
+    find(settings.command.first()?, &path_of(settings))
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub struct GcCount {
 }
 
 impl GcCount {
-    pub(crate) fn add(&mut self, bytes: u64) {
+    pub fn add(&mut self, bytes: u64) {
         self.count += 1;
         self.bytes += bytes;
     }

@@ -142,7 +142,8 @@ impl DriverKind {
     }
 
     /// Whether words can be put into the running turn of a subagent.
-    pub(crate) const fn steers_subagents(self) -> bool {
+    #[must_use]
+    pub const fn steers_subagents(self) -> bool {
         match self {
             Self::Opencode | Self::Codex => true,
             Self::Acp | Self::Command => false,

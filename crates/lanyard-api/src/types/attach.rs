@@ -9,7 +9,7 @@ use lanyard_store::Row;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::types::WriterEntry;
+use crate::types::WriterEntry;
 
 /// Frames that are no events of the log.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use axum::http::Uri;
+use hyper::Uri;
 use lanyard_core::notification::{NotificationKind, QuietHours, RetryRules, Severity};
 use serde::Deserialize;
 
 /// The name under which the desktop gets its deliveries.
-pub(crate) const DESKTOP: &str = "desktop";
+pub const DESKTOP: &str = "desktop";
 /// Receivers one daemon may have.
 const WEBHOOKS_MAX: usize = 32;
 /// The longest pause between two tries.
@@ -38,7 +38,8 @@ impl Default for NotificationSettings {
 
 impl NotificationSettings {
     /// Variables of the daemon's environment that hold secrets.
-    pub(crate) fn secret_variables(&self) -> Vec<String> {
+    #[must_use]
+    pub fn secret_variables(&self) -> Vec<String> {
         self.webhooks.values().filter_map(|webhook| webhook.secret_env.clone()).collect()
     }
 }
@@ -108,7 +109,8 @@ pub enum BodyKind {
 }
 
 impl Webhook {
-    pub(crate) fn retry(&self) -> RetryRules {
+    #[must_use]
+    pub fn retry(&self) -> RetryRules {
         RetryRules {
             attempts_max: self.attempts,
             first_pause_ms: self.retry_ms,
@@ -116,7 +118,8 @@ impl Webhook {
         }
     }
 
-    pub(crate) fn takes(&self, kind: NotificationKind, severity: Severity) -> bool {
+    #[must_use]
+    pub fn takes(&self, kind: NotificationKind, severity: Severity) -> bool {
         severity >= self.min_severity && (self.kinds.is_empty() || self.kinds.contains(&kind))
     }
 
@@ -140,7 +143,7 @@ impl Webhook {
 
 impl NotificationSettings {
     /// What is wrong with it, with the table it is in.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         self.quiet().map_err(|what| format!("[notifications]: `quiet_hours`: {what}"))?;
         if self.webhooks.len() > WEBHOOKS_MAX {
             return Err(format!("[notifications.webhooks]: at most {WEBHOOKS_MAX} are possible"));
@@ -157,7 +160,7 @@ impl NotificationSettings {
         Ok(())
     }
 
-    pub(crate) fn quiet(&self) -> Result<Option<QuietHours>, String> {
+    pub fn quiet(&self) -> Result<Option<QuietHours>, String> {
         match self.quiet_hours.trim() {
             "" => Ok(None),
             text => text.parse().map(Some),

@@ -7,8 +7,19 @@ use lanyard_core::{MemoryId, Outcome, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::memory::FoundBy;
-use crate::memory::MemorySwitch;
+use crate::config::MemorySwitch;
+
+/// How something was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundBy {
+    /// By its words, ranked by how much they tell.
+    Words,
+    /// By its vector, which is like that of the query.
+    Vectors,
+    /// By its letters: no words and no vectors fit.
+    Letters,
+}
 
 /// Something to be remembered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

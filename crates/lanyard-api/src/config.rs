@@ -1,5 +1,10 @@
 //! The config file: one TOML file, every value optional, unknown names refused.
 
+mod features;
+mod memory;
+mod notifications;
+mod storage;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -14,18 +19,20 @@ use lanyard_core::{Actor, ActorKind, Rules};
 use serde::Deserialize;
 
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
-use crate::auth::OPERATOR_STREAMS_MAX;
-use crate::intercept::CallRecording;
-use crate::notifications::NotificationSettings;
-use crate::outward::Address;
-use crate::redaction::RedactionConfig;
-use crate::storage::{Retention, StorageRules, StorageSettings};
+use crate::http_url::HttpUrl;
+use crate::names::OWN_SERVER;
 
-pub use crate::features::{Features, Switch};
-use crate::memory::MemoryConfig;
+pub use features::{Features, Switch};
+pub use memory::{Embeddings, MemoryConfig, MemorySwitch, SummaryMode};
+pub use notifications::{BodyKind, DESKTOP, Desktop, NotificationSettings, Webhook};
+pub use storage::{Retention, StorageRules, StorageSettings};
 
 /// The address the daemon listens on unless told otherwise: loopback only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7717";
+
+/// Streams the operator's own token, which is in the data folder, may have open: a fifth of the connections there are
+/// stays free for everybody else. An idle stream takes about 15 KiB in a debug build: all of them 120 MB.
+pub const OPERATOR_STREAMS_MAX: usize = 8_000;
 
 /// Tokens of these names belong to chat channels, whatever others the config lists.
 const CHAT_CHANNELS: [&str; 2] = ["chat", "telegram"];
@@ -108,7 +115,8 @@ impl Default for InterventionConfig {
 
 impl InterventionConfig {
     /// The sessions that take turns from this caller. What Lanyard itself sends is nobody's intervention.
-    pub(crate) fn of(&self, actor: &Actor) -> Intervention {
+    #[must_use]
+    pub fn of(&self, actor: &Actor) -> Intervention {
         match actor.kind {
             ActorKind::Operator => match self.channels.get(&actor.name) {
                 Some(set) => *set,
@@ -126,6 +134,37 @@ impl InterventionConfig {
 pub struct GatewayConfig {
     /// When a call is in the log: soon after its answer went out, or before, and how safe it is then.
     pub record: CallRecording,
+}
+
+/// When a call is in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallRecording {
+    /// Soon after its answer went out; nobody waits for it.
+    #[default]
+    After,
+    /// Before its answer goes out, safe from the end of the daemon, however sudden.
+    Written,
+    /// Before its answer goes out, and on disk: safe from a power cut too.
+    Synced,
+}
+
+/// Secrets in logs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RedactionConfig {
+    /// Lanyard's own tokens are taken out in any case.
+    pub enabled: bool,
+    /// Environment variables whose values are secret, beside those whose names say so.
+    pub names: Vec<String>,
+    /// Beginnings of keys of your own.
+    pub prefixes: Vec<String>,
+}
+
+impl Default for RedactionConfig {
+    fn default() -> Self {
+        Self { enabled: true, names: Vec::new(), prefixes: Vec::new() }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -160,7 +199,7 @@ impl Config {
             settings.mcp.keys().map(move |name| (format!("agents.{agent}.mcp.{name}"), name))
         });
         for (table, name) in self.mcp.keys().map(|name| (format!("mcp.{name}"), name)).chain(own) {
-            if name == crate::mcp::OWN {
+            if name == OWN_SERVER {
                 return Err(format!("[{table}]: `{name}` is Lanyard's own server; choose another name"));
             }
             let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -183,7 +222,7 @@ impl Config {
             if hook.command.as_ref().is_none_or(Vec::is_empty) == hook.url.is_none() {
                 return Err(format!("[[flow.hooks]] {number}: it needs either a `command` or a `url`"));
             }
-            if let Some(Err(what)) = hook.url.as_ref().map(|url| Address::new(url, None)) {
+            if let Some(Err(what)) = hook.url.as_ref().map(|url| HttpUrl::parse(url)) {
                 return Err(format!("[[flow.hooks]] {number}: `url`: {what}"));
             }
             if let Some(odd) = hook.on.iter().find(|name| !FlowEvent::NAMES.contains(&name.as_str())) {

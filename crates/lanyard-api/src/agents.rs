@@ -1,0 +1,5 @@
+//! Agents as the config names them: their settings, those that are known, and the refusals about names.
+
+pub mod known;
+pub mod naming;
+pub mod settings;
