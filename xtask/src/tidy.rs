@@ -9,6 +9,7 @@ mod cycles;
 mod file_access;
 mod markdown;
 mod product;
+mod requirements;
 mod rust_text;
 
 use std::collections::BTreeSet;
@@ -80,17 +81,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut findings = Vec::new();
     let mut sizes = Vec::new();
     let mut sources = Vec::new();
+    let mut requirements = Vec::new();
     for path in &paths {
         let bytes = fs::read(root.join(path)).with_context(|| format!("cannot read {path}"))?;
         // Pictures and fonts have no lines to check.
         let Ok(text) = String::from_utf8(bytes) else { continue };
         findings.extend(check_file(path, &text, &paths));
         sources.extend(Source::read(path, &text));
+        requirements.extend(requirements::mentions(path, &text));
         if checks::has_size_limit(path) {
             sizes.push((path.clone(), text.lines().count()));
         }
     }
     findings.extend(checks::sizes(&sizes, &allowed));
+    findings.extend(requirements::check(&requirements));
     let measures = Measures::of(&sources);
     if args.count {
         measures.print();

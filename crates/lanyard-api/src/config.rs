@@ -97,7 +97,7 @@ impl Default for DaemonConfig {
     }
 }
 
-/// Which sessions people may send turns to.
+/// Which sessions people may send turns to.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct InterventionConfig {

@@ -1,7 +1,7 @@
-//! How a session is found: by its own id, by a foreign id kept as an alias, or by workspace + plan + session (S0-01).
+//! How a session is found: by its own id, by a foreign id kept as an alias, or by workspace + plan + session.
 //!
 //! The parts are separate fields and are never joined into, or split out of, one text: a part may hold `::` or
-//! anything else (S0-B09).
+//! anything else.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

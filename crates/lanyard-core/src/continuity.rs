@@ -1,7 +1,7 @@
 //! Continuity as a measured promise: what is counted, over which time, and when it is bad enough to say so.
 //!
-//! Counting is a fold over what happened, and time arrives with it. Nothing here knows where counts are kept or who is
-//! told (S3-34 … S3-38, S3-B11).
+//! Counting is a fold over events, and time arrives with them. This module knows neither where counts are kept nor how
+//! alerts are delivered.
 
 mod accident;
 mod assess;

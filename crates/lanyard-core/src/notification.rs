@@ -2,7 +2,7 @@
 //!
 //! A notification tells of a condition. Whether the condition lasts (`over_at`) and how people handled the telling
 //! (`status`) are two things: an alert that was dismissed is not raised again while what it tells of goes on. The rules are
-//! pure; nothing here knows where notifications are kept or how they travel (S3-38, S3-42, S3-B12).
+//! pure; nothing here knows where notifications are kept or how they travel.
 
 mod change;
 mod delivery;

@@ -9,7 +9,7 @@ use crate::task::schedule::FamilyRules;
 const MINUTE_MS: u64 = 60_000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 
-/// The one staleness table (X-03, S0-B15). All in milliseconds without activity.
+/// The one staleness table. All in milliseconds without activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Staleness {
@@ -41,9 +41,9 @@ impl Default for Staleness {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// How deep a family of sessions may be; a root has depth 1.
+    /// How deep a family of sessions may be; a root has depth 1.
     pub depth: u32,
-    /// Characters of one piece of guidance.
+    /// Characters of one piece of guidance.
     pub guidance_chars: usize,
     /// What becomes of guidance with more characters than that.
     pub overlong: Overlong,
@@ -59,7 +59,7 @@ pub struct Limits {
     pub log_events: u64,
     /// Bytes of text they may hold; no turn begins beyond it. 0 is without limit.
     pub log_bytes: u64,
-    /// How often the same issue or error may be seen before the session counts as stalled (S1-36).
+    /// How often the same issue or error may be seen before the session counts as stalled.
     pub stall_repeats: u32,
 }
 
@@ -80,7 +80,7 @@ impl Default for Limits {
     }
 }
 
-/// How a stop rises while the agent does not comply (S0-B03).
+/// How a stop rises while the agent does not comply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StopRules {
@@ -114,7 +114,7 @@ impl Default for WriterRules {
     }
 }
 
-/// What to do with text over its limit.
+/// What to do with text over its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlong {
@@ -124,7 +124,7 @@ pub enum Overlong {
     Refuse,
 }
 
-/// What a session may remember (S3-25).
+/// What a session may remember.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryMode {

@@ -1,7 +1,7 @@
 //! Families of work: tasks, the workers that do them, and the mail between those who work for each other.
 //!
 //! A task is a durable address; who works at it comes and goes. Each worker keeps its id over every redeploy and
-//! restart, and each of its runs has a number, so that what a late one says is recognised (S4-B01).
+//! restart, and each of its runs has a number, so that what a late one says is recognised.
 //!
 //! Start with `record` (what a task is), then `decide` (what may be asked of it) and `observe` (what follows from
 //! looking at its session). What the daemon has to do next for a task is read off its state (`want`), never remembered:

@@ -19,7 +19,7 @@ pub fn dollars(micros: u64) -> String {
     }
 }
 
-/// The first `max` Unicode scalars of `text`, and whether anything was cut (S0-B19).
+/// The first `max` Unicode scalars of `text`, and whether anything was cut.
 #[must_use]
 pub fn cut(text: &str, max: usize) -> (&str, bool) {
     match text.char_indices().nth(max) {

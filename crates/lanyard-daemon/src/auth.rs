@@ -232,7 +232,7 @@ impl Tokens {
         Ok(Caller { actor, session: Some(session), token: None, run: Some(run), spent: false })
     }
 
-    /// The token of one run of a task, which tells it from every other run (S4-B01). Nothing is stored for it either.
+    /// The token of one run of a task, which tells it from every other run. Nothing is stored for it either.
     #[must_use]
     pub fn of_run(&self, task: TaskId, run: u32) -> String {
         let mut bytes = [0; 52];
@@ -263,7 +263,7 @@ impl Tokens {
         hasher.finalize()
     }
 
-    /// The sign of a session in every block that carries words to its agent (S0-B01).
+    /// The sign of a session in every block that carries words to its agent.
     #[must_use]
     pub fn nonce(&self, session: SessionId) -> String {
         let mut hasher = blake3::Hasher::new_keyed(&self.root);

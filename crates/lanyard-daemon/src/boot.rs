@@ -130,7 +130,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     wanted::revive(runs_wanted, &adopted, (&engine, &wishes, &clock)).await;
     tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
     let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, &home.dir);
-    // After what the last daemon left is settled, and before anybody can ask for anything new (S4-B07).
+    // After what the last daemon left is settled, and before anybody can ask for anything new.
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
 
     let flows = flows((&engine, &store, &clock), &roster, &options, &notifications, &home, &hub)?;
@@ -471,7 +471,7 @@ fn hosts(address: SocketAddr) -> HashSet<String> {
 }
 
 /// Turns that were running when the last daemon ended have nobody working on them any more, and a stop that waited
-/// for such a turn, or that nobody was told of before the crash, has nothing left to wait for (S1-B07, S4-B07).
+/// for such a turn, or that nobody was told of before the crash, has nothing left to wait for.
 async fn settle(
     engine: &Engine,
     store: &Arc<dyn Store>,

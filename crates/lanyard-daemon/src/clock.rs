@@ -4,7 +4,7 @@
 //! already holds. They never stand still either: while they are ahead of the wall clock, the boot clock counts them on,
 //! one part in a hundred slower, until the two agree again. So every deadline is reached, whatever the wall clock does
 //! (docs/decisions/0031-time-that-never-stands-still.md). How long something has been quiet is counted without the steps
-//! the wall clock was set forward by while the daemon ran (S1-B10): a clock that leaps a year ahead does not make every
+//! the wall clock was set forward by while the daemon ran: a clock that leaps a year ahead does not make every
 //! session stale.
 
 use parking_lot::Mutex;

@@ -1,5 +1,5 @@
 //! Counting continuity while it happens: what the log tells of is written with the log and only added up here; what it
-//! does not tell of is written a moment later, by a timer (S3-34).
+//! does not tell of is written a moment later, by a timer.
 //!
 //! Nothing that counts ever waits for the disk. A kill takes at most what was counted since the last flush.
 
@@ -54,7 +54,7 @@ impl Continuity {
         self.lock().window.add(at, tally);
     }
 
-    /// Somebody failed to get back to a session; one they make now may be an accident (S3-36).
+    /// Somebody failed to get back to a session; one they make now may be an accident.
     pub(crate) fn lost_the_way(&self, who: &Actor, now: Timestamp) {
         if is_somebody(who) {
             self.lock().accidents.failed(who, now);

@@ -118,7 +118,7 @@ pub struct Stats {
     pub commits: AtomicU64,
     pub events: AtomicU64,
     pub residents: AtomicU64,
-    /// Tool calls that passed and could not be written down: a lost record is itself visible (S0-B20).
+    /// Tool calls that passed and could not be written down: a lost record is itself visible.
     pub unrecorded: AtomicU64,
     /// Takes secrets out of what is written, and counts them.
     pub redaction: Arc<Redaction>,

@@ -1,5 +1,5 @@
 //! A child that ended under a stop is told of: to its parent if that lives, else to the nearest ancestor that does. The
-//! daemon says what the child left behind, because a dead model cannot (S0-49, S0-50, S0-B18). A child that was resumed
+//! daemon says what the child left behind, because a dead model cannot. A child that was resumed
 //! after a stop is told of in the same way: its parent may have given its work to another.
 
 use std::sync::Arc;

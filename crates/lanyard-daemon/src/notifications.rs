@@ -123,7 +123,7 @@ impl Notifications {
         self.inner.last.lock()
     }
 
-    /// Raises a notification. While what it tells of lasts, it is there once: raised again, it is only counted (S3-38). When
+    /// Raises a notification. While what it tells of lasts, it is there once: raised again, it is only counted. When
     /// this answers, it is on disk. Blocks for the disk; who must not, raises it in [`aside`](Self::aside).
     pub(crate) fn raise(&self, new: NewNotification) -> Result<NotificationId, NotificationError> {
         let mut last = self.lock();

@@ -1,4 +1,4 @@
-//! A task's own git worktree and branch: made, looked at, merged and taken away (S4-09, S4-B10).
+//! A task's own git worktree and branch: made, looked at, merged and taken away.
 //!
 //! A worktree is the folder `<root>/<name>`, the name being the task's id, with the branch `lanyard/<name>` checked out.
 //! A branch is Lanyard's when the repository's config says so under `branch.<branch>.lanyard-task`; git moves and

@@ -62,7 +62,7 @@ pub trait Directory: Send + Sync {
     /// The sessions an address names; deleted ones too, so that they can be told from unknown ones. At most `FIND_MAX`.
     fn find(&self, address: &Address) -> Result<Vec<Found>, StoreError>;
 
-    /// Whether a session that is not deleted has this alias in exactly this workspace and plan (S0-01).
+    /// Whether a session that is not deleted has this alias in exactly this workspace and plan.
     fn alias_taken(
         &self,
         alias: &str,
@@ -135,7 +135,7 @@ pub trait Tokens: Send + Sync {
 }
 
 /// Papers: documents agents keep beside the log, such as plans and pieces of context. Each write names the version it
-/// was made from, so that nobody's change is lost under another's (S0-B16).
+/// was made from, so that nobody's change is lost under another's.
 pub trait Papers: Send + Sync {
     fn paper(&self, place: &Place) -> Result<Option<Paper>, StoreError>;
 

@@ -22,9 +22,9 @@ pub(crate) struct Dialogue {
 /// What follows from a line.
 #[derive(Debug, Clone)]
 pub(crate) enum Next {
-    /// It was no answer: this is why, and the same is asked again (S2-06).
+    /// It was no answer: this is why, and the same is asked again.
     Again(String),
-    /// Words for the agent are asked for; an empty line is none (S2-07).
+    /// Words for the agent are asked for; an empty line is none.
     Guidance,
     Answer(FlowAnswer),
 }
@@ -103,7 +103,7 @@ pub(crate) fn read(gate: &FlowGate, line: &str) -> Result<(Choice, Option<String
     }
 }
 
-/// `c (continue-session), f (fix), o (override) or q (abort)`: what is offered, and nothing else (S2-08).
+/// `c (continue-session), f (fix), o (override) or q (abort)`: what is offered, and nothing else.
 fn instead(gate: &FlowGate) -> String {
     let offered = gate.offered();
     let named = offered.iter().map(|choice| format!("{} ({})", choice.letter(), word(*choice, gate.kind)));

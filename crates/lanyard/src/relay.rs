@@ -1,7 +1,7 @@
 //! Asking the daemon about tool calls that somebody else relays: a wrapped MCP server, an agent's hook.
 //!
 //! Whoever asks here goes on without an answer: no daemon, a slow one or one that says no is never a reason to keep an
-//! agent from its work (S0-27). Nothing in here starts a daemon.
+//! agent from its work. Nothing in here starts a daemon.
 
 mod desk;
 mod link;

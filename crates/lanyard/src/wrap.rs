@@ -1,7 +1,7 @@
 //! `lanyard mcp wrap`: an MCP server on stdio with Lanyard in between. Lines pass byte for byte in both directions; only
 //! a tool call is asked about, before it is carried out and before its answer goes out.
 //!
-//! Without a daemon it is the bare command (S0-27). It knows nothing of what the tools do.
+//! Without a daemon it is the bare command. It knows nothing of what the tools do.
 
 mod envelope;
 mod lines;

@@ -19,7 +19,7 @@ pub(super) struct Source {
 impl Source {
     /// The product code of a file; nothing when the file holds only tests.
     pub(super) fn read(path: &str, text: &str) -> Option<Source> {
-        let lines = || without_tests(text).map(str::to_owned).collect();
+        let lines = || without_tests(text).map(|(_, line)| line.to_owned()).collect();
         is_product(path).then(|| Source { path: path.to_owned(), lines: lines() })
     }
 
@@ -31,7 +31,7 @@ impl Source {
 }
 
 /// Whether a Rust file belongs to the product, by its path.
-fn is_product(path: &str) -> bool {
+pub(super) fn is_product(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let Some(stem) = name.strip_suffix(".rs") else { return false };
     let is_word = |folder: &str| folder.chars().all(|c| c.is_alphanumeric() || c == '_');
@@ -43,11 +43,11 @@ fn is_product(path: &str) -> bool {
     !tests && !folders.split('/').any(other)
 }
 
-/// The lines of a file without the items under `#[cfg(test)]`.
-fn without_tests(text: &str) -> impl Iterator<Item = &str> {
+/// The lines of a file without the items under `#[cfg(test)]`, with their numbers from 1.
+pub(super) fn without_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
     // Inside of such an item: its open braces, and whether there was one.
     let mut skipped: Option<(isize, bool)> = None;
-    text.lines().filter(move |line| {
+    (1..).zip(text.lines()).filter(move |(_, line)| {
         let Some((depth, opened)) = skipped.as_mut() else {
             if line.trim_start().starts_with("#[cfg(test)]") {
                 skipped = Some((0, false));

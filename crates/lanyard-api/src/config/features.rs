@@ -1,4 +1,4 @@
-//! Switches for parts people may have to do without for a while (S3-44). What a switch hides is not forgotten: switched on
+//! Switches for parts people may have to do without for a while. What a switch hides is not forgotten: switched on
 //! again, everything is there.
 
 use serde::Deserialize;

@@ -93,7 +93,7 @@ impl AttachMode {
 }
 
 /// What a client knows once it is attached. The session's id and the rest are there twice, nested and not, since
-/// clients look for either (S3-04).
+/// clients look for either.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Connected {
     pub session_id: SessionId,
@@ -181,7 +181,7 @@ pub struct StreamAsk {
     pub writer_epoch: Option<u64>,
 }
 
-/// What changes while a session lives, under the names S3-09 gives it.
+/// Runtime fields of a session, which change while it lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Runtime {
     pub lifecycle_state: Lifecycle,

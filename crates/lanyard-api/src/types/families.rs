@@ -272,7 +272,7 @@ pub struct SendAgain {
     pub to: Option<String>,
 }
 
-/// What an id stands for, and everything it is linked to (S4-20).
+/// What an id stands for, and everything it is linked to.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct IdChain {
     /// As it was asked for.
@@ -352,7 +352,7 @@ pub enum ResumedHow {
     Redeployed,
 }
 
-/// Where a session stands in its family (S1-28, S1-31, S1-33, S1-34).
+/// Where a session stands in its family.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Delegation {
     pub session: SessionId,

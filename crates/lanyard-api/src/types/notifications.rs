@@ -6,7 +6,7 @@ use lanyard_core::{NotificationId, SessionId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How well people get back to their sessions (S3-34 … S3-39).
+/// How well people get back to their sessions.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ContinuityReport {
     pub continuity_status: ContinuityStatus,
@@ -22,7 +22,7 @@ pub struct ContinuityReport {
     pub rules: ContinuityRules,
 }
 
-/// Counts (S3-34). An attempt is one that succeeded or failed: what names no session, or may not, is none.
+/// Counts. An attempt is one that succeeded or failed: what names no session, or may not, is none.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ContinuityCounts {
     pub sessions_created: u64,

@@ -82,7 +82,7 @@ pub struct PlanList {
     pub plans: Vec<PlanRow>,
 }
 
-/// A step that agents keep in a plan with `memory_steps` (S0-64).
+/// A step that agents keep in a plan with `memory_steps`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StepView {
     #[serde(flatten)]
@@ -90,7 +90,7 @@ pub struct StepView {
     pub state: StepState,
 }
 
-/// What agents keep in a plan: phases, steps, notes and hand-offs (S0-63, S0-64).
+/// What agents keep in a plan: phases, steps, notes and hand-offs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PlanDetail {
     pub phases: Vec<PlanPhase>,

@@ -98,7 +98,7 @@ pub struct InboxPromotion {
     pub writer_epoch: Option<u64>,
 }
 
-/// The answer to a cancel: asked for, not yet confirmed (S3-23, S3-B10). `turn.interrupted` in the log confirms it.
+/// The answer to a cancel: asked for, not yet confirmed. `turn.interrupted` in the log confirms it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CancelReceipt {
     #[serde(flatten)]

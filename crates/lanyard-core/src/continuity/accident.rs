@@ -1,4 +1,4 @@
-//! Sessions that were made by accident: somebody wanted back to an old one, failed, and got a new one (S3-36).
+//! Sessions that were made by accident: somebody wanted back to an old one, failed, and got a new one.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! Rates over a window, and whether they are bad enough to alert: with a minimum of attempts, and with hysteresis, so
-//! that a rate at its limit does not flap (S3-35, S3-37, S3-B11).
+//! that a rate at its limit does not flap.
 
 use std::collections::BTreeSet;
 
@@ -82,7 +82,7 @@ impl ContinuityRules {
 pub struct Rates {
     pub attach_success_rate: Option<f64>,
     pub resume_success_rate: Option<f64>,
-    /// New sessions that came right after a failure to get back to an old one, of all new sessions (S3-36).
+    /// New sessions that came right after a failure to get back to an old one, of all new sessions.
     pub accidental_new_session_rate: Option<f64>,
     /// Turns that were kept from running a second time.
     pub duplicate_turn_prevention_count: u64,
@@ -103,7 +103,7 @@ pub fn rates(tally: &Tally) -> Rates {
     }
 }
 
-/// A condition that somebody is told of when it begins and when it ends (S3-38).
+/// A condition that somebody is told of when it begins and when it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertKind {
@@ -233,7 +233,7 @@ pub fn status(alerts: &[Alert]) -> ContinuityStatus {
 /// attempts, is better than the limit by the margin, or when nothing that went wrong is left in the window. Too few
 /// attempts begin nothing and end nothing: an alert must not come and go with the number of attempts.
 ///
-/// One of a number of failures begins above its limit and ends at the share of it that the rules name (S3-37).
+/// One of a number of failures begins above its limit and ends at the share of it that the rules name.
 #[must_use]
 pub fn assess(window: &Tally, rules: &ContinuityRules, before: &BTreeSet<AlertKind>) -> Vec<Alert> {
     let holds = |kind: &AlertKind| {

@@ -10,7 +10,7 @@ use crate::session::{ChangeEvent, Continuity, Event, Run, RunEnd, RunEvent, RunP
 #[serde(rename_all = "snake_case")]
 pub enum Counter {
     SessionsCreated,
-    /// New sessions that came right after their maker had failed to get back to an old one (S3-36).
+    /// New sessions that came right after their maker had failed to get back to an old one.
     AccidentalNewSessions,
     AttachSucceeded,
     AttachFailed,

@@ -1,4 +1,4 @@
-//! Counts by the minute, so that what is old stops counting (S3-B11), and since ever.
+//! Counts by the minute, so that what is old stops counting, and since ever.
 
 use std::collections::BTreeMap;
 

@@ -200,7 +200,7 @@ fn author(
             let checked = flow.kind == FlowKind::Phases && !flow.settings.quality.is_empty();
             return go(if checked { FlowState::QualityCheck } else { FlowState::Review }, None);
         }
-        // A question is no failure: the session that asks can be answered, however often it asks (S2-09).
+        // A question is no failure: the session that asks can be answered, however often it asks.
         Progress::NeedsHuman => ("needs_human", format!("The author needs a person: {reason}"), None),
         Progress::Failed => ("author_failed", format!("The author says it failed: {reason}"), tried(flow)),
     };
@@ -301,7 +301,7 @@ fn failed(
             }
             ("timeout", tried(flow))
         }
-        // These pass: another try may do (S2-B03).
+        // These pass: another try may do.
         FailKind::Transient => ("transient", None),
         FailKind::Busy => ("busy", None),
         FailKind::Gone => ("gone", Some("its session is gone")),
@@ -325,7 +325,7 @@ fn failed(
 }
 
 /// The same session goes on where it can and knows what it is about, else a new one begins. What a person said is told to
-/// whoever has not heard it, and to nobody twice (S2-B09).
+/// whoever has not heard it, and to nobody twice.
 fn retry(invocation: &Invocation, reason: &str, looked: Looked) -> FlowEvent {
     let able = looked.probe.hindrance().is_none() && !untold(invocation, looked);
     let session = able.then_some(invocation.session);
@@ -342,8 +342,8 @@ fn untold(invocation: &Invocation, looked: Looked) -> bool {
     looked.unheard && !invocation.continues && invocation.stage == Stage::Work
 }
 
-/// Withdraws the offer after a continuation that itself failed, which would otherwise repeat without end (S2-12). A retry
-/// of the flow's own is no continuation that a person chose, and withdraws nothing (S2-09).
+/// Withdraws the offer after a continuation that itself failed, which would otherwise repeat without end. A retry
+/// of the flow's own is no continuation that a person chose, and withdraws nothing.
 fn tried(flow: &Flow) -> Option<&'static str> {
     was_continued(flow).then_some("continuing it failed")
 }

@@ -145,7 +145,7 @@ fn answer(
     let mut events = vec![FlowEvent::GateAnswered { gate: id, answer: given }];
     events.extend(match choice {
         Choice::ContinueSession => {
-            // What the payload says, else where it was (S2-16).
+            // What the payload says, else where it was.
             let to = gate.continue_session.as_ref().map_or(gate.next, |payload| payload.resume_state);
             vec![FlowEvent::Moved { to, reason: None }]
         }

@@ -1,5 +1,5 @@
 //! Asking a person, and whether going on with the session is among the answers. That is decided here and nowhere else: a
-//! client offers what the gate carries (S2-03).
+//! client offers what the gate carries.
 
 use crate::flow::advance::{Fresh, gate};
 use crate::flow::event::FlowEvent;
@@ -37,7 +37,7 @@ pub(super) fn escalate(
         Ok(continuation) => (gate.continue_session, gate.not_offered) = (Some(continuation), None),
         Err(why) => gate.not_offered = Some(why),
     }
-    // Another role goes on, and its last session knows what this one does not (S2-B06).
+    // Another role goes on, and its last session knows what this one does not.
     let other = next.role().filter(|role| flow.sessions.last().is_some_and(|worked| worked.role != *role));
     gate.fork_of = other.and_then(|role| flow.last_session(role));
     let reason = Some(gate.reason.clone());
@@ -54,7 +54,7 @@ fn eligible(flow: &Flow, next: FlowState, never: Option<&str>, probe: Probe) -> 
     }
 }
 
-/// The newest session, when its role and state are those of the work that comes next (S2-13). The error says why it is
+/// The newest session, when its role and state are those of the work that comes next. The error says why it is
 /// not.
 pub(super) fn fitting(flow: &Flow, next: FlowState) -> Result<&Worked, String> {
     let Some(worked) = flow.sessions.last() else { return Err("there is no session yet".to_owned()) };

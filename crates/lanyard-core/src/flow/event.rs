@@ -55,7 +55,7 @@ pub enum FlowEvent {
     #[serde(rename = "flow.tree_made")]
     TreeMade { tree: Tree },
     /// An agent is to work: everything is decided before anything is begun. What a person said goes with it, and with no
-    /// other (S2-B09).
+    /// other.
     #[serde(rename = "flow.invoked")]
     Invoked {
         step: u32,
@@ -160,17 +160,17 @@ pub enum Conclusion {
         kind: FailKind,
         reason: String,
     },
-    /// Somebody ended it; that is no failure and nobody is asked (S2-11).
+    /// Somebody ended it; that is no failure and nobody is asked.
     Cancelled {
         reason: String,
     },
 }
 
-/// Why an invocation has no result (S2-B03).
+/// Why an invocation has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailKind {
-    /// It took too long (S2-22).
+    /// It took too long.
     Timeout,
     /// Its process or its model could not be reached, or was lost: another try may do.
     Transient,

@@ -1,5 +1,5 @@
 //! A flow's question to a person. It is a part of the flow's log: the question and what it is about are on disk before
-//! anybody sees it, an answer and what follows from it are written together, and any client can give it (S2-B01).
+//! anybody sees it, an answer and what follows from it are written together, and any client can give it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,13 +56,13 @@ pub struct FlowGate {
     /// What speaks for it: the output of a check, the notes of an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
-    /// There only when going on with the session is offered (S2-03, S2-04).
+    /// There only when going on with the session is offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continue_session: Option<Continuation>,
     /// Why it is not offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_offered: Option<String>,
-    /// The session a new one is forked from, because another role needs what it knows (S2-B06).
+    /// The session a new one is forked from, because another role needs what it knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork_of: Option<SessionId>,
     pub opened_at: Timestamp,
@@ -73,13 +73,13 @@ pub struct FlowGate {
     pub answered: Option<GateAnswered>,
 }
 
-/// What going on with a session takes (S2-04).
+/// What going on with a session takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Continuation {
     pub session: SessionId,
     pub resume_state: FlowState,
     pub role: Role,
-    /// What was found when it was looked at (S2-B02).
+    /// What was found when it was looked at.
     pub probe: Probe,
 }
 
@@ -116,7 +116,7 @@ impl Probe {
     }
 }
 
-/// The answers there are (S2-05).
+/// The answers there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
@@ -152,7 +152,7 @@ impl Choice {
         }
     }
 
-    /// The letter for it at a prompt (S2-01).
+    /// The letter for it at a prompt.
     #[must_use]
     pub const fn letter(self) -> char {
         match self {
@@ -179,14 +179,14 @@ impl Choice {
         }
     }
 
-    /// Whether words for the agent may go with it (S2-07).
+    /// Whether words for the agent may go with it.
     #[must_use]
     pub const fn takes_guidance(self) -> bool {
         matches!(self, Self::ContinueSession | Self::Continue)
     }
 }
 
-/// What somebody typed: a letter, a name with `-` or `_`, and words after a colon (S2-08).
+/// What somebody typed: a letter, a name with `-` or `_`, and words after a colon.
 #[must_use]
 pub fn parse(text: &str) -> Option<(Choice, Option<String>)> {
     let (word, words) = match text.split_once(':') {
@@ -205,7 +205,7 @@ pub fn parse(text: &str) -> Option<(Choice, Option<String>)> {
 }
 
 impl FlowGate {
-    /// Whether this can be answered. Nothing is inferred: what is offered is what the flow put there (S2-03).
+    /// Whether this can be answered. Nothing is inferred: what is offered is what the flow put there.
     #[must_use]
     pub fn offers(&self, choice: Choice) -> bool {
         match choice {

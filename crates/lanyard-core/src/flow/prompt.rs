@@ -19,7 +19,7 @@ pub fn text(flow: &Flow, invocation: &Invocation) -> String {
     }
 }
 
-/// Short: the session knows the rest (S2-17).
+/// Short: the session knows the rest.
 fn go_on(invocation: &Invocation) -> String {
     let text = match invocation.role {
         Role::Author => "Continue the current session and complete all remaining tasks.",

@@ -74,12 +74,12 @@ pub struct Flow {
     pub checks: Vec<CheckResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invocation: Option<Invocation>,
-    /// What the next invocation takes with it, once (S2-18).
+    /// What the next invocation takes with it, once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<FlowGate>,
-    /// Sessions that go on although nobody waits for them (S2-B04).
+    /// Sessions that go on although nobody waits for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preserved: Vec<Preserved>,
     /// The newest sessions that worked at it, with their roles.
@@ -274,9 +274,9 @@ pub struct Invocation {
     pub state: FlowState,
     pub role: Role,
     pub session: SessionId,
-    /// It goes on with a session that was there; nothing is created (S2-20).
+    /// It goes on with a session that was there; nothing is created.
     pub continues: bool,
-    /// The session is a fork of this one: what its role needs to know is there, and it is not disturbed (S2-B06).
+    /// The session is a fork of this one: what its role needs to know is there, and it is not disturbed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork_of: Option<SessionId>,
     /// A person's words that go with its first prompt.
@@ -379,12 +379,12 @@ pub struct Worked {
     pub state: FlowState,
     pub phase: usize,
     pub step: u32,
-    /// It was continued by an answer at a gate. If that invocation fails, it is not offered again (S2-12).
+    /// It was continued by an answer at a gate. If that invocation fails, it is not offered again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chosen: bool,
 }
 
-/// Who drives the flow. A later holder has a higher number, and what an earlier one still does is not taken (S2-B05).
+/// Who drives the flow. A later holder has a higher number, and what an earlier one still does is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
     /// One incarnation of a daemon.

@@ -30,8 +30,8 @@ pub struct RoleSettings {
     pub agent: Option<String>,
     /// Milliseconds a turn may take before nobody waits for it any more; 0 is without end.
     pub timeout_ms: u64,
-    /// End the turn when it took too long, and with it the way to go on with the session (S2-23). Otherwise it goes on,
-    /// within `preserve_ms` (S2-22).
+    /// End the turn when it took too long, and with it the way to go on with the session. Otherwise it goes on,
+    /// within `preserve_ms`.
     pub abort_on_timeout: bool,
 }
 
@@ -80,7 +80,7 @@ pub enum Asking {
     Auto,
 }
 
-/// What becomes of a gate nobody answers in time. It never opens by itself without a deadline (S2-B07).
+/// What becomes of a gate nobody answers in time. It never opens by itself without a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateDefault {
@@ -114,7 +114,7 @@ pub struct FlowRules {
     pub auto_retries: u32,
     /// Steps since a person last decided something.
     pub steps: u32,
-    /// The same issue without a better score, or the same error, this often in a row: it goes in circles (S1-36).
+    /// The same issue without a better score, or the same error, this often in a row: it goes in circles.
     pub stall_repeats: u32,
     /// Whether a phase that was found ready waits for a person.
     pub phase_gate: Asking,
@@ -127,7 +127,7 @@ pub struct FlowRules {
     /// Milliseconds a gate waits before `gate_default`; 0 is without end.
     pub gate_deadline_ms: u64,
     pub gate_default: GateDefault,
-    /// Milliseconds a session nobody waits for any more may go on (S2-B04).
+    /// Milliseconds a session nobody waits for any more may go on.
     pub preserve_ms: u64,
     /// Tokens it may use meanwhile, where its agent reports them; 0 is without limit.
     pub preserve_tokens: u64,

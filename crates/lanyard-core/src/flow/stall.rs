@@ -1,5 +1,5 @@
 //! Whether the work goes in circles: the same issues review after review without a better score, or the same error check
-//! after check (S1-36).
+//! after check.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
 //! Whether a write may go where it wants to. The one place that says so: tools, API, summaries, imports and children all
-//! ask here (S3-26 to S3-29).
+//! ask here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub struct Admitted {
     pub tags: Tags,
 }
 
-/// Judges a write. The policy's own tags are put on it first, and count as its own (S3-31).
+/// Judges a write. The policy's own tags are put on it first, and count as its own.
 pub fn admit(policy: &MemoryPolicy, to: Where, tags: &Tags) -> Result<Admitted, Rule> {
     if policy.unreadable.is_some() {
         return Err(Rule::Unreadable);
@@ -68,7 +68,7 @@ pub fn admit(policy: &MemoryPolicy, to: Where, tags: &Tags) -> Result<Admitted, 
     }
 }
 
-/// Whether a session may look into a store (S3-30): a mode that forbids writing to long-term memory does not forbid
+/// Whether a session may look into a store: a mode that forbids writing to long-term memory does not forbid
 /// reading it; `off` forbids both.
 #[must_use]
 pub fn readable(policy: &MemoryPolicy, from: Where) -> bool {

@@ -1,4 +1,4 @@
-//! An entry: a text that is kept, with where it came from (S3-31). Long-term memory belongs to a workspace and an owner;
+//! An entry: a text that is kept, with where it came from. Long-term memory belongs to a workspace and an owner;
 //! session memory to one session.
 
 use schemars::JsonSchema;
@@ -234,7 +234,7 @@ impl Entry {
     }
 }
 
-/// Where an entry of that name is. The parts are a list, never one text that has to be taken apart (S0-B09).
+/// Where an entry of that name is. The parts are a list, never one text that has to be taken apart.
 #[must_use]
 pub fn named_key(
     scope: Scope,

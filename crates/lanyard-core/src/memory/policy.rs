@@ -1,5 +1,5 @@
-//! The policy of a session or of one turn: a value that travels with what it governs, never a setting of the process
-//! (S3-B07). Below, it is only ever tightened.
+//! The policy of a session or of one turn: a value that travels with what it governs, never a setting of the
+//! process. Below, it is only ever tightened.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,19 +13,19 @@ use crate::text::cut;
 /// Characters of the reason why a stored policy could not be read.
 const WHY_CHARS_MAX: usize = 200;
 
-/// What may be remembered (S3-25).
+/// What may be remembered.
 ///
-/// One that was stored and cannot be read is read as one that allows nothing, and says so in `unreadable` (S3-B08).
+/// One that was stored and cannot be read is read as one that allows nothing, and says so in `unreadable`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MemoryPolicy {
     pub mode: MemoryMode,
     /// Whether the session has a memory of its own.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub session_memory: bool,
-    /// Put on everything that is written (S3-31).
+    /// Put on everything that is written.
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
-    /// What may go into long-term memory in the mode `selective` (S3-28).
+    /// What may go into long-term memory in the mode `selective`.
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub allow: Tags,
     /// Why the stored policy could not be read; it then allows nothing.
@@ -72,7 +72,7 @@ impl MemoryPolicy {
         Self { session_memory: false, unreadable, ..Self::of(MemoryMode::Off) }
     }
 
-    /// A policy as it was stored. What does not add up to one allows nothing (S3-B08).
+    /// A policy as it was stored. What does not add up to one allows nothing.
     #[must_use]
     pub fn read(stored: Value) -> Self {
         // Always in the same words: what is read from the log and from a record made of it must be equal.
@@ -182,7 +182,7 @@ impl MemoryAsk {
         })
     }
 
-    /// The policy of a turn: the session's, tightened. Asking for more is refused, not cut (S3-B08).
+    /// The policy of a turn: the session's, tightened. Asking for more is refused, not cut.
     pub fn within(&self, session: &MemoryPolicy) -> Result<MemoryPolicy, Refusal> {
         let mut wanted = self.onto(session)?;
         wanted.tags.extend(session.tags.iter().cloned());

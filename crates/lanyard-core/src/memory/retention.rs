@@ -1,4 +1,4 @@
-//! How long an entry is kept, by its tags (S3-31). `retain` outranks the other tags: an entry that has it is never swept.
+//! How long an entry is kept, by its tags. `retain` outranks the other tags: an entry that has it is never swept.
 //! Of the other two, the shorter one counts.
 
 use schemars::JsonSchema;

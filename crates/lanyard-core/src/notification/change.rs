@@ -96,7 +96,7 @@ pub fn change(
     }))
 }
 
-/// The time of a snooze has come: it is new again, with the note it was put off with (S3-42).
+/// The time of a snooze has come: it is new again, with the note it was put off with.
 #[must_use]
 pub fn wake(held: &Notification, now: Timestamp) -> Option<Notification> {
     let due =
@@ -110,7 +110,7 @@ pub fn wake(held: &Notification, now: Timestamp) -> Option<Notification> {
     })
 }
 
-/// It was raised again while it lasts: counted, not repeated, whatever people did about it (S3-38).
+/// It was raised again while it lasts: counted, not repeated, whatever people did about it.
 #[must_use]
 pub fn repeat(held: &Notification) -> Notification {
     Notification { repeats: held.repeats.saturating_add(1), ..held.clone() }

@@ -17,7 +17,7 @@ const KEY_CHARS_MAX: usize = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationKind {
-    /// A rate of continuity is beyond its limit (S3-38).
+    /// A rate of continuity is beyond its limit.
     ContinuityAlert,
     /// It is back.
     ContinuityRecovered,
@@ -29,7 +29,7 @@ pub enum NotificationKind {
     ToolsMissing,
     /// Words of a person expired, or their session ended, before they could be delivered.
     GuidanceUndelivered,
-    /// A child was stopped, and no session above it lives to be told (S0-B18).
+    /// A child was stopped, and no session above it lives to be told.
     ChildStopped,
     /// A turn was ended because it used what it may use.
     BudgetSpent,
@@ -117,7 +117,7 @@ impl Severity {
     }
 }
 
-/// How people handled it (S3-42).
+/// How people handled it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationStatus {

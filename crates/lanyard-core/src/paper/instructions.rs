@@ -1,4 +1,4 @@
-//! How an agent answers what Lanyard tells it (S0-62): the whole text for its rule file, and the short form that goes with
+//! How an agent answers what Lanyard tells it: the whole text for its rule file, and the short form that goes with
 //! every prompt Lanyard prepares. The markers are those of `session::directive`, so that text and directive agree.
 
 use crate::id::SessionId;

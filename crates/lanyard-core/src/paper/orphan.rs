@@ -1,4 +1,4 @@
-//! Whether anybody still works on a session (S0-60, S0-B13). Quiet is not orphaned: a long call, a long thought and a
+//! Whether anybody still works on a session. Quiet is not orphaned: a long call, a long thought and a
 //! process that is there are signs of life, and the hub decides what becomes of the rest.
 
 use schemars::JsonSchema;
@@ -83,7 +83,7 @@ pub fn looks_after(parent: &Session, quiet_ms: u64, staleness: &Staleness) -> bo
     alive && !parent.state.is_ended() && !parent.deleted
 }
 
-/// One table of times decides (S0-B15): after `suspect_after` without a sign of life it is suspected; it is orphaned when
+/// One table of times decides: after `suspect_after` without a sign of life it is suspected; it is orphaned when
 /// its process is known to be gone, or nothing was heard for `idle_after`. An open call counts as life up to
 /// `stale_after`: whoever made it may have died in it.
 #[must_use]

@@ -1,4 +1,4 @@
-//! A plan: work in phases and steps, who has it in hand, and how it went from hand to hand (S0-63, S0-64).
+//! A plan: work in phases and steps, who has it in hand, and how it went from hand to hand.
 
 use std::fmt;
 
@@ -70,7 +70,7 @@ pub struct PlanNote {
     pub text: String,
 }
 
-/// One hand-off (S0-63). From and to may be the same: a coordinator that takes stock hands off to itself.
+/// One hand-off. From and to may be the same: a coordinator that takes stock hands off to itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Handover {
     pub timestamp: Timestamp,

@@ -1,4 +1,4 @@
-//! The prompt of a spawned agent: what it needs to know first, in a fixed order (S0-29), then the caller's own words.
+//! The prompt of a spawned agent: what it needs to know first, in a fixed order, then the caller's own words.
 
 use std::fmt::Write as _;
 
@@ -89,7 +89,7 @@ impl Brief<'_> {
         text
     }
 
-    /// S0-30.
+    /// The session tracking block: how the agent's calls are recognised, and why that matters.
     fn tracking(&self) -> String {
         let Self { session, nonce, .. } = self;
         let duty = match self.caller {

@@ -18,7 +18,7 @@ pub struct Seat {
     /// The plan it joined, for a session that was made without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// The session id its host gave it (S0-37).
+    /// The session id its host gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extension_session_id: Option<String>,
     /// When its agent took it last, and how often.

@@ -1,7 +1,7 @@
-//! The steps of a plan: what is to be done, how one knows that it is, and who is at it (S0-64).
+//! The steps of a plan: what is to be done, how one knows that it is, and who is at it.
 //!
 //! A step that somebody took stays theirs for as long as they may be working: nothing but the end of that session, or
-//! the word of whoever looks after it, frees it (S0-B14).
+//! the word of whoever looks after it, frees it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

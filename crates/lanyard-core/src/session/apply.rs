@@ -224,7 +224,7 @@ impl Session {
         self.writer = None;
         self.run_wanted = None;
         // A stop stays with the session it ended, whether it was obeyed or enforced: calls that come after are answered
-        // with it (S0-B06), and the parent is told. What becomes of a task is told by mail.
+        // with it, and the parent is told. What becomes of a task is told by mail.
         self.notice_due = self.stop.is_some() && self.parent.is_some() && self.task.is_none();
         let state = match how {
             Ending::Completed => State::Completed,
@@ -361,7 +361,7 @@ impl Session {
                 ..
             } => {
                 self.compactions += 1;
-                // A compaction is its own checkpoint: it names the last place before it (S1-19).
+                // A compaction is its own checkpoint: it names the last place before it.
                 let reason = CheckpointReason::Compaction;
                 remember(&mut self.checkpoints, Checkpoint { position: *checkpoint, at, reason });
                 remember(
@@ -435,7 +435,7 @@ impl Session {
         self.follow_host(at);
     }
 
-    /// Nobody tells of the turns of an agent that its own host runs: its calls show whether it works (S1-10, S3-07).
+    /// Nobody tells of the turns of an agent that its own host runs: its calls show whether it works.
     fn follow_host(&mut self, at: Timestamp) {
         if self.driver() != DrivenBy::Host || self.turn.is_some() || self.state.is_ended() {
             return;
@@ -576,7 +576,7 @@ fn newborn(envelope: &Envelope, created: &Created, state: State) -> Session {
 }
 
 /// Whether the event shows that somebody or something is at work: timers and refusals do not. Who is attached, who
-/// writes, who has seen what and whose child it is is not what the session does (S3-09, S0-B13). Neither is what a
+/// writes, who has seen what and whose child it is is not what the session does. Neither is what a
 /// daemon finds of a process when it starts.
 fn is_activity(event: &Event) -> bool {
     let passive = matches!(

@@ -1,7 +1,7 @@
 //! A tool call on its way through Lanyard: whether it is carried out, and what is put in front of its answer.
 //!
-//! A stop is looked at twice: before the call, since from level 2 on the tool must not run (S0-B05), and before its
-//! answer goes out, since words may have come while it ran. A stop outranks guidance (S0-39).
+//! A stop is looked at twice: before the call, since from level 2 on the tool must not run, and before its
+//! answer goes out, since words may have come while it ran. A stop outranks guidance.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct Call {
     pub server: Option<String>,
     pub tool: String,
     pub channel: Channel,
-    /// Set when the call does what a stop asks for: it is exempt, and carried out (S0-B02).
+    /// Set when the call does what a stop asks for: it is exempt, and carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compliance: Option<Compliance>,
     /// How sure it is that the session's own agent makes the call.
@@ -170,13 +170,13 @@ impl Lead {
         self.stop.is_none() && self.notes.is_empty()
     }
 
-    /// The original answer is held back (S0-41, S0-42).
+    /// The original answer is held back.
     #[must_use]
     pub fn withholds(&self) -> bool {
         self.stop.as_ref().is_some_and(|stop| stop.level > StopLevel::Graceful)
     }
 
-    /// The answer is an error (S0-42).
+    /// The answer is an error.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.stop.as_ref().is_some_and(|stop| stop.level == StopLevel::Terminated)

@@ -28,7 +28,7 @@ pub enum Command {
     Fail {
         reason: Option<String>,
     },
-    /// Asks for a stop, or raises the one that is pending (S0-B17).
+    /// Asks for a stop, or raises the one that is pending.
     Stop {
         reason: Option<String>,
         scope: StopScope,
@@ -42,7 +42,7 @@ pub enum Command {
         note: NoteId,
         text: String,
     },
-    /// Lanyard tells of a child that was stopped, and what it left (S0-49), or gives over what a child says.
+    /// Lanyard tells of a child that was stopped, and what it left, or gives over what a child says.
     Notify {
         note: NoteId,
         kind: NoteKind,

@@ -147,8 +147,8 @@ pub(super) fn begin(
     (delivery, by): (Delivery, Option<Actor>),
     memory: MemoryPolicy,
 ) -> Event {
-    // A conversation that opens, anew or after days, needs all anchors; one that goes on needs those a compaction lost
-    // (S1-18, S1-39).
+    // A conversation that opens, anew or after days, needs all anchors; one that goes on needs those that a
+    // compaction lost.
     let anchors = match opening {
         Opening::New | Opening::Returned { .. } => session.anchors.clone(),
         Opening::Continued => session.anchors_due.clone(),
@@ -171,7 +171,7 @@ pub(super) fn begin(
     .into()
 }
 
-/// What may be remembered in a turn: what the session may, or the less that was asked for (S3-32).
+/// What may be remembered in a turn: what the session may, or the less that was asked for.
 pub(super) fn turn_memory(session: &Session, ask: Option<&MemoryAsk>) -> Result<MemoryPolicy, Refusal> {
     let held = &session.policy.memory;
     Ok(ask.map_or_else(|| Ok(held.clone()), |ask| ask.within(held))?)
@@ -198,7 +198,7 @@ fn end(session: &Session, how: Ending, reason: Option<&str>) -> Result<Vec<Event
     events.extend(void_all_gates(session, "the session ended"));
     events.extend(withdraw_all(session, SESSION_ENDED));
     events.extend(undelivered(session));
-    // Completing is compliance: it resolves a stop that is pending (S0-B02).
+    // Completing is compliance: it resolves a stop that is pending.
     events.push(ChangeEvent::Ended { how, reason: reason.map(str::to_owned) }.into());
     Ok(events)
 }

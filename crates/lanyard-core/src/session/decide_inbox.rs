@@ -331,7 +331,7 @@ pub(super) enum Over {
     Failed,
 }
 
-/// What becomes of the inbox when the running turn ends (S3-B04). Of a completed one the next follows at once; after any
+/// What becomes of the inbox when the running turn ends. Of a completed one the next follows at once; after any
 /// other the rest waits until somebody says go, except what was sent to take the turn's place.
 pub(super) fn after_turn(session: &Session, over: Over) -> Vec<Event> {
     // What did not get into the turn is a turn of its own.

@@ -1,8 +1,8 @@
 //! The words in which a stop, guidance or a notice reaches an agent. The first line of each is a stable marker on which
-//! instructions and tests rely (S0-44).
+//! instructions and tests rely.
 //!
 //! What people wrote stands between two fence lines that carry the session's nonce. Tool output cannot know the nonce,
-//! and lookalikes of the markers in it are defused, so nothing a tool says can pass for a person's word (S0-B01).
+//! and lookalikes of the markers in it are defused, so nothing a tool says can pass for a person's word.
 
 use crate::actor::ActorKind;
 use crate::id::SessionId;
@@ -86,7 +86,7 @@ impl Lead {
         let is_notice = |told: &&Told| matches!(told.kind, NoteKind::Notice | NoteKind::Report);
         blocks.extend(self.notes.iter().filter(is_notice).map(|told| notice(told, nonce)));
         let words: Vec<&Told> = self.notes.iter().filter(|told| !is_notice(told)).collect();
-        // All that one hand wrote stands under one heading, in the order it was written (S0-45).
+        // All that one hand wrote stands under one heading, in the order it was written.
         for group in words.chunk_by(|one, other| heading(one) == heading(other)) {
             blocks.push(guidance(group, nonce));
         }
@@ -124,7 +124,7 @@ fn notice(told: &Told, nonce: &str) -> String {
 fn fenced(told: &Told, nonce: &str) -> String {
     let again = if told.again { ", repeated: you may have seen it" } else { "" };
     let words = match told.by.kind {
-        // A person's words arrive as they are; what an agent may do is enforced elsewhere (S0-B01).
+        // A person's words arrive as they are; what an agent may do is enforced elsewhere.
         ActorKind::Operator => told.text.clone(),
         ActorKind::System => told.text.clone(),
         ActorKind::Agent | ActorKind::Observer => neutral(&told.text),

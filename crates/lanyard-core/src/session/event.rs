@@ -68,7 +68,7 @@ pub enum ChangeEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         previous: Option<SessionId>,
     },
-    /// In the parent's log: a child was born under it or linked to it (S1-34).
+    /// In the parent's log: a child was born under it or linked to it.
     #[serde(rename = "session.child_linked")]
     ChildLinked {
         child: SessionId,
@@ -95,7 +95,7 @@ pub enum ChangeEvent {
     /// The session works on this plan from now on: its agent made the plan, or joined it.
     #[serde(rename = "session.plan_joined")]
     PlanJoined { plan: String },
-    /// What the session may remember from now on (S3-33).
+    /// What the session may remember from now on.
     #[serde(rename = "session.memory_set")]
     MemorySet { policy: MemoryPolicy },
     /// The actor has seen the log up to `seq`, and with it the end of a turn.
@@ -148,11 +148,11 @@ pub enum TurnEvent {
         prompt_hash: String,
         opening: Opening,
         /// Anchors the agent does not have, to be told with this prompt: all of them when a conversation opens, after
-        /// that those a compaction lost (S1-18, S1-39).
+        /// that those a compaction lost.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         anchors: Vec<String>,
-        /// The agent's instructions are to be told with this prompt: it does not have them, or a compaction lost them
-        /// (S1-39).
+        /// The agent's instructions are to be told with this prompt: it does not have them, or a compaction lost
+        /// them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         governance: bool,
         /// How its message wanted to arrive.
@@ -164,7 +164,7 @@ pub enum TurnEvent {
         /// Who sent it, where that is not who made it start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Actor>,
-        /// What may be remembered in it (S3-32). Logs from before there was memory do not say.
+        /// What may be remembered in it. Logs from before there was memory do not say.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memory: Option<MemoryPolicy>,
     },
@@ -211,14 +211,14 @@ pub enum TurnEvent {
 pub enum ContextEvent {
     #[serde(rename = "context.anchors_set")]
     AnchorsSet { anchors: Vec<String> },
-    /// The engine's own event, with sizes, never guessed from phrases (S1-B09).
+    /// The engine's own event, with sizes, never guessed from phrases.
     #[serde(rename = "context.compacted")]
     Compacted {
         size_before: u64,
         size_after: u64,
         anchors_survived: Vec<String>,
         anchors_lost: Vec<String>,
-        /// First, second, … compaction of this session (S1-19).
+        /// First, second, … compaction of this session.
         nth: u32,
         /// The last position whose content the agent still had in full.
         checkpoint: u64,
@@ -229,7 +229,7 @@ pub enum ContextEvent {
         position: u64,
         reason: CheckpointReason,
     },
-    /// A checkpoint with the workspace, kept by git, that can be gone back to (S1-B06).
+    /// A checkpoint with the workspace, kept by git, that can be gone back to.
     #[serde(rename = "context.snapshot")]
     Snapshot {
         name: String,
@@ -346,7 +346,7 @@ pub enum TranscriptEvent {
 /// Everything a session is born with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Created {
-    /// `beginning`, or `custom` when made with a parent, phase or purpose (S1-24).
+    /// `beginning`, or `custom` when made with a parent, phase or purpose.
     pub state: StateName,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -405,7 +405,7 @@ pub struct Hands {
     pub owner: String,
 }
 
-/// How a turn opens the conversation (S1-18).
+/// How a turn opens the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Opening {

@@ -1,5 +1,5 @@
 //! Creating, linking and forking: decisions that concern two sessions. Depth and level are derived from the chain of
-//! parents, never counted (S1-B02, S1-B04).
+//! parents, never counted.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub struct NewSession {
     pub native: Option<String>,
     /// Facts that must survive a compaction of the agent's context.
     pub anchors: Vec<String>,
-    /// How strictly its agent is governed, in the maker's own word; the parent's when left out (S1-02).
+    /// How strictly its agent is governed, in the maker's own word; the parent's when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governance_level: Option<String>,
     /// The languages its agent uses; the parent's where left out.
@@ -78,13 +78,13 @@ impl Lineage {
         u32::try_from(self.ancestors.len()).unwrap_or(u32::MAX).saturating_add(1)
     }
 
-    /// S1-28: 1 a person with an agent, 2 an agent's delegate, 3 a delegate's delegate and all below.
+    /// Delegation level: 1 for a person with an agent, 2 for its delegate, 3 for every session below.
     #[must_use]
     pub fn level(&self) -> u32 {
         self.depth().min(3)
     }
 
-    /// The session that started it all (S1-34).
+    /// The session that started it all.
     #[must_use]
     pub fn root(&self) -> Option<SessionId> {
         self.ancestors.last().copied()
@@ -142,7 +142,7 @@ pub fn create(
         source,
         workspace: new.workspace.clone().or_else(|| parent.and_then(|(parent, _)| parent.workspace.clone())),
         plan: new.plan.clone().or_else(|| parent.and_then(|(parent, _)| parent.plan.clone())),
-        // S1-24: a session made through the API for no named phase is in phase "custom".
+        // A session created through the API without a phase is in phase "custom".
         phase: new.phase.clone().or_else(|| asked_for.then(|| "custom".to_owned())),
         purpose: new.purpose.clone(),
         task: new.task.map(|(task, _)| task),

@@ -1,5 +1,5 @@
 //! The rules a session's agent works under: level, languages, whether the agent has its instructions, and how often it
-//! broke a rule (S1-01, S1-02, S1-05, S1-39). The text of the instructions is not known here.
+//! broke a rule. The text of the instructions is not known here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ impl Default for Governance {
     }
 }
 
-/// The first tool a session's agent used (S1-01).
+/// The first tool a session's agent used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstTool {
     pub name: String,
@@ -54,11 +54,11 @@ pub struct FirstTool {
 /// The rules of a session as the API shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GovernanceView {
-    /// How strictly its agent is governed, by the name its maker gave (S1-02).
+    /// How strictly its agent is governed, by the name its maker gave.
     pub governance_level: Option<String>,
     pub language: Language,
     /// Whether the agent has its instructions. False until the first prompt arrived, and after a compaction until the
-    /// next one did (S1-05).
+    /// next one did.
     pub governance_injected: bool,
     /// Calls and commands of the agent that were refused.
     pub violation_count: u64,

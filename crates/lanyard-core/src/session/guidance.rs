@@ -13,7 +13,7 @@ use crate::session::refusal::Refusal;
 use crate::text::cut;
 use crate::time::Timestamp;
 
-/// A piece of guidance that is not settled yet (S0-05).
+/// A piece of guidance that is not settled yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     pub id: NoteId,
@@ -58,11 +58,11 @@ pub enum NoteKind {
     /// Somebody's words.
     #[default]
     Guidance,
-    /// Lanyard tells of a child that was stopped (S0-49).
+    /// Lanyard tells of a child that was stopped.
     Notice,
     /// A whole message of the inbox that is to go into the running turn; it is never cut.
     Steer,
-    /// What one who works for it says: agent output, whose it is stands with it (S4-B03). It waits for as long as it
+    /// What one who works for it says: agent output, whose it is stands with it. It waits for as long as it
     /// takes.
     Report,
 }
@@ -105,12 +105,12 @@ pub enum NoteStatus {
     Undelivered,
 }
 
-/// Phrases that try to speak as the system, compared without case (S0-47).
+/// Phrases that try to speak as the system, compared without case.
 const SYSTEM_PHRASES: [&str; 3] = ["you are now", "ignore previous", "system:"];
-/// Keys of what looks like a tool call written in prose (S0-47).
+/// Keys of what looks like a tool call written in prose.
 const CALL_KEYS: [&str; 2] = ["action", "tool"];
 
-/// What a check of guidance found (S0-48).
+/// What a check of guidance found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Checked {
     pub valid: bool,
@@ -120,7 +120,7 @@ pub struct Checked {
 }
 
 /// Looks for what only pretends to be a call or an instruction of the system. An operator's words are delivered
-/// verbatim all the same, and the sender is told what was found (S0-B01).
+/// verbatim all the same, and the sender is told what was found.
 #[must_use]
 pub fn check(text: &str, limits: &Limits) -> Checked {
     let (kept, was_cut) = cut(text, limits.guidance_chars);
@@ -184,8 +184,8 @@ pub(super) fn neutral(text: &str) -> String {
     quoted.join("\n")
 }
 
-/// The text as it will be delivered, and what its sender should know (S0-46, X-08). The words themselves are kept
-/// verbatim: what an agent may do is enforced by permissions, not by editing prose (S0-B01).
+/// The text as it will be delivered, and what its sender should know. The words themselves are kept
+/// verbatim: what an agent may do is enforced by permissions, not by editing prose.
 pub(super) fn admit(text: &str, limits: &Limits) -> Result<(String, Vec<String>), Refusal> {
     let (kept, was_cut) = cut(text, limits.guidance_chars);
     if was_cut && limits.overlong == Overlong::Refuse {

@@ -13,7 +13,7 @@ use crate::session::writer;
 use crate::text::{NAME_CHARS_MAX, cut};
 use crate::time::Timestamp;
 
-/// Characters of what was said that the log shows with its delivery (S0-57).
+/// Characters of what was said that the log shows with its delivery.
 const PREVIEW_CHARS: usize = 100;
 /// Why a stop rose that nobody pressed.
 const BY_CALL: &str = "a tool call that does not comply";
@@ -50,7 +50,7 @@ pub fn call_begins(session: &Session, call: &Call, daemon: &str, rules: &Rules) 
     if level > stop.level {
         events.push(raised(stop, level, BY_CALL));
     }
-    // At level 1 the tool runs and its answer tells; above it does not run (S0-B05).
+    // At level 1 the tool runs and its answer tells; above it does not run.
     if level == StopLevel::Graceful {
         return (events, Passage::Go);
     }
@@ -113,7 +113,7 @@ pub fn call_passed(session: &Session, call: &Call, returned: &Returned) -> Vec<E
     if over { Vec::new() } else { vec![relayed(call, returned)] }
 }
 
-/// Level 3 is durable: every later call gets the same error (S0-B06). So does a call after a session ended in answer to
+/// Level 3 is durable: every later call gets the same error. So does a call after a session ended in answer to
 /// a stop; one that ended by itself is nobody's business.
 fn after_the_end(session: &Session, call: &Call) -> (Vec<Event>, Passage) {
     match &session.stop {
@@ -154,7 +154,7 @@ fn anyones(session: &Session) -> Passage {
 }
 
 /// This call shows that the agent went on with what earlier answers carried. What another daemon sent may not have
-/// arrived, and goes again (S0-B10).
+/// arrived, and goes again.
 fn seen_before(session: &Session, daemon: &str) -> Vec<Event> {
     let out = |note: &&Note| note.status == NoteStatus::Delivered && in_answer(note);
     let (seen, lost): (Vec<&Note>, Vec<&Note>) =

@@ -1,4 +1,4 @@
-//! Who may hold a conversation with a session that is not the root of its family (X-01, S1-29). Stops, guidance and answers
+//! Who may hold a conversation with a session that is not the root of its family. Stops, guidance and answers
 //! to gates are allowed to operators at every level.
 
 use schemars::JsonSchema;

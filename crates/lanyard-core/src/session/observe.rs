@@ -219,7 +219,7 @@ fn tool_called(session: &Session, call: &str, tool: &str, arguments: &serde_json
     // The record keeps these names, and a signal cannot be refused.
     let (call, tool) = (cut(call, NAME_CHARS_MAX).0.to_owned(), cut(tool, NAME_CHARS_MAX).0.to_owned());
     events.push(TranscriptEvent::ToolCalled { call, tool, arguments: shallow(arguments) }.into());
-    // A call after the delivery shows that the agent went on with the words before it (S0-B10). What went in an answer
+    // A call after the delivery shows that the agent went on with the words before it. What went in an answer
     // waits for the next call that comes by: this may be the very call that was answered.
     let seen: Vec<NoteId> = session
         .guidance
@@ -233,7 +233,7 @@ fn tool_called(session: &Session, call: &str, tool: &str, arguments: &serde_json
     events
 }
 
-/// Tools that can change a lot at once are preceded by a place to come back to (S1-23). Names differ (`apply_patch`,
+/// Tools that can change a lot at once are preceded by a place to come back to. Names differ (`apply_patch`,
 /// `MultiEdit`, `fs.writeFile`), and a checkpoint too many costs less than one too few.
 fn wants_checkpoint(tool: &str) -> bool {
     const RISKY: [&str; 8] = ["bash", "shell", "exec", "write", "edit", "patch", "delete", "terminal"];

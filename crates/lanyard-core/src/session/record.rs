@@ -23,7 +23,7 @@ use crate::session::stop::{Stop, StoppedRun};
 use crate::session::writer::Writer;
 use crate::time::Timestamp;
 
-/// Entries each history keeps in the record; the log keeps all (S1-B11).
+/// Entries each history keeps in the record; the log keeps all.
 pub(super) const HISTORY_MAX: usize = 16;
 /// The source of a session that was started outside Lanyard and whose calls come by.
 pub const EXTERNAL: &str = "external";
@@ -105,13 +105,13 @@ pub struct Session {
     /// Which calls of this run came by.
     #[serde(default, skip_serializing_if = "is_default")]
     pub seen_calls: SeenCalls,
-    /// Runs that a stop ended before the session was resumed. Their calls stay refused at level 3 (S0-B06).
+    /// Runs that a stop ended before the session was resumed. Their calls stay refused at level 3.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub stopped_runs: VecDeque<StoppedRun>,
     /// It ended under a stop, and its parent was not told yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notice_due: bool,
-    /// It ended under a stop, and no ancestor lives that could be told: operators are (S0-B18).
+    /// It ended under a stop, and no ancestor lives that could be told: operators are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notice_unheard: bool,
     /// Who writes, of all that are attached.
@@ -145,7 +145,7 @@ pub struct Session {
     pub first_tool: Option<FirstTool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_tool_call: Option<LastToolCall>,
-    /// Calls of the running turn that have not returned; the agent may be quiet while it waits for them (S0-B13).
+    /// Calls of the running turn that have not returned; the agent may be quiet while it waits for them.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub open_calls: VecDeque<String>,
     /// Calls that came by and are under way, as far as Lanyard sees them.
@@ -212,7 +212,7 @@ mod stored_memory {
         memory: Option<MemoryPolicy>,
     }
 
-    /// Both as they are: what cannot be understood must not take the session with it (S3-B08).
+    /// Both as they are: what cannot be understood must not take the session with it.
     #[derive(Deserialize)]
     struct Found {
         #[serde(default)]
@@ -254,19 +254,19 @@ pub struct ActiveTurn {
     pub delivered: bool,
     #[serde(default)]
     pub cancel_requested: bool,
-    /// What may be remembered in it: the policy as it was when it began (S3-32).
+    /// What may be remembered in it: the policy as it was when it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryPolicy>,
 }
 
-/// S1-08.
+/// One entry of the state history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StateChange {
     pub state: StateName,
     pub at: Timestamp,
 }
 
-/// S0-63, S1-26.
+/// A hand-off of a session to another agent, worker or owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Handoff {
     pub at: Timestamp,
@@ -275,7 +275,7 @@ pub struct Handoff {
     pub reason: String,
 }
 
-/// S0-06.
+/// The latest tool call, and the number of calls so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LastToolCall {
     pub tool: String,
@@ -301,7 +301,7 @@ impl Usage {
     }
 }
 
-/// S1-20.
+/// One compaction of the agent's context, with the anchors that survived it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Compaction {
     pub at: Timestamp,
@@ -319,7 +319,7 @@ pub struct Checkpoint {
 }
 
 impl Session {
-    /// S0-02.
+    /// The state as one of the four status words.
     #[must_use]
     pub fn status(&self) -> Status {
         self.state.name().status(self.stop.is_some())
@@ -357,7 +357,7 @@ impl Session {
         self.stopped_runs.iter().rev().find(is_of).or(oldest)
     }
 
-    /// Whether its silence has a reason: a tool it waits for, or a question it asked (S0-B13).
+    /// Whether its silence has a reason: a tool it waits for, or a question it asked.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.is_in_call() || self.open_gates().next().is_some()
@@ -373,7 +373,7 @@ impl Session {
         self.gates.iter().filter(|gate| gate.status == GateStatus::Open)
     }
 
-    /// What may be remembered now: what the session may, and no more than the running turn began with (S3-B07).
+    /// What may be remembered now: what the session may, and no more than the running turn began with.
     #[must_use]
     pub fn memory(&self) -> MemoryPolicy {
         match self.turn.as_ref().and_then(|turn| turn.memory.as_ref()) {

@@ -134,7 +134,7 @@ refusals! {
 }
 
 impl Refusal {
-    /// The event that records the refusal of `command`, where it is one the log should tell of (S1-17).
+    /// The event that records the refusal of `command`, where it is one the log should tell of.
     #[must_use]
     pub fn record(&self, session: &Session, command: &str) -> Option<Event> {
         if !self.is_recorded() || session.refused_in_row >= REFUSED_IN_ROW_MAX {

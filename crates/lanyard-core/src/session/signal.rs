@@ -95,7 +95,7 @@ pub enum Signal {
     AnswerLost {
         notes: Vec<NoteId>,
     },
-    /// An agent told who it is, and the id it was given (S0-37).
+    /// An agent told who it is, and the id it was given.
     Introduced {
         agent: String,
         #[serde(default)]
@@ -105,7 +105,7 @@ pub enum Signal {
     PlanJoined {
         plan: String,
     },
-    /// The agent handed its work to another; the session stays in its hands until somebody migrates it (S0-63).
+    /// The agent handed its work to another; the session stays in its hands until somebody migrates it.
     HandedOff {
         from: String,
         to: String,

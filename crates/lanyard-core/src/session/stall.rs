@@ -1,4 +1,4 @@
-//! Stall detection: the same issue or the same error again and again means the work goes in circles (S1-36).
+//! Stall detection: the same issue or the same error again and again means the work goes in circles.
 
 use std::collections::VecDeque;
 

@@ -1,9 +1,9 @@
-//! The states a session can be in, and the two published views of them.
+//! The states a session can be in, and the two published views of them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a turn ended before its time (S1-B07).
+/// Why a turn ended before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptCause {
@@ -29,7 +29,7 @@ impl InterruptCause {
     }
 }
 
-/// The session's state (S1-07, and the three ends).
+/// The session's state: eight live states and three ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum State {
@@ -63,7 +63,7 @@ pub enum StateName {
     Stopped,
 }
 
-/// The state in S0's words (S0-02).
+/// The state as one of four status words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -73,7 +73,7 @@ pub enum Status {
     Completed,
 }
 
-/// The state in S3's words (S3-07).
+/// The state as one of three lifecycle words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
@@ -159,7 +159,7 @@ impl StateName {
         }
     }
 
-    /// S0's word for the state; a stop that is pending shows only while the session lives.
+    /// The status word for the state; a pending stop shows only while the session lives.
     #[must_use]
     pub const fn status(self, stop_pending: bool) -> Status {
         match self {

@@ -9,7 +9,7 @@ use crate::session::calls::Compliance;
 use crate::session::record::is_default;
 use crate::time::Timestamp;
 
-/// 1 graceful, 2 immediate, 3 terminated (S0-03). Written as the number.
+/// 1 graceful, 2 immediate, 3 terminated. Written as the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub enum StopLevel {
@@ -43,7 +43,7 @@ impl StopScope {
     }
 }
 
-/// The directive in force (S0-04).
+/// The directive in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stop {
     pub level: StopLevel,
@@ -82,7 +82,7 @@ const fn epoch() -> Timestamp {
 }
 
 impl StopLevel {
-    /// One higher, up to the last: 1, 2, 3, 3, 3 (S0-18).
+    /// One higher, up to the last: 1, 2, 3, 3, 3.
     #[must_use]
     pub const fn raised(self) -> Self {
         match self {

@@ -157,7 +157,7 @@ pub struct TurnRow {
     /// The turn its words went into.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steered_into: Option<TurnId>,
-    /// What could be remembered in it (S3-32).
+    /// What could be remembered in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryPolicy>,
 }

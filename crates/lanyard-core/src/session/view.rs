@@ -25,7 +25,7 @@ use crate::session::stop::Stop;
 use crate::session::writer::Writer;
 use crate::time::Timestamp;
 
-/// S0-07, S1-02, S3-09 in one shape.
+/// A session as the API shows it: identity, state, limits and activity in one shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -61,7 +61,7 @@ pub struct SessionView {
     pub since: Timestamp,
     /// Whether an operator's resume would be accepted now. True for a stopped session that can be brought back.
     pub resumable: bool,
-    /// Executing, waiting for no tool, and nothing was heard of it for longer than `suspect_after`.
+    /// Executing, waiting for no tool, and nothing was heard of it for longer than `suspect_after`.
     pub suspected_orphan: bool,
     /// Stale for longer than `critical_after`.
     pub critical: bool,

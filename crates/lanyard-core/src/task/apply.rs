@@ -199,7 +199,7 @@ impl Task {
         Ok(())
     }
 
-    /// Its worker, branch and history stay; the rest begins anew (S4-14).
+    /// Its worker, branch and history stay; the rest begins anew.
     fn begin_again(&mut self, at: Timestamp) {
         self.ending = None;
         self.result = None;

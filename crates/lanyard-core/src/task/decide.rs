@@ -155,7 +155,7 @@ pub fn decide(task: &Task, command: &TaskCommand) -> Result<Vec<TaskEvent>, Task
     }
 }
 
-/// S4-13: the task's own worker, else the chat session's, else a new one.
+/// Chooses the worker id: the task's own, else the chat session's, else a new one.
 fn deploy(
     task: &Task,
     session: SessionId,

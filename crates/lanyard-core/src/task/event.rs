@@ -94,7 +94,7 @@ pub enum TaskEvent {
     Created(Box<TaskCreated>),
     #[serde(rename = "task.edited")]
     Edited { spec: Box<TaskSpec> },
-    /// The worker's id is chosen and kept before anything is started (S4-13).
+    /// The worker's id is chosen and kept before anything is started.
     #[serde(rename = "task.deployed")]
     Deployed {
         worker: WorkerId,

@@ -1,5 +1,5 @@
 //! Whether a worker does well, and what to do about it when it does not. Keyed by the worker, which stays the same over
-//! every restart (S4-22). Silence alone is never a fault: a call that runs, or a word just sent, suspends all remedies.
+//! every restart. Silence alone is never a fault: a call that runs, or a word just sent, suspends all remedies.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

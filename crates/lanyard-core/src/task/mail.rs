@@ -1,5 +1,5 @@
 //! Mail: what those who work for each other tell each other. In order per box, at least once, acknowledged after it was
-//! handled, never thrown away without a record (S4-B02).
+//! handled, never thrown away without a record.
 
 use std::fmt;
 use std::str::FromStr;
@@ -201,7 +201,7 @@ impl MailState {
 }
 
 impl Mail {
-    /// The words, with whose they are (S4-B03).
+    /// The words, with whose they are.
     #[must_use]
     pub fn words(&self) -> String {
         let what = match (self.kind, self.ended) {

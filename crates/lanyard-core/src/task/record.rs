@@ -23,10 +23,10 @@ pub struct Task {
     /// The last event that was applied.
     pub seq: u64,
     pub plan: Option<PlanId>,
-    /// The task it is a part of (S4-07).
+    /// The task it is a part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
-    /// Whose mailbox hears of it (S4-15).
+    /// Whose mailbox hears of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reports_to: Option<MailTo>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ pub struct Task {
     pub aliases: Vec<String>,
     pub created_at: Timestamp,
     pub created_by: Actor,
-    /// The session whose agent made it (S4-18).
+    /// The session whose agent made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_in: Option<SessionId>,
     pub state: TaskState,
@@ -83,7 +83,7 @@ pub struct Task {
     /// The commits its branch has of its own, once it has ended. Without any there is nothing to merge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commits: Option<u32>,
-    /// What Lanyard committed for it, so that nothing was lost (S4-B10).
+    /// What Lanyard committed for it, so that nothing was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captured: Option<Captured>,
     /// Why what its worktree holds could not be committed; the worktree stays.
@@ -139,13 +139,13 @@ pub struct TaskSpec {
     pub subagents: bool,
 }
 
-/// What kind of worker does it. A field, never guessed from an id (S4-17, S4-B05).
+/// What kind of worker does it. A field, never guessed from an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerKind {
-    /// A session people talk in as well; the task ends when somebody says so (S4-08).
+    /// A session people talk in as well; the task ends when somebody says so.
     Chat,
-    /// An agent Lanyard runs for the task alone (S4-09).
+    /// An agent Lanyard runs for the task alone.
     #[default]
     Background,
     /// A program outside, which reports with the token of its run.
@@ -165,7 +165,7 @@ pub enum Isolation {
     Shared,
 }
 
-/// What becomes of a task whose parent ends first (S4-B09).
+/// What becomes of a task whose parent ends first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ParentEnd {
@@ -178,7 +178,7 @@ pub enum ParentEnd {
     Cancel,
 }
 
-/// Where a worker's id came from (S4-13, S4-19).
+/// Where a worker's id came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerSource {
@@ -316,7 +316,7 @@ pub struct Remedies {
 }
 
 impl Task {
-    /// By which chat hosts address it (S4-06, S4-10).
+    /// By which chat hosts address it.
     #[must_use]
     pub fn uri(&self) -> String {
         format!("orchestrator:/{}", self.id)

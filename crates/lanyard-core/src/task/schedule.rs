@@ -13,7 +13,7 @@ use crate::task::mail::MailTo;
 use crate::task::record::{Isolation, Task, TaskState};
 use crate::task::tree::BaseConflict;
 
-/// How many may work, and how far a family may grow. Inherited and never widened (S1-32).
+/// How many may work, and how far a family may grow. Inherited and never widened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FamilyRules {

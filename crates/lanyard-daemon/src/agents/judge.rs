@@ -1,5 +1,5 @@
 //! Policy before people: an agent's question is judged by rules first. The operator's config decides; files in a
-//! repository can only make it stricter (S4-B08).
+//! repository can only make it stricter.
 
 use std::path::Path;
 

@@ -95,7 +95,7 @@ pub(super) fn event_stream(body: Body) -> Response {
 }
 
 fn guest(app: &App, caller: &Caller, connection: ConnectionId, ask: &Attach) -> PresentConnection {
-    // What it may do is the token's business; a client can only want less (S3-B13).
+    // What it may do is the token's business; a client can only want less.
     let may_write = match caller.actor.kind {
         ActorKind::Operator => true,
         ActorKind::Observer | ActorKind::Agent | ActorKind::System => false,

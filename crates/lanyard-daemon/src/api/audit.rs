@@ -1,4 +1,4 @@
-//! Who stopped, guided or answered what, when and by which channel (S0-56..S0-59, S0-65), read from the log itself: what
+//! Who stopped, guided or answered what, when and by which channel, read from the log itself: what
 //! is not there was not done, and what cannot be read is counted. Changes to anything but sessions come from their own
 //! log.
 //!

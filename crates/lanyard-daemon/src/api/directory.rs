@@ -59,7 +59,7 @@ pub(super) struct ListQuery {
     pub(super) limit: Option<usize>,
 }
 
-/// The values of `status` in a listing: the status words (S0-02) and the lifecycle markers (S3-07, S3-20).
+/// The values of `status` in a listing: the status words and the lifecycle markers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StatusWord {
@@ -112,7 +112,7 @@ pub(super) async fn list(State(app): Shared, uri: Uri) -> Result<Json<SessionPag
     Ok(Json(SessionPage { sessions, next: listing.next.map(|next| next.to_string()) }))
 }
 
-/// Rows with what is not in the journal (S3-09).
+/// Rows with what is not in the journal.
 pub(super) fn with_runtime(app: &App, rows: Vec<Row>) -> Vec<SessionRow> {
     let counts = app.presence.counts(rows.iter().map(|row| row.id));
     rows.into_iter()
@@ -167,7 +167,7 @@ pub(super) async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, P
     })
 }
 
-/// A plan has an id and may have a name; sessions know it by either (S0-12). The name counts in the plan's workspace alone.
+/// A plan has an id and may have a name; sessions know it by either. The name counts in the plan's workspace alone.
 async fn other_word(
     app: &Arc<App>,
     word: String,

@@ -142,7 +142,7 @@ async fn read_live(app: &Arc<App>, session: SessionId) -> Result<Option<RunId>, 
     Ok(app.tokens.live.read(session, run))
 }
 
-/// An agent of a stopped session gets the refusal of its stop for every call, also when its run is over (S0-B06).
+/// An agent of a stopped session gets the refusal of its stop for every call, also when its run is over.
 async fn may_hear_its_end(app: &Arc<App>, caller: &Caller, access: Access) -> Result<(), Problem> {
     let Some(session) = caller.session.filter(|_| matches!(access, Access::Call | Access::Message)) else {
         return Err(Denied::RunEnded.into());
@@ -234,7 +234,7 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// The session an address names; a task's or a worker's is the one where it is worked at now (S4-11). A Lanyard id alone needs no look-up: whether it exists is found out where it is used.
+/// The session an address names; a task's or a worker's is the one where it is worked at now. A Lanyard id alone needs no look-up: whether it exists is found out where it is used.
 pub(super) async fn resolve(app: &Arc<App>, address: Address) -> Result<SessionId, Problem> {
     if address.workspace.is_none()
         && address.plan.is_none()

@@ -142,7 +142,7 @@ fn shown(session: &Session) -> IdSession {
     }
 }
 
-/// Finds or redeploys, under the same worker (S4-21).
+/// Finds or redeploys, under the same worker.
 pub(super) async fn resume(
     State(app): Shared,
     Path(text): Path<String>,
@@ -208,7 +208,7 @@ async fn resume_session(
     Ok(answer(ResumedHow::Resumed).into_response())
 }
 
-/// S1-28, S1-31, S1-33, S1-34: derived from the chain of parents, never counted.
+/// Level, depth and call stack of a session, derived from its chain of parents and never counted.
 pub(super) async fn delegation(State(app): Shared, target: Target) -> Result<Json<Delegation>, Problem> {
     let me = load(&app, target.0).await?;
     let (staleness, clock) = (app.rules.staleness, app.clock.clone());

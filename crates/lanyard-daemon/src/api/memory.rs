@@ -399,7 +399,7 @@ pub(super) async fn policy(State(app): Shared, target: Target) -> Result<Json<Me
     on_disk(&app, move |_, store| memory::look_up(store, target.0).map(shown)).await.map(Json)
 }
 
-/// S3-33.
+/// Changes the memory policy of a session.
 pub(super) async fn set_policy(
     State(app): Shared,
     target: Target,

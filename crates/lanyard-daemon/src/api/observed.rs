@@ -1,4 +1,4 @@
-//! What became of a request, seen from outside of its handler: attaches and resumes that failed are counted (S3-34), and
+//! What became of a request, seen from outside of its handler: attaches and resumes that failed are counted, and
 //! each request is a span for those who collect traces.
 
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Of {
 enum Verdict {
     /// Lanyard did not keep its promise.
     Failed,
-    /// There is no such session (any more): no failure of continuity, but whoever asked may now make a new one (S3-B11).
+    /// There is no such session (any more): no failure of continuity, but whoever asked may now make a new one.
     Missing,
     /// The request itself was at fault, or came at the wrong moment.
     Refused,

@@ -1,5 +1,5 @@
 //! The dashboard's pages: what is at a path that is no route. They hold nothing secret, so no token is asked for; what
-//! they show comes from the API, which asks (S0-51).
+//! they show comes from the API, which asks.
 
 use std::borrow::Cow;
 use std::sync::Arc;

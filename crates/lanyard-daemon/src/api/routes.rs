@@ -433,7 +433,7 @@ fn about_memory() -> Vec<Route> {
     ]
 }
 
-/// The same things under the paths operations consoles know (S3-20, S3-22, S3-23, S3-24).
+/// The same things under the paths operations consoles know.
 #[rustfmt::skip]
 fn for_operations() -> Vec<Route> {
     vec![

@@ -1,5 +1,5 @@
 //! How a browser gets a token: a link that somebody who has one asked for is exchanged for a cookie, once. The token in
-//! the cookie is one like any other, listed and revocable (S0-51).
+//! the cookie is one like any other, listed and revocable.
 
 use std::sync::Arc;
 

@@ -45,7 +45,7 @@ pub(super) async fn send(
             "send it with the client_turn_id of the turn, or leave `again` out to send a new message",
         ));
     }
-    // A turn named by its client is carried out once, whether or not the request has a key of its own (S3-15).
+    // A turn named by its client is carried out once, whether or not the request has a key of its own.
     let client = client_turn_id.as_ref().map(|client| {
         let name = format!("turn\0{}\0{client}", target.0);
         key_of(&change.actor, &name, &[], prompt.as_bytes())
@@ -95,7 +95,7 @@ fn repeat(outcome: Outcome, row: Option<TurnRow>, client_turn_id: Option<String>
     TurnReceipt { outcome, result: TurnResult::again(turn_status), client_turn_id, turn_status, log }
 }
 
-/// One cancel path for everybody (S3-23).
+/// One cancel path for everybody.
 pub(super) async fn cancel(State(app): Shared, target: Target, change: Change<Reason>) -> Answer {
     let reason = change.body.reason.clone();
     let command = Command::CancelTurn { reason: reason.clone() };

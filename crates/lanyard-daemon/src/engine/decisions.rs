@@ -1,4 +1,4 @@
-//! What was decided about a request, for the daemon's own log and for the counts (S3-41). The names of the fields do not
+//! What was decided about a request, for the daemon's own log and for the counts. The names of the fields do not
 //! change: whoever searches the log finds them in docs/metrics.md.
 
 use lanyard_core::ActorKind;

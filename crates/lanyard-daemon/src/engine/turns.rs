@@ -1,5 +1,5 @@
 //! Messages, each carried out once: whether one was sent before, what has become of it since, and what is kept so that
-//! the next repeat finds it (S3-15, S3-16, X-09).
+//! the next repeat finds it.
 
 use lanyard_api::config::Switch;
 use lanyard_core::session::{
@@ -14,7 +14,7 @@ use crate::engine::worker::Worker;
 use crate::engine::{AskError, Key, Reply, Request};
 
 /// How long the same words of the same sender count as a repeat, while the first are not over, when nobody gave them a
-/// name of their own.
+/// name of their own.
 const TWIN_MS: u64 = 120_000;
 /// Times one message can be sent again; a chain longer than that is a client in a loop.
 const ATTEMPTS_MAX: usize = 64;

@@ -1,4 +1,4 @@
-//! Finding a task by whatever somebody calls it, and telling what an id stands for (S4-20).
+//! Finding a task by whatever somebody calls it, and telling what an id stands for.
 
 use lanyard_core::task::{MailTo, Task};
 use lanyard_core::{Address, MailId, PlanId, RunId, SessionId, TaskId, WorkerId};
@@ -8,7 +8,7 @@ use crate::engine::Store;
 use crate::families::owner::Owner;
 use crate::families::{FamilyError, refused};
 
-/// What stands before a task's id where chat hosts address it (S4-06).
+/// What stands before a task's id where chat hosts address it.
 const URI: &str = "orchestrator:/";
 /// Links that are followed from one mailbox to the next.
 const UP_MAX: usize = 64;
@@ -92,8 +92,7 @@ pub(crate) fn names_work(text: &str) -> bool {
     }
 }
 
-/// The session in which a task is worked at now. That there is no such task, and that nobody works at it, are two things
-/// (S4-11).
+/// The session that works on a task now. An unknown task and a task without a worker are distinct errors.
 pub(crate) fn session_at(store: &dyn Store, text: &str) -> Result<SessionId, FamilyError> {
     let id = task_named(store, text)?;
     let task = store.task(id)?.ok_or_else(|| FamilyError::NoTask(text.to_owned()))?;

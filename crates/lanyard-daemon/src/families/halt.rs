@@ -70,7 +70,7 @@ fn place() -> Place {
 
 pub(crate) fn how(store: &dyn Store) -> Result<Halted, StoreError> {
     let paper = store.paper(&place())?;
-    // One that cannot be read holds everything: what was halted stays so (S4-B08).
+    // One that cannot be read holds everything: what was halted stays so.
     let unreadable =
         || Halted { is: true, reason: Some("the halt cannot be read".to_owned()), ..Halted::default() };
     Ok(paper.map_or_else(Halted::default, |paper| {

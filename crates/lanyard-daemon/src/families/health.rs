@@ -1,4 +1,4 @@
-//! How workers do, by worker (S4-22), and what is done about it. Looked at from the logs of their sessions; nothing is
+//! How workers do, by worker, and what is done about it. Looked at from the logs of their sessions; nothing is
 //! concluded from silence alone.
 
 use std::collections::HashMap;

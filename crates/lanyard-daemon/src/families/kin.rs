@@ -1,5 +1,5 @@
 //! Children without a task: sessions somebody made below another. Their end is a message in their parent's mailbox as
-//! well (S4-15). One that was stopped is told of by a notice, and one the parent started itself it hears of by itself.
+//! well. One that was stopped is told of by a notice, and one the parent started itself it hears of by itself.
 
 use lanyard_core::session::{Session, StateName};
 use lanyard_core::task::{MailFrom, MailKind, MailTo, TaskState};

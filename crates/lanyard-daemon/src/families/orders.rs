@@ -165,7 +165,7 @@ impl Owner {
         self.order(id, &TaskCommand::Resume { turns }, by)
     }
 
-    /// Runs it again, by the same worker (S4-14).
+    /// Runs it again, by the same worker.
     pub(crate) fn retry(&mut self, id: TaskId, deploy: bool, by: &By) -> Result<(), FamilyError> {
         // One that could not begin was to begin.
         let deploy = deploy || self.task(id)?.conflict.is_some();
@@ -284,7 +284,7 @@ impl Owner {
         }
     }
 
-    /// Its parent has ended: what was declared happens (S4-B09).
+    /// Its parent has ended: what was declared happens.
     pub(super) fn orphaned(&mut self, child: &Task, next: Option<MailTo>) {
         match child.spec.when_parent_ends {
             ParentEnd::Wait => {}

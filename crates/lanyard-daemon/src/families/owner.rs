@@ -151,7 +151,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Reads all that is open. What the last daemon left is looked at before anything new is begun (S4-B07).
+    /// Reads all that is open. What the last daemon left is looked at before anything new is begun.
     fn load(&mut self) -> Result<(), StoreError> {
         self.tasks.clear();
         self.sessions.clear();

@@ -1,4 +1,4 @@
-//! How far a family may grow: depth, breadth, rate, budget and circles. Inherited, and never widened by a child (S1-32).
+//! How far a family may grow: depth, breadth, rate, budget and circles. Inherited, and never widened by a child.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -46,7 +46,7 @@ impl Owner {
         self.spawns.entry(by).or_default().extend(std::iter::repeat_n(now, made));
     }
 
-    /// Going deeper than allowed is refused, and ends whoever tries it: something is out of hand (S1-32).
+    /// Going deeper than allowed is refused, and ends whoever tries it: something is out of hand.
     fn deep_enough(&self, parent: &Loaded, leaf: bool) -> Result<(), FamilyError> {
         let new = NewSession { leaf, ..NewSession::default() };
         let under = Some((&parent.session, &parent.lineage));

@@ -1,4 +1,4 @@
-//! The mail: in order, at least once, acknowledged after it was handled, never lost (S4-B02). A message is in its box
+//! The mail: in order, at least once, acknowledged after it was handled, never lost. A message is in its box
 //! until whoever works there has gone on after it; who is gone passes it on to who is above. What a task was told from
 //! above stays in its box after a cancel or a failure, for the worker of its next run.
 

@@ -1,5 +1,5 @@
 //! What workers say of their tasks: progress, questions, an end. Each run has a number and a token of its own; what an
-//! older one says is recognised and refused (S4-B01).
+//! older one says is recognised and refused.
 
 use lanyard_core::task::{
     Mail, MailFrom, MailKind, MailState, MailTo, Task, TaskCommand, TaskResult, WorkerKind,

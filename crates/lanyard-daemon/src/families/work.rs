@@ -220,7 +220,7 @@ async fn prompt(
     }
 }
 
-/// What it needs to know first, then its task (S0-29).
+/// What it needs to know first, then its task.
 fn first_words(
     tools: &Tools,
     task: &Task,

@@ -76,7 +76,7 @@ impl Driver {
         }
     }
 
-    /// Makes the session; what is gone on with is not made anew (S2-20).
+    /// Makes the session; what is gone on with is not made anew.
     async fn create(&mut self, invocation: &Invocation) -> Result<Next, FlowError> {
         if invocation.continues {
             let (kind, reason) = (FailKind::Gone, "its session is not there any more".to_owned());
@@ -132,7 +132,7 @@ impl Driver {
     async fn prompt(&mut self, invocation: &Invocation, session: &Session) -> Result<Next, FlowError> {
         let busy = session.state.name() == StateName::Executing;
         let ours = session.turn.as_ref().is_some_and(|turn| self.is_ours(turn));
-        // What a timeout left running ends before the session is gone on with (S2-B02). Nobody else's turn is ended.
+        // What a timeout left running ends before the session is gone on with. Nobody else's turn is ended.
         let delivery = if ours && invocation.continues && invocation.stage == Stage::Work {
             Delivery::Interrupt
         } else if busy {
@@ -242,7 +242,7 @@ impl Driver {
         Ok(Next::Again)
     }
 
-    /// Nobody waits for its turn any more (S2-22, S2-23).
+    /// Nobody waits for its turn any more.
     pub(super) async fn timed_out(&mut self) -> Result<(), FlowError> {
         let Some(invocation) = self.flow.invocation.clone() else { return Ok(()) };
         let (id, turn) = (invocation.session, invocation.turn);

@@ -151,7 +151,7 @@ impl Driver {
         self.write(decided?, by).await
     }
 
-    /// What is chosen is looked at once more before it is taken (S2-B02).
+    /// What is chosen is looked at once more before it is taken.
     async fn with_probe(&self, command: FlowCommand) -> Result<FlowCommand, FlowError> {
         let FlowCommand::Answer { gate, choice, guidance, probe: None } = command else { return Ok(command) };
         let asked = self.flow.gate.as_ref().filter(|open| open.id == gate && open.is_open());

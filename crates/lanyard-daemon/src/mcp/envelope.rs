@@ -121,7 +121,7 @@ impl<'a> Envelope<'a> {
         name_of(json::member(meta, META_CLIENT)?)
     }
 
-    /// The session the arguments name: a string, or it is none of ours (S0-33).
+    /// The session the arguments name: a string, or it is none of ours.
     pub(super) fn hint(&self) -> Option<String> {
         let arguments = self.arguments()?;
         let bytes = arguments.as_bytes();

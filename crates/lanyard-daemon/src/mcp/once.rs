@@ -1,5 +1,5 @@
 //! Tools with side effects, carried out once: in a turn that is taken up again after a crash, a call that was carried
-//! out before is answered with its first answer (S3-18). Off unless the config names the tool.
+//! out before is answered with its first answer. Off unless the config names the tool.
 //!
 //! An honest second call within one life of the agent is carried out: calls are counted per run, and only those an
 //! earlier run of the same turn made are answered from what is kept. A call whose answer was lost with the crash is not

@@ -116,7 +116,7 @@ pub(crate) async fn handle(
     }
 }
 
-/// How a call does what a stop asks for (S0-B02).
+/// How a call does what a stop asks for.
 pub(crate) fn compliance(tool: &str, arguments: &Value) -> Option<Compliance> {
     if tool != agent::NAME {
         return None;

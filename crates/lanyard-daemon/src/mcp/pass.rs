@@ -38,7 +38,7 @@ pub(super) async fn enter(
     let hint = envelope.hint();
     let (session, proof) = match whose(app, work, envelope, hint.as_deref()).await {
         Ok(Some(found)) => found,
-        // A call of no known session passes (S0-36); without a name in it, byte for byte (S0-32).
+        // A call of no known session passes; without a name in it, byte for byte.
         Ok(None) => return Entry::Goes(unnamed(hint.as_deref(), body, envelope)),
         Err(Mismatch(named)) => {
             let what = format!(
@@ -94,7 +94,7 @@ pub(super) async fn enter(
     Entry::Goes(unnamed(hint.as_deref(), body, envelope))
 }
 
-/// The body without the session's name, where it has one: the server never sees it, known or not (S0-33).
+/// The body without the session's name, where it has one: the server never sees it, known or not.
 fn unnamed(hint: Option<&str>, body: &Bytes, envelope: &Envelope<'_>) -> Option<Bytes> {
     hint.and_then(|_| stripped(body, envelope))
 }
@@ -107,7 +107,7 @@ fn short(text: &str) -> String {
     text.chars().take(NAME_CHARS_MAX).collect()
 }
 
-/// The body without the session's name among the arguments; all else keeps its bytes (S0-33).
+/// The body without the session's name among the arguments; all else keeps its bytes.
 fn stripped(body: &Bytes, envelope: &Envelope<'_>) -> Option<Bytes> {
     let text = std::str::from_utf8(body).ok()?;
     let arguments = envelope.arguments()?;

@@ -163,7 +163,7 @@ impl Keeper {
     }
 }
 
-/// S3-31: forgets what is over.
+/// Forgets entries whose retention has passed.
 async fn sweep(app: &Arc<App>) -> Result<(), MemoryError> {
     let rules = app.memory.retention;
     let now = app.clock.now();

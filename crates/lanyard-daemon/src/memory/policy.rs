@@ -1,4 +1,4 @@
-//! Looking at and changing what a session may remember (S3-33).
+//! Looking at and changing what a session may remember.
 
 use std::sync::Arc;
 

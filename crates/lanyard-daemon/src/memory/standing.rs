@@ -69,7 +69,7 @@ pub(crate) fn place(store: &dyn Store, session: &Session, lineage: &Lineage) -> 
 }
 
 impl Standing {
-    /// How far it sees (S3-30): long-term memory of its workspace and owner, its own memory and that of those below it.
+    /// How far it sees: long-term memory of its workspace and owner, its own memory and that of those below it.
     pub(crate) fn viewer(&self, store: &dyn Store, plan: Option<String>) -> Result<Viewer, MemoryError> {
         let sessions =
             if readable(&self.policy, Where::Session) { family(store, self.session.id)? } else { Vec::new() };

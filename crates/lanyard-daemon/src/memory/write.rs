@@ -1,4 +1,4 @@
-//! Writing: every entry passes here, whoever wants it (S3-26 to S3-31). Judged and written under one gate, so that a
+//! Writing: every entry passes here, whoever wants it. Judged and written under one gate, so that a
 //! policy that was changed in between counts.
 
 use lanyard_core::memory::entry::{named_key, request_key};

@@ -1,4 +1,4 @@
-//! Continuity that is degraded is told of once when it begins and once when it ends (S3-38).
+//! Continuity that is degraded is told of once when it begins and once when it ends.
 
 use lanyard_core::Timestamp;
 use lanyard_core::continuity::{Alert, AlertKind};

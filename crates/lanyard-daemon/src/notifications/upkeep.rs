@@ -1,4 +1,4 @@
-//! What time brings: counts are written down, alerts looked at, snoozes end, old notifications go (S3-B12).
+//! What time brings: counts are written down, alerts looked at, snoozes end, old notifications go.
 
 use std::sync::Arc;
 use std::time::Duration;

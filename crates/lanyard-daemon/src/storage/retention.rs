@@ -40,12 +40,12 @@ pub(crate) struct Prune {
     pub(crate) max: usize,
 }
 
-/// How many sessions have been over for that long (S0-21).
+/// How many sessions have been over for that long.
 pub(crate) async fn count(app: &Arc<App>, ended_after_ms: u64) -> Result<u64, String> {
     Ok(ended(app, ended_after_ms, PRUNE_MAX).await?.len() as u64)
 }
 
-/// Deletes sessions that have been over for that long, and answers how many (S0-21). A session with children that live is
+/// Deletes sessions that have been over for that long, and answers how many. A session with children that live is
 /// left.
 pub(crate) async fn prune(app: &Arc<App>, wanted: Prune) -> Result<u64, String> {
     let mut deleted = 0;

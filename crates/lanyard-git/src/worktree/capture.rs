@@ -1,4 +1,4 @@
-//! Committing what nobody committed (S4-B10).
+//! Committing what nobody committed.
 //!
 //! Where the tree's branch is checked out, the commit goes there and the index follows; a merge in progress, and what
 //! is in conflict, stays as it is for whoever works on. Anywhere else (no branch, another branch, a rebase) HEAD and

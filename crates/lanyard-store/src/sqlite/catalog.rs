@@ -23,7 +23,7 @@ pub(super) struct Catalog {
     facts: Vec<Facts>,
     sids: HashMap<SessionId, Sid, BuildHasherDefault<IdHasher>>,
     names: Names,
-    /// How many listed sessions are in each state: kept, so that whoever asks often need not count (S3-39).
+    /// How many listed sessions are in each state: kept, so that whoever asks often need not count.
     in_state: [u64; StateName::ALL.len()],
     /// The same by the operator's word.
     in_operator_state: [u64; OperatorState::ALL.len()],

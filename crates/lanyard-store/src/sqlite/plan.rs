@@ -112,7 +112,7 @@ impl Plan {
         }
     }
 
-    /// S0-01: within one workspace and plan an alias names one session that is not deleted.
+    /// Within one workspace and plan an alias names one session that is not deleted.
     pub(super) fn check_aliases(
         &self,
         batch: &Batch,

@@ -78,7 +78,7 @@ fn place(entry: &FlowGateEntry) -> String {
     format!("{}{}: {after}", one_line(&entry.title), phase.unwrap_or_default())
 }
 
-/// One line per offered answer, and why one is not (S2-01).
+/// One line per offered answer, and why one is not.
 pub(crate) fn choices(gate: &FlowGate) -> Vec<String> {
     let offered = gate.offered().into_iter();
     let mut lines: Vec<String> =
@@ -90,7 +90,7 @@ pub(crate) fn choices(gate: &FlowGate) -> Vec<String> {
     lines
 }
 
-/// The commands that answer it, for whoever is not at a prompt (S2-B07).
+/// The commands that answer it, for whoever is not at a prompt.
 pub(crate) fn commands(gate: &FlowGate) -> String {
     let command = |choice: Choice| {
         let words = if choice.takes_guidance() { " [--guidance \"…\"]" } else { "" };
@@ -136,7 +136,7 @@ pub(crate) fn tail(text: &str) -> Vec<String> {
     rows
 }
 
-/// How the session stands that may be gone on with (S2-B02).
+/// How the session stands that may be gone on with.
 pub(crate) fn probed(probe: Probe) -> String {
     let process = match (probe.exists, probe.alive, probe.loadable) {
         (false, ..) => return "gone".to_owned(),

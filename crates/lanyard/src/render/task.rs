@@ -52,7 +52,7 @@ pub(crate) const fn trouble(condition: Condition) -> Option<&'static str> {
     }
 }
 
-/// Where its worker's id came from (S4-19).
+/// Where its worker's id came from.
 pub(crate) const fn source(source: WorkerSource) -> &'static str {
     match source {
         WorkerSource::Reused => "id reused",

@@ -99,7 +99,7 @@ struct Hinting<'a> {
     hint: Option<&'a RawValue>,
 }
 
-/// The hint in a call's arguments; only a string is one (S0-33).
+/// The hint in a call's arguments; only a string is one.
 pub(super) fn hint(arguments: Option<&RawValue>) -> Option<String> {
     let arguments = arguments?.get();
     if !arguments.contains("_session") && !arguments.contains("\\u") {

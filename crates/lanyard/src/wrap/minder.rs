@@ -240,7 +240,7 @@ impl Minder {
             (Relation::Same, _) => Hint::Same,
             (Relation::Below, Some(below)) => Hint::Below(below.to_string()),
             (Relation::Below | Relation::Other, _) => Hint::Foreign,
-            // Unknown here: not ours to judge (S0-36). Not remembered, it may be made yet.
+            // Unknown here: not ours to judge. Not remembered, it may be made yet.
             (Relation::Unknown, _) => return Ok(Hint::Same),
         };
         if known.hints.len() >= REMEMBERED_MAX {

@@ -45,7 +45,7 @@ const alert = (held: Pick<Notification, 'kind'>): boolean => held.kind === 'cont
 /** Everything that is possible. */
 export const actions = (held: Pick<Notification, 'status'>): readonly Action[] => NEXT[held.status]
 
-/** What is offered in the list (S3-43): alerts are acknowledged, snoozed or dismissed, all others are read. */
+/** What is offered in the list: alerts are acknowledged, snoozed or dismissed, all others are read. */
 export function offered(held: Pick<Notification, 'status' | 'kind'>): readonly Action[] {
   const usual: readonly Action[] = alert(held) ? ['acknowledge', 'snooze', 'dismiss'] : ['read']
   return actions(held).filter((one) => usual.includes(one))

@@ -25,7 +25,7 @@ pub enum ControlEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         inherited: Option<SessionId>,
     },
-    /// The directive was given to the agent: in front of an answer, or instead of one (S0-56, S0-59).
+    /// The directive was given to the agent: in front of an answer, or instead of one.
     #[serde(rename = "stop.applied")]
     StopApplied {
         level: StopLevel,
@@ -81,7 +81,7 @@ pub enum ControlEvent {
         /// The daemon that sent the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
-        /// The beginning of what was said (S0-57).
+        /// The beginning of what was said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         preview: Option<String>,
     },
@@ -90,8 +90,8 @@ pub enum ControlEvent {
     GuidanceReturned { notes: Vec<NoteId> },
     #[serde(rename = "guidance.settled")]
     GuidanceSettled { notes: Vec<NoteId>, how: Settled },
-    /// The end of this session under a stop was reported to an ancestor; without a living one, to the operators
-    /// (S0-B18).
+    /// The end of this session under a stop was reported to an ancestor; without a living one, to the
+    /// operators.
     #[serde(rename = "notice.sent")]
     NoticeSent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,17 +99,17 @@ pub enum ControlEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<NoteId>,
     },
-    /// An agent told who it is, and by which id it knows the session (S0-37).
+    /// An agent told who it is, and by which id it knows the session.
     #[serde(rename = "agent.introduced")]
     Introduced {
         agent: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extension_session_id: Option<String>,
     },
-    /// An agent handed its work to another (S0-63).
+    /// An agent handed its work to another.
     #[serde(rename = "agent.handed_off")]
     HandedOff { from: String, to: String, reason: String },
-    /// A command that did not fit the state; nothing else changed (S1-17).
+    /// A command that did not fit the state; nothing else changed.
     #[serde(rename = "command.refused")]
     CommandRefused { command: String, code: String, state: StateName },
     /// Something that was seen although the state did not allow for it; nothing else changed.

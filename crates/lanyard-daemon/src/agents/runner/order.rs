@@ -135,7 +135,7 @@ impl Runner {
         let run = session.run.as_ref()?;
         let first = run.turns <= 1;
         let fresh = run.opened != Some(Continuity::Native);
-        // A conversation that opens, and one whose context was compacted since the agent was told (S1-39).
+        // A conversation that opens, and one whose context was compacted since the agent was told.
         let tell = (first && fresh) || governance;
         // An agent whose protocol has a place for its role was told there, and keeps it over compactions.
         let own_place = self.settings.driver == DriverKind::Codex;

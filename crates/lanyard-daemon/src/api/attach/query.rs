@@ -83,7 +83,7 @@ impl Attach {
 }
 
 impl Attach {
-    /// What the switches leave of it (S3-44). Whoever comes back with a position gets what it missed: that is no replay.
+    /// What the switches leave of it. Whoever comes back with a position gets what it missed: that is no replay.
     pub(super) fn allowed(mut self, features: Features) -> Result<Self, Problem> {
         if features.attach == Switch::Off {
             return Err(Problem::new(

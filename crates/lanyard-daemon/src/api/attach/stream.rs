@@ -73,7 +73,7 @@ impl Attached {
     }
 }
 
-/// What the log says of a connection (S3-41).
+/// What the log says of a connection.
 struct Shown<'a> {
     session: SessionId,
     connection: lanyard_core::ConnectionId,

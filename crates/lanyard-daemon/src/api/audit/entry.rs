@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::api::mutations::Mutation;
 
-/// The most that is shown of a text (S0-57).
+/// The most that is shown of a text.
 const PREVIEW_CHARS: usize = 100;
 
 /// What must stand in the bytes of an event that matters; the cheap question before the dear one.
@@ -97,7 +97,7 @@ fn kind(stored: &Stored) -> Option<AuditKind> {
     }
 }
 
-/// The names of S0-56 to S0-58: what was applied, not what was only asked for (S0-59).
+/// The audit name of an event. Only events that took effect have one; a request alone has none.
 fn name(event: &str) -> Option<&'static str> {
     match event {
         "stop.applied" => Some("session_interrupted"),

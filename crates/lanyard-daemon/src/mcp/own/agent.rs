@@ -138,7 +138,7 @@ async fn init(caller: &Caller, args: Args) -> Told {
             caller.join(plan).await?;
         }
     }
-    // Without anything to report the shape stays as it is (S0-61).
+    // Without anything to report the shape stays as it is.
     if let Some(name) = plan.clone() {
         let released = release(caller, workspace.clone(), name).await?;
         if !released.is_empty() {
@@ -155,7 +155,7 @@ async fn init(caller: &Caller, args: Args) -> Told {
     Ok(Answer { value, texts, ..Answer::default() })
 }
 
-/// The plan the session is at after this, checked: its own cannot be exchanged for another (S0-O4).
+/// The plan the session is at after this, checked: its own cannot be exchanged for another.
 async fn joined(
     caller: &Caller,
     me: &Me,
@@ -182,7 +182,7 @@ async fn joined(
     .await
 }
 
-/// Keeps what the agent said of itself, and the id it knows the session by, in the session's log (S0-37) and its seat.
+/// Keeps what the agent said of itself, and the id it knows the session by, in the session's log and its seat.
 async fn record_init(
     caller: &Caller,
     workspace: &str,
@@ -213,7 +213,7 @@ async fn record_init(
     .await
 }
 
-/// Frees the steps of sessions that have ended, and of no others (S0-B14). A plan nobody wrote down has none.
+/// Frees the steps of sessions that have ended, and of no others. A plan nobody wrote down has none.
 async fn release(caller: &Caller, workspace: String, name: String) -> Result<Vec<u32>, Refused> {
     let now = caller.app.clock.now();
     on_disk(&caller.app, move |store| {

@@ -111,13 +111,13 @@ impl Caller {
         Ok(self.app.engine.ask(request).await?.outcome)
     }
 
-    /// Writes into the session's record which plan it works on, so that people find it by its plan (S0-12). A session
+    /// Writes into the session's record which plan it works on, so that people find it by its plan. A session
     /// that was made for a plan keeps that one.
     pub(super) async fn join(&self, plan: &str) -> Result<(), Refused> {
         let Some(me) = &self.me else { return Ok(()) };
         let (aliases, workspace, wanted) =
             (me.session.aliases.clone(), me.session.workspace.clone(), plan.to_owned());
-        // S0-01: within a plan an alias names one session. The record stays as it is where it would name two.
+        // Within a plan an alias names one session. The record stays as it is where it would name two.
         let taken = on_disk(&self.app, move |store| {
             for alias in &aliases {
                 if store.alias_taken(alias, workspace.as_deref(), Some(&wanted))? {

@@ -198,7 +198,8 @@ fn none(name: &str) -> Refused {
     )
 }
 
-/// S3-30: from what is enabled. A scope that is not is refused with the rule; without a scope there must be something.
+/// Reads are allowed from enabled stores only. A scope that is not enabled is refused with the rule; without a scope at
+/// least one store must be enabled.
 fn may_read(standing: &Standing, scope: Option<Scope>) -> Result<(), Refused> {
     let policy = &standing.policy;
     let open = match scope {

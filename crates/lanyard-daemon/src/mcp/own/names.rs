@@ -1,4 +1,4 @@
-//! Second names of arguments: the names the earlier design of these tools used (S0). A tool accepts them beside its own
+//! Second names of arguments: the names the earlier design of these tools used. A tool accepts them beside its own
 //! names. Both names in one call must have the same value.
 
 use serde_json::{Map, Value, json};

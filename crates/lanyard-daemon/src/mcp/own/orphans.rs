@@ -1,5 +1,5 @@
-//! Sessions of a plan on which nobody seems to work any more: what is known of them, and what the coordinator decides
-//! (S0-60, S0-61, S0-B13). None is ever marked as completed, and nothing happens to one that shows a sign of life.
+//! Sessions of a plan on which nobody seems to work any more: what is known of them, and what the coordinator
+//! decides. None is ever marked as completed, and nothing happens to one that shows a sign of life.
 
 use lanyard_core::paper::{Facts, Liveness, judge, looks_after};
 use lanyard_core::session::{Command, InterruptCause, Receipt, Signal, StopScope};
@@ -21,7 +21,7 @@ use crate::mcp::own::{Told, shelf, traces};
 const LOOKED_AT_MAX: usize = 200;
 /// Orphans that are told at once.
 const TOLD_MAX: usize = 50;
-/// Why a session ended that was cleaned up (S0-61).
+/// Why a session ended that was cleaned up.
 const CLEANED: &str = "orphaned_auto_cleanup";
 
 /// What becomes of an orphan.

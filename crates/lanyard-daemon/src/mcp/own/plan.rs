@@ -1,4 +1,4 @@
-//! `memory_plan`: plans with phases, a status, and who has them in hand (S0-64).
+//! `memory_plan`: plans with phases, a status, and who has them in hand.
 
 use lanyard_core::PlanId;
 use lanyard_core::paper::{NewPlan, Plan, PlanChange, PlanStatus, Priority};

@@ -1,5 +1,5 @@
 //! Papers on the shelf: plans and seats, read and written whole. A change is made from the version that
-//! was read, and made again when somebody else's came first (S0-B16).
+//! was read, and made again when somebody else's came first.
 
 use lanyard_core::paper::{Plan, Seat};
 use lanyard_core::{PlanId, SessionId, Timestamp};

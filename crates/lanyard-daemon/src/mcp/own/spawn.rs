@@ -1,4 +1,4 @@
-//! `memory_spawn_agent`: the child's session is made and linked first, then its prompt (S0-28..S0-31, S0-B18). A child
+//! `memory_spawn_agent`: the child's session is made and linked first, then its prompt. A child
 //! Lanyard is to start is a task, as those of the tool `tasks` are.
 
 use lanyard_core::SessionId;

@@ -1,5 +1,5 @@
 //! `memory_steps`: the steps of a plan. A step that a session has taken stays its own until it is done or the session has
-//! ended (S0-B14).
+//! ended.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
 //! `tasks`: agents that Lanyard runs for the caller, as tasks that outlive the call, the caller and the daemon. A task is a
-//! handle: who waits for it may come back later, also as another run (S4-B11).
+//! handle: who waits for it may come back later, also as another run.
 
 mod wait;
 

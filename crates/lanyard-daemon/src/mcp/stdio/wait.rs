@@ -210,7 +210,7 @@ async fn relay(
                 }
             }
             answer = &mut waiting.answer => break waiting.outcome(answer),
-            // The client has gone: dropping the request takes it back.
+            // The client has gone: dropping the request takes it back.
             () = pieces.closed() => return,
             () = crate::mcp::closed(&mut closing) => break Err(Trouble::Closing),
             () = tokio::time::sleep(patience) => break Err(Trouble::Slow(patience)),

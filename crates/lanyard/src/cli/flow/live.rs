@@ -358,7 +358,7 @@ pub(in crate::cli) fn tell_gate(context: &Context, entry: &FlowGateEntry) {
     context.out.question(&format!("{}  {answers}\n", question(entry, None)));
 }
 
-/// Nobody is there to be asked: the gate stays as it is, and whoever reads this knows how to answer (S2-B07).
+/// Nobody is there to be asked: the gate stays as it is, and whoever reads this knows how to answer.
 pub(in crate::cli) fn unasked(context: &Context, entry: &FlowGateEntry) -> Result<(), Failure> {
     if !context.out.is_json() {
         let commands = commands(&entry.gate);

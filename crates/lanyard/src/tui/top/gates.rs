@@ -210,7 +210,7 @@ impl Model {
         }
         let mut orders = Vec::new();
         match answering.dialogue.line(answering.input.text()) {
-            // Nothing is answered, and what was typed can be mended (S2-06).
+            // Nothing is answered, and what was typed can be mended.
             Next::Again(why) => self.warn(why),
             Next::Guidance => {
                 answering.input = Input::default();
