@@ -112,11 +112,19 @@ fn only_ours_goes_even_where_it_was_moved() {
 #[test]
 fn what_is_not_understood_is_refused() {
     let refused = |text: &str| add(text, &entries()).unwrap_err().to_string();
-    assert!(refused("// c\n{}").starts_with("it is not JSON: "));
-    assert!(refused("{\"a\": 1,}").starts_with("it is not JSON: "));
+    assert!(refused("{\"a\": 1 \"b\": 2}").starts_with("it is not JSON: "));
+    assert!(refused("{a: 1}").starts_with("it is not JSON: "));
     assert_eq!(refused("[]"), "the file is not an object");
     assert_eq!(refused(r#"{"hooks": []}"#), "`hooks` is not an object");
     assert_eq!(refused(r#"{"hooks": {"PreToolUse": {}}}"#), "PreToolUse is not a list");
+}
+
+#[test]
+fn comments_and_trailing_commas_stay() {
+    let text = "{\n  // The house's model.\n  \"model\": \"opus\", /* dear */\n  \"hooks\": {\n    // Ours come last.\n    \"Stop\": [],\n  },\n}\n";
+    let with = round(text);
+    assert!(with.contains("// The house's model.\n") && with.contains("/* dear */"), "{with}");
+    assert_eq!(remove(&with, &ours).unwrap(), text);
 }
 
 /// Random files, laid out at random: taking out what was put in gives the file back.
@@ -126,7 +134,7 @@ fn every_file_comes_back_as_it_was() {
     for _ in 0..300 {
         let value = json!({ "a": random.u8(..), "nested": { "x": [1, 2, { "y": "\"[{" }], "é": null } });
         let text = match random.u8(..3) {
-            0 => value.to_string(),
+            0 => value.to_string() + ["", "\n", "\r\n"][random.usize(..3)],
             1 => pretty(&value, "    ") + "\n",
             _ => format!("\n  {}\n\n", pretty(&value, "\t")),
         };
@@ -134,4 +142,12 @@ fn every_file_comes_back_as_it_was() {
         assert_eq!(remove(&with, &ours).unwrap(), text);
         assert!(serde_json::from_str::<Value>(&with).is_ok());
     }
+}
+
+fn pretty(value: &Value, unit: &str) -> String {
+    use serde::Serialize;
+    let mut bytes = Vec::new();
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(unit.as_bytes());
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, formatter)).unwrap();
+    String::from_utf8(bytes).unwrap()
 }
