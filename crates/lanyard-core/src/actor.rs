@@ -1,4 +1,4 @@
-//! Who did something, and what made it happen.
+//! Actors and causes: the author of a change, and the request or event behind it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ impl ActorKind {
     }
 }
 
-/// Who did it.
+/// The author of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Actor {
     pub kind: ActorKind,
@@ -51,7 +51,7 @@ impl Actor {
     }
 }
 
-/// What made an event happen.
+/// The request or event that led to this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {

@@ -1,12 +1,12 @@
-//! How a session is found: by its own id, by a foreign id kept as an alias, or by workspace + plan + session.
+//! Addresses of sessions: the session's own id, a foreign id kept as an alias, or workspace + plan + session.
 //!
-//! The parts are separate fields and are never joined into, or split out of, one text: a part may hold `::` or
-//! anything else.
+//! The parts are separate fields and are never joined into one text or split out of one: a part may hold `::` or any
+//! other text.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where to look for a session. With `session` alone it must be the only one of that name.
+/// The address of a session. `session` alone must match exactly one session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Address {
     /// A Lanyard id (`sess_…`) or an alias.

@@ -1,4 +1,4 @@
-//! Continuity as a measured promise: what is counted, over which time, and when it is bad enough to say so.
+//! Continuity as a measured promise: counters, time windows, and the limits at which an alert begins.
 //!
 //! Counting is a fold over events, and time arrives with them. This module knows neither where counts are kept nor how
 //! alerts are delivered.

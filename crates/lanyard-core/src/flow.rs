@@ -1,9 +1,9 @@
-//! Flows: a plan worked through by an author and judged by a reviewer, with a person asked only at a gate.
+//! Flows: an author works through a plan, a reviewer judges the work, and a person decides only at a gate.
 //!
-//! A flow is a log, as a session and a task are. Start with `record` (what a flow is), then `advance` (what it wants done
-//! next and what follows from what was done) and `decide` (what may be asked of it). What the daemon has to do next is
-//! read off the record (`want`), never remembered: each turn, command and gate has its number and its id in the log before
-//! it is begun, so that after a crash the same one is looked for and none is done twice.
+//! A flow is a log, like a session or a task. Start with `record` (the state of a flow), then `advance` (the next
+//! action, and the consequences of the last one) and `decide` (commands). The daemon derives its next action from the
+//! record (`want`) and never remembers it: each turn, command and gate has its number and its id in the log before it
+//! starts, so that a restart finds the same one and repeats none.
 
 mod advance;
 mod apply;

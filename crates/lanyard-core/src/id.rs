@@ -14,7 +14,7 @@ const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// 128 bits in groups of five, the first group holding only three.
 const SUFFIX_LEN: usize = 26;
 
-/// What is wrong with a text that should have been an id.
+/// The fault of a text that is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     #[error("expected an id that starts with `{0}_`")]

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// One event in its place in the log of a record.
+/// An event at its position in the log of a record.
 pub trait LogEntry: Clone + Serialize + DeserializeOwned {
     type Id: Copy + PartialEq + Display;
 

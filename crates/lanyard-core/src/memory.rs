@@ -1,5 +1,5 @@
-//! Memory: what is kept beyond the conversation, and the policy that says what may be. Two stores: a session's own
-//! memory, and long-term memory. Pure types and rules; where entries are kept and who asks is not known here.
+//! Memory: entries that outlast the conversation, and the policy that limits them. There are two stores: a session's
+//! own memory, and long-term memory. Pure types and rules; this module knows neither storage nor callers.
 
 pub mod admit;
 pub mod entry;

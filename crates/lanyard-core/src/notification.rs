@@ -1,8 +1,8 @@
-//! Notifications: what an operator should know, and what became of it.
+//! Notifications for operators, and their handling.
 //!
-//! A notification tells of a condition. Whether the condition lasts (`over_at`) and how people handled the telling
-//! (`status`) are two things: an alert that was dismissed is not raised again while what it tells of goes on. The rules are
-//! pure; nothing here knows where notifications are kept or how they travel.
+//! A notification reports a condition. The condition (`over_at`) and the handling by people (`status`) are separate: a
+//! dismissed alert is not raised again while its condition lasts. The rules are pure; this module knows neither storage
+//! nor delivery.
 
 mod change;
 mod delivery;

@@ -1,5 +1,5 @@
-//! What a mutation answers. It is stored with the events it made, so a repeated key gets the first outcome again,
-//! also after a restart.
+//! The answer to a mutation. It is stored with the events of the mutation, so a repeated key gets the first outcome
+//! again, also after a restart.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct Outcome {
     pub session: SessionId,
     /// The session's last sequence number once the command was carried out.
     pub seq: u64,
-    /// How many events the command wrote into this session; zero when there was nothing to change.
+    /// Number of events that the command wrote into this session; zero when there was nothing to change.
     pub events: u32,
     /// The state the session was in then.
     pub state: StateName,
@@ -22,16 +22,16 @@ pub struct Outcome {
     pub turn: Option<TurnId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<NoteId>,
-    /// How the words of a note will reach the agent.
+    /// The planned delivery of a note to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<PlannedDelivery>,
-    /// How another agent gets the conversation, where a session was handed over.
+    /// The way in which another agent gets the conversation after a hand-over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuity: Option<Continuity>,
     /// The stop level in force: 1 graceful, 2 immediate, 3 terminated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_level: Option<u8>,
-    /// What the sender should know although the command was accepted.
+    /// Warnings for the sender of an accepted command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

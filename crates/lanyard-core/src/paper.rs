@@ -1,5 +1,5 @@
-//! What agents keep beside the log of their session: plans with steps, the lineage of hand-offs; and
-//! the words they are told with. Pure types and rules; where they are stored is not known here.
+//! Documents of agents beside the session's log: plans with steps, and the lineage of hand-offs; and the texts that
+//! explain them. Pure types and rules; storage is not known here.
 
 pub mod instructions;
 pub mod orphan;
@@ -44,7 +44,7 @@ pub(crate) fn words(field: &'static str, text: &str, max: usize) -> Result<(), R
     Ok(())
 }
 
-/// One line that is not too long, or nothing.
+/// Checks an optional field: one line within the length limit.
 pub fn optional(field: &'static str, text: Option<&str>) -> Result<(), Refusal> {
     text.map_or(Ok(()), |text| name(field, text))
 }

@@ -41,15 +41,15 @@ impl Default for Staleness {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// How deep a family of sessions may be; a root has depth 1.
+    /// Maximum depth of a family of sessions; a root has depth 1.
     pub depth: u32,
     /// Characters of one piece of guidance.
     pub guidance_chars: usize,
-    /// What becomes of guidance with more characters than that.
+    /// Handling of guidance that is longer.
     pub overlong: Overlong,
     /// Pieces of guidance that may wait in one session.
     pub guidance_pending: usize,
-    /// How long guidance waits to be delivered, in milliseconds; 0 is without end.
+    /// Time after which undelivered guidance expires, in milliseconds; 0 means never.
     pub guidance_expires_ms: u64,
     /// Messages that may wait in one session's inbox.
     pub inbox_turns: usize,
@@ -59,7 +59,7 @@ pub struct Limits {
     pub log_events: u64,
     /// Bytes of text they may hold; no turn begins beyond it. 0 is without limit.
     pub log_bytes: u64,
-    /// How often the same issue or error may be seen before the session counts as stalled.
+    /// Repeats of the same issue or error after which the session counts as stalled.
     pub stall_repeats: u32,
 }
 
@@ -80,7 +80,7 @@ impl Default for Limits {
     }
 }
 
-/// How a stop rises while the agent does not comply.
+/// Deadlines and call limits by which a stop escalates while the agent does not comply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StopRules {
@@ -114,7 +114,7 @@ impl Default for WriterRules {
     }
 }
 
-/// What to do with text over its limit.
+/// Handling of text over its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlong {
@@ -148,7 +148,7 @@ impl MemoryMode {
         }
     }
 
-    /// How much it remembers: `off` < `session_only` < `selective` < `full`.
+    /// Order of the modes: `off` < `session_only` < `selective` < `full`.
     #[must_use]
     pub const fn rank(self) -> u8 {
         match self {

@@ -1,9 +1,9 @@
-//! Secrets are taken out of text before it becomes part of a log: what is in a log is kept, searched and shown to
-//! observers. One pass over the bytes says whether there is anything to look at; text without a secret is not copied.
+//! Removes secrets from text before it becomes part of a log, which is kept, searched and shown to observers. One pass
+//! over the bytes finds candidates; text without a secret is not copied.
 //!
-//! Two things are recognised: values that are known (environment variables whose names say that they are secret), and
-//! shapes (Lanyard's own tokens, and keys of services whose form is public). A shape is taken only where its form cannot
-//! be mistaken: hashes, UUIDs, base64 and ordinary words stay as they are.
+//! Two kinds are recognised: known values (environment variables whose names say that they are secret), and shapes
+//! (Lanyard's own tokens, and keys of services whose form is public). A shape counts only where its form is
+//! unmistakable: hashes, UUIDs, base64 and ordinary words stay as they are.
 
 mod shapes;
 #[cfg(test)]
@@ -29,7 +29,7 @@ const SECRET_ENDS: [&str; 7] =
 const PART_CHARS_MIN: usize = 4;
 const SECRET_NAMES: [&str; 4] = ["PASSWORD", "PASSWD", "TOKEN", "SECRET"];
 
-/// How much is taken out.
+/// The secrets that are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Everything that is recognised: what agents, tools and programs said.
@@ -57,7 +57,7 @@ enum Kind {
     Custom,
 }
 
-/// What to look for beside the shapes that are known.
+/// Values to remove beside the known shapes.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// Environment variables as agents get them.

@@ -1,4 +1,4 @@
-//! Sessions that were made by accident: somebody wanted back to an old one, failed, and got a new one.
+//! Sessions created by accident: a client failed to return to an old session and got a new one.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const REMEMBERED_MAX: usize = 1_024;
 /// Failures of one that are remembered.
 const FAILURES_MAX: usize = 64;
 
-/// Who failed lately to attach or to resume.
+/// Clients that recently failed to attach or to resume.
 #[derive(Debug, Default)]
 pub struct Accidents {
     failures: BTreeMap<(String, String), Vec<Timestamp>>,

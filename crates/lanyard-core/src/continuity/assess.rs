@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::continuity::count::{Counter, Tally};
 
-/// When continuity counts as degraded.
+/// Limits beyond which continuity counts as degraded.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContinuityRules {
@@ -55,7 +55,7 @@ impl Default for ContinuityRules {
 const WINDOW_MS_MAX: u64 = 7 * 24 * 60 * 60 * 1_000;
 
 impl ContinuityRules {
-    /// What is wrong with the numbers, in one sentence.
+    /// Returns an error sentence for the first invalid number.
     pub fn check(&self) -> Result<(), String> {
         if !(60_000..=WINDOW_MS_MAX).contains(&self.window_ms) {
             return Err(format!("`window_ms` must be 60000 to {WINDOW_MS_MAX}"));
@@ -77,7 +77,7 @@ impl ContinuityRules {
     }
 }
 
-/// What is derived from counts. A rate without attempts is no number.
+/// Rates derived from counts. Without attempts a rate is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
     pub attach_success_rate: Option<f64>,
@@ -103,7 +103,7 @@ pub fn rates(tally: &Tally) -> Rates {
     }
 }
 
-/// A condition that somebody is told of when it begins and when it ends.
+/// A condition that raises an alert when it begins and clears it when it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertKind {

@@ -1,11 +1,11 @@
-//! What is counted, and what one event of a session's log counts for.
+//! The counters of continuity, and the rule for which of them an event of a session's log increments.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::session::{ChangeEvent, Continuity, Event, Run, RunEnd, RunEvent, RunPhase, Session, StateName};
 
-/// One thing that is counted. The order is the one they are shown in, and the names are what is stored.
+/// A counter. Variants are in display order, and their names are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Counter {
@@ -86,7 +86,7 @@ impl From<Continuity> for Counter {
     }
 }
 
-/// How often each thing happened.
+/// The value of every counter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally([u64; Counter::ALL.len()]);
 
@@ -112,7 +112,7 @@ impl Tally {
         self.0.iter().all(|times| *times == 0)
     }
 
-    /// Those that happened.
+    /// The counters above zero.
     pub fn entries(&self) -> impl Iterator<Item = (Counter, u64)> {
         Counter::ALL.into_iter().map(|counter| (counter, self.get(counter))).filter(|(_, times)| *times > 0)
     }
@@ -128,7 +128,7 @@ impl FromIterator<(Counter, u64)> for Tally {
     }
 }
 
-/// What an event counts for in a session as it was before; nothing before its birth.
+/// The counters that an event increments, given the session before it; `None` before its creation.
 #[must_use]
 pub fn counted(before: Option<&Session>, event: &Event) -> Tally {
     let mut tally = Tally::default();

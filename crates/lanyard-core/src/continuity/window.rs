@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::continuity::count::{Counter, Tally};
 use crate::time::Timestamp;
 
-/// How fine time is cut.
+/// Length of a time slot in milliseconds.
 pub const SLOT_MS: u64 = 60_000;
 
 /// A minute, counted from 1970. Zero stands for all of them.

@@ -1,4 +1,4 @@
-//! What a flow wants done now, and what follows from what was done.
+//! The next action of a flow, and the consequences of a finished one.
 
 use crate::actor::Actor;
 use crate::flow::escalate::{Why, escalate, fitting};
@@ -13,7 +13,7 @@ use crate::id::{GateId, SessionId};
 use crate::log::Record as _;
 use crate::time::Timestamp;
 
-/// What a decision may need that is not in the record.
+/// Inputs of a decision that are not in the record.
 #[derive(Debug, Clone, Copy)]
 pub struct Fresh {
     pub now: Timestamp,
@@ -21,7 +21,7 @@ pub struct Fresh {
     pub gate: GateId,
 }
 
-/// How the session of an invocation stands at its end.
+/// The state of an invocation's session at its end.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Looked {
     pub probe: Probe,
@@ -31,7 +31,7 @@ pub struct Looked {
     pub unheard: bool,
 }
 
-/// What the daemon has to do for the flow now.
+/// The daemon's next action for the flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Want {
     /// Make its worktree, where it is to have one and can.
@@ -60,7 +60,7 @@ pub enum Want {
     Nothing,
 }
 
-/// What time alone brings.
+/// Changes that come from the passing of time alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// The turn of the invocation took too long.
@@ -360,8 +360,8 @@ fn preserve(flow: &Flow, invocation: &Invocation, tokens: u64, fresh: Fresh) -> 
     FlowEvent::SessionPreserved { preserved: Preserved { session, turn, since: fresh.now, until, tokens } }
 }
 
-/// A check came to its end. `looked` is how the newest session of the flow stands: it is the author's, and may be gone on
-/// with.
+/// Records the end of a check. `looked` is the state of the flow's newest session: the author's, which can be
+/// continued.
 #[must_use]
 pub fn quality_ended(flow: &Flow, result: CheckResult, looked: Looked, fresh: Fresh) -> Vec<FlowEvent> {
     if flow.check.is_none() {

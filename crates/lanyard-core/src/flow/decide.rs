@@ -1,4 +1,4 @@
-//! What may be asked of a flow: to begin, to be answered, to end, to go on.
+//! Commands to a flow: begin, answer, end and continue.
 
 use crate::actor::Actor;
 use crate::flow::advance::{Fresh, deadline, phase_done};
@@ -12,7 +12,7 @@ use crate::id::GateId;
 /// Characters of a person's words at a gate.
 pub const GUIDANCE_CHARS_MAX: usize = 8_000;
 
-/// What a flow is asked to be.
+/// The request for a new flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFlow {
     pub kind: FlowKind,
@@ -54,7 +54,7 @@ pub fn create(new: NewFlow) -> Result<FlowEvent, FlowRefusal> {
     Ok(FlowEvent::Created(Box::new(created)))
 }
 
-/// Nothing new where the same was asked before.
+/// Returns the events of a command; none when it repeats an earlier one.
 pub fn decide(
     flow: &Flow,
     command: &FlowCommand,

@@ -1,4 +1,4 @@
-//! What happens to a flow. The events of a flow are its log; the record is their sum.
+//! Events of a flow. They form its log, and the record is their sum.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::session::is_default;
 use crate::task::tree::{Captured, Tree};
 use crate::time::Timestamp;
 
-/// One entry of a flow's log.
+/// An entry of a flow's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowEnvelope {
     pub flow: FlowId,
@@ -24,7 +24,7 @@ pub struct FlowEnvelope {
     pub event: FlowEvent,
 }
 
-/// Everything a flow is born with.
+/// The data with which a flow is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowCreated {
     pub kind: FlowKind,
@@ -150,7 +150,7 @@ pub enum FlowEvent {
     },
 }
 
-/// What came of an invocation.
+/// The outcome of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Conclusion {
@@ -204,7 +204,7 @@ impl FailKind {
     }
 }
 
-/// What an invocation used, as far as its agent reports it.
+/// Usage of an invocation, as far as its agent reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Spent {
@@ -244,7 +244,7 @@ impl FlowEvent {
         }
     }
 
-    /// All names, for those who choose among them.
+    /// All names, for filters.
     pub const NAMES: [&'static str; 20] = [
         "flow.created",
         "flow.leased",

@@ -53,7 +53,7 @@ pub struct FlowGate {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<Item>,
     pub iteration: u32,
-    /// What speaks for it: the output of a check, the notes of an agent.
+    /// Evidence for the question: the output of a check, or notes of an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
     /// There only when going on with the session is offered.
@@ -73,35 +73,35 @@ pub struct FlowGate {
     pub answered: Option<GateAnswered>,
 }
 
-/// What going on with a session takes.
+/// The session that a continuation uses, and the state at which it resumes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Continuation {
     pub session: SessionId,
     pub resume_state: FlowState,
     pub role: Role,
-    /// What was found when it was looked at.
+    /// The result of the latest probe of the session.
     pub probe: Probe,
 }
 
-/// How a session stands that may be gone on with.
+/// Facts about a session that decide whether it can be continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub struct Probe {
-    /// It is there and has not ended.
+    /// The session exists and has not ended.
     pub exists: bool,
-    /// Its process lives.
+    /// The agent's process is alive.
     pub alive: bool,
-    /// Its agent can take it up again when the process is gone.
+    /// The agent can load the session again after its process has ended.
     pub loadable: bool,
-    /// Nothing runs in it; what does is ended first.
+    /// No turn is running; a running turn is ended first.
     pub idle: bool,
     /// There is room in its context, as far as that is known.
     pub context_left: bool,
 }
 
 impl Probe {
-    /// Why it cannot be gone on with.
+    /// The reason why the session cannot be continued, if there is one.
     #[must_use]
     pub const fn hindrance(self) -> Option<&'static str> {
         if !self.exists {
@@ -163,7 +163,7 @@ impl Choice {
         }
     }
 
-    /// What it does, in one line.
+    /// The effect of the answer, in one line.
     #[must_use]
     pub const fn words(self, kind: FlowGateKind) -> &'static str {
         match (self, kind) {
@@ -186,7 +186,7 @@ impl Choice {
     }
 }
 
-/// What somebody typed: a letter, a name with `-` or `_`, and words after a colon.
+/// Parses an answer as a person types it: a letter, or a name with `-` or `_`, and guidance after a colon.
 #[must_use]
 pub fn parse(text: &str) -> Option<(Choice, Option<String>)> {
     let (word, words) = match text.split_once(':') {
@@ -205,7 +205,7 @@ pub fn parse(text: &str) -> Option<(Choice, Option<String>)> {
 }
 
 impl FlowGate {
-    /// Whether this can be answered. Nothing is inferred: what is offered is what the flow put there.
+    /// Whether the gate offers this answer. Only the offers that the flow recorded count; none is inferred.
     #[must_use]
     pub fn offers(&self, choice: Choice) -> bool {
         match choice {

@@ -53,7 +53,7 @@ const INDENT_MAX: usize = 3;
 const OUTER: usize = 2;
 const INNER: usize = 3;
 
-/// What a plan says.
+/// A parsed plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlanText {
     pub title: String,
@@ -63,9 +63,9 @@ pub struct PlanText {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PhaseText {
     pub title: String,
-    /// All that stands below its heading.
+    /// The text below the heading.
     pub text: String,
-    /// Its heading is ticked, or all items of its checklist are.
+    /// The heading is ticked, or all items of the checklist are.
     pub done: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What agents are told. Made from the record alone, so that the same prompt comes out whenever it is asked for.
+//! Prompts of agents. The record alone determines a prompt, so the same record always yields the same prompt.
 
 use std::fmt::Write as _;
 

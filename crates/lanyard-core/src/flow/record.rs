@@ -1,4 +1,4 @@
-//! What a flow is: the plan, where it stands, who works at it now.
+//! The state of a flow: its plan, its progress and its current invocation.
 
 use std::fmt;
 
@@ -39,13 +39,13 @@ pub struct Flow {
     pub request: Option<(String, String)>,
     /// Empty in a plan review.
     pub phases: Vec<Phase>,
-    /// The place of the phase that is worked at.
+    /// Index of the active phase.
     pub phase: usize,
     pub state: FlowState,
     pub since: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who ended it.
+    /// The actor who ended the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<Actor>,
     /// The state before the escalation or the end, to which it can go back.
@@ -61,20 +61,20 @@ pub struct Flow {
     pub iteration: u32,
     #[serde(default)]
     pub quality_retries: u32,
-    /// Turns that were gone on with by themselves, in a row.
+    /// Automatic retries in a row.
     #[serde(default)]
     pub auto_retries: u32,
-    /// What the last review asked for.
+    /// Items of the latest review.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<Item>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<Check>,
-    /// What the last round of checks said.
+    /// Results of the latest round of checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invocation: Option<Invocation>,
-    /// What the next invocation takes with it, once.
+    /// Session and guidance for the next invocation; used once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,7 +82,7 @@ pub struct Flow {
     /// Sessions that go on although nobody waits for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preserved: Vec<Preserved>,
-    /// The newest sessions that worked at it, with their roles.
+    /// The newest sessions of the flow, with their roles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<Worked>,
     #[serde(default)]
@@ -93,12 +93,12 @@ pub struct Flow {
     pub tree: Option<Tree>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captured: Option<Captured>,
-    /// It has ended and its folder is put in order.
+    /// The flow has ended and its folder has been cleaned up.
     #[serde(default)]
     pub settled: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
-    /// The last event that hooks were told of.
+    /// The last event that was sent to hooks.
     #[serde(default)]
     pub hooked: u64,
 }
@@ -181,7 +181,7 @@ impl FlowState {
         matches!(self, Self::Aborted | Self::Completed | Self::Approved)
     }
 
-    /// Who works in it.
+    /// The role that works in this state.
     #[must_use]
     pub const fn role(self) -> Option<Role> {
         match self {
@@ -229,11 +229,11 @@ impl fmt::Display for FlowState {
     }
 }
 
-/// A part of the plan that is worked at, checked and judged as one.
+/// A part of the plan that is implemented, checked and reviewed as one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
     pub title: String,
-    /// What the plan says about it.
+    /// The plan's text for this phase.
     pub text: String,
     pub state: PhaseState,
     /// The commit its author named last.
@@ -274,27 +274,27 @@ pub struct Invocation {
     pub state: FlowState,
     pub role: Role,
     pub session: SessionId,
-    /// It goes on with a session that was there; nothing is created.
+    /// The invocation continues an existing session; none is created.
     pub continues: bool,
-    /// The session is a fork of this one: what its role needs to know is there, and it is not disturbed.
+    /// The session is a fork of this one, which has the context that the role needs and is not disturbed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork_of: Option<SessionId>,
     /// A person's words that go with its first prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guidance: Option<String>,
-    /// Those its session has heard before; whoever works in its place has not.
+    /// Guidance that the session has already received. A session that replaces it has not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard: Option<String>,
     pub stage: Stage,
     /// The turn that is waited for, by an id that was written down before it was begun.
     pub turn: TurnId,
-    /// What its session had used before.
+    /// Usage of the session before this invocation.
     #[serde(default)]
     pub before: Spent,
     pub begun_at: Timestamp,
-    /// When that turn was asked for.
+    /// Time at which the turn was requested.
     pub asked_at: Timestamp,
-    /// What was wrong with the answer, while it is being repaired.
+    /// The fault of the answer that is being repaired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
@@ -310,7 +310,7 @@ pub enum Stage {
     Repair,
 }
 
-/// What an answer at a gate left for the next invocation.
+/// The part of a gate's answer that the next invocation uses.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "FlowPending")]
 pub struct Pending {
@@ -332,7 +332,7 @@ pub struct Pending {
 /// A command that is being run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// Its place among the quality commands.
+    /// Index among the quality commands.
     pub place: usize,
     /// The name of its run: the step, the place and how often it was begun.
     pub run: String,
@@ -343,7 +343,7 @@ pub struct Check {
 pub struct CheckResult {
     pub name: String,
     pub passed: bool,
-    /// Nothing when it was ended by a signal or not started.
+    /// Absent when a signal ended the command or it did not start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -364,7 +364,7 @@ pub struct Preserved {
     pub session: SessionId,
     pub turn: TurnId,
     pub since: Timestamp,
-    /// When it is ended; nothing is without end.
+    /// Time at which the session is ended; absent means without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// Tokens it had used when nobody waited for it any more.
@@ -379,15 +379,16 @@ pub struct Worked {
     pub state: FlowState,
     pub phase: usize,
     pub step: u32,
-    /// It was continued by an answer at a gate. If that invocation fails, it is not offered again.
+    /// An answer at a gate continued the session. If that invocation fails, continuing is not offered again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chosen: bool,
 }
 
-/// Who drives the flow. A later holder has a higher number, and what an earlier one still does is not taken.
+/// The lease of the daemon that drives the flow. A later holder has a higher number, and writes of an earlier one are
+/// refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
-    /// One incarnation of a daemon.
+    /// Incarnation of the daemon that holds the lease.
     pub holder: String,
     pub epoch: u64,
     pub since: Timestamp,
@@ -401,7 +402,7 @@ impl Invocation {
 }
 
 impl Flow {
-    /// The phase that is worked at.
+    /// The active phase.
     #[must_use]
     pub fn active(&self) -> Option<&Phase> {
         self.phases.get(self.phase)
@@ -447,8 +448,8 @@ impl Flow {
         self.settings.rules.require_commit && self.tree.is_some() && self.kind == FlowKind::Phases
     }
 
-    /// The commit an author's work has to come after: the one that was taken last, or the one the branch began at. What
-    /// an author named on its way to the end of a phase's first work was not taken yet.
+    /// The commit that an author's work must follow: the last accepted one, or the start of the branch. Commits that an
+    /// author names before the first work on a phase ends are not accepted yet.
     #[must_use]
     pub fn last_commit(&self) -> Option<&str> {
         let first = self.invocation.as_ref().is_none_or(|invocation| invocation.state == FlowState::Execute);

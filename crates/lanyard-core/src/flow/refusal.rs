@@ -1,4 +1,4 @@
-//! Why something asked of a flow is not done.
+//! Reasons for which a flow refuses a command.
 
 use crate::flow::gate::Choice;
 use crate::flow::record::FlowState;

@@ -1,5 +1,5 @@
-//! What came of a flow, for people and for programs. Made from its log alone: the log is added up once more, and what
-//! happens on the way is written down where it happened. Knows no clock: what goes on lasts until its last event.
+//! The report of a flow, for people and for programs. The log alone determines it: the log is replayed, and each step
+//! is recorded where it happened. There is no clock; an unfinished step lasts until the last event.
 
 mod markdown;
 
@@ -32,7 +32,7 @@ pub struct Report {
     pub reason: Option<String>,
     pub plan: String,
     pub workspace: String,
-    /// Where the work is, when the flow had a worktree.
+    /// The branch with the work, when the flow had a worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The commit that branch began at.
@@ -60,7 +60,7 @@ pub struct PhaseReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     pub steps: u32,
-    /// Turns that were lost and gone on with.
+    /// Interrupted turns that were retried.
     pub auto_retries: u32,
     /// Times the author was sent back by checks.
     pub quality_retries: u32,
@@ -105,10 +105,10 @@ pub struct GateReport {
     pub code: String,
     pub reason: String,
     pub opened_at: Timestamp,
-    /// Nothing while it waits, or when the flow ended first.
+    /// Absent while the gate is open, and when the flow ended first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
-    /// Who answered.
+    /// The actor who answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,7 +117,7 @@ pub struct GateReport {
     pub waited_ms: u64,
 }
 
-/// One time an agent was put to work.
+/// One invocation of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionReport {
     pub session: SessionId,
@@ -128,7 +128,7 @@ pub struct SessionReport {
     pub continued: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork_of: Option<SessionId>,
-    /// In one word: what it said, or why it said nothing. Nothing while it works, or when it was cut off.
+    /// The result or the failure in one word. Absent while the agent works, and when it was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     pub spent: Spent,

@@ -1,5 +1,5 @@
-//! How a flow is run: who works, what is checked, what is asked, how often something is tried. A flow keeps a copy of what
-//! it was begun with; a change of the config is for the next one.
+//! Settings of a flow: agents, checks, gates and limits. A flow keeps a copy of the settings it began with; a change of
+//! the config applies to the next flow.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,12 +16,12 @@ pub struct FlowSettings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quality: Vec<QualityCommand>,
     pub rules: FlowRules,
-    /// What is run or called when something happens.
+    /// Commands and URLs that are called on events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<Hook>,
 }
 
-/// One of the two who work.
+/// Settings of the author or the reviewer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RoleSettings {
@@ -56,7 +56,7 @@ const fn quality_timeout_ms() -> u64 {
     10 * MINUTE_MS
 }
 
-/// Something to do when something happens. Exactly one of `command` and `url`.
+/// A command or URL that is called on an event. Exactly one of `command` and `url`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hook {
@@ -80,7 +80,7 @@ pub enum Asking {
     Auto,
 }
 
-/// What becomes of a gate nobody answers in time. It never opens by itself without a deadline.
+/// The answer of a gate whose deadline has passed. A gate without a deadline stays open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateDefault {
@@ -106,11 +106,11 @@ impl GateDefault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FlowRules {
-    /// Times the author is told of failed checks before a person is.
+    /// Times that failed checks go back to the author before a gate opens.
     pub quality_retries: u32,
     /// Reviews of one phase before a person is asked.
     pub review_iterations: u32,
-    /// Times in a row a turn that was lost or could not be answered is gone on with by itself.
+    /// Automatic retries in a row of a turn that was lost or had no usable answer.
     pub auto_retries: u32,
     /// Steps since a person last decided something.
     pub steps: u32,

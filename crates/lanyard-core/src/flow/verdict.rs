@@ -1,5 +1,5 @@
-//! What agents are asked to say about their work, in a form that can be read. An answer is found in the agent's words,
-//! read strictly, and checked; what is wrong with it is told in a sentence the agent can act on.
+//! Structured results of agents. A result is found in the agent's text, parsed strictly and checked; a fault becomes a
+//! sentence that the agent can act on.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ const BROKEN_MAX: usize = 1_000;
 /// Characters after which something looked like an object.
 const BROKEN_CHARS: usize = 64;
 
-/// How an author says its work went.
+/// An author's report about its work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AuthorStatus {
@@ -42,7 +42,7 @@ pub struct AuthorStatus {
     /// Why a person is needed, or why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What whoever comes next should know.
+    /// Notes for the next agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
 }
@@ -66,14 +66,14 @@ impl Progress {
     }
 }
 
-/// What a reviewer found.
+/// A reviewer's verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
     pub readiness: Readiness,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<Item>,
-    /// How good it is, from 0 to 100.
+    /// Score from 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ impl Readiness {
     }
 }
 
-/// Something a reviewer wants to be different.
+/// A change that a reviewer asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Item {

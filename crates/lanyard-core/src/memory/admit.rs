@@ -41,7 +41,7 @@ impl Rule {
         [Self::Unreadable, Self::Off, Self::NoSessionMemory, Self::SessionOnly, Self::NotAllowListed];
 }
 
-/// Where a write goes, and the tags it has there.
+/// The store of an admitted write, and the tags that the entry has there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admitted {
     pub to: Where,

@@ -40,7 +40,7 @@ impl Where {
     }
 }
 
-/// Whose an entry is.
+/// The owner of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -73,7 +73,7 @@ impl Scope {
     }
 }
 
-/// How an entry came to be.
+/// The origin of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -99,7 +99,7 @@ pub struct Entry {
     /// The plan it belongs to, for that scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// What it is called; one that is written again under its name takes the place of what was there.
+    /// The entry's name; a later write under the same name replaces the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub text: String,
@@ -123,7 +123,7 @@ pub struct Entry {
     pub version: u64,
 }
 
-/// What somebody wants to be kept, and where from. Who may is not judged here.
+/// A request to keep an entry. Permission is checked elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEntry {
     pub scope: Scope,
@@ -170,7 +170,7 @@ impl Entry {
         entry.check().map(|()| entry)
     }
 
-    /// What every entry holds to, wherever it comes from.
+    /// Checks the limits that hold for every entry.
     pub fn check(&self) -> Result<(), Refusal> {
         line("owner", Some(&self.owner))?;
         line("name", self.name.as_deref())?;
@@ -198,7 +198,7 @@ impl Entry {
         Ok(())
     }
 
-    /// Where it is in its workspace.
+    /// The entry's key within its workspace.
     #[must_use]
     pub fn key(&self) -> String {
         match (&self.name, &self.request) {
@@ -213,7 +213,7 @@ impl Entry {
         Retention::of(&self.tags)
     }
 
-    /// Where the words occur, with what stands around them; in any case.
+    /// The first match of the words, with some text around it; case is ignored.
     #[must_use]
     pub fn find(&self, wanted: &str) -> Option<String> {
         let wanted: Vec<char> = wanted.chars().map(lower).take(NAME_CHARS_MAX).collect();
@@ -225,7 +225,7 @@ impl Entry {
             .or_else(|| self.tags.iter().find_map(|tag| excerpt(tag.as_str(), &wanted)))
     }
 
-    /// What a search shows of it: where the query occurs, or one of its words, or how it begins.
+    /// The excerpt that a search shows: around the query, else around one of its words, else the beginning.
     #[must_use]
     pub fn excerpt(&self, query: &str) -> String {
         let whole = self.find(query.trim());
@@ -234,7 +234,7 @@ impl Entry {
     }
 }
 
-/// Where an entry of that name is. The parts are a list, never one text that has to be taken apart.
+/// The key of a named entry. Its parts are a list and are never joined into one text.
 #[must_use]
 pub fn named_key(
     scope: Scope,
@@ -252,7 +252,7 @@ pub fn named_key(
     serde_json::json!([scope, whose, name]).to_string()
 }
 
-/// Where an entry without a name is that a request made.
+/// The key of an unnamed entry that a request made.
 #[must_use]
 pub fn request_key(request: &str) -> String {
     serde_json::json!(["request", request]).to_string()

@@ -13,9 +13,9 @@ use crate::text::cut;
 /// Characters of the reason why a stored policy could not be read.
 const WHY_CHARS_MAX: usize = 200;
 
-/// What may be remembered.
+/// A memory policy.
 ///
-/// One that was stored and cannot be read is read as one that allows nothing, and says so in `unreadable`.
+/// A stored policy that cannot be read allows nothing, and `unreadable` says so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MemoryPolicy {
     pub mode: MemoryMode,
@@ -25,7 +25,7 @@ pub struct MemoryPolicy {
     /// Put on everything that is written.
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
-    /// What may go into long-term memory in the mode `selective`.
+    /// Tags under which the mode `selective` writes long-term memory.
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub allow: Tags,
     /// Why the stored policy could not be read; it then allows nothing.
@@ -72,7 +72,7 @@ impl MemoryPolicy {
         Self { session_memory: false, unreadable, ..Self::of(MemoryMode::Off) }
     }
 
-    /// A policy as it was stored. What does not add up to one allows nothing.
+    /// Reads a stored policy. An unreadable policy allows nothing.
     #[must_use]
     pub fn read(stored: Value) -> Self {
         // Always in the same words: what is read from the log and from a record made of it must be equal.
@@ -89,7 +89,7 @@ impl MemoryPolicy {
         }
     }
 
-    /// What both allow: this one's, and no more than `above`.
+    /// This policy, limited to what `above` allows.
     #[must_use]
     pub fn under(&self, above: &Self) -> Self {
         let allow = match (above.mode, self.mode) {
@@ -120,7 +120,7 @@ impl MemoryPolicy {
     }
 }
 
-/// What somebody wants of a policy; what is left out stays as it is.
+/// A requested change of a policy; absent fields stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryAsk {
@@ -152,7 +152,7 @@ impl MemoryAsk {
         }
     }
 
-    /// What is asked for, and from `usual` what is not. Usual tags are on everything, whatever else is.
+    /// The requested values, with `usual` for absent ones. Usual tags are always added.
     #[must_use]
     pub fn or(self, mode: Option<MemoryMode>, usual: &MemoryPolicy) -> Self {
         let Self { mode: own, session_memory, tags, allow } = self;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// How much the first places count for more than those behind them. The usual number.
 const DAMPING: u32 = 60;
 
-/// All that is in any of the rankings, best first; each ranking has its best first. The order is the same every time.
+/// Merges the rankings into one, best first; each ranking has its best first. The order is deterministic.
 #[must_use]
 pub fn fuse<T: Ord + Clone>(rankings: &[Vec<T>]) -> Vec<(T, f64)> {
     let mut scores: BTreeMap<&T, f64> = BTreeMap::new();
@@ -20,7 +20,7 @@ pub fn fuse<T: Ord + Clone>(rankings: &[Vec<T>]) -> Vec<(T, f64)> {
     fused
 }
 
-/// How alike two directions are, from -1 to 1; 0 where one has none or they cannot be compared.
+/// Cosine similarity, from -1 to 1; 0 when a vector is zero or the lengths differ.
 #[must_use]
 pub fn likeness(one: &[f32], other: &[f32]) -> f32 {
     if one.len() != other.len() {

@@ -1,5 +1,5 @@
-//! How long an entry is kept, by its tags. `retain` outranks the other tags: an entry that has it is never swept.
-//! Of the other two, the shorter one counts.
+//! Retention of an entry, by its tags. `retain` outranks the other tags: an entry that has it is never swept. Of the
+//! other two, the shorter one counts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub const DISCARD: &str = "discard";
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// What an entry's tags say about how long it is kept.
+/// The retention class of an entry, from its tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Retention {
@@ -51,7 +51,7 @@ impl Retention {
     }
 }
 
-/// How long entries are kept after they were written last, in milliseconds; 0 is without end.
+/// Time that entries are kept after their last write, in milliseconds; 0 means without a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionRules {
@@ -67,7 +67,7 @@ impl Default for RetentionRules {
 }
 
 impl RetentionRules {
-    /// How long entries of this kind are kept; nothing for without end.
+    /// Time that entries of this class are kept; `None` means without a limit.
     #[must_use]
     pub fn keeps_ms(&self, retention: Retention) -> Option<u64> {
         let ms = match retention {

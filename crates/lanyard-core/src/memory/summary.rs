@@ -1,4 +1,5 @@
-//! What a session leaves behind, in words made from its log alone: no model is asked. Bounded, whatever the log's length.
+//! The summary that a session leaves in memory. The log alone determines it, no model is called, and its length is
+//! bounded.
 
 use crate::memory::{MemoryPolicy, Tags, Where, admit};
 use crate::session::{Envelope, Event, MessageBreaks, Role, Session, TranscriptEvent, TurnEvent};
@@ -86,7 +87,7 @@ impl Summary {
         admit(policy, self.to, &tags).is_ok()
     }
 
-    /// Nothing where nothing was asked: a session that never had a turn leaves nothing.
+    /// The summary; `None` for a session that never had a turn.
     #[must_use]
     pub fn told(&self, session: &Session) -> Option<String> {
         let asked = self.asked.as_deref()?;

@@ -29,7 +29,7 @@ impl Tag {
         &self.0
     }
 
-    /// What can be made of a text that was a tag before there were rules for them.
+    /// Converts a text that was stored as a tag before tags had rules.
     #[must_use]
     pub fn salvage(text: &str) -> Option<Self> {
         let kept: String = spelled(text).chars().filter(|c| allowed(*c)).take(TAG_CHARS_MAX).collect();
@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for Tag {
     }
 }
 
-/// All of them, each in its one spelling and once.
+/// Parses tags: each is normalised and kept once.
 pub fn parse<S: AsRef<str>>(field: &'static str, texts: &[S]) -> Result<Tags, Refusal> {
     // Bounded before it is looked at: the list comes from outside.
     if texts.len() > TAGS_MAX {

@@ -1,4 +1,4 @@
-//! What may become of a notification.
+//! Status changes of a notification.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub const SNOOZE_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1_000;
 /// Characters of a note.
 const NOTE_CHARS_MAX: usize = 500;
 
-/// What somebody does about a notification.
+/// An operator's action on a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotificationChange {
     /// As if it had not been seen.
@@ -110,13 +110,13 @@ pub fn wake(held: &Notification, now: Timestamp) -> Option<Notification> {
     })
 }
 
-/// It was raised again while it lasts: counted, not repeated, whatever people did about it.
+/// Counts a repeat of a condition that lasts; the notification is not raised again, whatever its status.
 #[must_use]
 pub fn repeat(held: &Notification) -> Notification {
     Notification { repeats: held.repeats.saturating_add(1), ..held.clone() }
 }
 
-/// What it tells of is over. One that nobody need handle any more is dismissed with it.
+/// Marks the condition as over. A notification that needs no action any more is dismissed with it.
 #[must_use]
 pub fn end(held: &Notification, dismiss: Option<&str>, now: Timestamp) -> Notification {
     let mut ended = Notification { over_at: Some(now), changed_at: now, ..held.clone() };

@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 /// Characters kept of why a try failed.
 const WHY_CHARS_MAX: usize = 300;
 
-/// One notification to one receiver. Written in the same transaction as the notification.
+/// A notification to one receiver. Written in the same transaction as the notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "NotificationDelivery")]
 pub struct Delivery {
@@ -67,7 +67,7 @@ impl DeliveryState {
     }
 }
 
-/// How often, and how far apart, a delivery is tried.
+/// Number of delivery attempts, and the pauses between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryRules {
     pub attempts_max: u32,
@@ -92,7 +92,7 @@ impl Delivery {
         Self { id, notification, to, created_at: now, attempts: 0, state, last_error: None }
     }
 
-    /// It is about to be tried. Until somebody knows how that went, it counts as failed: due again after the pause.
+    /// Begins an attempt. Until its result is known the attempt counts as failed, and is due again after the pause.
     #[must_use]
     pub fn begun(&self, rules: &RetryRules, now: Timestamp) -> Self {
         let attempts = self.attempts.saturating_add(1);
@@ -116,7 +116,7 @@ impl Delivery {
         Self { state, last_error: Some(cut(why, WHY_CHARS_MAX).0.to_owned()), ..self.clone() }
     }
 
-    /// It waits until then; no try was begun.
+    /// Postpones the delivery without an attempt.
     #[must_use]
     pub fn put_off(&self, due_at: Timestamp) -> Self {
         Self { state: DeliveryState::Pending { due_at }, ..self.clone() }
@@ -127,7 +127,7 @@ impl Delivery {
         Self { state: DeliveryState::Dropped { at: now }, ..self.clone() }
     }
 
-    /// Nobody of that name is there to take it.
+    /// Gives up: the receiver does not exist.
     #[must_use]
     pub fn dead(&self, why: &str, now: Timestamp) -> Self {
         Self { state: DeliveryState::Dead { at: now }, last_error: Some(why.to_owned()), ..self.clone() }

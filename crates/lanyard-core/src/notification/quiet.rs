@@ -1,4 +1,4 @@
-//! Quiet hours: what is not critical waits until they are over.
+//! Quiet hours: notifications that are not critical wait until the end.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ pub struct QuietHours {
 }
 
 impl QuietHours {
-    /// How many minutes they still last at this minute of the day; nothing outside of them.
+    /// Minutes until the end of quiet hours; `None` outside of them.
     #[must_use]
     pub const fn rest(&self, minute: u32) -> Option<u32> {
         let within = if self.from <= self.to {

@@ -13,7 +13,7 @@ const TITLE_CHARS_MAX: usize = 200;
 const TEXT_CHARS_MAX: usize = 2_000;
 const KEY_CHARS_MAX: usize = 200;
 
-/// What a notification is about.
+/// The kind of a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationKind {
@@ -117,7 +117,7 @@ impl Severity {
     }
 }
 
-/// How people handled it.
+/// The handling of a notification by people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationStatus {
@@ -150,7 +150,7 @@ pub struct Notification {
     pub id: NotificationId,
     pub kind: NotificationKind,
     pub severity: Severity,
-    /// What it tells of: while that lasts, nothing else is raised under the same key.
+    /// Key of the condition: while it lasts, no other notification has the same key.
     pub key: String,
     pub title: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -163,25 +163,25 @@ pub struct Notification {
     pub status: NotificationStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snoozed_until: Option<Timestamp>,
-    /// What whoever changed it last had to say.
+    /// Note of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Who changed it last.
+    /// The actor of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Actor>,
     pub raised_at: Timestamp,
     pub changed_at: Timestamp,
-    /// When what it tells of was over; nothing while it lasts.
+    /// End of the condition; absent while it lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_at: Option<Timestamp>,
-    /// How often it was raised again while it lasted.
+    /// Number of times the condition was raised again while it lasted.
     #[serde(default)]
     pub repeats: u64,
     /// Counts the changes of all notifications: a reader asks for what is after the last it saw.
     pub change: u64,
 }
 
-/// Something to be raised.
+/// A notification to be raised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewNotification {
     pub kind: NotificationKind,

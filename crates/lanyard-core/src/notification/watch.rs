@@ -1,5 +1,6 @@
-//! What a session, as it is now, calls for. Asked again and again: what is wanted and not there is raised, what is
-//! there and not wanted any more is over. So nothing is lost to a crash between an event and its notification.
+//! The notifications that the state of a session calls for. They are derived again and again: missing ones are raised,
+//! and those that are no longer called for are over. A crash between an event and its notification therefore loses
+//! nothing.
 
 use crate::flow::{Flow, FlowGate};
 use crate::notification::record::{NewNotification, NotificationKind, Severity};
@@ -8,7 +9,7 @@ use crate::session::{EndedTurn, InterruptCause, Note, NoteKind, NoteStatus, Sess
 
 /// What stands before the keys of notifications that come and go with a session's state.
 const WATCHED: [&str; 7] = ["gate:", "guidance:", "orphan:", "budget:", "tools:", "stopped:", TURN_KEY];
-/// What stands before the key of a turn's end.
+/// Prefix of the key of a turn's end.
 pub const TURN_KEY: &str = "turn:";
 
 /// Whether a notification of this key comes and goes with its session's state.
@@ -123,7 +124,7 @@ fn is_undelivered(note: &Note) -> bool {
     }
 }
 
-/// What a flow's open gate calls for.
+/// The notification of a flow's open gate.
 #[must_use]
 pub fn wanted_of_gate(flow: &Flow, gate: &FlowGate) -> NewNotification {
     let choices: Vec<&str> = gate.offered().iter().map(|choice| choice.as_str()).collect();
@@ -140,7 +141,7 @@ pub fn wanted_of_gate(flow: &Flow, gate: &FlowGate) -> NewNotification {
     }
 }
 
-/// What the end of a flow calls for that no person asked for.
+/// The notification of a flow that ended without a person's request.
 #[must_use]
 pub fn wanted_of_end(flow: &Flow) -> NewNotification {
     let reason = flow.reason.as_deref().unwrap_or("nobody knows why");

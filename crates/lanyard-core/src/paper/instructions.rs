@@ -1,5 +1,5 @@
-//! How an agent answers what Lanyard tells it: the whole text for its rule file, and the short form that goes with
-//! every prompt Lanyard prepares. The markers are those of `session::directive`, so that text and directive agree.
+//! Instructions for agents: the whole text for a rule file, and the short form that goes with every prepared prompt.
+//! The markers are those of `session::directive`, so that text and directive agree.
 
 use crate::id::SessionId;
 use crate::session::directive::{
@@ -10,7 +10,7 @@ use crate::session::directive::{
 pub const BEGIN: &str = "<!-- lanyard:begin -->";
 pub const END: &str = "<!-- lanyard:end -->";
 
-/// How Lanyard knows whose call of an MCP tool it is.
+/// The way in which Lanyard attributes an MCP tool call to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
     /// The connection belongs to one session: its address or token says so.

@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 use crate::policy::Staleness;
 use crate::session::{InterruptCause, Session};
 
-/// What is known of a session's life.
+/// Facts about a session's liveness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Facts {
     pub ended: bool,
-    /// What is known of its process.
+    /// State of the agent's process.
     pub process: Process,
     /// A call has not returned.
     pub open_call: bool,
-    /// It waits for a person, or a session below it does.
+    /// The session, or one below it, waits for a person.
     pub waits_for_person: bool,
     /// A turn is running, or was cut off by a crash, a lost host or a timeout.
     pub unfinished: bool,
-    /// Somebody made it for a piece of work.
+    /// The session was created for a piece of work of another session.
     pub has_parent: bool,
     /// A parent other than the one who asks is there and looks after it.
     pub looked_after: bool,
@@ -83,9 +83,9 @@ pub fn looks_after(parent: &Session, quiet_ms: u64, staleness: &Staleness) -> bo
     alive && !parent.state.is_ended() && !parent.deleted
 }
 
-/// One table of times decides: after `suspect_after` without a sign of life it is suspected; it is orphaned when
-/// its process is known to be gone, or nothing was heard for `idle_after`. An open call counts as life up to
-/// `stale_after`: whoever made it may have died in it.
+/// Judges liveness by one table of times. A session without a sign of life is suspected after `suspect_after`. It is
+/// orphaned when its process is gone, or after `idle_after` without a sign. An open call counts as life up to
+/// `stale_after`: its caller may have died in it.
 #[must_use]
 pub fn judge(facts: &Facts, staleness: &Staleness) -> Liveness {
     if facts.ended {

@@ -19,7 +19,7 @@ pub const LINEAGE_MAX: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     pub id: PlanId,
-    /// What sessions call it, when that is not its id.
+    /// The name that sessions use, when it differs from the id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub title: String,
@@ -31,7 +31,7 @@ pub struct Plan {
     pub current_phase: Option<String>,
     pub current_agent: Option<String>,
     pub steps: Vec<Step>,
-    /// How many steps were ever added: their numbers are never given twice.
+    /// Number of steps ever added; step numbers are never reused.
     pub steps_added: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<PlanNote>,
@@ -70,7 +70,7 @@ pub struct PlanNote {
     pub text: String,
 }
 
-/// One hand-off. From and to may be the same: a coordinator that takes stock hands off to itself.
+/// A hand-off. From and to may be the same: a coordinator that takes stock hands off to itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Handover {
     pub timestamp: Timestamp,
@@ -84,7 +84,7 @@ pub struct Handover {
     pub session: Option<SessionId>,
 }
 
-/// What a new plan is asked to be.
+/// The request for a new plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NewPlan {
     pub name: Option<String>,
@@ -95,7 +95,7 @@ pub struct NewPlan {
     pub current_agent: Option<String>,
 }
 
-/// What is to be different; the rest stays.
+/// A requested change of a plan; absent fields stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlanChange {
     pub title: Option<String>,
@@ -121,7 +121,7 @@ impl PlanStatus {
         }
     }
 
-    /// What it can become. An end is not for ever: work is taken up again.
+    /// The statuses that can follow. An ended plan can be reopened.
     #[must_use]
     pub const fn next(self) -> &'static [Self] {
         match self {
@@ -174,7 +174,7 @@ impl Plan {
         self.name.as_deref() == Some(plan) || plan.parse() == Ok(self.id)
     }
 
-    /// All of the change, or none of it.
+    /// Applies the whole change, or none of it.
     pub fn update(&mut self, change: PlanChange) -> Result<(), Refusal> {
         self.open()?;
         let mut next = self.clone();

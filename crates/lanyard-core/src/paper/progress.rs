@@ -1,4 +1,4 @@
-//! How far a plan is, over its steps and its tasks together.
+//! Progress of a plan, over its steps and its tasks together.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use crate::paper::plan::Plan;
 use crate::paper::steps::Step;
 use crate::task::TaskState;
 
-/// How far a step is.
+/// Progress of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepState {
@@ -17,7 +17,7 @@ pub enum StepState {
     Done,
 }
 
-/// What is done of a plan, and what there is to do.
+/// Finished and remaining work of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PlanProgress {
     /// Steps and tasks that are done.
@@ -52,7 +52,7 @@ impl Step {
 }
 
 impl Plan {
-    /// How far the plan is; `tasks` are the states of its tasks.
+    /// The plan's progress; `tasks` are the states of its tasks.
     #[must_use]
     pub fn progress(&self, tasks: impl IntoIterator<Item = TaskState>) -> PlanProgress {
         let mut progress = PlanProgress::default();

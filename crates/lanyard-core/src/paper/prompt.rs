@@ -1,4 +1,4 @@
-//! The prompt of a spawned agent: what it needs to know first, in a fixed order, then the caller's own words.
+//! The prompt of a spawned agent: fixed sections in a fixed order, then the caller's own text.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::text::BODY_BYTES_MAX;
 /// Entries each list of the bounds may have.
 pub const BOUNDS_MAX: usize = 100;
 
-/// Everything the prompt is made of.
+/// The inputs of the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Brief<'a> {
     pub workspace: Option<&'a str>,
@@ -22,18 +22,18 @@ pub struct Brief<'a> {
     pub session: SessionId,
     pub parent: Option<SessionId>,
     pub nonce: &'a str,
-    /// How its calls are told from others'.
+    /// The way in which the agent's calls are attributed to its session.
     pub caller: Caller,
     pub agent: &'a str,
     pub bounds: &'a Bounds,
     /// Whether it may have children of its own.
     pub may_spawn: bool,
-    /// It may use its own subagents, also where it may not spawn.
+    /// The agent may use its own subagents, even when it may not spawn.
     pub subagents: bool,
     pub prompt: &'a str,
 }
 
-/// What the spawned agent is to keep to.
+/// Scope limits of a spawned agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Bounds {
@@ -41,7 +41,7 @@ pub struct Bounds {
     pub may_change: Vec<String>,
     /// Files and folders it must not change.
     pub must_not_change: Vec<String>,
-    /// What does not belong to its task.
+    /// Work that is not part of the task.
     pub out_of_scope: Vec<String>,
 }
 

@@ -5,7 +5,7 @@ use crate::paper::plan::PlanStatus;
 use crate::refusals;
 
 refusals! {
-    /// Nothing was changed.
+    /// A refused change; nothing was changed.
     #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
     pub enum Refusal {
         Missing { field: &'static str } => "field_missing", Invalid

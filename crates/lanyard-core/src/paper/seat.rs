@@ -1,4 +1,4 @@
-//! A session's seat: what its agent said of itself when it took its place, and whom it handed off to.
+//! The agent of a session: its own description at its first call, and its hand-off to another agent.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct Seat {
     /// The session id its host gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extension_session_id: Option<String>,
-    /// When its agent took it last, and how often.
+    /// Time of the agent's latest `init` call; `taken` counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_at: Option<Timestamp>,
     #[serde(default)]

@@ -1,7 +1,7 @@
-//! The steps of a plan: what is to be done, how one knows that it is, and who is at it.
+//! The steps of a plan: the work, its acceptance criteria and its holder.
 //!
-//! A step that somebody took stays theirs for as long as they may be working: nothing but the end of that session, or
-//! the word of whoever looks after it, frees it.
+//! A taken step stays with its session while that session may be working. The end of that session, or its coordinator,
+//! frees the step.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,14 +35,14 @@ pub struct Step {
     pub done_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done_by: Option<String>,
-    /// What shows that it is done.
+    /// Evidence that the step is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<Taken>,
 }
 
-/// Who is at it.
+/// The holder of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Taken {
     pub by: SessionId,
@@ -102,7 +102,7 @@ pub struct StepChange {
     pub done: Option<bool>,
 }
 
-/// Who changes a step, and when.
+/// The actor of a step's change, and its time.
 #[derive(Debug, Clone)]
 pub struct Hand<'a> {
     /// The session, or nothing for a person.
@@ -112,7 +112,7 @@ pub struct Hand<'a> {
 }
 
 impl Plan {
-    /// All of them, or none. Answers their numbers.
+    /// Adds all steps, or none, and returns their numbers.
     pub fn add_steps(&mut self, new: Vec<NewStep>) -> Result<Vec<u32>, Refusal> {
         self.open()?;
         few("steps", &new, BATCH_MAX)?;
@@ -208,8 +208,8 @@ impl Plan {
         self.put(number, step)
     }
 
-    /// The first step that is open and free, in the phase if one is named. A session takes it; whoever has taken one
-    /// already gets that again, so that asking twice does not take two. A person only looks.
+    /// The first open and free step, in the phase if one is named. A session takes the step; a session that already
+    /// holds one gets that one again, so a repeated request takes no second step. A person only looks.
     pub fn next_step(
         &mut self,
         phase: Option<&str>,
