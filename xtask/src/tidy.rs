@@ -11,6 +11,7 @@ mod markdown;
 mod product;
 mod requirements;
 mod rust_text;
+mod walls;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -113,6 +114,7 @@ fn check_file(path: &str, text: &str, paths: &BTreeSet<String>) -> Vec<Finding> 
             findings.extend(checks::ignored_tests(path, &split.code));
             findings.extend(checks::sleeps(path, &split.code, &split.comments));
             findings.extend(file_access::check(path, &split.code));
+            findings.extend(walls::check(path, &split.code));
             findings.extend(checks::forgotten_seeds(path, &split.code));
             findings.extend(checks::unnumbered_todos(path, &split.comments));
         }

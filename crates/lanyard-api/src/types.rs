@@ -18,9 +18,9 @@ mod subagents;
 mod turns;
 mod writer;
 
+use lanyard_core::journal::{Damage, Row};
 use lanyard_core::session::{OperatorState, SessionView, StateName};
 use lanyard_core::{ActorKind, SessionId, Timestamp, TokenId, WorkerId};
-use lanyard_store::{Damage, Row};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -266,7 +266,7 @@ pub struct OperatorStateCount {
 }
 
 /// What a check of the journal found.
-pub use lanyard_store::Report as CheckReport;
+pub use lanyard_core::journal::Report as CheckReport;
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Rebuilt {

@@ -9,6 +9,7 @@ pub mod address;
 pub mod continuity;
 pub mod flow;
 pub mod id;
+pub mod journal;
 pub mod log;
 pub mod memory;
 pub mod notification;

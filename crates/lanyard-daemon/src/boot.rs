@@ -1,5 +1,6 @@
 //! Starting and ending: take the data folder, open the journal, settle what a crash left, serve, end in order.
 
+use lanyard_core::journal::Row;
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -12,7 +13,7 @@ use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{Signal, StateName, Status};
 use lanyard_core::{Actor, Cause, SessionId};
 use lanyard_git::snapshot::CheckpointStore;
-use lanyard_store::{Filter, OpenError, Owed, Row, SqliteJournal, SqliteOptions, StoreError};
+use lanyard_store::{Filter, OpenError, Owed, SqliteJournal, SqliteOptions, StoreError};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::{Notify, oneshot};

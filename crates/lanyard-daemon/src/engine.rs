@@ -16,6 +16,7 @@ mod sharing;
 mod turns;
 mod worker;
 
+use lanyard_core::journal::Damage;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +29,7 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp, refusals};
 use lanyard_store::{
-    Backups, Damage, Directory, Durability, Families, Flows, Journal, KeyHash, Loss, Memories, MemoryUpkeep,
+    Backups, Directory, Durability, Families, Flows, Journal, KeyHash, Loss, Memories, MemoryUpkeep,
     Notifications, Papers, Purges, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
 use tokio::runtime::RuntimeFlavor;

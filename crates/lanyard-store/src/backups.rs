@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use lanyard_core::journal::Report;
+
 use crate::error::StoreError;
-use crate::journal::Report;
 
 pub trait Backups: Send + Sync {
     /// Writes all of one moment into a new file that only its owner can read, and checks it by reading it. Writers go on

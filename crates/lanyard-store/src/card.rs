@@ -1,10 +1,11 @@
 //! A session as the directory knows it: what listings show and filters ask for. The same for every journal, so that
 //! a filter means the same everywhere. It knows no database.
 
+use lanyard_core::journal::Row;
 use lanyard_core::session::{Attention, DrivenBy, InterruptCause, OperatorState, Pending, State, StateName};
 use lanyard_core::{MemoryMode, Session, SessionId, Timestamp};
 
-use crate::query::{Filter, PlanWord, Row};
+use crate::query::{Filter, PlanWord};
 
 /// Longest chain of parents that is followed. Families are a few levels deep; this only ends a walk through a
 /// damaged chain that bites its own tail.

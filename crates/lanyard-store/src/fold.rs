@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use lanyard_core::journal::Damage;
 use lanyard_core::session::Envelope;
 use lanyard_core::{LogEntry, Record, Session, SessionId};
 
 use crate::error::StoreError;
-use crate::journal::{Damage, StoredEvent};
+use crate::journal::StoredEvent;
 use crate::records::{RecordRow, Stored, decode};
 
 /// A session while its log is fed to it.

@@ -6,12 +6,12 @@
 
 use bytes::Bytes;
 use lanyard_core::continuity::Tally;
+use lanyard_core::journal::{Damage, Report, Row};
 use lanyard_core::session::{Lineage, OperatorState, StateName, TurnRow, TurnStep};
 use lanyard_core::{Actor, Address, Outcome, Session, SessionId, Timestamp, TokenId, TurnId};
-use serde::{Deserialize, Serialize};
 
 use crate::error::{AppendError, StoreError};
-use crate::query::{Cursor, Filter, Listing, Row};
+use crate::query::{Cursor, Filter, Listing};
 
 /// The durable log.
 pub trait Journal: Send + Sync {
@@ -249,16 +249,6 @@ pub struct Loaded {
     pub damage: Vec<Damage>,
 }
 
-/// Part of a log that could not be read as it was written. Reported, never skipped in silence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Damage {
-    pub session: Option<SessionId>,
-    /// The first and last sequence number concerned.
-    pub first_seq: u64,
-    pub last_seq: u64,
-    pub what: String,
-}
-
 #[derive(Debug, Clone)]
 pub struct StoredEvent {
     pub seq: u64,
@@ -277,18 +267,6 @@ pub struct EventPage {
 pub struct Found {
     pub session: SessionId,
     pub deleted: bool,
-}
-
-/// What `check` found.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Report {
-    pub schema: u32,
-    pub sessions: u64,
-    pub events: u64,
-    pub bytes: u64,
-    /// What SQLite itself says about its file, when it is not "ok".
-    pub structure: Vec<String>,
-    pub damage: Vec<Damage>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,16 +22,15 @@ pub use backups::Backups;
 pub use error::{AppendError, Loss, OpenError, StoreError};
 pub use flows::{FlowBatch, FlowFilter, Flows};
 pub use journal::{
-    Batch, Damage, Directory, Durability, Entry, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome,
-    KeyHash, Loaded, Paper, Papers, Place, Put, Report, StoredEvent, StoredToken, Tokens, TurnPage, Turns,
-    Upkeep,
+    Batch, Directory, Durability, Entry, EventPage, FIND_MAX, Families, Found, Journal, KeptOutcome, KeyHash,
+    Loaded, Paper, Papers, Place, Put, StoredEvent, StoredToken, Tokens, TurnPage, Turns, Upkeep,
 };
 pub use memories::{Memories, MemoryFilter, MemoryUpkeep, Viewer, Writing};
 pub use notifications::{
     DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, Notifications, Tallies,
 };
-pub use purges::{JournalSize, PurgeStage, PurgeStep, Purges, Tombstone, WipeStep};
-pub use query::{Cursor, CursorError, Filter, Listing, Owed, PlanWord, Row, Sort};
+pub use purges::{PurgeStep, Purges, WipeStep};
+pub use query::{Cursor, CursorError, Filter, Listing, Owed, PlanWord, Sort};
 pub use records::{
     BodyReader, KeyRange, KeyValue, RecordBatch, RecordEntry, RecordKey, RecordKind, RecordOrder,
     RecordQuery, RecordRef, RecordRow, Records,

@@ -1,8 +1,8 @@
 //! The contract for deleting sessions for good: what is removed, in which steps, and what is left of them.
 
+use lanyard_core::journal::{JournalSize, PurgeStage, Tombstone};
 use lanyard_core::session::{ChangeEvent, Envelope, Event};
 use lanyard_core::{Actor, SessionId, Timestamp};
-use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
 use crate::journal::StoredEvent;
@@ -60,80 +60,30 @@ pub enum WipeStep {
     Done,
 }
 
-/// How far a purge has come.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum PurgeStage {
-    /// Rows are being removed.
-    Purging,
-    /// No row is left; free space and the write-ahead log may still hold old bytes.
-    Purged,
-    /// Free space and the write-ahead log were overwritten as well.
-    Wiped,
-}
-
-/// What is left of a deleted session: which, who deleted it, when and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Tombstone {
-    pub session: SessionId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<SessionId>,
-    pub deleted_at: Timestamp,
-    pub deleted_by: Actor,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// How many events its log had.
-    pub events: u64,
-    pub stage: PurgeStage,
-}
-
-/// What the journal takes on disk, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct JournalSize {
-    /// The database file.
-    pub bytes: u64,
-    /// The write-ahead log beside it.
-    pub wal_bytes: u64,
-    /// Bytes of the database file that hold nothing.
-    pub free_bytes: u64,
-}
-
-impl JournalSize {
-    /// Both files together.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.bytes.saturating_add(self.wal_bytes)
-    }
-}
-
-impl Tombstone {
-    /// From the end of the session's log. One whose deletion cannot be read any more is the system's.
-    pub(crate) fn of(
-        session: SessionId,
-        parent: Option<SessionId>,
-        head: (u64, Timestamp),
-        last: &[StoredEvent],
-    ) -> Self {
-        let mut stone = Self {
-            session,
-            parent,
-            deleted_at: head.1,
-            deleted_by: Actor::system("journal"),
-            reason: None,
-            events: head.0,
-            stage: PurgeStage::Purging,
-        };
-        let bodies = last.iter().rev().filter_map(|event| event.body.as_ref().ok());
-        for envelope in bodies.filter_map(|body| serde_json::from_slice::<Envelope>(body).ok()) {
-            if let Event::Change(ChangeEvent::Deleted { reason }) = envelope.event {
-                stone.deleted_at = envelope.at;
-                stone.deleted_by = envelope.actor;
-                stone.reason = reason;
-                break;
-            }
+/// The tombstone of a session, from the end of its log. One whose deletion cannot be read any more is the system's.
+pub(crate) fn tombstone(
+    session: SessionId,
+    parent: Option<SessionId>,
+    head: (u64, Timestamp),
+    last: &[StoredEvent],
+) -> Tombstone {
+    let mut stone = Tombstone {
+        session,
+        parent,
+        deleted_at: head.1,
+        deleted_by: Actor::system("journal"),
+        reason: None,
+        events: head.0,
+        stage: PurgeStage::Purging,
+    };
+    let bodies = last.iter().rev().filter_map(|event| event.body.as_ref().ok());
+    for envelope in bodies.filter_map(|body| serde_json::from_slice::<Envelope>(body).ok()) {
+        if let Event::Change(ChangeEvent::Deleted { reason }) = envelope.event {
+            stone.deleted_at = envelope.at;
+            stone.deleted_by = envelope.actor;
+            stone.reason = reason;
+            break;
         }
-        stone
     }
+    stone
 }

@@ -1,8 +1,7 @@
 //! Listing sessions: filters, rows and cursors.
 
-use lanyard_core::session::{
-    Attention, DrivenBy, InterruptCause, Lifecycle, OperatorState, Pending, StateName, Status,
-};
+use lanyard_core::journal::Row;
+use lanyard_core::session::{Attention, Lifecycle, OperatorState, Pending, StateName, Status};
 use lanyard_core::{MemoryMode, SessionId, Timestamp, refusals};
 use serde::{Deserialize, Serialize};
 
@@ -100,43 +99,6 @@ impl Filter {
     pub(crate) fn is_ordered(&self) -> bool {
         self.sort != Sort::Created
     }
-}
-
-/// What a listing shows of a session. Activity is as fresh as the log; the rest as of its last structural event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Row {
-    pub id: SessionId,
-    pub title: Option<String>,
-    pub agent: Option<String>,
-    pub owner: String,
-    pub source: String,
-    /// Who runs its agent; nothing for rows from before this was written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub driven_by: Option<DrivenBy>,
-    pub workspace: Option<String>,
-    pub plan: Option<String>,
-    pub parent: Option<SessionId>,
-    pub state: StateName,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<InterruptCause>,
-    pub status: Status,
-    pub lifecycle: Lifecycle,
-    /// The operator's word for it.
-    pub operator_state: OperatorState,
-    /// The end of the last turn waits for an operator to see it.
-    pub unread: bool,
-    pub level: u32,
-    pub memory_mode: MemoryMode,
-    pub archived: bool,
-    pub turns: u64,
-    pub since: Timestamp,
-    pub created_at: Timestamp,
-    pub last_activity_at: Timestamp,
-    pub last_seq: u64,
-    /// What waits in it.
-    pub pending: Pending,
-    /// Why a person should look, the most pressing first.
-    pub attention: Vec<Attention>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -42,6 +42,7 @@ mod wal_tail;
 mod watch;
 mod writer;
 
+use lanyard_core::journal::Report;
 use parking_lot::{RwLock, RwLockReadGuard};
 use std::fs::File;
 use std::path::PathBuf;
@@ -55,7 +56,7 @@ use rusqlite::wal::CheckpointMode;
 use crate::backups::Backups;
 use crate::card::search_text;
 use crate::error::{AppendError, OpenError, StoreError};
-use crate::journal::{Batch, Durability, EventPage, Journal, KeptOutcome, KeyHash, Loaded, Report, Upkeep};
+use crate::journal::{Batch, Durability, EventPage, Journal, KeptOutcome, KeyHash, Loaded, Upkeep};
 use crate::sqlite::boot::{Boot, boot};
 use crate::sqlite::catalog::Catalog;
 use crate::sqlite::checkpoint::Checkpointer;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use lanyard_core::journal::Row;
 use lanyard_core::session::{ActiveTurn, Lifecycle, StateName, Status};
 use lanyard_core::{Actor, ConnectionId, SessionId, Timestamp, TurnId};
-use lanyard_store::Row;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Purges, garbage collection and backups.
 
 use lanyard_core::SessionId;
-use lanyard_store::{Damage, JournalSize, PurgeStage, Tombstone};
+use lanyard_core::journal::{Damage, JournalSize, PurgeStage, Tombstone};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

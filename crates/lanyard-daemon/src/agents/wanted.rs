@@ -3,9 +3,10 @@
 
 use std::collections::HashSet;
 
+use lanyard_core::journal::Row;
 use lanyard_core::session::{Effect, Receipt, ResumeWay, RunEnd, Signal};
 use lanyard_core::{Actor, Cause, RunId, SessionId};
-use lanyard_store::{Filter, Owed, Row, StoreError};
+use lanyard_store::{Filter, Owed, StoreError};
 
 use crate::agents::Wishes;
 use crate::clock::Clock;

@@ -8,9 +8,10 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use lanyard_api::types::{Runtime, SessionDetail, SessionPage, SessionRow, TreeNode};
+use lanyard_core::journal::Row;
 use lanyard_core::session::{Lifecycle, OperatorState, Pending, StateName, Status, view};
 use lanyard_core::{Address, MemoryMode, SessionId};
-use lanyard_store::{Cursor, EventPage, Filter, Loaded, PlanWord, Row, Sort, StoreError};
+use lanyard_store::{Cursor, EventPage, Filter, Loaded, PlanWord, Sort, StoreError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

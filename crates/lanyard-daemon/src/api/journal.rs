@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use lanyard_api::types::{BackupReceipt, GcReport, JournalStatus, NewBackup, NewGc, PurgeView};
-use lanyard_store::PurgeStage;
+use lanyard_core::journal::PurgeStage;
 
 use crate::api::App;
 use crate::api::context::{Change, Target, on_disk};

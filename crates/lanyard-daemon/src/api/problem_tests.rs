@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use expect_test::expect_file;
 use lanyard_core::flow::plan::PlanFault;
 use lanyard_core::flow::{Choice, FlowRefusal, FlowState};
+use lanyard_core::journal::Damage;
 use lanyard_core::memory::{self, Rule};
 use lanyard_core::notification::NotificationRefusal;
 use lanyard_core::paper::{self, PlanStatus};
@@ -18,7 +19,7 @@ use lanyard_core::{
     ConnectionId, FlowId, GateId, MemoryId, NoteId, NotificationId, SessionId, TaskId, Timestamp, TurnId,
 };
 use lanyard_git::worktree::WorktreeError;
-use lanyard_store::{CursorError, Damage, StoreError};
+use lanyard_store::{CursorError, StoreError};
 
 use super::*;
 use crate::auth::Denied;

@@ -16,7 +16,8 @@ use futures_util::stream::unfold;
 use futures_util::{Stream, StreamExt};
 use lanyard_api::types::DirectoryFrame;
 use lanyard_core::SessionId;
-use lanyard_store::{Cursor, Filter, Row};
+use lanyard_core::journal::Row;
+use lanyard_store::{Cursor, Filter};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::api::App;

@@ -1,10 +1,11 @@
 //! Children without a task: sessions somebody made below another. Their end is a message in their parent's mailbox as
 //! well. One that was stopped is told of by a notice, and one the parent started itself it hears of by itself.
 
+use lanyard_core::journal::Row;
 use lanyard_core::session::{Session, StateName};
 use lanyard_core::task::{MailFrom, MailKind, MailTo, TaskState};
 use lanyard_core::{MailId, SessionId};
-use lanyard_store::{Filter, Row};
+use lanyard_store::Filter;
 
 use crate::families::owner::Owner;
 use crate::families::post::Letter;

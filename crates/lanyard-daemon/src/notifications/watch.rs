@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanyard_core::journal::Row;
 use lanyard_core::notification::{
     NewNotification, Notification, NotificationKind, TURN_KEY, wanted, watched_key,
 };
 use lanyard_core::paper::{Facts, Liveness, judge, looks_after};
 use lanyard_core::session::{Attention, DrivenBy, StateName};
 use lanyard_core::{Session, SessionId, Staleness, Timestamp};
-use lanyard_store::{Filter, NotificationFilter, NotificationOrder, Row, Sort};
+use lanyard_store::{Filter, NotificationFilter, NotificationOrder, Sort};
 
 use crate::engine::Store;
 use crate::hub::{Hub, Of, Over};

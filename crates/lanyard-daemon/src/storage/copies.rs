@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use lanyard_api::types::BackupReceipt;
+use lanyard_core::journal::Report;
 use lanyard_core::refusals;
-use lanyard_store::{Backups, Report, StoreError};
+use lanyard_store::{Backups, StoreError};
 
 use crate::refusal::{error_chain, refuses};
 

@@ -4,9 +4,10 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use lanyard_core::journal::Report;
+
 use crate::backups::Backups;
 use crate::error::{OpenError, StoreError};
-use crate::journal::Report;
 use crate::sqlite::{SqliteJournal, check, open};
 
 impl Backups for SqliteJournal {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use lanyard_core::journal::{Damage, Report};
 use lanyard_core::session::Envelope;
 use lanyard_core::{Session, SessionId};
 use rusqlite::{Connection, OptionalExtension};
@@ -10,7 +11,6 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::card::{Card, search_text};
 use crate::error::StoreError;
 use crate::fold::{Fold, note};
-use crate::journal::{Damage, Report};
 use crate::sqlite::boot::{each_row, settled};
 use crate::sqlite::read::{FETCH, Fetched, Log, MARK_EVERY, fetch, record, scan, stored_card, undamaged};
 use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, read_head, signed};

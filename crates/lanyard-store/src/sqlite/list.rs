@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
+use lanyard_core::journal::Row;
 use lanyard_core::session::{OperatorState, StateName};
 use lanyard_core::{Address, SessionId, Timestamp};
 use memchr::memmem::Finder;
@@ -11,7 +12,7 @@ use rusqlite::Connection;
 use crate::card::{Card, Kin, words};
 use crate::error::StoreError;
 use crate::journal::{Directory, FIND_MAX, Found};
-use crate::query::{Cursor, Filter, Listing, Rank, Row, Sort};
+use crate::query::{Cursor, Filter, Listing, Rank, Sort};
 use crate::sqlite::SqliteJournal;
 use crate::sqlite::catalog::{Facts, Wanted};
 use crate::sqlite::plan::holders;

@@ -7,13 +7,14 @@
 
 use std::sync::atomic::Ordering;
 
+use lanyard_core::journal::{JournalSize, PurgeStage, Tombstone};
 use lanyard_core::{SessionId, Timestamp};
 use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
 
 use crate::error::StoreError;
 use crate::journal::Durability;
-use crate::purges::{JournalSize, LAST_WORDS, PurgeStage, PurgeStep, Purges, Tombstone, WipeStep};
+use crate::purges::{LAST_WORDS, PurgeStep, Purges, WipeStep, tombstone};
 use crate::sqlite::SqliteJournal;
 use crate::sqlite::catalog::Facts;
 use crate::sqlite::open::{PAGE_BYTES, beside};
@@ -137,7 +138,7 @@ impl SqliteJournal {
             scanned: -1,
             removed: 0,
             places: 0,
-            about: Tombstone::of(facts.id, facts.parent, at, &last),
+            about: tombstone(facts.id, facts.parent, at, &last),
         };
         let end = writer.end;
         writer.maintain(

@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
+use lanyard_core::journal::Damage;
 use lanyard_core::{Session, SessionId};
 use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
 use crate::card::Card;
 use crate::error::StoreError;
 use crate::fold::Fold;
-use crate::journal::{Damage, StoredEvent};
+use crate::journal::StoredEvent;
 use crate::sqlite::cards;
 use crate::sqlite::rows::{
     EventRow, Head, Judged, Pos, RUNG, Sid, is_damage, read_event, read_record, signed, unsigned,

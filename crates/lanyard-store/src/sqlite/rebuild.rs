@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lanyard_core::journal::Damage;
 use lanyard_core::session::Envelope;
 use lanyard_core::{Session, SessionId};
 use rusqlite::Connection;
@@ -9,7 +10,7 @@ use rusqlite::Connection;
 use crate::card::Card;
 use crate::error::StoreError;
 use crate::fold::Fold;
-use crate::journal::{Damage, StoredEvent};
+use crate::journal::StoredEvent;
 use crate::sqlite::boot::store_settled;
 use crate::sqlite::plan::Change;
 use crate::sqlite::read::{FETCH, Fetched, MARK_EVERY, fetch, last_pos, record, scan};

@@ -5,11 +5,11 @@
 //! gaps of purges from lost rows without a list of them.
 
 use lanyard_core::SessionId;
+use lanyard_core::journal::{PurgeStage, Tombstone};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::StoreError;
-use crate::purges::{PurgeStage, Tombstone};
 use crate::sqlite::read::undamaged;
 use crate::sqlite::rows::{Pos, Sid, Sum, column, signed, unsigned};
 use crate::sqlite::sealed::{NOT_WHOLE, decode, encode, is_whole, seal};

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use lanyard_core::journal::Row;
 use lanyard_core::session::NewSession;
 use lanyard_core::task::MailTo;
 use lanyard_core::{Actor, Address, SessionId, TokenId};
 use lanyard_store::{
-    AppendError, Directory, Filter, Journal, KeptOutcome, MailFilter, Row, SqliteJournal, StoredToken,
-    TaskFilter, Tasks, Tokens, Upkeep,
+    AppendError, Directory, Filter, Journal, KeptOutcome, MailFilter, SqliteJournal, StoredToken, TaskFilter,
+    Tasks, Tokens, Upkeep,
 };
 use rusqlite::Connection;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bytes::Bytes;
+use lanyard_core::journal::Row;
 use lanyard_core::session::{
     ChangeEvent, Delivery, Ending, Envelope, Event, Hands, Lineage, NewSession, Opening, Role,
     TranscriptEvent, TurnEvent, TurnOutcome, TurnStep, create, replay,
@@ -11,7 +12,7 @@ use lanyard_core::session::{
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
     Backups, Batch, Directory, Entry, Families, Filter, Flows, Journal, KeptOutcome, Memories, MemoryUpkeep,
-    Notifications, Papers, Purges, Row, SqliteJournal, SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep,
+    Notifications, Papers, Purges, SqliteJournal, SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
 
 /// All a journal can be asked.

@@ -1,11 +1,12 @@
 //! Whatever happens, in whatever batches: projections made along the way are the ones the log adds up to.
 
+use lanyard_core::journal::Row;
 use lanyard_core::session::{
     ChangeEvent, ControlEvent, Ending, Event, Hands, NewSession, StateName, StopLevel, TranscriptEvent,
     TurnEvent, TurnOutcome,
 };
 use lanyard_core::{Address, Session, SessionId};
-use lanyard_store::{Filter, Found, Loaded, Row, Upkeep};
+use lanyard_store::{Filter, Found, Loaded, Upkeep};
 use proptest::prelude::*;
 
 use crate::kit::{Store, Teller, list_all, open};

@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use lanyard_core::journal::PurgeStage;
 use lanyard_core::session::{ChangeEvent, NewSession};
 use lanyard_core::{Actor, Address, SessionId};
-use lanyard_store::{
-    AppendError, Batch, Entry, Filter, PurgeStage, PurgeStep, Purges, SqliteJournal, Upkeep, WipeStep,
-};
+use lanyard_store::{AppendError, Batch, Entry, Filter, PurgeStep, Purges, SqliteJournal, Upkeep, WipeStep};
 
 use crate::kit::{Store, Teller, at, listed, on_every_journal, open, options};
 use crate::sqlite::crash_image;

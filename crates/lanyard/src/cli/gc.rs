@@ -85,7 +85,7 @@ fn lines(report: &GcReport, with_ended: bool) -> String {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use lanyard_store::JournalSize;
+    use lanyard_core::journal::JournalSize;
 
     use super::*;
 

@@ -6,7 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use lanyard_api::home::{Home, HomeError};
-use lanyard_store::{Report, SqliteJournal};
+use lanyard_core::journal::Report;
+use lanyard_store::SqliteJournal;
 
 use super::ask::{agreed, can_ask};
 use crate::context::Context;

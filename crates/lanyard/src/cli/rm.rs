@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use lanyard_api::types::{PurgeView, Reason};
+use lanyard_core::journal::PurgeStage;
 use lanyard_core::session::SessionView;
 use lanyard_core::{Outcome, SessionId};
-use lanyard_store::PurgeStage;
 
 use super::ask::{agreed, can_ask};
 use super::target::Target;

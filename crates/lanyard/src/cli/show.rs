@@ -1,7 +1,7 @@
 //! `lanyard show`: one session.
 
 use lanyard_api::types::SessionDetail;
-use lanyard_store::Damage;
+use lanyard_core::journal::Damage;
 
 use super::target::Target;
 use crate::context::{Context, daemon_now};

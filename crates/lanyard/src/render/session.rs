@@ -1,8 +1,8 @@
 //! How a session is named and described in one line, in listings, trees and questions.
 
 use lanyard_core::Timestamp;
+use lanyard_core::journal::Row;
 use lanyard_core::session::{Attention, InterruptCause, StateName, Status};
-use lanyard_store::Row;
 
 use crate::render::table::{Column, table};
 use crate::render::text::{one_line, quoted};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lanyard_api::types::TreeNode;
 use lanyard_core::SessionId;
-use lanyard_store::Row;
+use lanyard_core::journal::Row;
 
 use crate::render::text::{fit, width};
 

@@ -1,8 +1,9 @@
 //! `memory_workspace`: where one is, and who else is here.
 
+use lanyard_core::journal::Row;
 use lanyard_core::session::StateName;
 use lanyard_core::{SessionId, Timestamp};
-use lanyard_store::{Filter, Row};
+use lanyard_store::Filter;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
