@@ -186,7 +186,7 @@ ids! {
     FlowId = "flow";
     /// A message between those who work for each other.
     MailId = "mail";
-    /// Something an operator should know.
+    /// A notification for operators.
     NotificationId = "ntf";
     /// A notification on its way to one receiver.
     DeliveryId = "dlv";

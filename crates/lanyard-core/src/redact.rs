@@ -66,7 +66,7 @@ pub struct Wanted {
     pub names: Vec<String>,
     /// Beginnings of keys of the user's own.
     pub prefixes: Vec<String>,
-    /// Nothing but Lanyard's own tokens.
+    /// Remove Lanyard's own tokens only.
     pub own_only: bool,
 }
 
@@ -109,8 +109,7 @@ impl Redactor {
                 .is_ok_and(|text| self.next(text, 0, Scope::All, Boundary::Ignored).is_some())
     }
 
-    /// How much of a text that is still being written can be shown: its end may be the beginning of a secret, or of the
-    /// prefix that tells one.
+    /// Length of an unfinished text that can be shown: its end may begin a secret, or the prefix of one.
     #[must_use]
     pub fn shown(&self, text: &str) -> usize {
         let mut from = 0;

@@ -3,7 +3,7 @@
 //!
 //! The codes are public and never change once published. `docs/refusals.md` is made from the tables.
 
-/// Who has to change something before the same request can succeed.
+/// The party that must change something before the same request can succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RefusalKind {
     /// The request cannot be read.

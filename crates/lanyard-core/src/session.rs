@@ -1,5 +1,4 @@
-//! One conversation with one agent, as a durable log: what may be asked of it, what may be seen of it, what then
-//! becomes true, and what follows from that.
+//! A conversation with one agent as a durable log: commands, signals, the events they produce and the effects of those.
 
 mod apply;
 mod apply_control;

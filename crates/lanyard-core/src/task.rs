@@ -1,11 +1,11 @@
-//! Families of work: tasks, the workers that do them, and the mail between those who work for each other.
+//! Families of work: tasks, the workers that do them, and the mail between parents and children.
 //!
-//! A task is a durable address; who works at it comes and goes. Each worker keeps its id over every redeploy and
-//! restart, and each of its runs has a number, so that what a late one says is recognised.
+//! A task is a durable address; its workers come and go. Each worker keeps its id over every redeploy and restart, and
+//! each of its runs has a number, so that a late message of an older run is recognised.
 //!
-//! Start with `record` (what a task is), then `decide` (what may be asked of it) and `observe` (what follows from
-//! looking at its session). What the daemon has to do next for a task is read off its state (`want`), never remembered:
-//! after a crash the same question has the same answer.
+//! Start with `record` (the state of a task), then `decide` (commands) and `observe` (the consequences of its session's
+//! state). The daemon derives its next action for a task from the state (`want`) and never remembers it: after a crash
+//! the same state yields the same action.
 
 mod apply;
 mod decide;

@@ -20,7 +20,7 @@ impl Timestamp {
         self.0
     }
 
-    /// How long ago `earlier` was; zero when it lies ahead, as after a clock was set back.
+    /// Milliseconds since `earlier`; zero when it lies ahead, as after a clock was set back.
     #[must_use]
     pub const fn millis_since(self, earlier: Self) -> u64 {
         let gap = self.0.saturating_sub(earlier.0);

@@ -175,7 +175,7 @@ pub struct Paper {
     pub place: Place,
     /// Counts its writes, from 1.
     pub version: u64,
-    /// When it was written last.
+    /// Time of the last write.
     pub at: Timestamp,
     /// JSON; the store does not look into it.
     pub body: String,

@@ -65,7 +65,7 @@ pub struct TurnList {
 pub struct InboxView {
     /// The next one first.
     pub turns: Vec<QueuedTurn>,
-    /// Why none of them starts by itself.
+    /// The reason why the inbox starts no turn.
     pub paused: Option<PauseReason>,
 }
 

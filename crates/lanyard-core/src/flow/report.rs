@@ -124,7 +124,7 @@ pub struct SessionReport {
     pub step: u32,
     pub role: Role,
     pub state: FlowState,
-    /// It went on with a session that was there.
+    /// The invocation continued an existing session.
     pub continued: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork_of: Option<SessionId>,

@@ -16,7 +16,7 @@ const HISTORY_MAX: usize = 16;
 /// Characters at the end of an output that tell one error from another.
 const ERROR_CHARS: usize = 2_000;
 
-/// What was seen lately, newest last.
+/// Recent issues and errors, newest last.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "FlowStall")]
@@ -27,7 +27,7 @@ pub struct Stall {
     pub scores: VecDeque<u32>,
     #[serde(skip_serializing_if = "VecDeque::is_empty")]
     pub errors: VecDeque<String>,
-    /// How often the newest issues were seen in a row without a better score.
+    /// Repeats in a row of the newest issues without a better score.
     pub issue_repeats: u32,
     pub error_repeats: u32,
 }

@@ -167,7 +167,7 @@ struct Seen {
     session: SessionId,
     role: Role,
     state: FlowState,
-    /// It went on with a session that was there.
+    /// The invocation continued an existing session.
     old: bool,
     /// Because that was chosen at a gate, at once or before turns of it were lost.
     chosen: bool,

@@ -105,7 +105,7 @@ pub struct Entry {
     pub text: String,
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
-    /// Who wrote it.
+    /// The author.
     pub by: Actor,
     /// The session it was written in, and whose it is for that scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,7 +117,7 @@ pub struct Entry {
     /// The request that made it, where it has no name: sent again, it is the same entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// When it was written last.
+    /// Time of the last write.
     pub at: Timestamp,
     /// Counts its writes, from 1.
     pub version: u64,

@@ -144,7 +144,7 @@ impl NotificationStatus {
     }
 }
 
-/// Something an operator should know.
+/// A notification for operators.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Notification {
     pub id: NotificationId,

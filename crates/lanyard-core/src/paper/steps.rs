@@ -91,7 +91,7 @@ pub struct NewStep {
     pub acceptance: Vec<String>,
 }
 
-/// What is to be different; the rest stays.
+/// A requested change; absent fields stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StepChange {
     pub task: Option<String>,

@@ -1,4 +1,4 @@
-//! What of a session a person should look at first, and the few numbers a listing shows of what waits in it.
+//! The part of a session that needs a person first, and the counts of waiting items that a listing shows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub enum Attention {
     Stopping,
 }
 
-/// What waits in a session, in numbers that fit a listing.
+/// Counts of waiting items in a session, small enough for a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub struct Pending {
@@ -47,27 +47,27 @@ pub struct Pending {
     pub guidance: u8,
     /// Turns that wait for theirs.
     pub inbox: u8,
-    /// They wait until somebody says go.
+    /// The messages wait until the inbox is resumed.
     pub paused: bool,
     /// The level of its stop; 0 for none.
     pub stop_level: u8,
     /// Waits for a tool.
     pub in_call: bool,
-    /// Its agent's process lives.
+    /// The agent's process is alive.
     pub running: bool,
-    /// When the turn that runs began.
+    /// Start of the running turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_at: Option<Timestamp>,
     /// The end of the last turn waits for an operator to see it. Rows have it beside their operator state.
     #[serde(skip)]
     pub unread: bool,
-    /// How the last turn ended.
+    /// End of the last turn.
     #[serde(skip)]
     pub ended_as: Option<TurnEnd>,
     /// A run was asked for and has no outcome yet.
     #[serde(skip)]
     pub run_wanted: bool,
-    /// Its parent is still to be told that it was stopped or resumed.
+    /// The parent has not yet been notified that the session was stopped or resumed.
     #[serde(skip)]
     pub notice_due: bool,
 }

@@ -13,7 +13,7 @@ use crate::session::record::is_default;
 use crate::session::stop::{StopLevel, StopScope};
 use crate::time::Timestamp;
 
-/// How long a call is under way before the log tells of it; shorter ones are told of when they have returned.
+/// Time after which the log records a running call; shorter calls are recorded when they have returned.
 pub const IN_FLIGHT_AFTER_MS: u64 = 200;
 
 /// A tool call that came by.
@@ -30,7 +30,7 @@ pub struct Call {
     /// Set when the call does what a stop asks for: it is exempt, and carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compliance: Option<Compliance>,
-    /// How sure it is that the session's own agent makes the call.
+    /// Certainty that the session's own agent makes the call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub proof: CallerProof,
     /// The run whose token the call came with; set by the daemon, never by the caller.
@@ -46,7 +46,7 @@ impl Call {
     }
 }
 
-/// What says whose call it is.
+/// The proof that attributes a call to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallerProof {
@@ -89,7 +89,7 @@ pub(super) fn is_spawn(call: &str, tool: &str, arguments: &serde_json::Value) ->
     by_id || spawns_subagents(tool) || SPAWNING_ARGUMENTS.into_iter().any(named)
 }
 
-/// Where the call came by.
+/// The channel of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
@@ -109,7 +109,7 @@ impl Channel {
     }
 }
 
-/// How a call does what a stop asks for.
+/// The way in which a call complies with a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Compliance {
@@ -118,7 +118,7 @@ pub enum Compliance {
     Acknowledge,
 }
 
-/// What a call came back with.
+/// The result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Returned {
@@ -152,11 +152,11 @@ pub struct Told {
     pub by: Actor,
     pub queued_at: Timestamp,
     pub kind: NoteKind,
-    /// It went out before, and nobody knows whether it arrived.
+    /// The note went out before, and its arrival is unknown.
     pub again: bool,
 }
 
-/// What is put in front of an answer, or in its place.
+/// Text that precedes an answer, or replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lead {
     pub stop: Option<Directive>,
@@ -164,7 +164,7 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// Nothing to say: the answer passes untouched.
+    /// Whether there is no text: the answer passes untouched.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stop.is_none() && self.notes.is_empty()

@@ -1,5 +1,5 @@
-//! Which channel will carry words to an agent, told before they are accepted. Derived from facts of the record: what
-//! the run can do, and which of its calls came by.
+//! The channel that will carry a text to an agent, known before the text is accepted. Derived from the record: the
+//! capabilities of the run, and the calls of it that were seen.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,11 +39,11 @@ impl Carrier {
     }
 }
 
-/// How words will reach the agent.
+/// The planned delivery of a text to the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedDelivery {
     pub channel: Carrier,
-    /// One sentence of when.
+    /// A sentence about the time of delivery.
     pub when: String,
     /// The command that would give the agent a quicker channel, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! What may be asked of a session. A command can be refused; ids it needs were minted before it got here.
+//! Commands to a session. A command can be refused; the ids it needs were minted earlier.
 
 use crate::actor::Actor;
 use crate::id::{GateId, NoteId, SessionId, TurnId, WorkerId};

@@ -31,7 +31,7 @@ pub(super) const ALIASES_MAX: usize = 16;
 /// Anchors one session may have.
 pub(super) const ANCHORS_MAX: usize = 64;
 
-/// What the command makes true, or why it cannot. No events at all means there was nothing to change.
+/// The events of a command, or its refusal. No events means that there was nothing to change.
 pub fn decide(
     session: &Session,
     command: &Command,

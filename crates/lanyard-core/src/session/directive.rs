@@ -21,7 +21,7 @@ pub const ORIGINAL: &str = "--- ORIGINAL RESPONSE ---";
 /// Between guidance and the answer it precedes.
 pub const RESPONSE: &str = "--- TOOL RESPONSE ---";
 
-/// What lookalikes of the markers have in common, whatever stands around it. Searched for in tool output.
+/// Fragments that every lookalike of a marker contains. Searched for in tool output.
 pub const LOOKALIKES: [&str; 9] = [
     "SESSION STOP",
     "SESSION TERMINATED",

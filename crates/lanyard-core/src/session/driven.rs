@@ -1,5 +1,5 @@
-//! Who runs a session's agent: a fact of the record, set when the session is made and changed by events alone. An
-//! agent's name says nothing about it.
+//! The party that runs a session's agent: a fact of the record, set when the session is made and changed by events
+//! alone. An agent's name does not determine it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::session::record::{EXTERNAL, Session};
 use crate::session::refusal::Refusal;
 use crate::session::state::State;
 
-/// Who runs a session's agent and hands it its turns.
+/// The party that runs a session's agent and gives it turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DrivenBy {
@@ -56,7 +56,7 @@ impl DrivenBy {
 }
 
 impl Session {
-    /// Who runs the session's agent. Records written before this was a fact of its own are read by what they hold.
+    /// The party that runs the session's agent. Records without this field are read by their other fields.
     #[must_use]
     pub fn driver(&self) -> DrivenBy {
         let run = self.run.as_ref();

@@ -1,5 +1,4 @@
-//! What follows from a committed event: work for the daemon, as data. Effects never come from anything but events that
-//! are on disk.
+//! Consequences of a committed event: work for the daemon, as data. Effects come only from events that are on disk.
 
 use crate::actor::ActorKind;
 use crate::id::{GateId, NoteId, TurnId};
@@ -10,7 +9,7 @@ use crate::session::record::Session;
 use crate::session::run::{ResumeWay, RunEvent};
 use crate::session::stop::{StopLevel, StopScope};
 
-/// Something the daemon has to do. Its result comes back as a signal.
+/// Work for the daemon. Its result returns as a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Hand the turn's prompt to the agent.
@@ -40,7 +39,7 @@ pub enum Effect {
     Revive { ways: Vec<ResumeWay> },
 }
 
-/// What follows from an event for the session it has just been applied to.
+/// The effects of an event on the session to which it was just applied.
 #[must_use]
 pub fn react(session: &Session, envelope: &Envelope) -> Vec<Effect> {
     let tells =

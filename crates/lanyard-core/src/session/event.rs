@@ -1,7 +1,7 @@
-//! What has become true. The stored event is the wire event: `{seq, session, at, actor, cause, type, data}`.
+//! Events of a session. The stored event is the wire event: `{seq, session, at, actor, cause, type, data}`.
 //!
-//! Events are grouped by noun, so that no enum and no match grows past what one can read; on the wire the groups do
-//! not show, each event has its own `type`.
+//! Events are grouped by noun, so that no enum and no match grows too long to read. The groups do not show on the wire:
+//! each event has its own `type`.
 
 mod control;
 mod inbox;
@@ -41,7 +41,7 @@ pub struct Envelope {
     pub event: Event,
 }
 
-/// Everything that can happen in a session.
+/// An event of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Event {
@@ -270,7 +270,7 @@ pub enum ContextEvent {
     Stalled { kind: StallKind, hash: String, repeats: u32 },
 }
 
-/// What was said and done in the conversation.
+/// Messages, thoughts, tool calls and plans of the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", content = "data")]
 pub enum TranscriptEvent {
@@ -343,7 +343,7 @@ pub enum TranscriptEvent {
     },
 }
 
-/// Everything a session is born with.
+/// The data with which a session is created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Created {
     /// `beginning`, or `custom` when made with a parent, phase or purpose.
@@ -354,10 +354,10 @@ pub struct Created {
     pub agent: Option<String>,
     pub owner: String,
     pub source: String,
-    /// Who runs its agent; logs from before this was written do not say.
+    /// The party that runs the agent; absent in older logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driven_by: Option<DrivenBy>,
-    /// The agent's own id of a conversation the session goes on with.
+    /// The agent's own id of the conversation that the session continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -405,7 +405,7 @@ pub struct Hands {
     pub owner: String,
 }
 
-/// How a turn opens the conversation.
+/// The way in which a turn opens the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Opening {
@@ -443,7 +443,7 @@ pub enum CheckpointReason {
     Asked,
 }
 
-/// One line of an agent's plan.
+/// An entry of an agent's plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanEntry {
     pub text: String,

@@ -16,15 +16,15 @@ use crate::session::refusal::Refusal;
 use crate::session::state::StateName;
 use crate::session::stop::StopScope;
 
-/// What a new session is asked to be.
+/// The request for a new session.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewSession {
     pub title: Option<String>,
     pub agent: Option<String>,
-    /// Who it belongs to; the caller's own name when left out.
+    /// The owner; the caller's own name when absent.
     pub owner: Option<String>,
-    /// Where it comes from: `chat`, `telegram`, `api`, `cli` … `api` when left out.
+    /// The source: `chat`, `telegram`, `api`, `cli` … `api` when absent.
     pub source: Option<String>,
     pub workspace: Option<String>,
     pub plan: Option<String>,
@@ -40,14 +40,14 @@ pub struct NewSession {
     pub native: Option<String>,
     /// Facts that must survive a compaction of the agent's context.
     pub anchors: Vec<String>,
-    /// How strictly its agent is governed, in the maker's own word; the parent's when left out.
+    /// Governance level of the agent, in the maker's own word; the parent's when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governance_level: Option<String>,
     /// The languages its agent uses; the parent's where left out.
     #[serde(skip_serializing_if = "is_default")]
     pub language: Language,
     pub memory_mode: Option<MemoryMode>,
-    /// What it may remember, in full; a child never more than its parent.
+    /// The memory policy in full; a child's never allows more than its parent's.
     pub memory: Option<MemoryAsk>,
     /// A leaf does its own work and cannot delegate.
     pub leaf: bool,
@@ -59,8 +59,8 @@ pub struct NewSession {
     /// An agent's own subagent: it is at work already, whatever its parent may do. Only Lanyard itself says so.
     #[serde(skip)]
     pub observed: bool,
-    /// Who runs its agent, where that does not follow from the rest. Callers may say `nobody`: a client of the API
-    /// carries out its turns and reports on them, whatever its agent is called.
+    /// The party that runs the agent, where the other fields do not determine it. A caller may choose `nobody`: a
+    /// client of the API then carries out the turns and reports on them, whatever the agent is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driven_by: Option<DrivenBy>,
 }

@@ -12,7 +12,7 @@ pub(super) const OPEN_MAX: usize = 64;
 /// Settled gates of a kind the record keeps, to answer a repeat alike; the log keeps all.
 pub(super) const SETTLED_MAX: usize = 32;
 
-/// What a gate is about.
+/// The subject of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateKind {
@@ -22,7 +22,7 @@ pub enum GateKind {
     Escalation,
 }
 
-/// What choosing an option means.
+/// The meaning of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OptionKind {
@@ -40,7 +40,7 @@ pub struct GateOption {
     pub kind: OptionKind,
 }
 
-/// What is asked.
+/// The question at a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Question {
     pub kind: GateKind,
@@ -48,7 +48,7 @@ pub struct Question {
     /// The tool call it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// What the agent wants to do, as it put it.
+    /// The action that the agent wants to take, in its own form.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub detail: serde_json::Value,
     pub options: Vec<GateOption>,

@@ -54,7 +54,7 @@ pub struct FirstTool {
 /// The rules of a session as the API shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GovernanceView {
-    /// How strictly its agent is governed, by the name its maker gave.
+    /// Governance level of the agent, by the name its maker gave.
     pub governance_level: Option<String>,
     pub language: Language,
     /// Whether the agent has its instructions. False until the first prompt arrived, and after a compaction until the

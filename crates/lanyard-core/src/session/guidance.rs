@@ -23,10 +23,10 @@ pub struct Note {
     #[serde(default, skip_serializing_if = "is_default")]
     pub kind: NoteKind,
     pub status: NoteStatus,
-    /// How it went out.
+    /// The delivery of the note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<NoteDelivery>,
-    /// It went out before, and nobody knows whether it arrived: the next time it is marked as a repeat.
+    /// The note went out before, and its arrival is unknown: the next delivery is marked as a repeat.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
 }
@@ -51,7 +51,7 @@ impl Note {
     }
 }
 
-/// What a note is.
+/// The kind of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
@@ -79,7 +79,7 @@ impl NoteKind {
     }
 }
 
-/// How a note went out.
+/// The delivery of a note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoteDelivery {
     pub at: Timestamp,
@@ -88,7 +88,7 @@ pub struct NoteDelivery {
     /// The call in whose answer it went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// The daemon that sent it: what another one sent may have been lost with it.
+    /// The daemon that sent the note: a note that another daemon sent may have been lost with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
@@ -110,7 +110,7 @@ const SYSTEM_PHRASES: [&str; 3] = ["you are now", "ignore previous", "system:"];
 /// Keys of what looks like a tool call written in prose.
 const CALL_KEYS: [&str; 2] = ["action", "tool"];
 
-/// What a check of guidance found.
+/// The result of a check of guidance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Checked {
     pub valid: bool,

@@ -1,5 +1,5 @@
-//! All work is halted: no turn begins and no agent is started until an operator lifts the halt. Whether it is so comes
-//! from outside; this is what remains of a decision then.
+//! The halt of all work: no turn begins and no agent starts until an operator lifts the halt. The halt itself arrives
+//! from outside; this module filters decisions by it.
 
 use crate::session::event::{ChangeEvent, Event, InboxEvent, TurnEvent};
 use crate::session::inbox::PauseReason;
@@ -19,8 +19,8 @@ pub fn starts_run(events: &[Event]) -> bool {
     events.iter().any(|event| is_start(event) || matches!(event, Event::Run(RunEvent::Wanted { .. })))
 }
 
-/// What a signal makes true while all work is halted: a message that would follow a turn stays in the inbox, which is
-/// paused until the halt is lifted.
+/// The events of a signal during a halt: a message that would follow a turn stays in the inbox, which is paused until
+/// the halt is lifted.
 #[must_use]
 pub fn held(session: &Session, events: Vec<Event>) -> Vec<Event> {
     let is_pause = |event: &Event| matches!(event, Event::Inbox(InboxEvent::Paused { .. }));

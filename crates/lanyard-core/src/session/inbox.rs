@@ -11,7 +11,7 @@ use crate::session::record::Session;
 use crate::session::stop::StopScope;
 use crate::time::Timestamp;
 
-/// How a message wants to arrive when a turn is running. With nothing running each of them just starts a turn.
+/// The delivery of a message during a running turn. Without a running turn, each of them starts one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
@@ -49,7 +49,7 @@ impl Delivery {
     }
 }
 
-/// How a message that waits is moved forward.
+/// The way in which a waiting message is moved forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Promotion {
@@ -73,7 +73,7 @@ impl Promotion {
     }
 }
 
-/// Why nothing of the inbox starts by itself.
+/// The reason why the inbox starts no turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseReason {
@@ -108,13 +108,13 @@ pub struct QueuedTurn {
     pub client_turn_id: Option<String>,
     pub prompt: String,
     pub delivery: Delivery,
-    /// Who sent it.
+    /// The sender.
     pub actor: Actor,
     pub at: Timestamp,
     /// The note by which it is on its way into the running turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<NoteId>,
-    /// What may be remembered in its turn, where that is less than the session may.
+    /// The memory policy of its turn, where it allows less than the session's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryAsk>,
 }
@@ -127,13 +127,13 @@ pub struct Message {
     pub client_turn_id: Option<String>,
     pub prompt: String,
     pub delivery: Delivery,
-    /// What may be remembered in its turn; all that the session may, where nothing is said.
+    /// The memory policy of its turn; the session's when absent.
     pub memory: Option<MemoryAsk>,
     /// Lanyard takes the conversation over from the agent's own host, where it has one.
     pub take_over: bool,
 }
 
-/// Something that is asked of the inbox, by whoever holds the pen.
+/// A change of the inbox by the holder of the writer's lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboxCommand {
     /// The epoch of the lease the sender writes under.
@@ -147,7 +147,7 @@ impl From<InboxChange> for InboxCommand {
     }
 }
 
-/// What may be asked of the inbox.
+/// The changes of an inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InboxChange {
     /// A message comes in; with nothing running it starts a turn.

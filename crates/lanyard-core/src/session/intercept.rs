@@ -1,5 +1,5 @@
-//! What becomes of a tool call that comes by: carried out or not, and what its answer carries. Pure; the daemon asks
-//! before the call and again before its answer goes out.
+//! Interception of a tool call: whether it is executed, and the text that its answer carries. Pure; the daemon calls it
+//! before the tool call and again before the answer goes out.
 
 use crate::id::NoteId;
 use crate::policy::{Rules, StopRules};
@@ -22,8 +22,8 @@ pub const DEADLINE_PASSED: &str = "its deadline passed";
 /// The code in the log for a call of a run that was stopped before the session was resumed.
 const RUN_STOPPED: &str = "run_stopped";
 
-/// Before the call is carried out. `daemon` is this incarnation of the daemon: what another one sent may have been lost
-/// with it.
+/// Decides before the call is executed. `daemon` is this incarnation of the daemon: notes that another one sent may
+/// have been lost with it.
 #[must_use]
 pub fn call_begins(session: &Session, call: &Call, daemon: &str, rules: &Rules) -> (Vec<Event>, Passage) {
     if session.deleted {
@@ -105,8 +105,8 @@ pub fn call_ends(
     }
 }
 
-/// A call whose answer went out already, since nothing was pending then. It is written down, and carries nothing: what
-/// came meanwhile waits for an answer that is still to go.
+/// Records a call whose answer already went out, since nothing was pending then. The call carries nothing: later notes
+/// wait for an answer that is still to go.
 #[must_use]
 pub fn call_passed(session: &Session, call: &Call, returned: &Returned) -> Vec<Event> {
     let over = session.deleted || session.state.is_ended() || session.fence(call.run).is_some();
@@ -211,7 +211,7 @@ pub(super) fn due(session: &Session, now: Timestamp, rules: &Rules) -> Vec<Event
     events
 }
 
-/// When to look at the session again because of its stop, its guidance or a wish to take over.
+/// The time of the next deadline of the session: its stop, its guidance or a request to take over.
 #[must_use]
 pub fn next_due(session: &Session, rules: &Rules) -> Option<Timestamp> {
     if session.state.is_ended() || session.deleted {

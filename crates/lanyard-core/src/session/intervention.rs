@@ -1,5 +1,5 @@
-//! Who may hold a conversation with a session that is not the root of its family. Stops, guidance and answers
-//! to gates are allowed to operators at every level.
+//! Permission to hold a conversation with a session below the root of its family. Operators may stop, guide and answer
+//! gates at every level.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

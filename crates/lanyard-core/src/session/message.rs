@@ -1,5 +1,5 @@
-//! Where one message of a conversation ends and the next begins. Agents write a message in many pieces, and each piece
-//! may be an event of its own; this is the one rule by which readers put them together again.
+//! Boundaries between the messages of a conversation. Agents write a message in many pieces, and each piece may be an
+//! event of its own; this is the one rule by which readers join them.
 
 use crate::session::event::{Event, Role, TranscriptEvent, TurnEvent};
 

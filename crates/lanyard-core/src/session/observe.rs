@@ -24,7 +24,7 @@ use crate::session::stop::StopScope;
 use crate::text::{NAME_CHARS_MAX, cut, shallow};
 use crate::time::Timestamp;
 
-/// What the signal makes true. No events means it says nothing new.
+/// The events of a signal. No events means that it says nothing new.
 #[must_use]
 pub fn observe(session: &Session, signal: &Signal, rules: &Rules) -> Vec<Event> {
     match signal {

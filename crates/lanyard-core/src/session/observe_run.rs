@@ -1,5 +1,5 @@
-//! What is seen of runs, gates and snapshots becomes events. Everything here may be told twice after a crash, and the
-//! second time says nothing new.
+//! Turns signals about runs, gates and snapshots into events. After a crash each signal may arrive twice; the second
+//! one produces no event.
 
 use crate::id::{GateId, RunId};
 use crate::session::decide::void_gates;

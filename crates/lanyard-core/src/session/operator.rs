@@ -1,4 +1,4 @@
-//! One word per session for its operator, and the record of which readers have seen the end of its last turn. Pure:
+//! A session's operator state in one word, and the record of which readers have seen the end of its last turn. Pure:
 //! every screen shows the same word because none derives its own.
 
 use schemars::JsonSchema;
@@ -67,7 +67,7 @@ impl OperatorState {
     }
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnEnd {
@@ -140,7 +140,7 @@ pub struct EndedTurn {
     pub review: bool,
 }
 
-/// How far one reader has seen a session's log.
+/// The position up to which a reader has seen a session's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SeenMark {
     pub by: Actor,

@@ -1,5 +1,5 @@
-//! Who may report what. A signal is believed, so each one is taken only from those who can know it: an agent says what it
-//! did, and never what its user said or that its own work has ended.
+//! Permission to report. Signals are trusted, so each is accepted only from a party that can know it: an agent reports
+//! its own actions, never its user's words or the end of its own work.
 
 use crate::actor::ActorKind;
 use crate::session::event::Role;
@@ -7,7 +7,7 @@ use crate::session::record::Session;
 use crate::session::refusal::Refusal;
 use crate::session::signal::Signal;
 
-/// Where a signal comes from.
+/// The origin of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// Lanyard itself: its drivers, timers and looks at processes.

@@ -38,7 +38,7 @@ pub struct Session {
     /// The last event that was applied.
     pub seq: u64,
     pub state: State,
-    /// When the session entered its state.
+    /// Time at which the session entered its state.
     pub since: Timestamp,
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub history: VecDeque<StateChange>,
@@ -50,14 +50,14 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub handoffs: VecDeque<Handoff>,
     pub source: String,
-    /// Who runs its agent, as [`Session::driver`] tells; nothing in records from before this was written.
+    /// The party that runs the agent, as [`Session::driver`] returns it; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driven_by: Option<DrivenBy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// It joined its plan after it was made, and may join another.
+    /// The session joined its plan after it was made, and may join another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plan_joined: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,13 +83,13 @@ pub struct Session {
     /// The turn that ended last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<EndedTurn>,
-    /// How far each reader has seen the log, the latest mark last.
+    /// The position up to which each reader has seen the log, the latest mark last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<SeenMark>,
     /// Messages that wait for their turn, the next one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inbox: Vec<QueuedTurn>,
-    /// Why none of them starts by itself.
+    /// The reason why the inbox starts no turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbox_paused: Option<PauseReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,22 +102,22 @@ pub struct Session {
     /// Tool calls of this run come by, so words and a stop can reach the agent in their answers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hears: bool,
-    /// Which calls of this run came by.
+    /// The calls of this run that passed through Lanyard.
     #[serde(default, skip_serializing_if = "is_default")]
     pub seen_calls: SeenCalls,
     /// Runs that a stop ended before the session was resumed. Their calls stay refused at level 3.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub stopped_runs: VecDeque<StoppedRun>,
-    /// It ended under a stop, and its parent was not told yet.
+    /// The session ended under a stop, and its parent has not yet been notified.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notice_due: bool,
-    /// It ended under a stop, and no ancestor lives that could be told: operators are.
+    /// The session ended under a stop and has no live ancestor: the operators are notified.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notice_unheard: bool,
-    /// Who writes, of all that are attached.
+    /// The writer among the attached clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writer: Option<Writer>,
-    /// How often the writer changed.
+    /// Number of changes of the writer.
     #[serde(default, skip_serializing_if = "is_default")]
     pub writer_epoch: u64,
     /// The newest run.
@@ -129,7 +129,7 @@ pub struct Session {
     /// The agent's own id of the conversation, by which a later run can take it up again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<String>,
-    /// How the next run gets the conversation of the agent before it; set when another agent takes over.
+    /// The way in which the next run gets the conversation of the previous agent; set at a hand-over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carries: Option<Continuity>,
     /// Gates that are open, and the newest that are settled.
@@ -151,7 +151,7 @@ pub struct Session {
     /// Calls that came by and are under way, as far as Lanyard sees them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub calls_in_flight: u32,
-    /// Those of them that set a subagent to work.
+    /// The open calls that started a subagent.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub open_spawns: VecDeque<String>,
     #[serde(default, skip_serializing_if = "Usage::is_zero")]
@@ -183,14 +183,14 @@ pub struct Session {
     pub log_bytes: u64,
 }
 
-/// What was fixed when the session was made; a child's is never wider than its parent's.
+/// Limits that were fixed when the session was made; a child's are never wider than its parent's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
     pub depth_limit: u32,
     /// A leaf does its own work and cannot delegate.
     #[serde(default)]
     pub leaf: bool,
-    /// What it may remember. Only the mode is written where nothing else was chosen.
+    /// The memory policy. Only the mode is written when nothing else was chosen.
     #[serde(flatten, with = "stored_memory")]
     #[schemars(flatten, with = "stored_memory::Written")]
     pub memory: MemoryPolicy,
@@ -242,11 +242,11 @@ pub struct ActiveTurn {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_turn_id: Option<String>,
     pub prompt_hash: String,
-    /// Where in the log the turn began; its prompt is there.
+    /// Position in the log at which the turn began; the prompt is there.
     #[serde(default)]
     pub seq: u64,
     pub started_at: Timestamp,
-    /// Who sent it.
+    /// The sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Actor>,
     /// The agent has its prompt.
@@ -254,12 +254,12 @@ pub struct ActiveTurn {
     pub delivered: bool,
     #[serde(default)]
     pub cancel_requested: bool,
-    /// What may be remembered in it: the policy as it was when it began.
+    /// The memory policy at the start of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryPolicy>,
 }
 
-/// One entry of the state history.
+/// An entry of the state history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StateChange {
     pub state: StateName,
@@ -301,7 +301,7 @@ impl Usage {
     }
 }
 
-/// One compaction of the agent's context, with the anchors that survived it.
+/// A compaction of the agent's context, with the anchors that survived it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Compaction {
     pub at: Timestamp,
@@ -331,8 +331,8 @@ impl Session {
         self.run.as_ref().filter(|run| run.is_live() && !run.mirrored)
     }
 
-    /// Whether a tool call of this session has to ask before it goes: somebody wants something of the agent, or wants
-    /// to know that it heard.
+    /// Whether a tool call of this session must ask before it is executed: a stop or guidance is open, or a
+    /// stop ended the session or one of its runs.
     #[must_use]
     pub fn wants_attention(&self) -> bool {
         let ended = self.state.is_ended() || self.deleted;
@@ -373,7 +373,7 @@ impl Session {
         self.gates.iter().filter(|gate| gate.status == GateStatus::Open)
     }
 
-    /// What may be remembered now: what the session may, and no more than the running turn began with.
+    /// The memory policy in force: the session's, limited to the policy with which the running turn began.
     #[must_use]
     pub fn memory(&self) -> MemoryPolicy {
         match self.turn.as_ref().and_then(|turn| turn.memory.as_ref()) {

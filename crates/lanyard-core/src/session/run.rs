@@ -12,7 +12,8 @@ pub struct Run {
     /// First, second, … run of this session.
     pub number: u64,
     pub phase: RunPhase,
-    /// How much of the agent's output has become events: after a crash the rest is read again, and nothing twice.
+    /// Position in the agent's output up to which events were made. After a crash the rest is read again, and nothing
+    /// twice.
     pub cursor: u64,
     /// Turns that began since the run was ready.
     #[serde(default)]
@@ -20,10 +21,10 @@ pub struct Run {
     /// The process belongs to the parent's run; this session shows one of its subagents.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mirrored: bool,
-    /// How the conversation came over to this run; nothing for the first one.
+    /// The way in which this run got the conversation; absent for the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuity: Option<Continuity>,
-    /// How it came over to this process, whichever daemon looks after that now.
+    /// The way in which this process got the conversation, whichever daemon supervises it now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened: Option<Continuity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +54,7 @@ impl Run {
     }
 }
 
-/// How a conversation went on after a break.
+/// The way in which a conversation continued after a break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Continuity {
@@ -94,7 +95,7 @@ pub enum ResumeWay {
     Preamble,
 }
 
-/// What the agent says it is.
+/// The agent's name and version, as it reports them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct AgentInfo {
     pub name: String,
@@ -104,7 +105,7 @@ pub struct AgentInfo {
     pub protocol: String,
 }
 
-/// What the agent can do, by its own word and by what its driver can make of it.
+/// Capabilities of the agent: those it reports, and those its driver can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
@@ -120,9 +121,9 @@ pub struct Capabilities {
     /// Take words into a running turn.
     pub steer: bool,
     pub compact: bool,
-    /// Its subagents show as sessions of their own.
+    /// Subagents appear as sessions of their own.
     pub children: bool,
-    /// It asks before it does what needs permission.
+    /// The agent asks before actions that need permission.
     pub permissions: bool,
     pub images: bool,
     pub mcp_stdio: bool,
@@ -130,7 +131,7 @@ pub struct Capabilities {
     pub mcp_sse: bool,
 }
 
-/// How a run came to its end.
+/// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RunEnd {
@@ -158,7 +159,7 @@ impl RunEnd {
     }
 }
 
-/// Something that was tried to end a run's work.
+/// An attempt to end the work of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
     /// `agent` (its own cancel), `term`, `kill`, `close`.
@@ -177,7 +178,7 @@ pub struct EndedProcess {
     pub by: Option<String>,
 }
 
-/// What ending a run or a turn took: each channel that was tried and each process that was ended.
+/// The record of ending a run or a turn: each channel that was tried and each process that was ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,5 +1,5 @@
-//! What was seen: facts from agents, timers and the operating system. A signal is never refused; one that does not
-//! fit the state is recorded as unexpected.
+//! Signals: facts from agents, timers and the operating system. A signal is never refused; one that does not fit the
+//! state is recorded as unexpected.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -15,7 +15,7 @@ pub enum StallKind {
     Error,
 }
 
-/// What was seen lately, newest last.
+/// Recent issues and errors, newest last.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Stall {
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
@@ -24,13 +24,13 @@ pub struct Stall {
     pub scores: VecDeque<f64>,
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub errors: VecDeque<String>,
-    /// How often the newest issue was seen in a row.
+    /// Repeats of the newest issue in a row.
     #[serde(default)]
     pub issue_repeats: u32,
-    /// How often the newest error was seen in a row.
+    /// Repeats of the newest error in a row.
     #[serde(default)]
     pub error_repeats: u32,
-    /// How often the session was found stalled.
+    /// Number of times the session was found stalled.
     #[serde(default)]
     pub stalls: u32,
 }

@@ -50,7 +50,7 @@ pub struct Stop {
     #[serde(default, skip_serializing_if = "is_default")]
     pub scope: StopScope,
     pub requested_at: Timestamp,
-    /// When it came to its level; a deadline counts from here.
+    /// Time at which the stop reached its level; a deadline counts from here.
     #[serde(default = "epoch")]
     pub level_at: Timestamp,
     pub by: Actor,
@@ -67,7 +67,7 @@ pub struct Stop {
 /// A run that a stop ended before its session was resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoppedRun {
-    /// Nothing for an agent that ran under its own host.
+    /// Absent for an agent that ran under its own host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -82,7 +82,7 @@ const fn epoch() -> Timestamp {
 }
 
 impl StopLevel {
-    /// One higher, up to the last: 1, 2, 3, 3, 3.
+    /// The next level, up to the last: 1, 2, 3, 3, 3.
     #[must_use]
     pub const fn raised(self) -> Self {
         match self {

@@ -1,5 +1,5 @@
-//! One row per turn, made from the log alone: what a repeat of a message is answered with, long after the turn left the
-//! record. A step is what one event says about one turn; a row is what its steps add up to.
+//! One row per turn, made from the log alone. A repeated message gets its answer from it, long after the turn left the
+//! record. A step is the part of one event that concerns one turn; a row is the sum of its steps.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 /// Characters of a prompt that its row shows.
 const PREVIEW_CHARS: usize = 120;
 
-/// What has become of a turn.
+/// The status of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnStatus {
@@ -76,7 +76,7 @@ impl TurnStatus {
     }
 }
 
-/// What became of a message that was sent.
+/// The result of a sent message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnResult {
@@ -107,7 +107,7 @@ impl TurnResult {
         }
     }
 
-    /// What a repeat is answered with.
+    /// The answer to a repeat.
     #[must_use]
     pub const fn again(status: TurnStatus) -> Self {
         match status {
@@ -137,7 +137,7 @@ pub struct TurnRow {
     pub prompt_hash: String,
     #[serde(default)]
     pub delivery: Delivery,
-    /// Where in the log it was first heard of: queued or, if it never waited, started.
+    /// Position of its first event in the log: queued or, if it never waited, started.
     pub first_seq: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_seq: Option<u64>,
@@ -147,7 +147,7 @@ pub struct TurnRow {
     pub queued_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
-    /// When the agent had its prompt.
+    /// Time at which the agent received the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,12 +157,12 @@ pub struct TurnRow {
     /// The turn its words went into.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steered_into: Option<TurnId>,
-    /// What could be remembered in it.
+    /// The memory policy of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryPolicy>,
 }
 
-/// What one event says about one turn.
+/// The part of one event that concerns one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnStep {
     pub session: SessionId,

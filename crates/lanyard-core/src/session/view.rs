@@ -38,7 +38,7 @@ pub struct SessionView {
     pub worker: Option<WorkerId>,
     pub owner: String,
     pub source: String,
-    /// Who runs its agent: `lanyard`, `parent` (a subagent in its parent's run), `host` or `nobody`.
+    /// The party that runs the agent: `lanyard`, `parent` (a subagent in its parent's run), `host` or `nobody`.
     pub driven_by: DrivenBy,
     pub workspace: Option<String>,
     pub plan: Option<String>,
@@ -54,7 +54,7 @@ pub struct SessionView {
     pub operator_state: OperatorState,
     /// The end of the last turn waits for an operator to see it.
     pub unread: bool,
-    /// How far each reader has seen the log, the latest mark last; at most 16.
+    /// The position up to which each reader has seen the log, the latest mark last; at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<SeenMark>,
     pub previous_state: Option<StateName>,
@@ -76,7 +76,7 @@ pub struct SessionView {
     pub forked_from: Option<Fork>,
     pub aliases: Vec<String>,
     pub memory_mode: MemoryMode,
-    /// What it may remember, in full.
+    /// The memory policy in full.
     pub memory: MemoryPolicy,
     #[serde(flatten)]
     pub governance: GovernanceView,
@@ -91,12 +91,12 @@ pub struct SessionView {
     /// Messages that wait for their turn, the next one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inbox: Vec<QueuedTurn>,
-    /// Why none of them starts by itself.
+    /// The reason why the inbox starts no turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbox_paused: Option<PauseReason>,
     pub stop: Option<Stop>,
     pub guidance: Vec<Note>,
-    /// Who writes, of all that are attached.
+    /// The writer among the attached clients.
     pub writer: Option<Writer>,
     pub writer_epoch: u64,
     /// The newest run of the agent.

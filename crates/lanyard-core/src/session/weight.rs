@@ -1,4 +1,4 @@
-//! How much text an event holds: what a limit on the size of a log counts.
+//! The size of an event's text, which the limit on the size of a log counts.
 
 use serde_json::Value;
 

@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pen {
     pub connection: ConnectionId,
-    /// What it is: `cli`, `web`, `acp`.
+    /// The kind of client: `cli`, `web`, `acp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     pub actor: Actor,
@@ -32,10 +32,10 @@ pub struct Writer {
     pub since: Timestamp,
     /// Grows with every change of hands and never goes back.
     pub epoch: u64,
-    /// Who wants to take over.
+    /// The client that asks to take over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Takeover>,
-    /// When the holder last said no; nobody may ask again within the window.
+    /// Time of the holder's last refusal; another request within the window is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denied_at: Option<Timestamp>,
 }
@@ -49,7 +49,7 @@ pub struct Takeover {
     pub until: Timestamp,
 }
 
-/// What may be asked of the lease.
+/// Commands to the writer's lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriterCommand {
     Claim {

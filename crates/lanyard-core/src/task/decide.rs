@@ -1,4 +1,4 @@
-//! What may be asked of a task, and what comes of it. Pure: ids and the state of other tasks arrive as data.
+//! Commands to a task, and their events. Pure: ids and the state of other tasks arrive as data.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,17 +21,17 @@ pub(super) const LIST_MAX: usize = 200;
 /// The reason of whoever gives none.
 pub(super) const CANCELLED: &str = "it was cancelled";
 
-/// What a new task is asked to be. Ids may be aliases.
+/// The request for a new task. Ids may be aliases.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewTask {
     pub title: String,
-    /// What its agent is told; the title when left out.
+    /// The agent's prompt; the title when absent.
     pub prompt: Option<String>,
     pub agent: Option<String>,
     /// The plan it belongs to, by id or name.
     pub plan: Option<String>,
-    /// What its plan calls it.
+    /// The task's name in its plan.
     pub key: Option<String>,
     /// The task it is a part of.
     pub parent: Option<String>,

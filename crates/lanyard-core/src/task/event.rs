@@ -1,4 +1,4 @@
-//! What happens to a task. The events of a task are its log; the record is their sum.
+//! Events of a task. They form its log, and the record is their sum.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::task::record::{Ending, TaskResult, TaskSpec, TaskState, WorkerSource}
 use crate::task::tree::{BaseConflict, Captured, Tree};
 use crate::time::Timestamp;
 
-/// One entry of a task's log.
+/// An entry of a task's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskEnvelope {
     pub task: TaskId,
@@ -64,17 +64,17 @@ impl LogEntry for TaskEnvelope {
     }
 }
 
-/// What the names begin with under which a request or a spawn that is repeated finds the task it made.
+/// Prefix of the names under which a repeated request or spawn finds the task that it made.
 pub const REQUEST_KEY: &str = "request:";
 pub const SPAWN_KEY: &str = "spawn:";
 
-/// Whether a name is such a key: nobody's name for the task, and forgotten some time after its end.
+/// Whether a name is such a key. A key is no name that people use, and is forgotten some time after the task's end.
 #[must_use]
 pub fn is_key(name: &str) -> bool {
     [REQUEST_KEY, SPAWN_KEY].iter().any(|key| name.starts_with(key))
 }
 
-/// Everything a task is born with.
+/// The data with which a task is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskCreated {
     pub plan: Option<PlanId>,

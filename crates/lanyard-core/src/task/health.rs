@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::task::record::Remedies;
 use crate::time::Timestamp;
 
-/// How long and how often is too much.
+/// Limits of time and number for a worker's health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HealthRules {
@@ -81,7 +81,7 @@ pub enum Remedy {
     Escalate,
 }
 
-/// What is known of a worker.
+/// Facts about a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Vitals {
     pub executing: bool,
@@ -119,7 +119,7 @@ pub fn judge(vitals: &Vitals, rules: &HealthRules) -> Condition {
     }
 }
 
-/// What to do, counted against what was done already.
+/// The next remedy, given those that were already tried.
 #[must_use]
 pub fn remedy(
     condition: Condition,

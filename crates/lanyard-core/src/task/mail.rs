@@ -1,5 +1,5 @@
-//! Mail: what those who work for each other tell each other. In order per box, at least once, acknowledged after it was
-//! handled, never thrown away without a record.
+//! Mail between parents and children. Each box is ordered and delivers at least once; a message is acknowledged after
+//! it was handled, and none is discarded without a record.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,10 +15,10 @@ use crate::time::Timestamp;
 
 /// Characters of one message; more is cut, and said so.
 pub const TEXT_CHARS_MAX: usize = 8_000;
-/// Messages that may wait in one box. What comes on top is refused, except an end.
+/// Messages that may wait in one box. Further ones are refused, except an end.
 pub const BOX_MAX: usize = 1_000;
 
-/// Whose box it is: a task's, whoever works at it, or that of a session without one.
+/// The owner of a box: a task, whichever worker it has, or a session without a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MailTo {
     Task(TaskId),
@@ -106,7 +106,7 @@ impl MailKind {
     }
 }
 
-/// Who wrote it.
+/// The author.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MailFrom {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,23 +127,23 @@ pub struct MailFrom {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mail {
     pub id: MailId,
-    /// Whose box it is in.
+    /// The owner of the box.
     pub to: MailTo,
-    /// Its place in the box.
+    /// Position in the box.
     pub seq: u64,
     pub from: MailFrom,
     pub kind: MailKind,
-    /// How the child ended.
+    /// The end state of the child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<TaskState>,
     pub text: String,
     pub at: Timestamp,
     #[serde(flatten)]
     pub state: MailState,
-    /// How often it went out.
+    /// Number of deliveries.
     #[serde(default)]
     pub times: u32,
-    /// Whose box it was in before, when that box's owner had ended.
+    /// The box in which the message was before, when the owner of that box had ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_from: Option<MailTo>,
 }
@@ -188,7 +188,7 @@ impl MailState {
         }
     }
 
-    /// Nothing is to be done about it any more.
+    /// Whether no action remains for the message.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         matches!(self, Self::Acknowledged { .. } | Self::Dead { .. })
@@ -227,7 +227,7 @@ impl Mail {
     }
 }
 
-/// Where the sender of a message stands, seen from the task whose box the message is in.
+/// The sender's place relative to the task that owns the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
     /// A person, or an agent the task reports to, directly or not.
@@ -236,9 +236,9 @@ pub enum Sender {
     Below,
 }
 
-/// Whether a message stays in the box of a task in this state. A cancelled or failed task can be retried, and what it was
-/// told from above is for its next worker. Reports from below are for whoever is next above, and a completed task
-/// expects nothing more.
+/// Whether a message stays in the box of a task in this state. A cancelled or failed task can be retried, and messages
+/// from above are for its next worker. Reports from below go to the next ancestor, and a completed task expects nothing
+/// more.
 #[must_use]
 pub const fn waits_for_next_run(state: TaskState, sender: Sender) -> bool {
     match state {

@@ -82,7 +82,7 @@ pub struct TaskText {
     /// The key of the task it is a part of.
     pub parent: Option<String>,
     pub may_spawn: bool,
-    /// It may use its own subagents; who may spawn needs no such word.
+    /// The agent may use its own subagents; not needed where it may spawn.
     pub subagents: bool,
     /// Each entry in one line.
     pub bounds: Bounds,

@@ -1,5 +1,5 @@
-//! What follows from looking at a task's session. Nothing here remembers what was done before: the daemon looks, writes
-//! down what is new, and does what is wanted; after a crash it looks again and wants the same.
+//! The consequences of a task's session for the task. This module remembers nothing: the daemon looks, records what is
+//! new and does what is wanted; after a crash it looks again and wants the same.
 
 use crate::id::RunId;
 use crate::session::{InterruptCause, State, TurnStatus};
@@ -14,15 +14,15 @@ pub struct SeenSession {
     pub deleted: bool,
     /// The level of a stop that is pending, or that ended it.
     pub stop_level: Option<u8>,
-    /// Somebody asked for its turn to end, and it has not yet.
+    /// A cancel of the turn is pending.
     pub cancelling: bool,
     pub turns: u64,
-    /// How its newest turn stands, with the reason.
+    /// The status of the newest turn, with the reason.
     pub turn: Option<(TurnStatus, Option<String>)>,
     pub run: Option<SeenRun>,
     /// Messages and words that still wait for its agent.
     pub waiting: usize,
-    /// What its agent said last.
+    /// The agent's last message.
     pub said: Option<String>,
     pub end_reason: Option<String>,
 }
@@ -33,7 +33,7 @@ pub struct SeenRun {
     pub live: bool,
 }
 
-/// Those around the task.
+/// Open children and unsettled mail of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kin {
     /// Tasks that report to this one and have not ended.
@@ -82,7 +82,7 @@ impl SeenSession {
     }
 }
 
-/// What is new.
+/// The new events.
 #[must_use]
 pub fn observe(task: &Task, seen: Option<&SeenSession>, kin: Kin) -> Vec<TaskEvent> {
     let Some(seen) = seen else { return Vec::new() };
@@ -164,7 +164,7 @@ fn at_work(task: &Task, seen: &SeenSession, kin: Kin) -> Option<TaskEvent> {
     }
 }
 
-/// What the daemon has to do for the task now.
+/// The daemon's next action for the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Want {
     /// Make its worktree and its session.

@@ -1,4 +1,4 @@
-//! What a task is: the work, who does it, how it stands.
+//! The state of a task: its work, its worker and its progress.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub struct Task {
     /// The task it is a part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
-    /// Whose mailbox hears of it.
+    /// The mailbox that gets its reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reports_to: Option<MailTo>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,10 +46,10 @@ pub struct Task {
     /// Why it is in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What cut it short, while it is interrupted.
+    /// Cause of the interruption, while the task is interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted_by: Option<InterruptCause>,
-    /// Somebody wants it to end, and its session has not yet.
+    /// An end was requested, and the session has not ended yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,32 +58,32 @@ pub struct Task {
     pub worker: Option<WorkerId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_source: Option<WorkerSource>,
-    /// Where its worker works now, or worked last.
+    /// The session of its current or latest worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// Turns that session had had when it was last asked to work; one more, and it has begun.
     #[serde(default)]
     pub turns_before: u64,
-    /// Its agent was told of it, in this attempt.
+    /// The agent has received the task in this attempt.
     #[serde(default)]
     pub begun: bool,
-    /// The number of the newest run; what an older one says is late.
+    /// The number of the newest run; reports of an older run are late.
     #[serde(default)]
     pub run: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<TaskRun>,
-    /// How often it was deployed.
+    /// Number of deployments.
     #[serde(default)]
     pub attempts: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<Tree>,
-    /// Its prerequisites' work does not fit together, so that it cannot begin.
+    /// The work of its prerequisites conflicts, so that the task cannot begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<BaseConflict>,
     /// The commits its branch has of its own, once it has ended. Without any there is nothing to merge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commits: Option<u32>,
-    /// What Lanyard committed for it, so that nothing was lost.
+    /// Work that Lanyard committed for the task, so that none was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captured: Option<Captured>,
     /// Why what its worktree holds could not be committed; the worktree stays.
@@ -100,7 +100,7 @@ pub struct Task {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TaskSpec {
-    /// What its plan calls it.
+    /// The task's name in its plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     pub title: String,
@@ -128,18 +128,18 @@ pub struct TaskSpec {
     /// What it is to keep to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
-    /// It is worked at as soon as nothing holds it.
+    /// The task starts as soon as nothing holds it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub auto: bool,
-    /// Its worker may spawn.
+    /// The worker may spawn.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub may_spawn: bool,
-    /// Its agent may use its own subagents, also where it may not spawn.
+    /// The agent may use its own subagents, even when it may not spawn.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub subagents: bool,
 }
 
-/// What kind of worker does it. A field, never guessed from an id.
+/// The kind of worker: a field, never guessed from an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerKind {
@@ -152,7 +152,7 @@ pub enum WorkerKind {
     External,
 }
 
-/// Where a background worker works.
+/// The folder in which a background worker works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
@@ -165,7 +165,7 @@ pub enum Isolation {
     Shared,
 }
 
-/// What becomes of a task whose parent ends first.
+/// The policy for a task whose parent ends first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ParentEnd {
@@ -178,7 +178,7 @@ pub enum ParentEnd {
     Cancel,
 }
 
-/// Where a worker's id came from.
+/// The source of a worker's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerSource {
@@ -282,18 +282,18 @@ pub enum Ending {
     },
 }
 
-/// What came of it, in the words of whoever says so.
+/// The result of a task, as it was reported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskResult {
     pub summary: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
-    /// Nobody said that it is done; its agent ended its turn and this is what it said last.
+    /// No result was reported: the agent ended its turn, and this is its last message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_turn_end: bool,
 }
 
-/// One incarnation of the task's worker.
+/// An incarnation of the task's worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskRun {
     pub number: u32,
@@ -304,7 +304,7 @@ pub struct TaskRun {
     pub at: Timestamp,
 }
 
-/// What was done to keep it going.
+/// Remedies that were applied to the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Remedies {
@@ -328,7 +328,7 @@ impl Task {
         self.spec.agent.as_deref().unwrap_or("agent")
     }
 
-    /// Whether it takes one of the places there are. One that was held before anybody worked at it takes none.
+    /// Whether the task counts against the concurrency limit. A task that was held before its worker started does not.
     #[must_use]
     pub const fn is_at_work(&self) -> bool {
         match self.state {

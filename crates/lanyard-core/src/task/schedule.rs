@@ -1,4 +1,5 @@
-//! Which tasks may be worked at now, and what holds the others. Dependencies, the plan's status, places, groups and files.
+//! Scheduling: the tasks that may start now, and the holds of the others. Dependencies, the plan's status, concurrency,
+//! groups and files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,13 +14,13 @@ use crate::task::mail::MailTo;
 use crate::task::record::{Isolation, Task, TaskState};
 use crate::task::tree::BaseConflict;
 
-/// How many may work, and how far a family may grow. Inherited and never widened.
+/// Limits of concurrency and of the growth of a family. Inherited and never widened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FamilyRules {
-    /// Tasks of one plan that are worked at at the same time.
+    /// Concurrent tasks of one plan.
     pub plan_concurrency: u32,
-    /// Tasks of all plans that are worked at at the same time.
+    /// Concurrent tasks of all plans.
     pub concurrency: u32,
     /// Tasks one session, or one task, may have open below it.
     pub breadth: u32,
@@ -44,7 +45,7 @@ impl Default for FamilyRules {
     }
 }
 
-/// What keeps a task from being worked at.
+/// The reason why a task does not start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hold {
     NotPending(TaskState),
@@ -110,7 +111,7 @@ fn conflicting(f: &mut fmt::Formatter<'_>, task: TaskId, conflict: &BaseConflict
     )
 }
 
-/// What a task is held against.
+/// The other tasks, the plan and the limits against which holds are checked.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
     /// The tasks of the plan, and all that are at work.
@@ -120,7 +121,7 @@ pub struct Field<'a> {
     pub rules: &'a FamilyRules,
 }
 
-/// What holds the task, if anything does.
+/// The hold of the task, if there is one.
 #[must_use]
 pub fn hold(task: &Task, field: &Field<'_>) -> Option<Hold> {
     if task.state != TaskState::Pending {

@@ -21,12 +21,12 @@ pub struct Tree {
 pub struct BaseConflict {
     /// The branch that could not be merged.
     pub branch: String,
-    /// What it was to be merged with.
+    /// The branches that it was to be merged with.
     pub with: Vec<String>,
     pub files: Vec<String>,
 }
 
-/// What was not committed and now is.
+/// Work that was uncommitted and that Lanyard committed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Captured {
     pub commit: String,

@@ -116,7 +116,7 @@ pub(crate) async fn handle(
     }
 }
 
-/// How a call does what a stop asks for.
+/// The way in which a call complies with a stop.
 pub(crate) fn compliance(tool: &str, arguments: &Value) -> Option<Compliance> {
     if tool != agent::NAME {
         return None;

@@ -1,4 +1,4 @@
-//! What people and policy do to a session: stops, guidance, notices, and what was refused.
+//! Actions of people and policy on a session: stops, guidance, notices and refusals.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,7 +117,7 @@ pub enum ControlEvent {
     SignalUnexpected { signal: String, state: StateName },
 }
 
-/// What became of a piece of guidance in the end.
+/// The final state of a piece of guidance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Settled {

@@ -1,4 +1,4 @@
-//! What happens to messages that wait, and when the agent has one.
+//! Events of waiting messages, and of their delivery to the agent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use crate::id::{NoteId, TurnId};
 use crate::memory::MemoryAsk;
 use crate::session::inbox::{Delivery, PauseReason, Promotion};
 
-/// What happens to messages that wait.
+/// Events of waiting messages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", content = "data")]
 pub enum InboxEvent {
@@ -23,7 +23,7 @@ pub enum InboxEvent {
         /// The note by which it goes into the running turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<NoteId>,
-        /// What may be remembered in its turn, where that is less than the session may.
+        /// The memory policy of its turn, where it allows less than the session's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memory: Option<MemoryAsk>,
     },

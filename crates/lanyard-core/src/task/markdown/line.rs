@@ -1,4 +1,4 @@
-//! What a single line is: a heading, an item, a fence; and names between backticks.
+//! The kind of a single line: a heading, an item, a fence; and names between backticks.
 
 /// Fences are at least this long.
 const FENCE_MIN: usize = 3;
