@@ -1,5 +1,5 @@
-//! A session as the directory knows it: what listings show and filters ask for. The same for every journal, so that
-//! a filter means the same everywhere. It knows no database.
+//! A session as the directory holds it: the fields that listings show and filters use. Every journal uses the same
+//! type, so that a filter means the same everywhere. It knows no database.
 
 use lanyard_core::journal::Row;
 use lanyard_core::session::{Attention, DrivenBy, InterruptCause, OperatorState, Pending, State, StateName};

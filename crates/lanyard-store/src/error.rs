@@ -1,8 +1,9 @@
-//! What can go wrong with storage, sorted by what the caller does about it.
+//! Errors of storage, sorted by the caller's reaction.
 
 use std::path::PathBuf;
 
-/// Nothing of the batch was acknowledged. Until `Journal::recover` succeeds, every further append fails at once.
+/// A failed append: nothing of the batch was acknowledged. Until `Journal::recover` succeeds, every further append
+/// fails at once.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
     /// The disk is full, read-only, failing, or an fsync failed. Not retried: the caller stops acknowledging.
@@ -31,7 +32,7 @@ pub enum StoreError {
     Lost { path: PathBuf, loss: Loss },
 }
 
-/// What happened to a file of the open journal.
+/// A change of a file of the open journal from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     Removed,

@@ -42,10 +42,10 @@ pub trait Flows: Records {
 
 impl<T: Records> Flows for T {}
 
-/// Everything one commit of flows makes durable.
+/// One commit of flows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlowBatch {
-    /// In the order they happened. Per flow, `seq` goes on without a gap.
+    /// Entries in the order of their events. Per flow, `seq` continues without a gap.
     pub entries: Vec<FlowEnvelope>,
     /// Each as of its last entry; all that have entries are here.
     pub flows: Vec<Flow>,

@@ -1,8 +1,8 @@
 //! The contract of a journal. SQLite implements it; the contract suite in `tests/it` runs on every backend.
 //!
-//! All calls block. Appends to session logs come one at a time, from whoever holds the engine. Tasks, memory, tokens,
-//! notifications and purges are written by other threads on the same connection, one transaction at a time. Any number
-//! of threads read.
+//! All calls block. Appends to session logs come one at a time, from the thread that runs the engine's round. Tasks,
+//! memory, tokens, notifications and purges are written by other threads on the same connection, one transaction at a
+//! time. Any number of threads read.
 
 use bytes::Bytes;
 use lanyard_core::continuity::Tally;
@@ -97,7 +97,7 @@ pub trait Directory: Send + Sync {
     fn latest_at(&self) -> Result<Option<Timestamp>, StoreError>;
 }
 
-/// Who belongs to whom. Reads what has been committed.
+/// Parents and children of sessions. Reads committed data only.
 pub trait Families: Send + Sync {
     /// The ancestors of each session, nearest first, in the order asked.
     fn lineages(&self, sessions: &[SessionId]) -> Result<Vec<Lineage>, StoreError>;
@@ -126,7 +126,7 @@ pub trait Upkeep: Send + Sync {
     fn forget_keys(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError>;
 }
 
-/// Bearer tokens: what they may do. Only a hash is stored.
+/// Bearer tokens and their permissions. Only a hash is stored.
 pub trait Tokens: Send + Sync {
     fn put_token(&self, token: &StoredToken) -> Result<(), StoreError>;
     fn tokens(&self) -> Result<Vec<StoredToken>, StoreError>;
@@ -160,10 +160,10 @@ pub trait Papers: Send + Sync {
     fn remove_paper(&self, place: &Place) -> Result<bool, StoreError>;
 }
 
-/// Where a paper is kept. The parts are never joined into one text.
+/// The address of a document. Its parts are never joined into one text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// What it is: `plan`, `context` …
+    /// The kind of document: `plan`, `context` …
     pub kind: String,
     /// The workspace it belongs to; empty for none.
     pub workspace: String,
@@ -181,7 +181,7 @@ pub struct Paper {
     pub body: String,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
     /// It is written, with this version.
@@ -193,7 +193,7 @@ pub enum Put {
 /// Sessions one address may match before the answer is simply "ambiguous".
 pub const FIND_MAX: usize = 10;
 
-/// What a batch survives once it was appended.
+/// The failures that an appended batch survives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Durability {
     /// The end of this process, however sudden. A power cut may take it, and then all that was appended after it as
@@ -204,7 +204,7 @@ pub enum Durability {
     Synced,
 }
 
-/// Everything one commit makes durable.
+/// One commit of session logs.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub durability: Durability,
@@ -214,13 +214,13 @@ pub struct Batch {
     /// one with transcript events only may be left out, and is folded from its log when loaded.
     pub sessions: Vec<Session>,
     pub outcomes: Vec<KeptOutcome>,
-    /// What the entries say about turns, in their order.
+    /// The steps of turns in the entries, in order.
     pub turns: Vec<TurnStep>,
-    /// What the entries count for, and when: exact, because it is written with them.
+    /// The counters that the entries increment, and the time: exact, because they are written with the entries.
     pub tally: Option<(Timestamp, Tally)>,
 }
 
-/// One event, encoded once as the wire event; these bytes are what readers get.
+/// An event, encoded once as the wire event; readers get these bytes.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub session: SessionId,
@@ -232,7 +232,7 @@ pub struct Entry {
 /// The hash of who used which idempotency key.
 pub type KeyHash = [u8; 16];
 
-/// What a mutation answered, kept so that a repeat gets it again.
+/// The answer to a mutation, kept so that a repeat gets it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptOutcome {
     pub key: KeyHash,

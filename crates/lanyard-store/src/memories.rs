@@ -1,5 +1,4 @@
-//! The contract for what is remembered: entries with where they came from, found by their words. Who may write or see
-//! what is not judged here.
+//! The contract for memory: entries with their origin, found by their words. Permissions are checked elsewhere.
 
 use lanyard_core::memory::{Entry, Retention, Scope, Tags, Where};
 use lanyard_core::{MemoryId, SessionId, Timestamp};
@@ -10,7 +9,7 @@ use crate::journal::Put;
 /// Words of a query that are looked for; the rest is not.
 pub(crate) const WORDS_MAX: usize = 32;
 
-/// Entries. All calls block. What a write answered is on disk.
+/// Entries of memory. All calls block. An acknowledged write is on disk.
 pub trait Memories: Send + Sync {
     /// A damaged one is an error.
     fn memory(&self, id: MemoryId) -> Result<Option<Entry>, StoreError>;
@@ -47,7 +46,7 @@ pub trait Memories: Send + Sync {
     fn count_memories(&self, filter: &MemoryFilter) -> Result<u64, StoreError>;
 }
 
-/// What is done about entries behind everybody's back.
+/// Upkeep of entries, in the background.
 pub trait MemoryUpkeep: Send + Sync {
     /// Entries of that retention which were written last before `before`, oldest first.
     fn expired_memories(
@@ -99,7 +98,8 @@ pub struct MemoryFilter {
     pub seen_by: Option<Viewer>,
 }
 
-/// How far somebody sees: the long-term memory of a workspace, an owner and a plan, and the memory of some sessions.
+/// The entries that a caller can see: long-term memory of a workspace, an owner and a plan, and the memory of some
+/// sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Viewer {
     pub workspace: String,

@@ -13,7 +13,8 @@ use crate::records::{
     Stored, get, list,
 };
 
-/// Counts by the minute. What an event of a log counts for is written with it, in `Batch::tally`; the rest comes here.
+/// Counts by the minute. Counts of a log's events are written with them, in `Batch::tally`; all others are written
+/// here.
 pub trait Tallies: Send + Sync {
     /// Adds to the minute of `at` and to the totals, in one transaction.
     fn add_tally(&self, at: Timestamp, tally: &Tally, durability: Durability) -> Result<(), AppendError>;
@@ -160,13 +161,13 @@ impl Stored for Delivery {
     }
 }
 
-/// Everything one commit of notifications makes durable.
+/// One commit of notifications.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NotificationBatch {
     /// Each as it now is.
     pub notifications: Vec<Notification>,
     pub deliveries: Vec<Delivery>,
-    /// These go, with their deliveries.
+    /// Notifications to remove, with their deliveries.
     pub removed: Vec<NotificationId>,
 }
 
@@ -197,11 +198,11 @@ pub struct NotificationFilter {
     pub severity: Option<Severity>,
     pub session: Option<SessionId>,
     pub key: Option<String>,
-    /// One of these; any when there are none.
+    /// Restrict to these ids; empty means any.
     pub ids: Vec<NotificationId>,
-    /// Those that were not dismissed, or those that were.
+    /// Only notifications that were dismissed (`false`), or that were not (`true`).
     pub open: Option<bool>,
-    /// Those whose condition lasts, or those whose condition is over.
+    /// Only notifications whose condition lasts (`true`), or is over (`false`).
     pub lasting: Option<bool>,
     /// Snoozed until then or earlier.
     pub snoozed_until: Option<Timestamp>,

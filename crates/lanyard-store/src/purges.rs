@@ -1,4 +1,4 @@
-//! The contract for deleting sessions for good: what is removed, in which steps, and what is left of them.
+//! The contract for deleting sessions for good: the data that is removed, the steps, and the tombstone that remains.
 
 use lanyard_core::journal::{JournalSize, PurgeStage, Tombstone};
 use lanyard_core::session::{ChangeEvent, Envelope, Event};
@@ -36,7 +36,7 @@ pub trait Purges: Send + Sync {
     fn compact(&self) -> Result<JournalSize, StoreError>;
 }
 
-/// What came of one step of a purge.
+/// The result of one step of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PurgeStep {
     /// There is no such session.
@@ -49,7 +49,7 @@ pub enum PurgeStep {
     Done,
 }
 
-/// What came of one step of wiping.
+/// The result of one step of wiping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WipeStep {
     /// More steps are needed.

@@ -5,7 +5,7 @@ use lanyard_core::session::{Attention, Lifecycle, OperatorState, Pending, StateN
 use lanyard_core::{MemoryMode, SessionId, Timestamp, refusals};
 use serde::{Deserialize, Serialize};
 
-/// All given conditions must hold.
+/// A filter over sessions. All given conditions must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Filter {
     pub status: Option<Status>,
@@ -37,7 +37,7 @@ pub struct Filter {
     pub sort: Sort,
 }
 
-/// What a daemon that was killed may have left to the next one.
+/// Work that a killed daemon may have left to the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Owed {
@@ -104,7 +104,7 @@ impl Filter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     pub rows: Vec<Row>,
-    /// Where the next page begins; none when this was the last.
+    /// Start of the next page; none after the last page.
     pub next: Option<Cursor>,
 }
 

@@ -138,18 +138,18 @@ impl fmt::Display for RecordRef {
     }
 }
 
-/// Everything one commit of records makes durable.
+/// One commit of records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordBatch {
-    /// In the order they happened. Per record, `seq` goes on without a gap.
+    /// Entries in the order of their events. Per record, `seq` continues without a gap.
     pub entries: Vec<RecordEntry>,
     /// Each as of its last entry; all records that have entries are here.
     pub rows: Vec<RecordRow>,
-    /// These go, with their keys. Only records without a log can.
+    /// Records to remove, with their keys. Only records without a log can be removed.
     pub removed: Vec<RecordRef>,
 }
 
-/// One event of a record's log.
+/// An event of a record's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordEntry {
     pub of: RecordRef,

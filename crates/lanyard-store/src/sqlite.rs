@@ -88,7 +88,7 @@ pub struct SqliteOptions {
 }
 
 impl SqliteOptions {
-    /// What a daemon uses: four readers, and a checkpoint every 4 MB.
+    /// The settings of a daemon: four readers, and a checkpoint every 4 MB.
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
         Self { path, readers: 4, checkpoint_pages: 1_024, failpoint: None }

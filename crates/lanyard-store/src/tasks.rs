@@ -144,10 +144,10 @@ impl Stored for Mail {
     }
 }
 
-/// Everything one commit of families makes durable.
+/// One commit of tasks and mail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkBatch {
-    /// In the order they happened. Per task, `seq` goes on without a gap. The names they give their tasks
+    /// Entries in the order of their events. Per task, `seq` continues without a gap. The names they give their tasks
     /// ([`lanyard_core::LogEntry::names`]) are kept with them.
     pub entries: Vec<TaskEnvelope>,
     /// Each as of its last entry; all that have entries are here.

@@ -1,8 +1,8 @@
-//! All sessions in memory, a few words each: where a log ends, and what filters ask for. It shows what has been
-//! committed and nothing else; the file holds the same, so that it can be read back.
+//! All sessions in memory, a few words each: the end of each log, and the fields that filters use. The catalog shows
+//! committed data only; the file holds the same, so that it can be read back.
 //!
-//! A filter over it is a pass over an array: any combination of conditions costs the same, and no index has to be
-//! kept on disk for any of them.
+//! A filter is a pass over an array: any combination of conditions costs the same, and no index has to be kept on disk
+//! for any of them.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};

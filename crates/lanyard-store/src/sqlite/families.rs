@@ -1,4 +1,4 @@
-//! Who belongs to whom, from the catalog alone.
+//! Parents and children of sessions, from the catalog alone.
 
 use std::collections::HashSet;
 

@@ -1,11 +1,11 @@
-//! Which heads go to disk with which commit.
+//! The selection of heads that a commit writes.
 //!
-//! A commit of 64 events touches up to 64 sessions, and their heads lie all over the table: writing each of them
-//! would cost a page per event. So a hand goes round the table like an elevator, a stretch of about a page at a time,
-//! and a commit writes the heads that changed in the stretches that are due. When the hand has come round, everything
-//! that had changed before it set out is on disk. The log after that point is read again at the next start, so the
-//! hand is paced by the log: one lap for so many events. While only few heads have changed, all are written at once, and
-//! that not with every commit either: a lone writer would pay for a second page each time.
+//! A commit of 64 events touches up to 64 sessions, and their heads lie all over the table: writing each of them would
+//! cost a page per event. A hand therefore goes round the table like an elevator, a stretch of about a page at a time,
+//! and a commit writes the heads that changed in the stretches that are due. After one lap, every head that had changed
+//! before the lap is on disk. The log after that point is read again at the next start, so the log paces the hand: one
+//! lap for so many events. While only few heads have changed, all are written at once, but not with every commit: a
+//! lone writer would pay for a second page each time.
 
 use std::collections::BTreeSet;
 

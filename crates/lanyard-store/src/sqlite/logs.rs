@@ -1,4 +1,4 @@
-//! Short logs with a record beside each: what is checked of every kind. No kind is known here.
+//! Short logs with a record beside each: the checks that hold for every kind. No kind is known here.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

@@ -1,4 +1,5 @@
-//! One row per entry, sealed with a checksum; its words and its vector are beside it. Encoding and decoding only.
+//! One row per entry, sealed with a checksum; its words and its vector are in tables beside it. Encoding and decoding
+//! only.
 
 use lanyard_core::memory::{Entry, Scope, Source, Tag, Tags, Where};
 use lanyard_core::{Actor, MemoryId, SessionId, Timestamp, TurnId};

@@ -1,5 +1,5 @@
-//! What a batch will write, worked out and checked against the catalog before anything is written. A batch that does
-//! not follow the journal is refused here, whole.
+//! The writes of a batch, prepared and checked against the catalog before any is made. A batch that does not follow the
+//! journal is refused here as a whole.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! A few connections that only read. Who finds none free waits: a bound on memory, and on readers that hold the
-//! write-ahead log back.
+//! A few read-only connections. A reader that finds none free waits: this bounds memory, and the readers that hold back
+//! the write-ahead log.
 
 use parking_lot::{Condvar, Mutex};
 

@@ -1,4 +1,4 @@
-//! How things are laid out in rows, and the checksum each row carries. Encoding and decoding only: it decides nothing.
+//! The layout of rows, and the checksum that each row carries. Encoding and decoding only.
 
 use bytes::Bytes;
 use lanyard_core::{Session, SessionId};

@@ -1,8 +1,8 @@
-//! The one connection that writes. Append before act: what it answers `Ok` to is on disk, or in the write-ahead log of
-//! a system that goes on, where that is all that was asked.
+//! The one connection that writes. Append before act: an acknowledged batch is on disk, or in the write-ahead log of a
+//! running system where the caller asked for no more.
 //!
-//! After any failure it writes nothing more until it has been recovered: what a failed write or fsync left behind is
-//! unknown, and trying again would only hide that.
+//! After any failure the connection writes nothing until it has been recovered: the effect of a failed write or fsync
+//! is unknown, and a retry would only hide that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
