@@ -72,6 +72,20 @@ fn impossible(text: &str) -> Vec<&str> {
     found
 }
 
+/// S4-23: the decision record has a row for each id of a task's chain.
+#[test]
+fn the_decision_on_families_says_what_each_id_is_for() {
+    let record = std::fs::read_to_string(root().join("docs/decisions/0019-families.md")).unwrap();
+    let heads = "| id | stands for | made | lives | routes |";
+    assert!(record.contains(heads), "{record}");
+    for kind in
+        [PlanId::PREFIX, TaskId::PREFIX, WorkerId::PREFIX, SessionId::PREFIX, RunId::PREFIX, MailId::PREFIX]
+    {
+        let row = record.lines().find(|line| line.starts_with(&format!("| `{kind}_…`")));
+        assert_eq!(row.map(|row| row.matches('|').count()), Some(6), "{kind}");
+    }
+}
+
 #[test]
 fn fnd_n15_every_id_in_documents_and_help_can_exist() {
     assert_eq!(impossible("ses_4f2a sess_1, turn_id `task_01m7…` run_12"), ["ses_4f2a", "sess_1", "run_12"]);

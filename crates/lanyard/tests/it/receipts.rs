@@ -140,6 +140,7 @@ fn guidance_is_listed_with_what_became_of_it() {
     assert_eq!(list["waiting"].as_array().unwrap().len(), 1, "{list}");
 }
 
+/// S0-59, S0-65: what took effect is told with its channel and call; each entry is a line of text too.
 #[test]
 fn the_audit_has_who_did_what_by_which_channel_and_when() {
     let daemon = Daemon::start(Setup::default());

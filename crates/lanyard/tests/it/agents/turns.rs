@@ -88,6 +88,21 @@ fn a_flood_of_words_is_joined_and_nothing_is_lost_or_moved() {
     assert!(pieces < 200, "2000 pieces became {pieces} events");
 }
 
+/// S3-B15: the daemon answers, and other agents work, while one agent writes without a pause.
+#[test]
+fn an_agent_that_never_pauses_keeps_nobody_waiting() {
+    let stage = Stage::new();
+    let mut busy = stage.talk();
+    busy.turn("/chatter 400000 100");
+    busy.until("message");
+    for round in ["one", "two", "three"] {
+        assert_eq!(stage.talk().answer_to(&format!("/say {round}")), round);
+    }
+    assert_eq!(busy.record()["state"], "executing", "it wrote all the time");
+    busy.cancel();
+    super::kit::interrupted(&busy.over(), "user");
+}
+
 #[test]
 fn turns_follow_each_other_in_one_process() {
     let stage = Stage::new();

@@ -148,7 +148,7 @@ fn a_plan_is_imported_started_watched_merged_and_exported() {
     assert_eq!(desk.json(&["plan", "ls", "--all"])[0]["id"], plan.as_str());
 }
 
-/// S4-14: a task that is done again keeps its worker's id; the exit code of `wait` says how it went.
+/// S4-14, S4-19: a task that is done again keeps its worker's id; the exit code of `wait` says how it went.
 #[test]
 fn a_task_is_cancelled_and_retried_by_the_same_worker() {
     let desk = Desk::new();

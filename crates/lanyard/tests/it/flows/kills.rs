@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::kit::{DONE, HELP, READY, Stage, corrections, id, until};
 
-/// S2-B01: the gate is open after the restart, with everything it offered, and the answer is heard.
+/// S2-B01, X-06: the gate is open after the restart, with everything it offered, and the answer is heard.
 #[test]
 fn a_gate_is_answered_after_a_restart() {
     let mut stage = Stage::new();
