@@ -57,8 +57,8 @@ impl Actor {
 pub enum Cause {
     /// A request; the text is its idempotency key, or an id the daemon gave it.
     Request(String),
-    /// Something that was observed, by the name of its signal.
+    /// An observed signal, by its name.
     Signal(String),
-    /// What an agent wrote, up to this many bytes of its run's output.
+    /// The agent's output, up to this byte of its run's output.
     Output { run: RunId, to: u64 },
 }

@@ -60,7 +60,7 @@ impl Text {
     }
 }
 
-/// What each byte stands for; more than 31 where it is not of the alphabet.
+/// The value of each byte; more than 31 for bytes outside the alphabet.
 const VALUES: [u8; 256] = {
     let mut values = [u8::MAX; 256];
     let mut five: u8 = 0;
@@ -190,7 +190,7 @@ ids! {
     NotificationId = "ntf";
     /// A notification on its way to one receiver.
     DeliveryId = "dlv";
-    /// Something that is remembered.
+    /// An entry of memory.
     MemoryId = "mem";
     /// A client attached to a session.
     ConnectionId = "conn";

@@ -1,5 +1,5 @@
-//! What a journal shows of its sessions and of itself: rows of a listing, damage, tombstones, sizes. The store makes them,
-//! the API sends them; the data alone is here, so that a client needs no store.
+//! Data that a journal reports about its sessions and itself: rows of a listing, damage, tombstones, sizes. The store
+//! makes it and the API sends it; the types are here, so that a client needs no store.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::session::{
 };
 use crate::{Actor, MemoryMode, SessionId, Timestamp};
 
-/// What a listing shows of a session. Activity is as fresh as the log; the rest as of its last structural event.
+/// A session in a listing. Activity is as fresh as the log; the rest as of its last structural event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     pub id: SessionId,
@@ -17,7 +17,7 @@ pub struct Row {
     pub agent: Option<String>,
     pub owner: String,
     pub source: String,
-    /// Who runs its agent; nothing for rows from before this was written.
+    /// The party that runs the agent; absent in older rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driven_by: Option<DrivenBy>,
     pub workspace: Option<String>,
@@ -40,7 +40,7 @@ pub struct Row {
     pub created_at: Timestamp,
     pub last_activity_at: Timestamp,
     pub last_seq: u64,
-    /// What waits in it.
+    /// Counts of waiting items.
     pub pending: Pending,
     /// Why a person should look, the most pressing first.
     pub attention: Vec<Attention>,
@@ -56,19 +56,19 @@ pub struct Damage {
     pub what: String,
 }
 
-/// What `check` found.
+/// The findings of `check`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     pub schema: u32,
     pub sessions: u64,
     pub events: u64,
     pub bytes: u64,
-    /// What SQLite itself says about its file, when it is not "ok".
+    /// The findings of SQLite's own integrity check, when it is not "ok".
     pub structure: Vec<String>,
     pub damage: Vec<Damage>,
 }
 
-/// What is left of a deleted session: which, who deleted it, when and why.
+/// The record that remains of a deleted session: its id, and by whom, when and why it was deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tombstone {
     pub session: SessionId,
@@ -78,12 +78,12 @@ pub struct Tombstone {
     pub deleted_by: Actor,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How many events its log had.
+    /// Number of events in its log.
     pub events: u64,
     pub stage: PurgeStage,
 }
 
-/// How far a purge has come.
+/// Progress of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PurgeStage {
@@ -95,7 +95,7 @@ pub enum PurgeStage {
     Wiped,
 }
 
-/// What the journal takes on disk, in bytes.
+/// Size of the journal on disk, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct JournalSize {
     /// The database file.

@@ -32,7 +32,7 @@ const SECRET_NAMES: [&str; 4] = ["PASSWORD", "PASSWD", "TOKEN", "SECRET"];
 /// The secrets that are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Everything that is recognised: what agents, tools and programs said.
+    /// Every recognised secret: for output of agents, tools and programs.
     All,
     /// Lanyard's own tokens only: the words of people, which reach the agent from the log as they were said.
     OwnTokens,
@@ -47,7 +47,7 @@ pub struct Redactor {
     patterns: Vec<String>,
 }
 
-/// What a pattern is the beginning of.
+/// The kind of secret that a pattern begins.
 #[derive(Debug, Clone)]
 enum Kind {
     /// A value that is known, and the variable that holds it.
@@ -124,7 +124,7 @@ impl Redactor {
         self.begun(text)
     }
 
-    /// Where a pattern begins that the text ends in the middle of.
+    /// Start of a pattern that the end of the text cuts off.
     fn begun(&self, text: &str) -> usize {
         let ends = self.patterns.iter().filter_map(|pattern| {
             let most = pattern.len().saturating_sub(1).min(text.len());
@@ -205,7 +205,7 @@ impl Kind {
         matches!(self, Self::Shape(shape) if shape.is_own)
     }
 
-    /// How far a secret can go whose pattern ends at `from`, as far as the text shows.
+    /// Farthest end of a secret whose pattern ends at `from`, as far as the text shows.
     fn reach(&self, text: &str, from: usize) -> usize {
         match self {
             Self::Shape(shape) => (shape.reach)(text, from),

@@ -103,7 +103,7 @@ pub fn near<'a>(text: &str, names: &[&'a str]) -> Option<&'a str> {
     distances.filter(|(distance, _)| *distance <= far).min().map(|(_, name)| name)
 }
 
-/// How many letters have to be put in, taken out or changed to make one of the other.
+/// Edit distance: letters to insert, delete or change to turn one text into the other.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

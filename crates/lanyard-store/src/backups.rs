@@ -11,6 +11,6 @@ pub trait Backups: Send + Sync {
     /// meanwhile. The file must not exist. On an error there is no file.
     fn back_up(&self, to: &Path) -> Result<Report, StoreError>;
 
-    /// What was found wrong when the journal was opened and did not keep it from opening.
+    /// Problems that were found when the journal was opened and did not prevent opening it.
     fn notices(&self) -> Vec<String>;
 }

@@ -11,7 +11,7 @@ use crate::query::{Filter, PlanWord};
 /// damaged chain that bites its own tail.
 pub(crate) const ANCESTORS_MAX: usize = 64;
 
-/// Its texts may be borrowed from wherever it is read.
+/// A session's card. Its texts may be borrowed from the buffer that it is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Card<T = String> {
     pub(crate) id: SessionId,
@@ -37,7 +37,7 @@ pub(crate) struct Card<T = String> {
     /// Changes when what a text filter or an alias would find changes.
     pub(crate) text_sum: i64,
     pub(crate) pending: Pending,
-    /// Who runs its agent; nothing on cards from before this was written.
+    /// The party that runs the agent; absent on older cards.
     pub(crate) driven_by: Option<DrivenBy>,
 }
 
@@ -179,7 +179,7 @@ impl Card {
         }
     }
 
-    /// Why a person should look; nobody has to look at what was put away.
+    /// The reasons why a person should look; none for an archived session.
     pub(crate) fn attention(&self, kin: Kin, head: (u64, Timestamp), filter: &Filter) -> Vec<Attention> {
         if self.archived {
             return Vec::new();
@@ -190,7 +190,7 @@ impl Card {
     }
 }
 
-/// What a session's family says of it.
+/// Facts about a session's family.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kin {
     pub(crate) level: u32,
@@ -199,7 +199,7 @@ pub(crate) struct Kin {
 }
 
 impl<T> Card<T> {
-    /// When something last happened, given the number and time of the log's last event. Events after the card are
+    /// Time of the last activity, given the number and time of the log's last event. Events after the card are
     /// transcript events, all of them activity.
     pub(crate) fn active_at(&self, (seq, at): (u64, Timestamp)) -> Timestamp {
         if seq > self.as_of { self.last_activity_at.max(at) } else { self.last_activity_at }
@@ -215,7 +215,7 @@ impl<T> Card<T> {
     }
 }
 
-/// Everything a text filter looks into, in lower case. One field per line: words hold no line breaks, so none can
+/// The text that a text filter searches, in lower case. One field per line: words hold no line breaks, so none can
 /// match across two fields.
 pub(crate) fn search_text(session: &Session) -> String {
     let fields = [session.title.as_deref(), session.purpose.as_deref(), session.hands.agent.as_deref()];

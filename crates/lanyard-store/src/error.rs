@@ -24,10 +24,10 @@ pub enum StoreError {
     Io { path: PathBuf, source: std::io::Error },
     #[error("{0}")]
     Damaged(String),
-    /// Nothing was tried: an earlier failure has to be recovered from first.
+    /// No write was attempted: an earlier failure has to be recovered from first.
     #[error("the journal does not write since an earlier failure: {0}")]
     Stopped(String),
-    /// A file of the open journal is not where it was. What was written since may be lost, so nothing is acknowledged.
+    /// A file of the open journal is not where it was. Later writes may be lost, so none is acknowledged.
     #[error("{} {loss} while the journal was open ({code})", path.display(), code = loss.code())]
     Lost { path: PathBuf, loss: Loss },
 }

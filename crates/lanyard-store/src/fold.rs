@@ -77,7 +77,7 @@ pub(crate) fn note(list: &mut Vec<Damage>, damage: Damage) {
     }
 }
 
-/// What a log adds up to, whatever the kind of its record.
+/// The sum of a log, whatever the kind of its record.
 pub(crate) trait SummedLog {
     /// The body of the log's next event, or why it cannot be read.
     fn feed(&mut self, seq: u64, body: Result<&[u8], String>);
@@ -91,7 +91,7 @@ pub(crate) trait SummedLog {
     fn findings(&self) -> &Findings;
 }
 
-/// What a log says beside the record.
+/// Findings in a log beside its record.
 #[derive(Default)]
 pub(crate) struct Findings {
     /// Number of the last event that was fed.

@@ -25,11 +25,11 @@ pub trait Journal: Send + Sync {
     /// really on disk, and proves it with a durable write. Callers forget what they held of sessions first.
     fn recover(&self) -> Result<(), StoreError>;
 
-    /// Why nothing is written until `recover`, whoever wrote when it began.
+    /// The failure that stops all writes until `recover`, whichever write met it first.
     fn failure(&self) -> Option<String>;
 
-    /// A session as its log adds up to, with its ancestors. `None` when there is none of that id. A damaged record is
-    /// rebuilt from the log; what could not be read is in `damage`.
+    /// A session as the sum of its log, with its ancestors. `None` when the id is unknown. A damaged record is rebuilt
+    /// from the log; unreadable parts are in `damage`.
     fn load(&self, session: SessionId) -> Result<Option<Loaded>, StoreError>;
 
     /// Up to `limit` events with `seq > after`, in order, without gaps: a damaged one is there as a damage report.
@@ -73,7 +73,7 @@ pub trait Directory: Send + Sync {
     /// A page of sessions, newest first, that match all of the filter. Deleted ones are never listed.
     fn list(&self, filter: &Filter, after: Option<&Cursor>, limit: usize) -> Result<Listing, StoreError>;
 
-    /// Those of `sessions` that match all of the filter, in no order. Deleted ones are never among them.
+    /// The `sessions` that match the whole filter, in no order. Deleted ones are never included.
     fn rows(&self, sessions: &[SessionId], filter: &Filter) -> Result<Vec<Row>, StoreError>;
 
     /// Sessions in `state` since `before` or earlier, longest first: candidates for timers and for recovery at boot.
@@ -84,7 +84,7 @@ pub trait Directory: Send + Sync {
         limit: usize,
     ) -> Result<Vec<SessionId>, StoreError>;
 
-    /// How many sessions are in each state; deleted ones do not count.
+    /// Number of sessions in each state; deleted ones do not count.
     fn states(&self) -> Result<Vec<(StateName, u64)>, StoreError>;
 
     /// Whether a session below this one has an open gate.
@@ -102,10 +102,10 @@ pub trait Families: Send + Sync {
     /// The ancestors of each session, nearest first, in the order asked.
     fn lineages(&self, sessions: &[SessionId]) -> Result<Vec<Lineage>, StoreError>;
 
-    /// How many generations the family below a session has, itself included; counts no further than `max`.
+    /// Number of generations below a session, itself included; counts no further than `max`.
     fn height(&self, session: SessionId, max: u32) -> Result<u32, StoreError>;
 
-    /// How many sessions that are neither ended nor deleted name this one as their parent.
+    /// Number of children that are neither ended nor deleted.
     fn live_children(&self, session: SessionId) -> Result<u64, StoreError>;
 }
 
@@ -184,9 +184,9 @@ pub struct Paper {
 /// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
-    /// It is written, with this version.
+    /// The document was written, with this version.
     Kept(u64),
-    /// Nothing was written: the paper has this version by now; 0 when there is none.
+    /// Nothing was written: the stored document has this version; 0 when there is none.
     Moved(u64),
 }
 

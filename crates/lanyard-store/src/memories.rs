@@ -17,8 +17,8 @@ pub trait Memories: Send + Sync {
     /// The one at that place in a workspace ([`Entry::key`]). A damaged one is an error.
     fn memory_at(&self, workspace: &str, key: &str) -> Result<Option<Entry>, StoreError>;
 
-    /// Those that match all of the filter, newest first, older than `before` only. At most `limit`; fewer only when
-    /// there are no more. A damaged one is left out and reported by `check`.
+    /// Entries that match the whole filter, newest first, older than `before` only. At most `limit`; fewer only when
+    /// there are no more. A damaged entry is left out and reported by `check`.
     fn memories(
         &self,
         filter: &MemoryFilter,
@@ -26,8 +26,8 @@ pub trait Memories: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError>;
 
-    /// Those that match the filter and hold the words of the query, best first: all of its words or, where nothing has
-    /// all, any of them. No text is a bad query; one without words finds nothing.
+    /// Entries that match the filter and contain the words of the query, best first: all of its words or, where no
+    /// entry has all, any of them. Every text is a valid query; one without words finds nothing.
     fn search_memories(
         &self,
         filter: &MemoryFilter,
@@ -42,7 +42,7 @@ pub trait Memories: Send + Sync {
     /// Removes them: the entries, their words and their vectors. Answers how many there were.
     fn forget_memories(&self, ids: &[MemoryId]) -> Result<usize, StoreError>;
 
-    /// How many match the filter.
+    /// Number of entries that match the filter.
     fn count_memories(&self, filter: &MemoryFilter) -> Result<u64, StoreError>;
 }
 
@@ -65,7 +65,7 @@ pub trait MemoryUpkeep: Send + Sync {
     /// Keeps the vectors of entries that still have the version the vector was made of.
     fn put_vectors(&self, model: &str, vectors: &[(MemoryId, u64, Vec<f32>)]) -> Result<(), StoreError>;
 
-    /// Those of the newest `among` matching entries whose vectors of a model are most like this one, best first.
+    /// The nearest entries by vector among the newest `among` matching ones, best first.
     fn nearest_memories(
         &self,
         filter: &MemoryFilter,
@@ -141,7 +141,7 @@ impl Viewer {
     }
 }
 
-/// The words of a query, as they are looked for: what has no letter or digit is none.
+/// The words of a query: parts without a letter or digit do not count.
 pub(crate) fn words(query: &str) -> Vec<&str> {
     let words = query.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric));
     words.take(WORDS_MAX).collect()

@@ -56,8 +56,8 @@ pub trait Notifications: Records {
         Ok(self.notifications(&filter, NotificationOrder::Newest { before: None }, 1)?.pop())
     }
 
-    /// Those that match all of the filter, in the order asked. At most `limit`; fewer only when there are no more. A
-    /// damaged one is left out and reported by `check`.
+    /// Notifications that match the whole filter, in the given order. At most `limit`; fewer only when there are no
+    /// more. A damaged one is left out and reported by `check`.
     fn notifications(
         &self,
         filter: &NotificationFilter,
@@ -97,7 +97,7 @@ pub trait Notifications: Records {
         list(self, &query, |held| filter.matches(held), limit)
     }
 
-    /// How many deliveries are pending, and how many are dead.
+    /// Number of pending and of dead deliveries.
     fn delivery_counts(&self) -> Result<(u64, u64), StoreError> {
         let count = |state| self.count_records(RecordKind::Delivery, &text(STATE, state));
         Ok((count(PENDING)?, count("dead")?))
@@ -172,7 +172,7 @@ pub struct NotificationBatch {
 }
 
 impl NotificationBatch {
-    /// What is written; what is removed is not among it.
+    /// The records to write; those to remove are not included.
     fn records(&self) -> Result<RecordBatch, StoreError> {
         let (all, deliveries) =
             (self.notifications.iter().map(Stored::row), self.deliveries.iter().map(Stored::row));

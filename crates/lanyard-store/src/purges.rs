@@ -23,10 +23,10 @@ pub trait Purges: Send + Sync {
     /// step; repeat it until it answers [`WipeStep::Done`].
     fn wipe(&self) -> Result<WipeStep, StoreError>;
 
-    /// What is left of a session whose purge has begun.
+    /// The tombstone of a session whose purge has begun.
     fn tombstone(&self, session: SessionId) -> Result<Option<Tombstone>, StoreError>;
 
-    /// How many tombstones there are, and how many of them are not [`PurgeStage::Wiped`] yet.
+    /// Number of tombstones, and of those that are not [`PurgeStage::Wiped`] yet.
     fn tombstones(&self) -> Result<(u64, u64), StoreError>;
 
     /// What the journal takes on disk.
@@ -56,7 +56,7 @@ pub enum WipeStep {
     Going,
     /// A reader holds on to older pages; try again later.
     Busy,
-    /// Nothing of a purged log is left in the journal's files.
+    /// The journal's files hold nothing of a purged log any more.
     Done,
 }
 

@@ -66,8 +66,8 @@ pub struct PlanWord {
     pub workspace: Option<String>,
 }
 
-/// Where a session stands in a listing that is not in order of birth: who needs a person first, the most pressing
-/// first, and then the latest activity.
+/// Position of a session in a listing by attention: sessions that need a person first, the most urgent first, then the
+/// latest activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
     calm: bool,
@@ -90,7 +90,7 @@ pub enum Sort {
     Created,
     /// The latest activity first.
     Activity,
-    /// What a person should look at first, then the latest activity.
+    /// By attention: sessions that need a person first, then the latest activity.
     Attention,
 }
 

@@ -39,7 +39,7 @@ pub trait Records: Send + Sync {
     /// The records that a log gave this name, newest first. At most `FIND_MAX`.
     fn records_named(&self, kind: RecordKind, name: &str) -> Result<Vec<u128>, StoreError>;
 
-    /// How many records have this value of a key.
+    /// Number of records with this value of a key.
     fn count_records(&self, kind: RecordKind, key: &RecordKey) -> Result<u64, StoreError>;
 
     /// The largest value of a key within the range; of a key that counts changes, the largest there ever was.
@@ -261,8 +261,8 @@ pub(crate) fn get<R: Stored>(store: &(impl Records + ?Sized), id: u128) -> Resul
     Ok(found)
 }
 
-/// Records that match the query and `matches`, which is asked of each record as it is. At most `limit`; fewer only when
-/// there are no more.
+/// Records that match the query and `matches`, which tests the decoded record. At most `limit`; fewer only when there
+/// are no more.
 pub(crate) fn list<R: Stored>(
     store: &(impl Records + ?Sized),
     query: &RecordQuery,

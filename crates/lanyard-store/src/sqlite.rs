@@ -75,7 +75,7 @@ pub type Failpoints = Arc<dyn Fn(&'static str) + Send + Sync>;
 /// Pages at which the writer itself empties the write-ahead log, so that it stays bounded however busy it is: 64 MB.
 const RESET_PAGES: i32 = 16_384;
 
-/// Pages the writer moves on by itself after the thread has moved the others.
+/// Pages that the writer moves itself after the thread has moved the others.
 const REST_PAGES_MAX: i32 = 128;
 
 pub struct SqliteOptions {
@@ -108,7 +108,7 @@ pub struct SqliteJournal {
     checkpointer: Checkpointer,
     /// Whether the files are still the ones that were opened.
     watch: Arc<Watch>,
-    /// What the end of the write-ahead log looked like before it was read.
+    /// State of the end of the write-ahead log before it was read.
     wal_tail: WalTail,
     /// Held for as long as the journal is open: two processes would give the same numbers to different events.
     _lock: File,
@@ -195,8 +195,8 @@ impl SqliteJournal {
         }
     }
 
-    /// What was written while the thread moved the rest is moved here, since nothing is added meanwhile: then the log begins
-    /// anew in the space it has. Were it left to grow, every sync would have to make room on the disk as well, which takes
+    /// Moves the pages that were written while the thread moved the others; nothing is added meanwhile, so the log
+    /// restarts in the space it has. If it grew instead, every sync would also have to allocate disk space, which takes
     /// twice as long.
     fn move_rest(&self, writer: &mut Writer, moved: i32) {
         let rest = writer.wal_pages.load(Ordering::Relaxed) - moved;

@@ -39,8 +39,8 @@ pub trait Tasks: Records {
         log::<Task>(self, task.as_u128(), after, limit)
     }
 
-    /// The tasks a name stands for: an alias, or the id of a worker, session or run that worked at it. Newest first, at
-    /// most `FIND_MAX`.
+    /// The tasks of a name: an alias, or the id of a worker, session or run of the task. Newest first, at most
+    /// `FIND_MAX`.
     fn tasks_named(&self, name: &str) -> Result<Vec<TaskId>, StoreError> {
         let found = self.records_named(RecordKind::Task, name)?;
         Ok(found.into_iter().map(TaskId::from_u128).collect())

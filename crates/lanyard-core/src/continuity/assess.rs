@@ -22,7 +22,7 @@ pub struct ContinuityRules {
     pub resume_success_min: f64,
     /// The share of new sessions that may come from a failure to get back to an old one.
     pub accidental_new_max: f64,
-    /// How much better than its limit a rate must be before its alert ends.
+    /// Margin by which a rate must be better than its limit before its alert ends.
     pub recovery_margin: f64,
     /// Attaches that may fail in the window, however many succeed; 0 for any number.
     pub attach_failures_max: u64,
@@ -30,7 +30,7 @@ pub struct ContinuityRules {
     pub resume_failures_max: u64,
     /// The share of its limit to which a number of failures must fall before its alert ends.
     pub failures_clear_share: f64,
-    /// How soon after a failure a new session counts as made by accident, in milliseconds.
+    /// Time after a failure within which a new session counts as made by accident, in milliseconds.
     pub accident_ms: u64,
 }
 
@@ -51,7 +51,7 @@ impl Default for ContinuityRules {
     }
 }
 
-/// Longest window: what is older is not kept.
+/// Longest window; older counts are not kept.
 const WINDOW_MS_MAX: u64 = 7 * 24 * 60 * 60 * 1_000;
 
 impl ContinuityRules {
@@ -161,7 +161,7 @@ impl AlertKind {
         ratio(if self.counts_the_bad() { bad } else { good }, good + bad)
     }
 
-    /// What went well and what did not.
+    /// Successes and failures.
     fn evidence(self, tally: &Tally) -> (u64, u64) {
         let of = |counter| tally.get(counter);
         match self {
@@ -188,7 +188,7 @@ impl AlertKind {
         }
     }
 
-    /// Where an alert ends that has begun. A rate of all or nothing can always be reached.
+    /// The value at which an alert ends. A rate of all or nothing can always be reached.
     fn clears_at(self, rules: &ContinuityRules) -> f64 {
         let threshold = self.threshold(rules);
         if self.is_count() {
@@ -208,7 +208,7 @@ pub struct Alert {
     pub text: String,
     pub actual: f64,
     pub threshold: f64,
-    /// Where it ends.
+    /// The value at which the alert ends.
     pub clears_at: f64,
     /// Attempts in the window.
     pub attempts: u64,

@@ -155,10 +155,10 @@ pub fn counted(before: Option<&Session>, event: &Event) -> Tally {
     tally
 }
 
-/// What became of an attempt to go on with a conversation.
+/// The result of an attempt to continue a conversation.
 enum Attempt {
     WentOn(Continuity),
-    /// It came to nothing for other reasons than the conversation.
+    /// The attempt failed for reasons other than the conversation.
     NotStarted,
 }
 

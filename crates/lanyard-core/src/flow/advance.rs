@@ -51,11 +51,11 @@ pub enum Want {
     },
     /// See to the check that is written down.
     AttendCheck,
-    /// Nobody decided anything for too many steps: see [`cut_off`].
+    /// Too many steps passed without a person's decision: see [`cut_off`].
     CutOff,
     /// Wait for a person.
     Answer,
-    /// It has ended: put its folder in order.
+    /// The flow has ended: clean up its folder.
     Settle,
     Nothing,
 }
@@ -164,7 +164,7 @@ pub fn conclude(
     events
 }
 
-/// What one role says is nothing in the other's mouth.
+/// Turns a conclusion of the other role into an unreadable failure.
 fn by_role(role: Role, conclusion: Conclusion) -> Conclusion {
     let other = match &conclusion {
         Conclusion::Author(_) => role != Role::Author,
@@ -248,7 +248,7 @@ fn reviewed(flow: &Flow, verdict: &Verdict, looked: Looked, fresh: Fresh) -> Vec
     vec![FlowEvent::Moved { to: FlowState::ReviewGate, reason: None }, opened(gate)]
 }
 
-/// What was found good goes on: past a person where one is to be asked.
+/// Continues approved work, through a gate where the settings ask for one.
 fn ready(flow: &Flow, fresh: Fresh) -> Vec<FlowEvent> {
     if flow.kind == FlowKind::PlanReview {
         return vec![FlowEvent::Ended { state: FlowState::Approved, reason: None }];
@@ -324,8 +324,8 @@ fn failed(
     events
 }
 
-/// The same session goes on where it can and knows what it is about, else a new one begins. What a person said is told to
-/// whoever has not heard it, and to nobody twice.
+/// Retries an invocation in the same session where it can continue and knows its task, else in a new one. Guidance goes
+/// to a session that has not received it, and to none twice.
 fn retry(invocation: &Invocation, reason: &str, looked: Looked) -> FlowEvent {
     let able = looked.probe.hindrance().is_none() && !untold(invocation, looked);
     let session = able.then_some(invocation.session);
@@ -420,7 +420,7 @@ fn opened(gate: FlowGate) -> FlowEvent {
     FlowEvent::GateOpened { gate: Box::new(gate) }
 }
 
-/// When a gate that is asked now is answered by itself.
+/// The deadline of a gate that opens now.
 pub(super) fn deadline(flow: &Flow, now: Timestamp) -> Option<Timestamp> {
     let wait_ms = flow.settings.rules.gate_deadline_ms;
     (wait_ms > 0).then(|| now.plus_millis(wait_ms))

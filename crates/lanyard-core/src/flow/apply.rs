@@ -273,7 +273,8 @@ impl Flow {
         Ok(())
     }
 
-    /// A round of checks is one look at the work: what fails in it is one error, however many checks find it.
+    /// Ends a round of checks. A round is one look at the work: its failures are one error, however many checks find
+    /// it.
     fn round_ended(&mut self) {
         let failed: Vec<&CheckResult> = self.checks.iter().filter(|check| !check.passed).collect();
         if self.checks.len() >= self.settings.quality.len() && !failed.is_empty() {
@@ -378,7 +379,7 @@ impl Flow {
         Ok(())
     }
 
-    /// What a person said, for whoever works after an abort: that one is new and has not heard it.
+    /// The guidance for the first session after an abort, which is new and has not received it.
     fn left_unsaid(&mut self) -> Option<Pending> {
         let cut_off = self.invocation.take().and_then(|invocation| invocation.words().cloned());
         let unused = self.pending.take().and_then(|pending| pending.guidance.or(pending.heard));
@@ -386,8 +387,8 @@ impl Flow {
         Some(Pending { guidance: Some(guidance), ..Pending::default() })
     }
 
-    /// A person decided: what was tried before no longer counts against it. A deadline is no person: a flow that is only
-    /// ever answered by one has to come to an end of its tries.
+    /// Resets the counts of attempts after a person's decision. A deadline is no person: a flow that only deadlines
+    /// answer must run out of attempts.
     fn decided(&mut self) {
         self.decided_at_step = self.step;
         (self.iteration, self.quality_retries, self.auto_retries) = (0, 0, 0);

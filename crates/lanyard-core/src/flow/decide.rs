@@ -31,7 +31,7 @@ pub enum FlowCommand {
         gate: GateId,
         choice: Choice,
         guidance: Option<String>,
-        /// How the session stands now, where that is what is chosen.
+        /// The current probe of the session, where the answer continues it.
         probe: Option<Probe>,
     },
     Cancel {
@@ -77,9 +77,9 @@ pub fn decide(
     }
 }
 
-/// A question that waited goes on to wait. One that was answered with the abort is asked again, since the work behind it
-/// was not decided on; it has another id, so that the old answer, sent once more, does not end the flow a second time.
-/// What ends with a flow may be gone, so that going on with the session is no longer offered.
+/// Resumes a flow. An open gate stays open. A gate that was answered with the abort opens again, since the work behind
+/// it was not decided; it has another id, so that the old answer, sent once more, does not end the flow a second time.
+/// A session that ended with the flow may be gone, so continuing it is no longer offered.
 fn resume(flow: &Flow, fresh: Fresh) -> Vec<FlowEvent> {
     let mut events = vec![FlowEvent::Resumed {}];
     let Some(gate) = flow.gate.as_ref().filter(|_| flow.came_from.is_some_and(FlowState::asks)) else {

@@ -21,8 +21,8 @@ impl Why {
     }
 }
 
-/// `next` is where the work goes on in a new session; `never` says why the old one is not to be gone on with, whatever
-/// it is like.
+/// `next` is the state at which a new session continues the work; `never` is the reason why the old session must not
+/// continue.
 pub(super) fn escalate(
     flow: &Flow,
     next: FlowState,

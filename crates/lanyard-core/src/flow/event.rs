@@ -54,7 +54,7 @@ pub enum FlowEvent {
     },
     #[serde(rename = "flow.tree_made")]
     TreeMade { tree: Tree },
-    /// An agent is to work: everything is decided before anything is begun. What a person said goes with it, and with no
+    /// An agent is invoked: all parameters are decided before it starts. Guidance goes with this invocation and no
     /// other.
     #[serde(rename = "flow.invoked")]
     Invoked {
@@ -68,7 +68,7 @@ pub enum FlowEvent {
         fork_of: Option<SessionId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         guidance: Option<String>,
-        /// What its session had used by then.
+        /// Usage of the session before this invocation.
         #[serde(default)]
         before: Spent,
     },
@@ -77,7 +77,7 @@ pub enum FlowEvent {
     Asked {
         stage: Stage,
         turn: TurnId,
-        /// What was wrong with its first answer.
+        /// The fault of the first answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<String>,
     },
@@ -94,12 +94,12 @@ pub enum FlowEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// A turn that was lost is gone on with by itself.
+    /// An interrupted turn was retried automatically.
     #[serde(rename = "flow.retried")]
     Retried {
         session: Option<SessionId>,
         reason: String,
-        /// What a person said, where whoever goes on has not heard it.
+        /// Guidance that the retrying session has not received.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         guidance: Option<String>,
     },
@@ -113,13 +113,13 @@ pub enum FlowEvent {
         #[serde(flatten)]
         answer: GateAnswered,
     },
-    /// The session of the gate can no longer be gone on with; the other answers stay.
+    /// The gate's session can no longer be continued; the other answers stay.
     #[serde(rename = "flow.continuation_withdrawn")]
     ContinuationWithdrawn { gate: GateId, why: String },
-    /// Nobody waits for this session any more, and it goes on.
+    /// A session that the flow no longer waits for was left running.
     #[serde(rename = "flow.session_preserved")]
     SessionPreserved { preserved: Preserved },
-    /// It was ended, or came to its end.
+    /// A preserved session ended or was ended.
     #[serde(rename = "flow.session_released")]
     SessionReleased { session: SessionId, why: String },
     #[serde(rename = "flow.ended")]
@@ -128,7 +128,7 @@ pub enum FlowEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Its folder is put in order: what was not committed is, and the worktree is gone.
+    /// The folder was cleaned up: uncommitted work is committed, and the worktree is removed.
     #[serde(rename = "flow.settled")]
     Settled {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,10 +138,10 @@ pub enum FlowEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed: Option<String>,
     },
-    /// It goes on after an abort, where it was.
+    /// The flow resumed after an abort, at the same state.
     #[serde(rename = "flow.resumed")]
     Resumed {},
-    /// A hook was told of the events up to this one.
+    /// Hooks received the events up to this one.
     #[serde(rename = "flow.hooked")]
     Hooked {
         to: u64,
@@ -160,7 +160,7 @@ pub enum Conclusion {
         kind: FailKind,
         reason: String,
     },
-    /// Somebody ended it; that is no failure and nobody is asked.
+    /// The turn was cancelled; this is no failure and opens no gate.
     Cancelled {
         reason: String,
     },
@@ -170,21 +170,21 @@ pub enum Conclusion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailKind {
-    /// It took too long.
+    /// The turn exceeded its time limit.
     Timeout,
-    /// Its process or its model could not be reached, or was lost: another try may do.
+    /// The process or model was unreachable or lost: a retry may succeed.
     Transient,
-    /// It works at something else and does not let go.
+    /// The session is busy with other work that did not end.
     Busy,
     /// The session is not there any more, or its agent cannot take it up again.
     Gone,
-    /// Its context or budget is used up.
+    /// The context or budget is used up.
     Exhausted,
-    /// What it answered cannot be read, also after a second try.
+    /// The answer is unreadable, also after a repair.
     Unreadable,
     /// The agent ended its turn as failed, or refused it.
     Failed,
-    /// It could not be begun at all: no such agent, no such folder.
+    /// The agent could not start: no such agent, no such folder.
     NotStarted,
 }
 
@@ -268,7 +268,7 @@ impl FlowEvent {
         "flow.hooked",
     ];
 
-    /// What is told of the end, of the folder, of hooks and of sessions left behind comes after the end too.
+    /// Whether the event may follow the end: events about the end, the folder, hooks and preserved sessions may.
     pub(super) const fn may_follow_the_end(&self) -> bool {
         matches!(
             self,

@@ -17,7 +17,7 @@ pub const EVIDENCE_CHARS_MAX: usize = 8_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowGateKind {
-    /// Something did not work, or a person is needed.
+    /// A failure, or a result that needs a person.
     Escalation,
     /// A phase was found ready.
     Phase,

@@ -131,7 +131,7 @@ fn at(line: usize, what: PlanFault) -> PlanError {
 /// A line that says something about the plan's form.
 #[derive(Debug, Clone, Copy)]
 struct Mark<'a> {
-    /// Its place, counted from 0.
+    /// Line number, counted from 0.
     line: usize,
     what: What<'a>,
 }

@@ -147,7 +147,7 @@ pub enum FlowState {
     QualityCheck,
     QualityRetry,
     Review,
-    /// What a reviewer asks for waits for a person's word.
+    /// A review's items wait for a person's approval.
     ReviewGate,
     AutoFix,
     PhaseGate,
@@ -248,7 +248,7 @@ pub enum PhaseState {
     Open,
     Active,
     Complete,
-    /// It was marked as done before the flow began.
+    /// The phase was marked as done before the flow began.
     Skipped,
     /// A person approved it although it was not found ready.
     Overridden,
@@ -302,11 +302,11 @@ pub struct Invocation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// It does the work.
+    /// The agent does the work.
     Work,
-    /// It says how it went, in a form that can be read.
+    /// The agent reports the result in a structured form.
     Summary,
-    /// It says so once more, because that could not be read.
+    /// The agent repeats a report that was unreadable.
     Repair,
 }
 
@@ -395,7 +395,7 @@ pub struct Lease {
 }
 
 impl Invocation {
-    /// What a person said for this work, whoever has heard it.
+    /// The guidance for this work, whether or not the session has received it.
     pub(super) fn words(&self) -> Option<&String> {
         self.guidance.as_ref().or(self.heard.as_ref())
     }

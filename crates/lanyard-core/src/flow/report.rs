@@ -164,7 +164,7 @@ pub fn report(flow: &Flow, log: &[FlowEnvelope]) -> Report {
     report
 }
 
-/// What the record alone says.
+/// The report from the record alone.
 fn plain(flow: &Flow) -> Report {
     let blank = |title: &str, state, commit: Option<&String>| PhaseReport {
         title: title.to_owned(),
@@ -264,7 +264,7 @@ fn note(report: &mut Report, now: &Flow, entry: &FlowEnvelope) {
     }
 }
 
-/// How the review of a plan ended; one that a person let pass is told as such.
+/// The end of a plan's review; an override by a person is reported as such.
 fn plan_state(state: FlowState, gate: Option<&GateReport>) -> PhaseState {
     let overridden = gate.is_some_and(|gate| gate.choice == Some(Choice::Approve));
     match state == FlowState::Approved {

@@ -86,7 +86,7 @@ pub enum Asking {
 pub enum GateDefault {
     #[default]
     Wait,
-    /// Where that is offered; else it waits.
+    /// Continue the session where that is offered; else the gate stays open.
     ContinueSession,
     Abort,
 }

@@ -23,7 +23,7 @@ pub const WORDS_CHARS_MAX: usize = 8_000;
 const ANSWER_BYTES_MAX: usize = 512 * 1024;
 /// Characters of an error that is shown to the agent.
 const FAULT_CHARS_MAX: usize = 600;
-/// Objects of an answer that are kept, the newest: what was meant is near the end.
+/// Objects of an answer that are kept, newest last: the intended one is near the end.
 const OBJECTS_MAX: usize = 64;
 /// Places that look like an object for a while and are none, before nobody looks any further: each is read up to where it
 /// breaks, and they may lie in each other.

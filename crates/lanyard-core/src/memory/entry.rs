@@ -24,7 +24,7 @@ const AROUND: usize = 80;
 pub enum Where {
     /// One session's own memory.
     Session,
-    /// What outlives it.
+    /// Entries that outlive the session.
     LongTerm,
 }
 
@@ -44,10 +44,10 @@ impl Where {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Everybody in the workspace, for the same owner.
+    /// All sessions of the workspace with the same owner.
     #[default]
     Workspace,
-    /// Everybody who works on the plan.
+    /// All sessions of the plan.
     Plan,
     /// One session, and those above it.
     Session,

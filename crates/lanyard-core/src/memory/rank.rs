@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// How much the first places count for more than those behind them. The usual number.
+/// Damping of reciprocal rank fusion: the weight of first places against later ones. 60 is the usual value.
 const DAMPING: u32 = 60;
 
 /// Merges the rankings into one, best first; each ranking has its best first. The order is deterministic.

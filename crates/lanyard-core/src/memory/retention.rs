@@ -21,7 +21,7 @@ const HOUR_MS: u64 = 3_600_000;
 pub enum Retention {
     Discard,
     DevTest,
-    /// Nothing: as long as the rules say.
+    /// No retention tag: kept as long as the rules say.
     Usual,
     Retain,
 }

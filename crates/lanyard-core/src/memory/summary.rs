@@ -19,7 +19,7 @@ pub const TAG: &str = "summary";
 pub struct Summary {
     to: Where,
     breaks: MessageBreaks,
-    /// The turn that is being read may not be told of.
+    /// The current turn must not appear in the summary.
     hushed: bool,
     asked: Option<String>,
     said: Option<String>,

@@ -37,7 +37,7 @@ pub enum DeliveryState {
     Delivered {
         at: Timestamp,
     },
-    /// Nobody needs it any more: the notification was dismissed before the first try.
+    /// The notification was dismissed before the first attempt.
     Dropped {
         at: Timestamp,
     },

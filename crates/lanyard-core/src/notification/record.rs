@@ -8,7 +8,7 @@ use crate::id::{NotificationId, SessionId};
 use crate::text::{cut, without_escapes};
 use crate::time::Timestamp;
 
-/// Characters of a title, of a text and of a key; what is longer is cut.
+/// Maximum characters of a title, of a text and of a key; longer ones are cut.
 const TITLE_CHARS_MAX: usize = 200;
 const TEXT_CHARS_MAX: usize = 2_000;
 const KEY_CHARS_MAX: usize = 200;
@@ -19,7 +19,7 @@ const KEY_CHARS_MAX: usize = 200;
 pub enum NotificationKind {
     /// A rate of continuity is beyond its limit.
     ContinuityAlert,
-    /// It is back.
+    /// A rate of continuity is within its limit again.
     ContinuityRecovered,
     /// A question waits for a person.
     GateWaiting,
@@ -33,7 +33,7 @@ pub enum NotificationKind {
     ChildStopped,
     /// A turn was ended because it used what it may use.
     BudgetSpent,
-    /// Something comes near to what it may use.
+    /// Usage is close to a budget.
     BudgetWarning,
     /// A flow waits for a person.
     FlowWaiting,
@@ -42,7 +42,7 @@ pub enum NotificationKind {
     JournalLarge,
     /// The last turn of a session finished, and no operator has seen it.
     TurnFinished,
-    /// It failed.
+    /// A turn failed.
     TurnFailed,
     /// The agent refused it.
     TurnRefused,
@@ -93,7 +93,7 @@ impl NotificationKind {
     }
 }
 
-/// How pressing it is.
+/// Urgency of a notification.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]

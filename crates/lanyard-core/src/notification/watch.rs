@@ -7,7 +7,7 @@ use crate::notification::record::{NewNotification, NotificationKind, Severity};
 use crate::paper::Liveness;
 use crate::session::{EndedTurn, InterruptCause, Note, NoteKind, NoteStatus, Session, State, TurnEnd};
 
-/// What stands before the keys of notifications that come and go with a session's state.
+/// Key prefixes of notifications that follow a session's state.
 const WATCHED: [&str; 7] = ["gate:", "guidance:", "orphan:", "budget:", "tools:", "stopped:", TURN_KEY];
 /// Prefix of the key of a turn's end.
 pub const TURN_KEY: &str = "turn:";

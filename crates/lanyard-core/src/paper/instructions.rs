@@ -20,7 +20,7 @@ pub enum Caller {
 }
 
 impl Caller {
-    /// What the agent has to do for it.
+    /// The agent's duty for this attribution.
     fn duty(self) -> &'static str {
         match self {
             Self::ByConnection => {
@@ -129,7 +129,7 @@ pub fn written(content: &str) -> String {
     format!("{content}{SEAM}{}", block())
 }
 
-/// What stands between a file's own content and the block that was added to it.
+/// Text between a file's own content and the added block.
 const SEAM: &str = "\n";
 
 /// The content without the text, as it was before; nothing when it is not there.
@@ -140,7 +140,7 @@ pub fn removed(content: &str) -> Option<String> {
     Some(format!("{before}{after}"))
 }
 
-/// What is before, in and after the block. A block that was cut off is no block: nothing of the user's is taken for it.
+/// The text before, in and after the block. A truncated block is no block: none of the user's text is taken for it.
 fn split(content: &str) -> Option<(&str, &str, &str)> {
     let mut ends = content.match_indices(END);
     let (from, end) =

@@ -31,7 +31,7 @@ pub struct Facts {
 #[serde(rename_all = "snake_case")]
 pub enum Process {
     Alive,
-    /// It was seen to end.
+    /// The process was seen to end.
     Gone,
     /// Lanyard does not run it.
     Unknown,
@@ -41,13 +41,13 @@ pub enum Process {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Liveness {
-    /// Somebody works on it, or it rests as it should.
+    /// The session is at work, or at rest as expected.
     Live,
-    /// Quiet for longer than it should be; nobody knows why.
+    /// The session is quiet for longer than expected, for an unknown reason.
     Suspected,
-    /// Nobody works on it any more.
+    /// No agent works on the session any more.
     Orphaned,
-    /// It has come to its end.
+    /// The session has ended.
     Ended,
 }
 

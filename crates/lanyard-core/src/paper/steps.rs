@@ -76,12 +76,12 @@ impl StepKind {
 /// A step to add.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct NewStep {
-    /// What is to be done.
+    /// The work to do.
     pub task: String,
     /// One of the plan's phases.
     #[serde(default)]
     pub phase: Option<String>,
-    /// What sort of work it is.
+    /// The type of work.
     #[serde(default, rename = "type")]
     pub kind: StepKind,
     #[serde(default)]

@@ -3,14 +3,14 @@
 /// One form of key.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// What the marker calls it.
+    /// The name in the marker.
     pub(super) label: &'static str,
     pub(super) prefixes: &'static [&'static str],
     /// A token of Lanyard's own.
     pub(super) is_own: bool,
-    /// Where it ends, given the text, where its prefix starts and where that ends; nothing when it is none.
+    /// The end of the secret, given the text and both ends of its prefix; `None` when there is no secret.
     pub(super) ends: fn(&str, usize, usize) -> Option<usize>,
-    /// How far it can go in a text that is still being written, given where its prefix ends.
+    /// Farthest end of the secret in an unfinished text, given the end of its prefix.
     pub(super) reach: fn(&str, usize) -> usize,
 }
 

@@ -69,7 +69,7 @@ pub enum Command {
         worker: Option<WorkerId>,
         owner: Option<String>,
         reason: String,
-        /// How another agent gets the conversation; nothing where there is none yet, or no other agent.
+        /// The way in which another agent gets the conversation; absent without a conversation, or for the same agent.
         continuity: Option<Continuity>,
     },
     AddAlias {

@@ -110,7 +110,8 @@ pub(super) fn start_turn(
     Ok(vec![begin(session, turn, (client_turn_id, prompt), opening, (delivery, None), memory)])
 }
 
-/// A session whose log is full takes no more work: what it has is kept, and it can be read, forked, ended and deleted.
+/// Refuses work for a session whose log is full. Its content is kept, and the session can be read, forked, ended and
+/// deleted.
 pub(super) fn log_has_room(session: &Session, limits: &Limits) -> Result<(), Refusal> {
     let Limits { log_events, log_bytes, .. } = *limits;
     let reached = [(session.seq, log_events, "events"), (session.log_bytes, log_bytes, "bytes")];
@@ -120,7 +121,7 @@ pub(super) fn log_has_room(session: &Session, limits: &Limits) -> Result<(), Ref
     }
 }
 
-/// How a turn opens the conversation of a session at rest.
+/// The way in which a turn opens the conversation of a session at rest.
 pub(super) fn resting_opening(session: &Session, now: Timestamp) -> Opening {
     match session.state {
         State::Stale => Opening::Returned { after_ms: now.millis_since(session.last_activity_at) },
@@ -171,7 +172,7 @@ pub(super) fn begin(
     .into()
 }
 
-/// What may be remembered in a turn: what the session may, or the less that was asked for.
+/// The memory policy of a turn: the session's, or the narrower one that was requested.
 pub(super) fn turn_memory(session: &Session, ask: Option<&MemoryAsk>) -> Result<MemoryPolicy, Refusal> {
     let held = &session.policy.memory;
     Ok(ask.map_or_else(|| Ok(held.clone()), |ask| ask.within(held))?)

@@ -155,7 +155,7 @@ pub(super) fn withdraw(session: &Session, waiting: &QueuedTurn, reason: Option<&
     recall(session, waiting).into_iter().chain([gone.into()]).collect()
 }
 
-/// Nothing that waits will run any more.
+/// Withdraws every waiting message.
 pub(super) fn withdraw_all(session: &Session, reason: &str) -> Vec<Event> {
     session.inbox.iter().flat_map(|waiting| withdraw(session, waiting, Some(reason))).collect()
 }
@@ -165,7 +165,7 @@ pub(super) fn steered_by(session: &Session, note: NoteId) -> Option<&QueuedTurn>
     session.inbox.iter().find(|waiting| waiting.note == Some(note))
 }
 
-/// What is true of messages once these notes have reached the agent.
+/// The events of messages whose notes have reached the agent.
 pub(super) fn steered(session: &Session, notes: &[NoteId], channel: &str) -> Vec<Event> {
     let Some(into) = session.turn.as_ref().map(|turn| turn.id) else { return Vec::new() };
     let channel = channel.to_owned();
@@ -321,18 +321,18 @@ fn start(session: &Session, waiting: &QueuedTurn, opening: Opening) -> Event {
     begin(session, waiting.turn, (client, &waiting.prompt), opening, (waiting.delivery, by), memory)
 }
 
-/// How a turn ended, for those that wait behind it.
+/// The end of a turn, as it concerns the messages behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Over {
     Completed,
     /// Somebody ended it.
     Cut,
-    /// It failed, or was lost.
+    /// The turn failed or was lost.
     Failed,
 }
 
-/// What becomes of the inbox when the running turn ends. Of a completed one the next follows at once; after any
-/// other the rest waits until somebody says go, except what was sent to take the turn's place.
+/// The inbox after the running turn. A completed turn is followed by the next message at once. After any other end the
+/// rest waits until the inbox is resumed, except a message that was sent to replace the turn.
 pub(super) fn after_turn(session: &Session, over: Over) -> Vec<Event> {
     // What did not get into the turn is a turn of its own.
     let mut events: Vec<Event> =

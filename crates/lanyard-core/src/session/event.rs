@@ -83,11 +83,11 @@ pub enum ChangeEvent {
         from: Hands,
         to: Hands,
         reason: String,
-        /// How the next run of another agent gets the conversation. Absent where there was nothing to carry over.
+        /// The way in which the next run of another agent gets the conversation. Absent without a conversation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         continuity: Option<Continuity>,
     },
-    /// Somebody else runs the agent from now on (Lanyard took the conversation over from the agent's own host).
+    /// Another party runs the agent from now on: Lanyard took the conversation over from the agent's own host.
     #[serde(rename = "session.driven")]
     Driven { by: DrivenBy },
     #[serde(rename = "session.alias_added")]
@@ -95,7 +95,7 @@ pub enum ChangeEvent {
     /// The session works on this plan from now on: its agent made the plan, or joined it.
     #[serde(rename = "session.plan_joined")]
     PlanJoined { plan: String },
-    /// What the session may remember from now on.
+    /// A new memory policy for the session.
     #[serde(rename = "session.memory_set")]
     MemorySet { policy: MemoryPolicy },
     /// The actor has seen the log up to `seq`, and with it the end of a turn.
@@ -119,7 +119,7 @@ pub enum ChangeEvent {
     /// An operator brought the session back after a stop. The run that was stopped stays refused.
     #[serde(rename = "session.resumed")]
     Resumed {
-        /// The session has a parent that was told of the stop, and is told of this too.
+        /// The parent was notified of the stop, and is notified of this too.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         notify: bool,
     },
@@ -155,16 +155,16 @@ pub enum TurnEvent {
         /// them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         governance: bool,
-        /// How its message wanted to arrive.
+        /// The requested delivery of its message.
         #[serde(default, skip_serializing_if = "is_default")]
         delivery: Delivery,
-        /// It waited in the inbox; who sent it is in `by`.
+        /// The message waited in the inbox; `by` is its sender.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         queued: bool,
-        /// Who sent it, where that is not who made it start.
+        /// The sender, where another actor started the turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Actor>,
-        /// What may be remembered in it. Logs from before there was memory do not say.
+        /// The memory policy of the turn; absent in older logs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memory: Option<MemoryPolicy>,
     },
@@ -193,7 +193,7 @@ pub enum TurnEvent {
         cause: InterruptCause,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// The agent had the prompt and was lost: what it did nobody knows.
+        /// The agent had the prompt and was lost: its actions are unknown.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         uncertain: bool,
         /// The processes of the turn: those that were ended, and those that may still live.
@@ -315,8 +315,8 @@ pub enum TranscriptEvent {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         uncertain: bool,
     },
-    /// How many calls that came by are under way. Written for calls that take a while, without waiting for the disk; the
-    /// record of each call follows when it has returned.
+    /// Number of calls in flight. Written for calls that take a while, without waiting for the disk; the record of each
+    /// call follows when it has returned.
     #[serde(rename = "tool.in_flight")]
     InFlight { calls: u32 },
     /// The agent's plan as it now is, whole.
@@ -413,7 +413,7 @@ pub enum Opening {
     New,
     /// The conversation goes on.
     Continued,
-    /// Somebody came back after the session had gone stale.
+    /// A person returned after the session had gone stale.
     Returned { after_ms: u64 },
 }
 

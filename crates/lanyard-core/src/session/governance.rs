@@ -86,7 +86,7 @@ impl Language {
         optional_name("language.documents", self.documents.as_deref())
     }
 
-    /// Each language that is named here, else the one of `above`.
+    /// Each language that is set here, else that of `above`.
     pub(super) fn under(&self, above: &Self) -> Self {
         let Self { communication, documents } = self.clone();
         Self {

@@ -55,15 +55,14 @@ impl Note {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
-    /// Somebody's words.
+    /// Guidance of a person.
     #[default]
     Guidance,
     /// Lanyard tells of a child that was stopped.
     Notice,
     /// A whole message of the inbox that is to go into the running turn; it is never cut.
     Steer,
-    /// What one who works for it says: agent output, whose it is stands with it. It waits for as long as it
-    /// takes.
+    /// A report of a session below: agent output, with its source. A report does not expire.
     Report,
 }
 
@@ -147,7 +146,7 @@ enum Finding {
     System,
 }
 
-/// Where a neutral sign has to stand, and why; in order.
+/// Positions that need a neutral sign, in order, each with its reason.
 fn findings(text: &str) -> Vec<(usize, Finding)> {
     let lower = text.to_ascii_lowercase();
     let mut found: Vec<(usize, Finding)> = Vec::new();
@@ -184,8 +183,8 @@ pub(super) fn neutral(text: &str) -> String {
     quoted.join("\n")
 }
 
-/// The text as it will be delivered, and what its sender should know. The words themselves are kept
-/// verbatim: what an agent may do is enforced by permissions, not by editing prose.
+/// The text as it will be delivered, and warnings for its sender. The text is kept verbatim: permissions limit an
+/// agent, not edited prose.
 pub(super) fn admit(text: &str, limits: &Limits) -> Result<(String, Vec<String>), Refusal> {
     let (kept, was_cut) = cut(text, limits.guidance_chars);
     if was_cut && limits.overlong == Overlong::Refuse {

@@ -39,7 +39,7 @@ impl Delivery {
         }
     }
 
-    /// Who goes before whom: what interrupts, then what was meant for the turn that has just ended, then the queue.
+    /// Order of delivery: interrupting messages, then those meant for the turn that has just ended, then the queue.
     const fn rank(self) -> u8 {
         match self {
             Self::Interrupt => 0,
@@ -77,11 +77,11 @@ impl Promotion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseReason {
-    /// Somebody ended the turn before.
+    /// The turn before was interrupted.
     Interrupted,
     /// The turn before failed, or its agent was lost.
     Failed,
-    /// Somebody asked for it.
+    /// The pause was requested.
     Asked,
     /// All work is halted. The inbox goes on when the halt is lifted.
     Halted,
@@ -220,7 +220,7 @@ impl Session {
     }
 }
 
-/// Where a message of this delivery goes: behind those of its kind that stand in front.
+/// The position of a message with this delivery: behind those of the same kind.
 pub(super) fn place(inbox: &[QueuedTurn], delivery: Delivery) -> usize {
     let behind = inbox.iter().take_while(|waiting| waiting.delivery.rank() <= delivery.rank());
     if delivery.rank() == Delivery::Queue.rank() { inbox.len() } else { behind.count() }

@@ -113,8 +113,8 @@ pub fn call_passed(session: &Session, call: &Call, returned: &Returned) -> Vec<E
     if over { Vec::new() } else { vec![relayed(call, returned)] }
 }
 
-/// Level 3 is durable: every later call gets the same error. So does a call after a session ended in answer to
-/// a stop; one that ended by itself is nobody's business.
+/// Level 3 is durable: every later call gets the same error. So does a call after a session ended in answer to a stop,
+/// but not after any other end.
 fn after_the_end(session: &Session, call: &Call) -> (Vec<Event>, Passage) {
     match &session.stop {
         Some(stop) if call.compliance.is_none() => {
@@ -153,8 +153,8 @@ fn anyones(session: &Session) -> Passage {
     }
 }
 
-/// This call shows that the agent went on with what earlier answers carried. What another daemon sent may not have
-/// arrived, and goes again.
+/// Acknowledges the notes of earlier answers: this call shows that the agent continued after them. Notes of another
+/// daemon may not have arrived, and are delivered again.
 fn seen_before(session: &Session, daemon: &str) -> Vec<Event> {
     let out = |note: &&Note| note.status == NoteStatus::Delivered && in_answer(note);
     let (seen, lost): (Vec<&Note>, Vec<&Note>) =
@@ -181,7 +181,8 @@ fn sent_by(note: &Note, daemon: &str) -> bool {
     note.delivery.as_ref().and_then(|delivery| delivery.by.as_deref()) == Some(daemon)
 }
 
-/// An answer broke off: what it carried goes again, also when a call that was under way has acknowledged it meanwhile.
+/// Handles an answer that broke off: its notes are delivered again, even when a concurrent call has acknowledged them
+/// meanwhile.
 pub(super) fn answer_lost(session: &Session, notes: &[NoteId]) -> Vec<Event> {
     let out = |note: &&Note| {
         notes.contains(&note.id)

@@ -6,7 +6,7 @@ use crate::session::event::{Event, Role, TranscriptEvent, TurnEvent};
 /// Follows a log and finds the first event of each message.
 #[derive(Debug, Clone, Default)]
 pub struct MessageBreaks {
-    /// Whose message may go on, and its id.
+    /// The author and id of the message that the next piece may continue.
     open: Option<(Role, Option<String>)>,
 }
 

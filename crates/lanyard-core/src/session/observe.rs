@@ -146,7 +146,7 @@ fn quiet(session: &Session, for_ms: u64, staleness: &Staleness) -> Vec<Event> {
     }
 }
 
-/// Confirms a cancel, and a stop where no process is left. Without either, a turn's work that ended by itself was lost.
+/// Confirms a cancel, and a stop where no process is left. Without either, a turn whose work ended was lost.
 pub(super) fn work_ended(session: &Session, channel: &str) -> Vec<Event> {
     if session.state.is_ended() || session.deleted {
         return Vec::new();
@@ -188,7 +188,7 @@ fn turn_finished(
     events
 }
 
-/// An agent that came to the end of its turn has read what it was told of its children before.
+/// Acknowledges notices about children: an agent that finished its turn has read those it got before.
 fn heard(session: &Session, outcome: TurnOutcome) -> Vec<Event> {
     let of_children = |note: &Note| match note.kind {
         NoteKind::Report | NoteKind::Notice => true,
@@ -348,7 +348,7 @@ fn turn_over(session: &Session, event: Event, reason: CheckpointReason, over: Ov
     events
 }
 
-/// Nothing is left of what a stop was to end.
+/// Confirms a stop: no process that it was to end is left.
 pub(super) fn stop_done(session: &Session) -> Vec<Event> {
     match &session.stop {
         Some(stop) if stop.scope == StopScope::Turn => vec![ControlEvent::StopSettled {}.into()],

@@ -22,7 +22,7 @@ const MISSING_MAX: usize = 32;
 const OPTIONS_MAX: usize = 32;
 /// Longest name of an option, and longest id of one that can be chosen.
 const OPTION_CHARS_MAX: usize = 200;
-/// How much of what the agent wants to do is kept with its question: the record holds every open one.
+/// Bytes of a question's detail that are kept: the record holds every open question.
 const DETAIL_BYTES_MAX: usize = 16 * 1024;
 
 fn short(text: &str) -> String {
@@ -95,7 +95,7 @@ pub(super) fn tools_missing(session: &Session, run: RunId, servers: &[String]) -
     }
 }
 
-/// The process tree is gone: what waited for that is settled, and a turn that was running was lost.
+/// Records the end of the process tree: pending cancels and stops are settled, and a running turn was lost.
 pub(super) fn run_ended(
     session: &Session,
     run: RunId,
@@ -128,7 +128,8 @@ pub(super) fn run_ended(
     events
 }
 
-/// What was running when the last daemon ended is lost, and with it the run the record still holds for alive.
+/// Records a restart of the daemon: the turn that was running is lost, and with it the run that the record still holds
+/// for alive.
 pub(super) fn daemon_restarted(session: &Session) -> Vec<Event> {
     const WHY: &str = "the daemon restarted and the turn's work was gone";
     match session.run.as_ref().filter(|run| run.is_live()) {

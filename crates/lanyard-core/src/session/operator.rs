@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 /// Readers whose marks a record keeps; the log keeps all.
 pub(super) const SEEN_MAX: usize = 16;
 
-/// What a session is to its operator.
+/// The state of a session for its operator.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
@@ -80,7 +80,7 @@ pub enum TurnEnd {
     Crashed,
     /// The agent was lost after it had the prompt; its work is unknown.
     Uncertain,
-    /// It used all that a turn may use.
+    /// The turn reached its limit.
     Limit,
 }
 

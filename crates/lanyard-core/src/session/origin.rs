@@ -47,18 +47,18 @@ impl Origin {
     }
 }
 
-/// What kind of fact a signal claims.
+/// The kind of fact that a signal claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Claim {
-    /// What the agent itself did or said.
+    /// The agent's own actions and messages.
     Work,
-    /// What somebody else said.
+    /// Messages of others.
     Words,
-    /// That a turn came to its end.
+    /// The end of a turn.
     TurnEnd,
-    /// That something arrived, or is gone: it settles guidance, a turn or a stop.
+    /// An arrival or an end: it settles guidance, a turn or a stop.
     Confirmed,
-    /// What only Lanyard can know.
+    /// Facts that only Lanyard can know.
     Own,
 }
 

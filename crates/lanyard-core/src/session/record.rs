@@ -196,7 +196,7 @@ pub struct Policy {
     pub memory: MemoryPolicy,
 }
 
-/// How a session's memory policy is written: `memory_mode`, and `memory` where that does not say all.
+/// The stored form of a memory policy: `memory_mode`, and `memory` where the mode does not say all.
 mod stored_memory {
     use schemars::JsonSchema;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -212,7 +212,7 @@ mod stored_memory {
         memory: Option<MemoryPolicy>,
     }
 
-    /// Both as they are: what cannot be understood must not take the session with it.
+    /// Both fields as they are stored: an unreadable policy must not make the session unreadable.
     #[derive(Deserialize)]
     struct Found {
         #[serde(default)]
@@ -388,7 +388,7 @@ impl Session {
     }
 }
 
-/// What says nothing is not written.
+/// Whether a field has its default value and is not written.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -39,11 +39,11 @@ pub struct Run {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunPhase {
-    /// Its process is being started and greeted.
+    /// The process is starting, and the handshake has not finished.
     Starting,
-    /// It takes prompts.
+    /// The agent accepts prompts.
     Ready,
-    /// Nothing of it lives any more.
+    /// All processes of the run have ended.
     Ended,
 }
 
@@ -141,11 +141,11 @@ pub enum RunEnd {
     Signalled {
         signal: i32,
     },
-    /// Its supervisor died; what was left of it was ended.
+    /// The supervisor died; the remaining processes were ended.
     Lost,
-    /// The machine was started anew.
+    /// The machine was restarted.
     HostLost,
-    /// It never came to work; the code says why.
+    /// The agent never became ready; the code says why.
     NotStarted {
         code: String,
     },
@@ -212,7 +212,7 @@ pub enum RunEvent {
     },
     #[serde(rename = "run.ready")]
     Ready(Box<RunReady>),
-    /// A daemon that came back found it alive and goes on with it.
+    /// A restarted daemon found the run alive and continues it.
     #[serde(rename = "run.adopted")]
     Adopted { run: RunId },
     /// The agent works without some of the MCP servers it was offered; with none listed, it has reached them since.
@@ -231,10 +231,10 @@ pub enum RunEvent {
         #[serde(default)]
         receipt: Receipt,
     },
-    /// Somebody wants the agent to be there, without a prompt yet.
+    /// The agent is requested without a prompt yet.
     #[serde(rename = "run.wanted")]
     Wanted {
-        /// What may be tried to go on with the conversation; the agent's settings when left out.
+        /// Allowed ways to continue the conversation; the agent's settings when absent.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ways: Vec<ResumeWay>,
     },

@@ -119,7 +119,7 @@ pub enum Signal {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Timestamp>,
     },
-    /// So many calls of the session are being carried out, as the gateway, a hook or a wrapped server tell.
+    /// Number of calls in flight, as the gateway, a hook or a wrapped server reports it.
     CallsInFlight {
         calls: u32,
     },
@@ -158,8 +158,8 @@ pub enum Signal {
         #[serde(default)]
         servers: Vec<String>,
     },
-    /// Nothing of the run lives any more. `cause` is why a turn that was running is interrupted, unless somebody had
-    /// asked for its end; without one the turn waits for the next run.
+    /// All processes of the run have ended. `cause` is the reason why a running turn is interrupted, unless its end was
+    /// requested; without a cause the turn waits for the next run.
     RunEnded {
         run: RunId,
         how: RunEnd,
@@ -199,13 +199,13 @@ pub enum Signal {
         added: u32,
         removed: u32,
     },
-    /// Nothing of the agent's work runs any more: this confirms a cancel or a stop.
+    /// The agent's work has ended: this confirms a cancel or a stop.
     WorkEnded {
         channel: String,
     },
-    /// The daemon came back and found no process that goes on with this session's turn.
+    /// The daemon restarted and found no process that continues this session's turn.
     DaemonRestarted,
-    /// Nothing happened in the session for this long.
+    /// No event happened in the session for this long.
     Quiet {
         for_ms: u64,
     },

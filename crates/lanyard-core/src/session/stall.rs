@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many hashes and scores a record keeps; the log has all of them.
+/// Hashes and scores that a record keeps; the log has all of them.
 const HISTORY_MAX: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,7 +54,7 @@ impl Stall {
         remember(&mut self.errors, hash.to_owned());
     }
 
-    /// How often `hash` would have been seen in a row if it came once more.
+    /// Repeats of `hash` in a row if it came once more.
     pub(super) fn repeats_with(&self, kind: StallKind, hash: &str) -> u32 {
         let (newest, repeats) = match kind {
             StallKind::Issue => (self.issues.back(), self.issue_repeats),

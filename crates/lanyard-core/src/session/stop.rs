@@ -18,7 +18,7 @@ pub enum StopLevel {
     Terminated,
 }
 
-/// What a stop ends.
+/// The sessions that a stop ends.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]

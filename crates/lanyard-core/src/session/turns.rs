@@ -28,13 +28,13 @@ pub enum TurnStatus {
     Refused,
     /// Somebody ended it.
     Cancelled,
-    /// It was cut off: time or budget over, or its agent lost before it had the prompt.
+    /// The turn was cut off: time or budget was used up, or the agent was lost before it had the prompt.
     Interrupted,
-    /// The agent had the prompt and was lost; what it did nobody knows.
+    /// The agent had the prompt and was lost; its actions are unknown.
     Uncertain,
-    /// It was taken out of the inbox and never ran.
+    /// The message was withdrawn from the inbox and never ran.
     Withdrawn,
-    /// Its words went into another turn.
+    /// The message went into another turn.
     Steered,
 }
 
@@ -80,17 +80,17 @@ impl TurnStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnResult {
-    /// Its turn has begun.
+    /// The turn has begun.
     Accepted,
     /// It waits in the inbox.
     Queued,
-    /// Its words are on their way into the running turn.
+    /// The message is being delivered into the running turn.
     Steered,
     /// The running turn was asked to end; it runs as soon as that has really ended.
     Interrupting,
-    /// It was sent before, and its turn is not over.
+    /// A repeat of a message whose turn is not over.
     TurnInProgress,
-    /// It was sent before, and its turn is over: nothing runs again.
+    /// A repeat of a message whose turn is over: nothing runs again.
     DuplicateTurnIgnored,
 }
 

@@ -97,11 +97,11 @@ pub enum WriterEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReleaseReason {
-    /// Its holder was done.
+    /// The holder released the lease.
     Released,
-    /// Its holder was gone for too long.
+    /// The holder was away for too long.
     Lapsed,
-    /// It passed to who had asked for it.
+    /// The lease passed to the client that had asked for it.
     Taken,
 }
 

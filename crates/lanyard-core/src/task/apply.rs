@@ -179,7 +179,7 @@ impl Task {
         Ok(())
     }
 
-    /// A task that was held before anybody worked at it waits again; any other is brought back to work.
+    /// Resumes a task. A task that was held before its worker started waits again; any other continues.
     fn go_on(&mut self, turns: u64, at: Timestamp) {
         if self.session.is_none() {
             return self.enter(TaskState::Pending, at, None);
@@ -188,7 +188,7 @@ impl Task {
         self.enter(TaskState::Deploying, at, None);
     }
 
-    /// Nothing was started: it waits as it did before, and for whoever resolves the conflict.
+    /// Records a conflict of prerequisites: nothing was started, and the task waits until the conflict is resolved.
     fn cannot_begin(&mut self, conflict: &BaseConflict, at: Timestamp) -> Result<(), &'static str> {
         if self.state != TaskState::Deploying {
             return Err("it is not about to begin");
@@ -199,7 +199,7 @@ impl Task {
         Ok(())
     }
 
-    /// Its worker, branch and history stay; the rest begins anew.
+    /// Resets a task for another attempt. Worker, branch and history stay.
     fn begin_again(&mut self, at: Timestamp) {
         self.ending = None;
         self.result = None;
@@ -230,7 +230,7 @@ impl Task {
 }
 
 impl TaskEvent {
-    /// What is done with its branch, and who hears of it, is decided after the end too.
+    /// Whether the event may follow the end: events about the branch and the reports may.
     const fn may_follow_the_end(&self) -> bool {
         matches!(
             self,

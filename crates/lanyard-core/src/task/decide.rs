@@ -18,7 +18,7 @@ pub(super) const WORDS_CHARS_MAX: usize = 16_000;
 /// Tasks one may depend on, files it may name, aliases it may have.
 pub(super) const LIST_MAX: usize = 200;
 
-/// The reason of whoever gives none.
+/// The reason of a cancel that names none.
 pub(super) const CANCELLED: &str = "it was cancelled";
 
 /// The request for a new task. Ids may be aliases.
@@ -266,7 +266,7 @@ fn fail(task: &Task, reason: &str) -> Result<Vec<TaskEvent>, TaskRefusal> {
     Ok(vec![TaskEvent::EndAsked { ending: Ending::Fail, reason }])
 }
 
-/// Somebody was told that it is being cancelled; what its worker says by then does not take that back.
+/// Whether a cancel was accepted; a later report of the worker does not undo it.
 fn is_cancelled(task: &Task) -> bool {
     matches!(task.ending, Some(Ending::Cancel { .. }))
 }

@@ -112,12 +112,12 @@ pub enum TaskEvent {
     BaseConflict { conflict: BaseConflict },
     #[serde(rename = "task.started")]
     Started {},
-    /// Its worker has a process, or another one than before.
+    /// The worker has a process, or another one than before.
     #[serde(rename = "task.run_seen")]
     RunSeen { run: u32, process: RunId },
     #[serde(rename = "task.interrupted")]
     Interrupted { cause: InterruptCause, reason: Option<String> },
-    /// It goes on after an interruption or a pause.
+    /// The task continued after an interruption or a pause.
     #[serde(rename = "task.resumed")]
     Resumed { turns: u64 },
     #[serde(rename = "task.paused")]
@@ -128,7 +128,7 @@ pub enum TaskEvent {
     Reported { result: TaskResult },
     #[serde(rename = "task.captured")]
     Captured { captured: Captured },
-    /// What its worktree held could not be committed; the worktree stays.
+    /// The content of the worktree could not be committed; the worktree stays.
     #[serde(rename = "task.capture_failed")]
     CaptureFailed { why: String },
     /// The commits its branch has of its own, counted at its end.
@@ -140,13 +140,13 @@ pub enum TaskEvent {
     Retried {},
     #[serde(rename = "task.merged")]
     Merged { commit: String, into: String },
-    /// Its worktree is gone; the branch stays.
+    /// The worktree was removed; the branch stays.
     #[serde(rename = "task.tree_removed")]
     TreeRemoved {},
-    /// Its worktree and branch are gone; what they held is under this ref.
+    /// Worktree and branch were removed; their content is under this ref.
     #[serde(rename = "task.discarded")]
     Discarded { reference: String },
-    /// Something was done to keep it going (health).
+    /// A remedy was applied to keep the worker healthy.
     #[serde(rename = "task.remedied")]
     Remedied {
         remedy: Remedy,

@@ -13,7 +13,7 @@ fn overlap(one: &str, other: &str) -> bool {
     within(one, other, other_open) || within(other, one, one_open)
 }
 
-/// What is certain of a pattern, and whether anything may follow.
+/// The literal start of a pattern, and whether any text may follow.
 fn stem(pattern: &str) -> (&str, bool) {
     let pattern = pattern.trim().trim_start_matches("./");
     match pattern.find(['*', '?', '[']) {

@@ -75,7 +75,7 @@ impl Condition {
 pub enum Remedy {
     /// A word of guidance.
     Nudge,
-    /// Its run is ended and begun again.
+    /// End the run and start it again.
     Restart,
     /// A person is asked.
     Escalate,

@@ -151,15 +151,15 @@ pub struct Mail {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum MailState {
-    /// It waits for somebody who can take it.
+    /// The message waits for a recipient.
     Pending,
-    /// It is among the words that wait for the session's agent.
+    /// The message is queued for the session's agent.
     Given {
         session: SessionId,
         note: NoteId,
         given_at: Timestamp,
     },
-    /// It went out in the answer to a call of Lanyard's own tools.
+    /// The message went out in the answer to a call of Lanyard's own tools.
     Shown {
         session: SessionId,
         shown_at: Timestamp,
@@ -169,7 +169,7 @@ pub enum MailState {
         acknowledged_at: Timestamp,
         how: String,
     },
-    /// Nobody is left to take it. It stays until somebody reads it.
+    /// The message has no recipient left. It stays until a person reads it.
     Dead {
         why: String,
         dead_at: Timestamp,

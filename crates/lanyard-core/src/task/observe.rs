@@ -51,13 +51,13 @@ impl SeenSession {
         self.state == State::Executing
     }
 
-    /// Its newest turn came to an end of its own, so it is not the one that was cut short.
+    /// Whether the newest turn ended normally, so that it is not the interrupted one.
     fn went_on(&self) -> bool {
         matches!(self.turn, Some((TurnStatus::Completed | TurnStatus::Failed | TurnStatus::Refused, _)))
     }
 
-    /// What cut its newest turn short, if something did. The state says so until the session goes idle; what is left
-    /// then is the turn, which does not tell a limit from a loss. A limit is not to be run into again.
+    /// The cause that interrupted the newest turn, if there is one. The state holds it until the session goes idle;
+    /// after that only the turn is left, which does not tell a limit from a loss. A limit must not be retried.
     fn cut_short(&self) -> Option<InterruptCause> {
         if let State::Interrupted { cause } = self.state {
             return Some(cause);
@@ -182,12 +182,12 @@ pub enum Want {
     EndSession {
         completed: bool,
     },
-    /// Its session is over: keep what it left, and say how the task ended.
+    /// The session is over: keep its work, and record how the task ended.
     Settle {
         state: TaskState,
         reason: Option<String>,
     },
-    /// Its agent was lost: bring it back, if it was not lost too often.
+    /// The agent was lost: bring it back, unless it was lost too often.
     Restart,
 }
 
@@ -260,7 +260,7 @@ fn of_state(task: &Task, seen: &SeenSession) -> Option<Want> {
     }
 }
 
-/// Nobody wanted it to end: it is worth another try.
+/// Whether the run was lost rather than ended on request, so that a retry is worthwhile.
 fn is_lost(task: &Task) -> bool {
     matches!(
         task.interrupted_by,
@@ -268,7 +268,7 @@ fn is_lost(task: &Task) -> bool {
     )
 }
 
-/// How a task ends: as somebody asked, else as its session did. Each end but a result's has a reason.
+/// The end of a task: as requested, else as its session ended. Each end without a result has a reason.
 fn settled(task: &Task, seen: Option<&SeenSession>) -> Want {
     let over = seen.filter(|seen| seen.is_over());
     let (state, reason) = match (&task.ending, over) {

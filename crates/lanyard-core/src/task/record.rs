@@ -169,12 +169,12 @@ pub enum Isolation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ParentEnd {
-    /// It goes on, and its result waits in the parent's mailbox.
+    /// The task continues, and its result waits in the parent's mailbox.
     Wait,
-    /// It goes on, and reports to whoever is next above and lives.
+    /// The task continues, and reports to the nearest live ancestor.
     #[default]
     Adopt,
-    /// It is cancelled.
+    /// The task is cancelled.
     Cancel,
 }
 
@@ -216,14 +216,14 @@ impl WorkerKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// Nobody works at it yet.
+    /// The task has not started.
     Pending,
-    /// Its worktree and session are being made.
+    /// Worktree and session are being made.
     Deploying,
     Running,
     /// Held by somebody until they say go.
     Paused,
-    /// Its run was lost or its turn cut short; it can go on.
+    /// The run was lost or the turn interrupted; the task can continue.
     Interrupted,
     Completed,
     Failed,

@@ -55,7 +55,7 @@ pub enum Hold {
         on: TaskId,
         state: TaskState,
     },
-    /// What it depends on is gone.
+    /// A prerequisite no longer exists.
     Missing {
         on: TaskId,
     },
@@ -187,7 +187,7 @@ fn crowded(task: &Task, field: &Field<'_>) -> Option<Hold> {
     })
 }
 
-/// Those it works for, from the nearest up.
+/// The tasks above, from the nearest up.
 fn above(task: &Task, tasks: &BTreeMap<TaskId, Task>) -> Vec<TaskId> {
     let mut found = Vec::new();
     let mut next = task.reports_to;

@@ -17,7 +17,7 @@ use crate::sqlite::read::{Log, card, last_pos, record, scan, undamaged};
 use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, Sum, read_head};
 use crate::sqlite::tombstones::{self, Stone};
 
-/// What the writer needs to go on.
+/// The state that the writer starts with.
 pub(super) struct Boot {
     pub(super) catalog: Catalog,
     pub(super) elevator: Elevator,

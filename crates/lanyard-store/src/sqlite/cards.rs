@@ -136,7 +136,7 @@ fn decode(bytes: &[u8]) -> Result<Card<&str>, Torn> {
     if rest.0.is_empty() { Ok(card) } else { Err(Torn) }
 }
 
-/// What is still to be taken apart.
+/// The bytes that are still to be decoded.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

@@ -23,7 +23,7 @@ pub(super) struct Catalog {
     facts: Vec<Facts>,
     sids: HashMap<SessionId, Sid, BuildHasherDefault<IdHasher>>,
     names: Names,
-    /// How many listed sessions are in each state: kept, so that whoever asks often need not count.
+    /// Number of listed sessions in each state, kept so that frequent callers need not count.
     in_state: [u64; StateName::ALL.len()],
     /// The same by the operator's word.
     in_operator_state: [u64; OperatorState::ALL.len()],
@@ -31,7 +31,7 @@ pub(super) struct Catalog {
     asking: HashSet<SessionId>,
 }
 
-/// What is known of one session without reading its rows.
+/// Facts about a session that need no read of its rows.
 #[derive(Clone)]
 pub(super) struct Facts {
     pub(super) id: SessionId,
@@ -66,7 +66,7 @@ enum Presence {
     LogOnly,
     Listed,
     Deleted,
-    /// Its rows are removed, or being removed; a tombstone is left.
+    /// The rows are removed, or being removed; a tombstone remains.
     Purged,
 }
 
@@ -160,13 +160,13 @@ impl Facts {
         self.presence == Presence::Listed
     }
 
-    /// When something last happened, as `Card::active_at` tells.
+    /// Time of the last activity, as `Card::active_at` returns it.
     pub(super) fn active_at(&self) -> Timestamp {
         let head_at = Timestamp::from_millis(self.head.at);
         if self.head.seq > self.as_of { self.active_at.max(head_at) } else { self.active_at }
     }
 
-    /// Its workspace and plan, for telling places apart.
+    /// Workspace and plan, as numbers for comparison.
     pub(super) fn place(&self) -> (u32, u32) {
         (self.workspace, self.plan)
     }
@@ -186,7 +186,7 @@ impl Catalog {
         Some((sid, self.facts(sid)?))
     }
 
-    /// How many sessions there are, those that are purged left out.
+    /// Number of sessions without purged ones.
     pub(super) fn len(&self) -> usize {
         self.facts.iter().filter(|facts| !facts.is_purged()).count()
     }
@@ -291,7 +291,7 @@ impl Catalog {
         }
     }
 
-    /// How many listed sessions are in each state.
+    /// Number of listed sessions in each state.
     pub(super) fn states(&self) -> impl Iterator<Item = (StateName, u64)> {
         StateName::ALL.into_iter().map(|state| (state, self.in_state[state as usize]))
     }
@@ -402,7 +402,7 @@ impl<'a> Wanted<'a> {
         reasons.into_iter().flatten().min().filter(|_| !facts.archived)
     }
 
-    /// The same question as `Card::matches`, asked of the facts.
+    /// The same test as `Card::matches`, on the facts.
     pub(super) fn matches(&self, facts: &Facts) -> bool {
         let is = |wanted: Option<Name>, found: Name| wanted.is_none_or(|wanted| wanted == found);
         let filter = self.filter;

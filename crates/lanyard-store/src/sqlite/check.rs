@@ -108,12 +108,12 @@ impl Gaps {
     }
 }
 
-/// What the log says of one session.
+/// The findings of the log about one session.
 #[derive(Default)]
 struct Tally {
     id: Option<SessionId>,
     head: Head,
-    /// Its last event that the head on disk has to know.
+    /// The last event that the head on disk must include.
     settled: u64,
 }
 

@@ -63,7 +63,7 @@ impl Checkpointer {
         self.signal.running.try_lock()
     }
 
-    /// How far a checkpoint got that has ended since this was last asked.
+    /// Progress of a checkpoint that has ended since the last call.
     pub(super) fn moved(&self) -> Option<i32> {
         // Asked after every commit, and almost never is there anything.
         let moved = self.signal.moved.load(Ordering::Acquire);

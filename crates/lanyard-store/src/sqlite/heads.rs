@@ -28,19 +28,19 @@ pub(super) struct Elevator {
     hand: Sid,
     /// The highest session there is to pass.
     top: Sid,
-    /// Where the log ended at the last commit.
+    /// End of the log at the last commit.
     end: Pos,
-    /// How far the hand may go, in sessions times events; a stretch costs `STRETCH * LAP`.
+    /// Credit of the hand, in sessions times events; a stretch costs `STRETCH * LAP`.
     credit: i64,
-    /// Where the log ended when the hand set out.
+    /// End of the log at the start of the lap.
     set_out: Pos,
     /// Heads on disk are true up to here.
     settled: Pos,
-    /// What the file says of `settled`.
+    /// The value of `settled` in the file.
     stored: Pos,
 }
 
-/// What one commit writes.
+/// The heads that one commit writes.
 pub(super) struct Round {
     pub(super) sids: Vec<Sid>,
     /// The position up to which heads are settled, when it is worth storing.

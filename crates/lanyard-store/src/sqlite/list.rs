@@ -248,7 +248,7 @@ struct Page<'a> {
     rows: Vec<Row>,
     last: Option<Sid>,
     more: bool,
-    /// Where in another order than that of birth the row stands.
+    /// Position of the row in an order other than that of creation.
     place: Option<i64>,
 }
 

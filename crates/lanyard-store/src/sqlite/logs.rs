@@ -12,7 +12,7 @@ use crate::sqlite::rows::{column, unsigned};
 /// Complaints about one kind of record that are passed on; a lost page can be in the way of thousands.
 const COMPLAINTS_MAX: usize = 1_000;
 
-/// Something that is wrong with a record: the numbers of its events concerned, or zeros, and what it is.
+/// A fault of a record: the numbers of its events concerned, or zeros, and a description.
 pub(super) type Complaint = ((u64, u64), String);
 
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl Complaints {
     }
 }
 
-/// What of a batch does not follow from what is there: a gap in a log, events without their row, a row that is not as of
+/// The first contradiction between a batch and the stored log: a gap, events without their row, a row that is not as of
 /// its last event. `head` is the number of the last event on disk, 0 for none.
 pub(super) fn contradiction<I: Copy + Ord + Display>(
     entries: impl Iterator<Item = (I, u64)>,

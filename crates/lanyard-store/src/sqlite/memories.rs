@@ -238,7 +238,7 @@ fn matching(
     collect(conn, &sql, when.values, filter, limit)
 }
 
-/// Nothing for one that is not there or is damaged.
+/// The entry at a position; `None` when it is missing or damaged.
 fn by_pos(conn: &Connection, pos: Pos) -> Result<Option<Entry>, StoreError> {
     let mut get = conn.prepare_cached(&format!("SELECT {COLUMNS} FROM memories m WHERE m.pos = ?1"))?;
     let read = get.query_row([pos], |row| Ok(read(row))).optional()?;
@@ -249,8 +249,8 @@ fn report(why: &str) {
     tracing::error!(why, "an entry of memory is damaged");
 }
 
-/// Those of a query's rows that match, up to a limit the database does not know of: one that is left out must not make
-/// the page look like the last.
+/// The matching rows of a query, up to a limit that the database does not know: a skipped row must not make the page
+/// look like the last.
 fn collect(
     conn: &Connection,
     sql: &str,
@@ -273,7 +273,7 @@ fn collect(
     Ok(found)
 }
 
-/// What of a filter the database can be told. It may let through more than matches, never less.
+/// The part of a filter that SQL can express. It may let through more than matches, never less.
 struct Narrowed {
     texts: Vec<String>,
     values: Vec<Value>,

@@ -21,10 +21,10 @@ pub(super) const COLUMNS: &str = "m.id, m.store, m.scope, m.workspace, m.owner, 
      m.keep, m.at, m.version, m.name, m.text, m.tags, m.rest, m.crc, m.pos";
 const NAMES: &str = "id, store, scope, workspace, owner, key, plan, session, keep, at, version, name, text, \
      tags, rest, crc, pos";
-/// Those before the checksum.
+/// Columns before the checksum.
 const SEALED: usize = 15;
 
-/// What nobody asks the database about.
+/// Fields that no query uses.
 #[derive(Serialize, Deserialize)]
 struct Rest {
     by: Actor,
@@ -93,7 +93,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<Entry, String> {
     })
 }
 
-/// Where a row is, and the entry in it or what is wrong with it.
+/// The position of a row, and its entry or its fault.
 type Held = (Pos, Result<Entry, String>);
 
 fn one(conn: &Connection, condition: &str, values: &[Value]) -> Result<Option<Held>, StoreError> {

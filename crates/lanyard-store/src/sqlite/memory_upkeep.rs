@@ -21,7 +21,7 @@ use crate::sqlite::vectors;
 /// Of whom nothing is known any more.
 const NOBODY: &str = "local";
 
-/// What is wrong with memory.
+/// Checks the entries of memory and returns their faults.
 pub(super) fn check(conn: &Connection) -> Result<Vec<String>, StoreError> {
     let mut complaints = Vec::new();
     if !each_row(conn, &format!("SELECT {COLUMNS} FROM memories m"), |row| read(row).is_ok())? {
@@ -135,7 +135,7 @@ fn entry_of(piece: Piece, workspace: String, owner: &str, key: &str) -> Entry {
     }
 }
 
-/// Who owns each session's family: the owner of its root.
+/// The owner of each session's family: the owner of its root.
 fn owners_of(conn: &Connection) -> Result<HashMap<SessionId, String>, StoreError> {
     let mut records = conn.prepare("SELECT as_of, crc, body, sid FROM records")?;
     let mut rows = records.query([])?;

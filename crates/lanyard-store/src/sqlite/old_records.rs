@@ -87,7 +87,7 @@ pub(super) fn take_over(conn: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What is wrong with old tables: rows that are not as they were written, and tables that could not be taken over.
+/// Faults of old tables: rows that differ from what was written, and tables that could not be converted.
 pub(super) fn check(conn: &Connection, schema: u32) -> Result<Vec<String>, StoreError> {
     let mut complaints = Vec::new();
     for table in TABLES.iter().filter(|table| table.is_there(conn)) {

@@ -91,7 +91,7 @@ impl Papers for SqliteJournal {
     }
 }
 
-/// Those that can be read: a damaged one does not hide the others.
+/// The readable rows: a damaged one does not hide the others.
 fn readable(kind: &str, rows: &mut Rows<'_>) -> Result<Vec<Paper>, StoreError> {
     let mut papers = Vec::new();
     while let Some(row) = rows.next()? {

@@ -12,7 +12,7 @@ use crate::journal::Batch;
 use crate::sqlite::catalog::Catalog;
 use crate::sqlite::rows::{Head, Pos, Sid};
 
-/// Where everything in a batch goes.
+/// The destination of everything in a batch.
 pub(super) struct Plan {
     /// One per entry, in order.
     pub(super) places: Vec<Place>,
@@ -38,14 +38,14 @@ pub(super) struct Touched {
     pub(super) head: Head,
 }
 
-/// What a card changes of the search index and the aliases.
+/// The effect of a card on the search index and the aliases.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     /// The session is new.
     New,
-    /// Its texts are not what they were, or it was deleted and is no longer searched for.
+    /// The texts changed, or the session was deleted and is no longer searched.
     Texts,
-    /// Nothing of it is searched for.
+    /// No searched field changed.
     Rest,
 }
 

@@ -295,7 +295,7 @@ fn size(conn: &Connection) -> Result<(u64, u64), StoreError> {
     Ok((unsigned(pages) * page, unsigned(free) * page))
 }
 
-/// Writes the whole file anew. A file without room for it stays as it is.
+/// Rewrites the whole file. Without enough space the file stays as it is.
 fn rewrite(writer: &mut Writer) -> Result<(), StoreError> {
     let conn = writer.usable()?;
     // Takes effect with the rewriting, for journals made before free pages could be given back.

@@ -76,7 +76,7 @@ impl Log {
         Ok(found)
     }
 
-    /// Where to begin so as to come to `last`: the nearest mark at or after it, or the head.
+    /// The position from which to reach `last`: the nearest mark at or after it, or the head.
     fn start(&self, conn: &Connection, last: u64) -> Result<(u64, Pos), StoreError> {
         let head = (self.head.seq, self.head.pos);
         if self.head.seq - last < MARK_EVERY {
@@ -199,14 +199,14 @@ fn back(row: &EventRow, seq: u64, last: u64) -> (u64, Pos) {
     if rung >= last { (rung, row.rung) } else { (seq - 1, row.prev) }
 }
 
-/// What is at a position.
+/// The row at a position.
 pub(super) enum Fetched {
     Row(Judged<EventRow>),
     Missing,
 }
 
 impl Fetched {
-    /// What is wrong with it, when it is not what was looked for.
+    /// The fault, when the row is not the expected one.
     pub(super) fn what(&self) -> &'static str {
         match self {
             Self::Row(Judged::Intact(_)) => "the event is not where the log says",
@@ -217,7 +217,7 @@ impl Fetched {
     }
 }
 
-/// What `fetch` needs prepared.
+/// The statement of `fetch`.
 pub(super) const FETCH: &str = "SELECT pos, sid, seq, prev, rung, at, crc, body FROM events WHERE pos = ?1";
 const SCAN: &str =
     "SELECT pos, sid, seq, prev, rung, at, crc, body FROM events WHERE pos > ?1 AND pos <= ?2 ORDER BY pos";

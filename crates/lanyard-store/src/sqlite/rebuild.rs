@@ -63,7 +63,7 @@ pub(super) fn sessions(conn: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Where a session's events are: number `seq` at `seq - 1`, 0 for one that was not found.
+/// Positions of a session's events: number `seq` at `seq - 1`, 0 for a missing one.
 #[derive(Default)]
 struct Positions(Vec<Pos>);
 

@@ -14,7 +14,7 @@ use crate::sqlite::records::{
     EVENT_COLUMNS, ROW_COLUMNS, body_of, keys, name_key, put_keys, put_name, put_row, record_of, row,
 };
 
-/// What is wrong with records, their logs and their keys.
+/// Checks records, their logs and their keys, and returns their faults.
 pub(super) fn check(conn: &Connection) -> Result<Vec<Complaint>, StoreError> {
     let mut complaints = Complaints::default();
     let (mut records, mut held) = (0, 0);
@@ -45,7 +45,7 @@ pub(super) fn check(conn: &Connection) -> Result<Vec<Complaint>, StoreError> {
     Ok(complaints.0)
 }
 
-/// What is wrong with a log and with the row beside it.
+/// Compares a log with the row beside it and collects the faults.
 fn compare(complaints: &mut Complaints, of: RecordRef, fold: &dyn SummedLog, row: &Result<Vec<u8>, String>) {
     let left_out = &fold.findings().left_out;
     for (seq, why) in left_out {

@@ -164,7 +164,7 @@ impl Records for SqliteJournal {
     }
 }
 
-/// What of the batch does not follow from what is there.
+/// The first contradiction between the batch and the stored records.
 fn contradiction(conn: &Connection, batch: &RecordBatch) -> Result<Option<String>, StoreError> {
     let entries = batch.entries.iter().map(|entry| (entry.of, entry.seq));
     let logged = batch.rows.iter().filter(|row| row.of.kind.has_log());
@@ -263,7 +263,7 @@ fn remove(conn: &Connection, of: RecordRef) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Where the largest value of a counter is kept.
+/// The name under which the largest value of a counter is kept.
 fn counter_name(kind: RecordKind, counter: &str) -> String {
     format!("{}_{counter}", kind.as_str())
 }
@@ -345,7 +345,7 @@ pub(super) fn mended(conn: &Connection, of: RecordRef) -> Result<Option<Vec<u8>>
     }
 }
 
-/// What the log of a record adds up to, if its kind has logs.
+/// The sum of a record's log, if its kind has logs.
 fn fold(conn: &Connection, of: RecordRef) -> Result<Option<Box<dyn SummedLog>>, StoreError> {
     let Some(mut fold) = of.kind.fold() else { return Ok(None) };
     let mut log = conn.prepare_cached(&format!(

@@ -17,7 +17,7 @@ pub(super) type Pos = i64;
 pub(super) struct Head {
     pub(super) seq: u64,
     pub(super) pos: Pos,
-    /// Where the last event with a number divisible by `RUNG` is; 0 for none.
+    /// Position of the last event with a number divisible by `RUNG`; 0 for none.
     pub(super) rung: Pos,
     pub(super) at: i64,
 }
@@ -32,7 +32,7 @@ impl Head {
         Self { seq, pos, rung: if seq.is_multiple_of(RUNG) { pos } else { self.rung }, at }
     }
 
-    /// What an event of the log tells of the head, if it is the last.
+    /// The head that follows from an event of the log, if it is the last.
     pub(super) fn at(row: &EventRow) -> Self {
         Self { rung: row.rung, ..Self::default() }.advanced(row.seq, row.pos, row.at)
     }
@@ -50,11 +50,11 @@ pub(super) struct EventRow {
     pub(super) body: Bytes,
 }
 
-/// What a row turned out to be.
+/// The verdict on a row.
 #[derive(Debug)]
 pub(super) enum Judged<T> {
     Intact(T),
-    /// Readable, but not what was written: what it says may serve as a hint, never as a fact.
+    /// Readable, but not as written: its content may serve as a hint, never as a fact.
     Suspect(T),
     /// Not readable at all.
     Unreadable(String),

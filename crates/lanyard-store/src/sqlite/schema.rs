@@ -36,7 +36,7 @@ const STEPS: [Step; KNOWN as usize] = [
     one_set_of_tables,
 ];
 
-/// What `rebuild` throws away and makes again of sessions.
+/// Tables of sessions that `rebuild` drops and makes again.
 const OF_SESSIONS: [&str; 7] = ["sessions", "records", "heads", "marks", "aliases", "search", "turns"];
 
 const LOG: &str = "
@@ -107,7 +107,7 @@ const PROJECTED: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// What a search looks into, read into memory when somebody searches.
+/// The searched texts, read into memory at the first search.
 const SEARCH: &str = "CREATE TABLE search (sid INTEGER PRIMARY KEY, text TEXT NOT NULL);";
 
 const PAPERS: &str = "
@@ -145,7 +145,7 @@ const TALLIES: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// What is remembered is no projection: nothing else tells of it. Its place in a workspace is unique.
+/// Memory is no projection: no log holds it. An entry's key is unique in its workspace.
 const MEMORY: &str = "
     CREATE TABLE memories (
         pos INTEGER PRIMARY KEY,

@@ -21,7 +21,7 @@ pub(super) struct Texts {
 enum State {
     #[default]
     Unread,
-    /// Being read from the file; what is committed meanwhile waits here and is the newer.
+    /// Being read from the file; commits meanwhile wait here and are newer.
     Reading(HashMap<Sid, Option<Box<str>>>),
     /// By `sid - 1`; none for a deleted session.
     Read(Vec<Option<Box<str>>>),
@@ -74,7 +74,7 @@ impl Texts {
         }
     }
 
-    /// What is in memory may no longer be what is in the file.
+    /// Drops the texts in memory, which may differ from the file.
     pub(super) fn forget(&self) {
         *self.state_mut() = State::Unread;
     }

@@ -13,7 +13,7 @@ use crate::sqlite::plan::Plan;
 use crate::sqlite::read::scan;
 use crate::sqlite::rows::{EventRow, Judged, Pos, Sid, Sum};
 
-/// What the JSON of each event about a turn has, so that the others need not be parsed.
+/// Text that the JSON of every event about a turn contains, so that others need not be parsed.
 const MARK: &str = "\"type\":\"turn.";
 
 type Key = [u8; 16];
@@ -65,7 +65,7 @@ fn sum(sid: Sid, key: &[u8], body: &[u8]) -> u32 {
     Sum::default().int(sid).bytes(key).bytes(body).done()
 }
 
-/// Nothing when it is not as it was written.
+/// The row; `None` when it is not as it was written.
 fn read(sid: Sid, row: &Row<'_>) -> rusqlite::Result<Option<TurnRow>> {
     let (key, crc, body): (Vec<u8>, u32, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
     let good = crc == sum(sid, &key, &body);
@@ -159,7 +159,7 @@ impl Audit {
         self.wrong += u64::from(!same);
     }
 
-    /// How many rows there should be, and how many are not what the log says.
+    /// The number of expected rows, and of rows that differ from the log.
     pub(super) fn done(mut self, conn: &Connection) -> (u64, u64) {
         for ((sid, _), row) in std::mem::take(&mut self.open) {
             self.compare(conn, sid, &row);

@@ -20,21 +20,21 @@ const FRAME_HEADER_BYTES: usize = 24;
 const MAGIC: u32 = 0x377f_0682;
 const PAGE_BYTES_MAX: u32 = 65_536;
 
-/// What the end of the write-ahead log looks like.
+/// The state of the end of the write-ahead log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WalTail {
-    /// Nothing is there that is not read.
+    /// Every frame is read.
     Clean,
-    /// Frames of a commit that was not finished: what a crash leaves. Nobody was told that it is kept.
+    /// Frames of an unfinished commit, as a crash leaves them. The commit was never acknowledged.
     Unfinished,
     /// The log's header cannot be right, so that nothing in it is read.
     HeaderDamaged { frames: u64 },
-    /// So many whole commits are not read, because something in or before the first of them is damaged.
+    /// Number of whole commits that are not read, because the first of them or a frame before it is damaged.
     Damaged { commits: u64 },
 }
 
 impl WalTail {
-    /// What people are told.
+    /// The notice for operators.
     pub(super) fn notice(self) -> Option<String> {
         match self {
             Self::Clean | Self::Unfinished => None,

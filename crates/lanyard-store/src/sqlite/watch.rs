@@ -17,7 +17,7 @@ pub(super) struct Watch {
     opened: Mutex<Opened>,
 }
 
-/// What was there when the files were last known to be right.
+/// The files when they were last known to be right.
 struct Opened {
     main: Option<Seen>,
     wal: Option<Seen>,

@@ -27,15 +27,15 @@ use crate::sqlite::rows::{
 use crate::sqlite::watch::Watch;
 use crate::sqlite::{tallies, turns};
 
-/// How long a write waits for somebody else's, such as a person's with a database tool.
+/// Time that a write waits for another process, such as a person's database tool.
 pub(super) const BUSY_PATIENCE: Duration = Duration::from_secs(5);
-/// How long the writer waits for readers when it has to reset the write-ahead log itself.
+/// Time that the writer waits for readers when it has to reset the write-ahead log itself.
 pub(super) const RESET_PATIENCE: Duration = Duration::from_millis(250);
 
 pub(super) struct Writer {
     /// None between a failed attempt to recover and the next one.
     pub(super) conn: Option<Connection>,
-    /// What the connection's commits survive at present.
+    /// The failures that the connection's commits survive at present.
     pub(super) durability: Durability,
     pub(super) elevator: Elevator,
     /// The last position taken.
@@ -163,8 +163,8 @@ impl Writer {
         }
     }
 
-    /// Empties the write-ahead log, so that it begins anew in the space it has. With readers in the way it may not
-    /// get there; the next attempt comes when the log has grown some more.
+    /// Resets the write-ahead log, so that it restarts in the space it has. Readers can prevent this; the next attempt
+    /// comes when the log has grown some more.
     pub(super) fn reset_wal(&mut self) -> Result<(), StoreError> {
         let conn = self.usable()?;
         conn.busy_timeout(RESET_PATIENCE)?;
@@ -190,7 +190,7 @@ fn synchronous(durability: Durability) -> &'static str {
     }
 }
 
-/// Everything a batch writes.
+/// Writes everything of a batch.
 pub(super) fn write_batch(
     conn: &Connection,
     elevator: &mut Elevator,

@@ -79,7 +79,7 @@ fn overview(text: &mut String, report: &Report) {
     table(text, &["#", "Phase", "State", "Commit", "Steps", "Reviews", "Gates"], rows);
 }
 
-/// A phase nobody worked at has its line in the overview.
+/// Writes a phase. A phase without work has only its line in the overview.
 fn tell(text: &mut String, kind: FlowKind, place: usize, phase: &PhaseReport) {
     if phase.steps == 0 {
         return;

@@ -45,7 +45,7 @@ pub enum ControlEvent {
     StopRaised {
         from: StopLevel,
         to: StopLevel,
-        /// What it ends from now on, where that grew.
+        /// The scope of the stop from now on, where it grew.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         scope: Option<StopScope>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ pub enum ControlEvent {
     /// A command that did not fit the state; nothing else changed.
     #[serde(rename = "command.refused")]
     CommandRefused { command: String, code: String, state: StateName },
-    /// Something that was seen although the state did not allow for it; nothing else changed.
+    /// A signal that the state did not allow for; nothing else changed.
     #[serde(rename = "signal.unexpected")]
     SignalUnexpected { signal: String, state: StateName },
 }
@@ -124,7 +124,7 @@ pub enum Settled {
     /// A later call came: the agent went on with the words before it.
     Acknowledged,
     Withdrawn,
-    /// Nobody could be told in time.
+    /// The guidance expired before delivery.
     Expired,
     /// The session ended before the words could be delivered.
     Undelivered,

@@ -40,7 +40,7 @@ pub enum InboxEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<NoteId>,
     },
-    /// It will not run.
+    /// The message was withdrawn and will not run.
     #[serde(rename = "turn.withdrawn")]
     Withdrawn {
         turn: TurnId,
@@ -57,7 +57,7 @@ pub enum InboxEvent {
     /// The agent has the running turn's prompt. A turn that is lost after this may have done anything.
     #[serde(rename = "turn.delivered")]
     Delivered { turn: TurnId },
-    /// Its words went into the running turn: it is no turn of its own any more.
+    /// The message went into the running turn and is no turn of its own any more.
     #[serde(rename = "turn.steered")]
     Steered { turn: TurnId, into: TurnId, channel: String },
     #[serde(rename = "inbox.reordered")]

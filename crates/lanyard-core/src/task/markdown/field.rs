@@ -161,7 +161,7 @@ fn names(field: &'static str, value: &str) -> Result<Vec<String>, Fault> {
     Ok(items)
 }
 
-/// What a task is to keep to may be said in sentences.
+/// Parses the bounds of a task, which may be sentences.
 fn bounds(field: &'static str, value: &str) -> Result<Vec<String>, Fault> {
     let items = several(field, value, BOUNDS_MAX)?;
     items.iter().try_for_each(|item| paper::words(field, item, TEXT_CHARS_MAX))?;

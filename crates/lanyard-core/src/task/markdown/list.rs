@@ -49,7 +49,7 @@ pub(super) fn read(lines: &[Numbered<'_>]) -> Result<(Option<String>, Vec<Found>
     Ok((goal, found))
 }
 
-/// The lines without what all of them are indented by. What is in a code block is not asked.
+/// The lines without their common indentation. Lines in a code block do not count.
 fn flush_left<'a>(lines: &[Numbered<'a>]) -> Vec<Numbered<'a>> {
     let mut blocks = Blocks::default();
     let outside = lines.iter().filter(|(number, line)| {

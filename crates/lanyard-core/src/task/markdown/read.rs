@@ -175,7 +175,7 @@ pub(super) fn goal(lines: &[Numbered<'_>]) -> Result<Option<String>, MarkdownErr
     Ok(Some(text))
 }
 
-/// A text of several lines and where it begins: what is in the block with this name, or all there is.
+/// A text of several lines and its start: the content of the block with this name, or the whole text.
 fn body(name: &'static str, lines: &[Numbered<'_>]) -> Result<Option<(usize, String)>, MarkdownError> {
     let start = lines.iter().take_while(|(_, line)| line.trim().is_empty()).count();
     let lines = &lines[start..];
