@@ -230,7 +230,7 @@ pub struct DaemonStatus {
     /// What went wrong with storage last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_error: Option<String>,
-    /// What the journal takes on disk.
+    /// Size of the journal on disk.
     #[serde(default)]
     pub journal: JournalStatus,
     /// Sessions held in memory now; all others live in the journal.

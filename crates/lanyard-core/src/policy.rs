@@ -124,7 +124,7 @@ pub enum Overlong {
     Refuse,
 }
 
-/// What a session may remember.
+/// Limits of a session's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryMode {

@@ -81,7 +81,7 @@ macro_rules! refusals {
                 }
             }
 
-            /// Who has to change something.
+            /// The party that must change something.
             #[must_use]
             $vis fn kind(&self) -> $crate::refusal::RefusalKind {
                 match self {

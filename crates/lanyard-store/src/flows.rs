@@ -88,9 +88,9 @@ pub struct FlowFilter {
     /// The plan's file.
     pub plan: Option<String>,
     pub workspace: Option<String>,
-    /// Those that have ended, or those that have not.
+    /// Only flows that have ended (`true`), or that have not (`false`).
     pub ended: Option<bool>,
-    /// Those whose folder is in order, or those whose is not.
+    /// Only flows whose folder was cleaned up (`true`), or was not (`false`).
     pub settled: Option<bool>,
 }
 

@@ -74,7 +74,7 @@ pub trait Notifications: Records {
         list(self, &query, |held| filter.matches(held), limit)
     }
 
-    /// How many there are of each status.
+    /// Number of notifications of each status.
     fn notification_counts(&self) -> Result<Vec<(NotificationStatus, u64)>, StoreError> {
         let count = |status: NotificationStatus| {
             Ok((status, self.count_records(RecordKind::Notification, &text(STATUS, status.as_str()))?))

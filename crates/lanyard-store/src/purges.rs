@@ -29,7 +29,7 @@ pub trait Purges: Send + Sync {
     /// Number of tombstones, and of those that are not [`PurgeStage::Wiped`] yet.
     fn tombstones(&self) -> Result<(u64, u64), StoreError>;
 
-    /// What the journal takes on disk.
+    /// Size of the journal on disk.
     fn size(&self) -> Result<JournalSize, StoreError>;
 
     /// Rewrites the whole file without free space. Writers wait for it.

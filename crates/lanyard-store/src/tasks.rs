@@ -177,14 +177,14 @@ pub struct TaskFilter {
     pub session: Option<SessionId>,
     pub workspace: Option<String>,
     pub state: Option<TaskState>,
-    /// Those that have ended, or those that have not.
+    /// Only tasks that have ended (`true`), or that have not (`false`).
     pub ended: Option<bool>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MailFilter {
     pub to: Option<MailTo>,
-    /// Those that are settled, or those that are not.
+    /// Only tasks that are settled (`true`), or that are not (`false`).
     pub settled: Option<bool>,
     pub dead: Option<bool>,
 }

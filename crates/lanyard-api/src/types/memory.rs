@@ -163,7 +163,7 @@ pub struct MemoryStatus {
     pub embeddings_trouble: Option<String>,
 }
 
-/// What a session may remember.
+/// Limits of a session's memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryPolicyView {
     pub session: SessionId,

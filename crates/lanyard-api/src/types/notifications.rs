@@ -58,7 +58,7 @@ pub struct NotificationPage {
     pub next: Option<String>,
     /// Give it back as `after`, with `wait_ms`, to hear of what changes from here on.
     pub after: u64,
-    /// How many there are of each status.
+    /// Number of notifications of each status.
     pub counts: Vec<NotificationCount>,
 }
 

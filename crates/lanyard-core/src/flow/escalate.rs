@@ -69,7 +69,7 @@ pub(super) fn fitting(flow: &Flow, next: FlowState) -> Result<&Worked, String> {
     }
 }
 
-/// The end of a text, which is where errors are told.
+/// The end of a text, where errors usually are.
 fn last_of(text: &str) -> String {
     let skip = text.chars().count().saturating_sub(EVIDENCE_CHARS_MAX);
     text.chars().skip(skip).collect()

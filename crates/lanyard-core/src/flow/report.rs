@@ -48,7 +48,7 @@ pub struct Report {
     pub elapsed_ms: u64,
     pub spent: Spent,
     pub steps: u32,
-    /// The review of a plan is told as one.
+    /// The review of a plan counts as one phase.
     pub phases: Vec<PhaseReport>,
     pub sessions: Vec<SessionReport>,
 }

@@ -102,7 +102,7 @@ pub enum Severity {
     #[default]
     Info,
     Warning,
-    /// Not even quiet hours hold it back.
+    /// Delivered even in quiet hours.
     Critical,
 }
 

@@ -27,7 +27,7 @@ pub struct Step {
     pub task: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
-    /// How one knows that it is done.
+    /// Acceptance criteria.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acceptance: Vec<String>,
     pub done: bool,
@@ -86,7 +86,7 @@ pub struct NewStep {
     pub kind: StepKind,
     #[serde(default)]
     pub notes: Option<String>,
-    /// How one knows that it is done.
+    /// Acceptance criteria.
     #[serde(default)]
     pub acceptance: Vec<String>,
 }

@@ -435,7 +435,7 @@ impl Session {
         self.follow_host(at);
     }
 
-    /// Nobody tells of the turns of an agent that its own host runs: its calls show whether it works.
+    /// Follows an agent that its own host runs: no turns are reported, so its calls show whether it works.
     fn follow_host(&mut self, at: Timestamp) {
         if self.driver() != DrivenBy::Host || self.turn.is_some() || self.state.is_ended() {
             return;
@@ -495,7 +495,7 @@ impl Session {
     }
 }
 
-/// Who runs the agent of a session that is being born; older logs do not say.
+/// The party that runs the agent of a new session; older logs do not name it.
 fn born_to(created: &Created) -> DrivenBy {
     let derived = DrivenBy::at_birth(&created.source, created.agent.as_deref(), false);
     created.driven_by.unwrap_or(derived)

@@ -105,7 +105,7 @@ impl Session {
         Some(taken)
     }
 
-    /// What was on its way into a turn that is over is so no more.
+    /// Detaches messages from the notes that were to carry them into a turn that is over.
     pub(super) fn forget_notes(&mut self) {
         for waiting in &mut self.inbox {
             waiting.note = None;

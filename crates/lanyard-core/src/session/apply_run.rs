@@ -129,7 +129,7 @@ impl Session {
         });
     }
 
-    /// What was read of the agent's output is read.
+    /// Advances the position up to which the agent's output was read.
     pub(super) fn read_output(&mut self, cause: Option<&Cause>) {
         if let (Some(Cause::Output { run, to }), Some(held)) = (cause, &mut self.run)
             && held.id == *run

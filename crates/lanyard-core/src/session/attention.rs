@@ -9,31 +9,31 @@ use crate::session::record::Session;
 use crate::session::state::{InterruptCause, StateName};
 use crate::time::Timestamp;
 
-/// Why somebody should look, the most pressing first.
+/// Reasons for a person to look, the most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Attention {
-    /// It asks, and waits for an answer.
+    /// A gate waits for an answer.
     Gate,
-    /// It works, waits for no tool, and nothing was heard of it for long.
+    /// The session works, waits for no tool, and has been silent for long.
     SuspectedOrphan,
-    /// A crash cut its turn off; nobody knows how far it came.
+    /// A crash cut the turn off; its progress is unknown.
     Uncertain,
     /// The agent was lost in its turn, and no operator has seen it.
     AgentCrashed,
-    /// It ended as failed, and nobody put it away.
+    /// The session ended as failed and is not archived.
     Failed,
-    /// Its last turn failed, and no operator has seen it.
+    /// The last turn failed, and no operator has seen it.
     TurnFailed,
     /// The agent refused its last turn, and no operator has seen it.
     TurnRefused,
-    /// Turns wait in it until somebody says go.
+    /// Messages wait until the inbox is resumed.
     InboxPaused,
-    /// Its last turn finished, and no operator has seen it.
+    /// The last turn finished, and no operator has seen it.
     TurnFinished,
-    /// Words wait for it although it rests.
+    /// Guidance waits for a session at rest.
     Guidance,
-    /// It is being stopped.
+    /// A stop is pending.
     Stopping,
 }
 

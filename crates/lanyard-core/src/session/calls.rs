@@ -132,11 +132,11 @@ pub struct Returned {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Passage {
     Go,
-    /// It is not; the agent gets this instead.
+    /// The call is not executed; the agent gets this directive instead.
     Refused(Directive),
 }
 
-/// A stop as it is told to an agent.
+/// A stop as it is delivered to an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directive {
     pub level: StopLevel,
@@ -144,7 +144,7 @@ pub struct Directive {
     pub reason: Option<String>,
 }
 
-/// A piece of guidance as it is told to an agent.
+/// A piece of guidance as it is delivered to an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
     pub note: NoteId,

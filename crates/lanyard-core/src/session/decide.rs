@@ -454,7 +454,7 @@ pub(super) fn void_escalations(session: &Session, why: &str) -> impl Iterator<It
     asked.map(move |gate| GateEvent::Withdrawn { gate: gate.id, why: why.to_owned() }.into())
 }
 
-/// Nobody waits for an answer any more.
+/// Withdraws every open gate.
 fn void_all_gates(session: &Session, why: &str) -> impl Iterator<Item = Event> {
     session.open_gates().map(move |gate| GateEvent::Withdrawn { gate: gate.id, why: why.to_owned() }.into())
 }

@@ -325,7 +325,7 @@ fn start(session: &Session, waiting: &QueuedTurn, opening: Opening) -> Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Over {
     Completed,
-    /// Somebody ended it.
+    /// The turn was cancelled.
     Cut,
     /// The turn failed or was lost.
     Failed,

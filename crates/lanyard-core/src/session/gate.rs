@@ -78,7 +78,7 @@ pub enum GateStatus {
         by: Actor,
         at: Timestamp,
     },
-    /// Nobody waits for an answer any more.
+    /// The gate was withdrawn: no answer is needed any more.
     Withdrawn {
         why: String,
         at: Timestamp,

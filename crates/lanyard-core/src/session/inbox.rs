@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// Not at all: it is refused.
+    /// Refuse the message.
     #[default]
     Reject,
     /// After the turn, and after what waits already.

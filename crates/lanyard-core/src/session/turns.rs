@@ -19,14 +19,14 @@ const PREVIEW_CHARS: usize = 120;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnStatus {
-    /// It waits in the inbox.
+    /// The message waits in the inbox.
     Queued,
     Running,
     Completed,
     Failed,
     /// The agent refused it.
     Refused,
-    /// Somebody ended it.
+    /// The turn was cancelled.
     Cancelled,
     /// The turn was cut off: time or budget was used up, or the agent was lost before it had the prompt.
     Interrupted,
@@ -82,7 +82,7 @@ impl TurnStatus {
 pub enum TurnResult {
     /// The turn has begun.
     Accepted,
-    /// It waits in the inbox.
+    /// The message waits in the inbox.
     Queued,
     /// The message is being delivered into the running turn.
     Steered,

@@ -53,7 +53,7 @@ pub struct NewTask {
     pub may_spawn: Option<bool>,
     /// Whether its agent may use its own subagents, also where it may not spawn.
     pub subagents: bool,
-    /// What it is to keep to.
+    /// Scope limits of the work.
     pub bounds: Option<Bounds>,
     /// Deploy it at once.
     pub deploy: bool,

@@ -155,7 +155,7 @@ pub enum TaskEvent {
         #[serde(default)]
         turns: u64,
     },
-    /// Another hears of it from now on.
+    /// Another mailbox gets the reports from now on.
     #[serde(rename = "task.adopted")]
     Adopted { reports_to: Option<MailTo> },
 }

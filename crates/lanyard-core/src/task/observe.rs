@@ -115,7 +115,7 @@ pub fn observe(task: &Task, seen: Option<&SeenSession>, kin: Kin) -> Vec<TaskEve
     events
 }
 
-/// Whether its agent was told. In a chat others have turns too: there whoever tells it says so.
+/// Whether the agent has received the task. In a chat there are other turns too, so there the sender records it.
 fn has_begun(task: &Task, seen: &SeenSession) -> bool {
     match task.spec.kind {
         WorkerKind::External => true,

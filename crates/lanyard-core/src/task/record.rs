@@ -125,7 +125,7 @@ pub struct TaskSpec {
     /// The chat session that works at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat: Option<SessionId>,
-    /// What it is to keep to.
+    /// Scope limits of the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
     /// The task starts as soon as nothing holds it.
