@@ -11,6 +11,7 @@ mod mcp;
 mod memory;
 mod notifications;
 mod plans;
+mod records;
 mod sign_in;
 mod snapshots;
 mod storage;
@@ -59,6 +60,7 @@ pub use notifications::{
 pub use plans::{
     ImportPlan, NewPlanBody, PlanDetail, PlanList, PlanMarkdown, PlanRow, PlanView, StepView, TaskCount,
 };
+pub use records::RecordFrame;
 pub use sign_in::{Me, MyLimits, NewSignInLink, SignIn, SignInLink, SignInRole, SignedIn};
 pub use snapshots::{
     ChangedFile, FileChange, NewRollback, Restored, RolledBack, SnapshotEntry, SnapshotList, WorkspaceDiff,

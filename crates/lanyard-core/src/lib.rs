@@ -30,7 +30,7 @@ pub use id::{
     ConnectionId, DeliveryId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId, NotificationId, PlanId,
     RunId, SessionId, TaskId, TokenId, TurnId, WorkerId, WorkspaceId,
 };
-pub use log::{Impossible, LogEntry, Record};
+pub use log::{FollowedKind, Impossible, LogEntry, Record};
 pub use outcome::Outcome;
 pub use policy::{Limits, MemoryMode, Overlong, Rules, Staleness};
 pub use session::Session;

@@ -2,8 +2,49 @@
 
 use std::fmt::Display;
 
-use serde::Serialize;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Kinds of record that can be followed by position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FollowedKind {
+    Task,
+    Plan,
+    Flow,
+    Notification,
+    Mail,
+}
+
+impl FollowedKind {
+    pub const ALL: [Self; 5] = [Self::Task, Self::Plan, Self::Flow, Self::Notification, Self::Mail];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Plan => "plan",
+            Self::Flow => "flow",
+            Self::Notification => "notification",
+            Self::Mail => "mail",
+        }
+    }
+
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// Whether each event of a log is a change of its own.
+    #[must_use]
+    pub const fn has_log(self) -> bool {
+        match self {
+            Self::Task | Self::Flow => true,
+            Self::Plan | Self::Notification | Self::Mail => false,
+        }
+    }
+}
 
 /// An event at its position in the log of a record.
 pub trait LogEntry: Clone + Serialize + DeserializeOwned {

@@ -26,6 +26,7 @@ mod pages;
 mod parameters;
 mod plans;
 mod problem;
+mod records;
 mod right;
 mod routes;
 mod sessions;

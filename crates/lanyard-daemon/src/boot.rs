@@ -111,7 +111,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     // The token first: whoever finds the sockets looks for it.
     let (operator, (tcp, socket, address)) = (operator_token(&home)?, listen(&home, &options).await?);
 
-    let (hub, rules) = (hub(&options.config)?, options.config.rules());
+    let (hub, rules) = (hub(&options.config, &store)?, options.config.rules());
     let (memory, policy) = remembering(&options.config, &hub)?;
     let (program, presence) = (agents::program(), Presence::new(clock.clone()));
     let settings = options.config.agents(&program);
@@ -214,10 +214,13 @@ fn tokens(
 }
 
 /// Where readers are fed, and secrets taken out of what they get.
-fn hub(config: &Config) -> Result<Arc<Hub>, BootError> {
+fn hub(config: &Config, store: &Arc<dyn Store>) -> Result<Arc<Hub>, BootError> {
     let hub = Hub::default();
     hub.redact_with(redactor(config).map_err(BootError::Redaction)?);
-    Ok(Arc::new(hub))
+    let hub = Arc::new(hub);
+    let followed = hub.clone();
+    store.tell_changes(Box::new(move |last| followed.note_records(last)));
+    Ok(hub)
 }
 
 /// An engine that knows whether all work is halted before anything is asked of it.

@@ -30,7 +30,7 @@ use lanyard_core::session::{
 use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp, refusals};
 use lanyard_store::{
     Backups, Directory, Durability, Families, Flows, Journal, KeyHash, Loss, Memories, MemoryUpkeep,
-    Notifications, Papers, Purges, Tallies, Tasks, Tokens, Turns, Upkeep,
+    Notifications, Papers, Purges, RecordChanges, Tallies, Tasks, Tokens, Turns, Upkeep,
 };
 use tokio::runtime::RuntimeFlavor;
 use tokio::sync::{mpsc, oneshot};
@@ -74,6 +74,7 @@ pub trait Store:
     + Notifications
     + Purges
     + Backups
+    + RecordChanges
 {
 }
 
@@ -93,6 +94,7 @@ impl<T> Store for T where
         + Notifications
         + Purges
         + Backups
+        + RecordChanges
 {
 }
 

@@ -5,6 +5,7 @@
 mod beside;
 mod changes;
 mod reader;
+mod records_head;
 mod ring;
 
 use parking_lot::{Mutex, RwLock};
@@ -17,7 +18,7 @@ use bytes::{Bytes, BytesMut};
 use lanyard_core::SessionId;
 use lanyard_core::redact::Redactor;
 use lanyard_store::Entry;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::redaction::Redaction;
@@ -25,6 +26,7 @@ use crate::redaction::Redaction;
 pub(crate) use beside::{BEAT, Preview, control};
 pub(crate) use changes::{Changes, Of, Over};
 pub use reader::Reader;
+pub(crate) use records_head::RecordsHead;
 use ring::{Chunk, Ring};
 
 /// How often a quiet stream carries a comment, so that both ends notice a dead connection.
@@ -44,6 +46,8 @@ pub struct Hub {
     /// Those of them that changed in more than their transcript, and those that ended.
     structure: changes::Board,
     ends: changes::Board,
+    /// Where the changes of records end.
+    records: watch::Sender<RecordsHead>,
     /// Finds secrets in what is about to be written or shown.
     pub(crate) redaction: Arc<Redaction>,
 }
@@ -140,6 +144,7 @@ impl Hub {
     /// Ends all streams.
     pub fn close(&self) {
         self.closing.store(true, Ordering::Release);
+        self.records.send_modify(|head| head.closing = true);
         self.wake.notify_one();
     }
 

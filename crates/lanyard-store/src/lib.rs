@@ -6,6 +6,7 @@
 
 mod backups;
 mod card;
+mod changes;
 mod error;
 mod flows;
 mod fold;
@@ -19,6 +20,9 @@ mod sqlite;
 mod tasks;
 
 pub use backups::Backups;
+pub use changes::{
+    ChangeFilter, ChangePage, ChangeTeller, ChangedBody, FollowedRef, RecordChange, RecordChanges,
+};
 pub use error::{AppendError, Loss, OpenError, StoreError};
 pub use flows::{FlowBatch, FlowFilter, Flows};
 pub use journal::{

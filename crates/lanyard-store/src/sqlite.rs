@@ -8,6 +8,7 @@ mod backup;
 mod boot;
 mod cards;
 mod catalog;
+mod changes;
 mod check;
 mod checkpoint;
 mod families;
@@ -47,7 +48,7 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use lanyard_core::{SessionId, Timestamp};
 use rusqlite::OptionalExtension;
@@ -55,6 +56,7 @@ use rusqlite::wal::CheckpointMode;
 
 use crate::backups::Backups;
 use crate::card::search_text;
+use crate::changes::ChangeTeller;
 use crate::error::{AppendError, OpenError, StoreError};
 use crate::journal::{Batch, Durability, EventPage, Journal, KeptOutcome, KeyHash, Loaded, Upkeep};
 use crate::sqlite::boot::{Boot, boot};
@@ -110,6 +112,8 @@ pub struct SqliteJournal {
     watch: Arc<Watch>,
     /// State of the end of the write-ahead log before it was read.
     wal_tail: WalTail,
+    /// What is told of changes of records.
+    told: OnceLock<ChangeTeller>,
     /// Held for as long as the journal is open: two processes would give the same numbers to different events.
     _lock: File,
 }
@@ -148,6 +152,7 @@ impl SqliteJournal {
             checkpointer,
             watch,
             wal_tail,
+            told: OnceLock::new(),
             options,
             _lock: lock,
         })

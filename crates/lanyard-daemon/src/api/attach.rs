@@ -32,10 +32,10 @@ use crate::presence::Taken;
 use crate::server::Place;
 
 use asks::Desk;
-use query::{Attach, Begin};
+use query::Attach;
 use stream::Attached;
 
-pub(super) use query::{LAST_MAX, no_token};
+pub(super) use query::{Begin, LAST_MAX, no_token};
 pub(super) use socket::{Upgrade, serve, upgrade};
 
 /// The subprotocol a WebSocket client may name; a browser gives its token beside it.

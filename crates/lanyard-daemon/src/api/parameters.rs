@@ -9,8 +9,8 @@ use lanyard_core::session::{Lifecycle, OperatorState, StateName};
 use lanyard_core::task::TaskState;
 use lanyard_core::text::NAME_CHARS_MAX;
 use lanyard_core::{
-    ConnectionId, FlowId, GateId, MailId, MemoryId, MemoryMode, NoteId, NotificationId, SessionId, TaskId,
-    Timestamp, TurnId, WorkerId,
+    ConnectionId, FlowId, FollowedKind, GateId, MailId, MemoryId, MemoryMode, NoteId, NotificationId,
+    SessionId, TaskId, Timestamp, TurnId, WorkerId,
 };
 use lanyard_store::Sort;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -18,7 +18,9 @@ use serde_json::{Value, json};
 
 use crate::api::directory::StatusWord;
 use crate::api::routes::Route;
-use crate::api::{audit, context, directory, flows, mailbox, memory, notifications, streams, tasks, turns};
+use crate::api::{
+    audit, context, directory, flows, mailbox, memory, notifications, records, streams, tasks, turns,
+};
 
 /// The largest position a client can name: the largest whole number every JSON reader keeps.
 const POSITION_MAX: u64 = (1 << 53) - 1;
@@ -49,7 +51,7 @@ pub(super) fn parameters(route: &Route, generator: &mut SchemaGenerator) -> Vec<
     if route.name == "start_turn" {
         header("Lanyard-Writer", position());
     }
-    if ["list_events", "attach"].contains(&route.name) {
+    if ["list_events", "attach", "records_stream"].contains(&route.name) {
         header("Last-Event-ID", position());
     }
     parameters
@@ -92,6 +94,10 @@ fn in_query(route: &Route, name: &str, generator: &mut SchemaGenerator) -> Value
         "status" => status(route, generator),
         "kind" => match route.name {
             "audit" => of::<AuditKind>(generator),
+            "records_stream" => {
+                let kinds = FollowedKind::ALL.map(FollowedKind::as_str).join("|");
+                pattern(&format!("^({kinds})(,({kinds}))*$"))
+            }
             _ => of::<NotificationKind>(generator),
         },
         "state" if route.name == "list_tasks" => of::<TaskState>(generator),
@@ -113,6 +119,10 @@ fn in_query(route: &Route, name: &str, generator: &mut SchemaGenerator) -> Value
         }
         "session" if route.path.contains("notifications") => of::<SessionId>(generator),
         "cursor" => cursor(route, generator),
+        "record" => {
+            let id = an_id("(task|plan|flow|ntf|mail)");
+            pattern(&format!("^{id}(,{id}){{0,{}}}$", records::RECORDS_MAX - 1))
+        }
         "approvals" => pattern(&format!("^{0}(,{0})*$|^$", an_id("gate"))),
         _ => words(),
     }
@@ -159,6 +169,12 @@ fn described(route: &Route, name: &str) -> Option<&'static str> {
         ("flow_events", "approvals") => Some(
             "The gates of `approvals` the client knows of, separated by commas: with `wait_ms`, others are news.",
         ),
+        ("records_stream", "after") => {
+            Some("The position of the last change that arrived; without it, only what comes.")
+        }
+        ("records_stream", "kind") => Some("Kinds, separated by commas; without it, all of them."),
+        ("records_stream", "plan") => Some("A plan and its tasks, and nothing else."),
+        ("records_stream", "record") => Some("Ids of records, separated by commas."),
         (_, "tags") => Some("Tags, separated by commas."),
         _ => None,
     }

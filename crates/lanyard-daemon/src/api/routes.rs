@@ -20,10 +20,10 @@ use lanyard_api::types::{
     NewSeen, NewSessionMemory, NewSignInLink, NewStop, NewSubagent, NewToken, NewTurn, NewWriter,
     NotificationBulk, NotificationBulkAnswer, NotificationDetail, NotificationEdit, NotificationPage,
     NotificationPurge, NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList, PurgeView,
-    Reason, Rebuilt, Resumed, RetryTask, RolledBack, RunReport, RunToken, SendAgain, SessionDetail,
-    SessionPage, SignIn, SignInLink, SignedIn, SnapshotList, StopReceipt, Stopping, StreamFrame, Subagent,
-    TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode, TurnList, TurnReceipt,
-    WorkerList, WorkspaceDiff, WriterAnswer, WriterView,
+    Reason, Rebuilt, RecordFrame, Resumed, RetryTask, RolledBack, RunReport, RunToken, SendAgain,
+    SessionDetail, SessionPage, SignIn, SignInLink, SignedIn, SnapshotList, StopReceipt, Stopping,
+    StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode,
+    TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WriterAnswer, WriterView,
 };
 use lanyard_core::Outcome;
 use lanyard_core::memory::Entry;
@@ -37,8 +37,8 @@ use crate::api::mutations::{Recorded, record};
 use crate::api::observed::{Observed, observe};
 use crate::api::{
     App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, journal, mailbox, mcp, memory,
-    metrics, notifications, observed, pages, plans, sessions, sign_in, snapshots, stops, streams, subagents,
-    system, tasks, turns, writer,
+    metrics, notifications, observed, pages, plans, records, sessions, sign_in, snapshots, stops, streams,
+    subagents, system, tasks, turns, writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -103,6 +103,8 @@ const AUDIT: &[&str] = &["session", "since", "until", "kind", "limit", "cursor"]
 
 const NOTIFICATIONS: &[&str] =
     &["status", "kind", "severity", "session", "open", "lasting", "cursor", "limit", "after", "wait_ms"];
+
+const RECORDS: &[&str] = &["after", "kind", "plan", "record"];
 
 const ATTACH: &[&str] = &["mode", "after", "last", "client", "channel", "connection", "write"];
 
@@ -224,6 +226,7 @@ fn about_sessions() -> Vec<Route> {
     vec![
         look!("/sessions" LookAll "list_sessions" "A page of sessions, newest first." LIST => SessionPage, directory::list),
         stream!("/directory/stream" LookAll "directory_stream" "Sessions as they are and as they change: server-sent events or a WebSocket." LIST => DirectoryFrame, streams::directory),
+        stream!("/records/stream" LookAll "records_stream" "Changes of tasks, plans, flows, notifications and mail after a position, live: server-sent events or a WebSocket." RECORDS => RecordFrame, records::stream),
         change!(post "/sessions" Operate "create_session" "Create a session." NewSession => 201 Outcome, sessions::create),
         change!(post "/sessions/bulk" Operate "bulk" "Do one thing to many sessions, each on its own; `dry_run` only tells." Bulk => 200 BulkAnswer, bulk::bulk),
         look!("/sessions/{id}" Look "get_session" "One session." &[] => SessionDetail, directory::get),

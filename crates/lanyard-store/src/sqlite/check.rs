@@ -15,7 +15,8 @@ use crate::sqlite::boot::{each_row, settled};
 use crate::sqlite::read::{FETCH, Fetched, Log, MARK_EVERY, fetch, record, scan, stored_card, undamaged};
 use crate::sqlite::rows::{EventRow, HEAD_COLUMNS, Head, Judged, Pos, Sid, read_head, signed};
 use crate::sqlite::{
-    memory_upkeep, old_records, papers, record_upkeep, schema, tallies, tokens, tombstones, turns, writer,
+    changes, memory_upkeep, old_records, papers, record_upkeep, schema, tallies, tokens, tombstones, turns,
+    writer,
 };
 
 /// Complaints of SQLite that are passed on; one damaged page can cause thousands.
@@ -35,7 +36,7 @@ pub(super) fn check(conn: &Connection) -> Result<Report, StoreError> {
         last: 0,
         purged: tombstones::sids(conn)?,
         gaps: Gaps::default(),
-        current: schema::version(conn)? == schema::KNOWN,
+        current: schema::version(conn)? >= schema::SAME_SINCE,
     };
     checkup.report.schema = schema::version(conn)?;
     checkup.structure()?;
@@ -55,7 +56,10 @@ pub(super) fn check(conn: &Connection) -> Result<Report, StoreError> {
     checkup.count("marks", marks)?;
     checkup.count("aliases", aliases)?;
     checkup.beside_the_log()?;
-    let records = if checkup.current { record_upkeep::check(conn)? } else { Vec::new() };
+    let mut records = if checkup.current { record_upkeep::check(conn)? } else { Vec::new() };
+    if checkup.report.schema == schema::KNOWN {
+        records.extend(changes::check(conn)?);
+    }
     for (seq, what) in records {
         checkup.complain(None, seq, what);
     }
@@ -78,7 +82,7 @@ struct Checkup<'a> {
     /// Sessions that are purged, or being purged.
     purged: BTreeMap<Sid, SessionId>,
     gaps: Gaps,
-    /// The journal is at the schema of this program. Records of an older one lack what only this fold adds up, and are
+    /// The journal has the sessions and records of this program. Records of an older one lack what only this fold adds up, and are
     /// made again when it is opened.
     current: bool,
 }

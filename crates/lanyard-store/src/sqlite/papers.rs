@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Rows};
 use crate::error::StoreError;
 use crate::journal::{Durability, Paper, Papers, Place, Put};
 use crate::sqlite::SqliteJournal;
+use crate::sqlite::changes;
 use crate::sqlite::rows::{Sum, signed, unsigned};
 
 pub(super) const COLUMNS: &str = "kind, workspace, key, version, at, crc, body";
@@ -56,13 +57,13 @@ impl Papers for SqliteJournal {
 
     fn put_paper(&self, place: &Place, from: u64, at: Timestamp, body: &str) -> Result<Put, StoreError> {
         let mut writer = self.writer();
-        let put = writer.commit(
+        let (put, change) = writer.commit(
             Durability::Synced,
             |_| {},
             |conn, _| {
                 let found = version(conn, place)?;
                 if found != from {
-                    return Ok(Put::Moved(found));
+                    return Ok((Put::Moved(found), None));
                 }
                 let next = from + 1;
                 let crc = sum(place, signed(next), at.as_millis(), body);
@@ -71,23 +72,28 @@ impl Papers for SqliteJournal {
                 ))?;
                 let Place { kind, workspace, key } = place;
                 put.execute((kind, workspace, key, signed(next), at.as_millis(), crc, body))?;
-                Ok(Put::Kept(next))
+                Ok((Put::Kept(next), changes::note_paper(conn, place)?))
             },
         )?;
+        self.changed(change);
         self.tend_wal(&mut writer);
         Ok(put)
     }
 
     fn remove_paper(&self, place: &Place) -> Result<bool, StoreError> {
-        self.writer().commit(
+        let (removed, change) = self.writer().commit(
             Durability::Synced,
             |_| {},
             |conn, _| {
                 let mut remove = conn
                     .prepare_cached("DELETE FROM papers WHERE kind = ?1 AND workspace = ?2 AND key = ?3")?;
-                Ok(remove.execute((&place.kind, &place.workspace, &place.key))? > 0)
+                let removed = remove.execute((&place.kind, &place.workspace, &place.key))? > 0;
+                let change = if removed { changes::note_paper(conn, place)? } else { None };
+                Ok((removed, change))
             },
-        )
+        )?;
+        self.changed(change);
+        Ok(removed)
     }
 }
 

@@ -17,12 +17,13 @@ use crate::sqlite::read::{FETCH, Fetched, MARK_EVERY, fetch, last_pos, record, s
 use crate::sqlite::rows::{Head, Judged, Pos, RUNG, Sid};
 use crate::sqlite::schema::{reset_memory, reset_sessions};
 use crate::sqlite::writer::{write_heads, write_mark, write_session};
-use crate::sqlite::{memory_upkeep, record_upkeep, tombstones, turns};
+use crate::sqlite::{changes, memory_upkeep, record_upkeep, tombstones, turns};
 
 /// Makes all projections. To be run in a transaction.
 pub(super) fn rebuild(conn: &Connection) -> Result<(), StoreError> {
     sessions(conn)?;
     record_upkeep::remake(conn)?;
+    changes::complete(conn)?;
     reset_memory(conn)?;
     memory_upkeep::fill(conn)
 }

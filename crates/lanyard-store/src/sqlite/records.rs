@@ -15,6 +15,7 @@ use crate::records::{
     RecordRow, Records,
 };
 use crate::sqlite::SqliteJournal;
+use crate::sqlite::changes;
 use crate::sqlite::logs::{self, seq_of};
 use crate::sqlite::read::undamaged;
 use crate::sqlite::record_search::{search, sql};
@@ -75,13 +76,14 @@ impl Records for SqliteJournal {
                 return Err(AppendError::Unavailable(error));
             }
         }
-        let write = |conn: &Connection| -> Result<(), StoreError> {
+        let write = |conn: &Connection| -> Result<Option<u64>, StoreError> {
             batch.entries.iter().try_for_each(|entry| put_entry(conn, entry))?;
             batch.rows.iter().try_for_each(|row| put_row(conn, row))?;
-            batch.removed.iter().try_for_each(|of| remove(conn, *of))
+            batch.removed.iter().try_for_each(|of| remove(conn, *of))?;
+            changes::note_batch(conn, batch)
         };
         let written = writer.commit(Durability::Synced, |point| self.pass(point), |conn, _| write(conn));
-        written.map_err(AppendError::Unavailable)?;
+        self.changed(written.map_err(AppendError::Unavailable)?);
         self.tend_wal(&mut writer);
         Ok(())
     }

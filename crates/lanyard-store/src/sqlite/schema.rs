@@ -10,14 +10,17 @@ use crate::card::search_text;
 use crate::error::StoreError;
 use crate::sqlite::rows::{Sid, read_record};
 use crate::sqlite::{
-    Failpoints, memory_upkeep, old_records, rebuild, record_upkeep, records, tombstones, turns,
+    Failpoints, changes, memory_upkeep, old_records, rebuild, record_upkeep, records, tombstones, turns,
 };
 
 /// "LNYD": marks the file as a Lanyard journal.
 pub(super) const APPLICATION_ID: u32 = 0x4C4E_5944;
 
 /// The schema this program writes. The steps are `STEPS[0]` to reach 1, and so on.
-pub(super) const KNOWN: u32 = 11;
+pub(super) const KNOWN: u32 = 12;
+
+/// The first schema with the sessions and records of this program; steps after it only add tables beside them.
+pub(super) const SAME_SINCE: u32 = 11;
 
 type Step = fn(&Connection) -> Result<(), StoreError>;
 
@@ -34,6 +37,7 @@ const STEPS: [Step; KNOWN as usize] = [
     // Made the projections of sessions again, which the step after it does anyway.
     |_| Ok(()),
     one_set_of_tables,
+    positions_of_changes,
 ];
 
 /// Tables of sessions that `rebuild` drops and makes again.
@@ -252,6 +256,13 @@ fn one_set_of_tables(conn: &Connection) -> Result<(), StoreError> {
     conn.execute_batch("DROP TABLE IF EXISTS task_names")?;
     record_upkeep::remake(conn)?;
     rebuild::sessions(conn)
+}
+
+/// Every change of a record that can be followed gets a position.
+fn positions_of_changes(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute_batch("DROP TABLE IF EXISTS record_changes")?;
+    conn.execute_batch(changes::TABLE)?;
+    changes::complete(conn)
 }
 
 /// Makes the projections of sessions again, empty.

@@ -4,6 +4,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "the numbers of tests are small")]
 
 mod backups;
+mod changes;
 mod conductor;
 mod contract;
 mod damage;

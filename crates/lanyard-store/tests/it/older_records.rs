@@ -156,7 +156,7 @@ fn a_journal_of_schema_10_is_brought_forward() {
     assert_eq!((report.schema, report.damage), (10, vec![]), "a backup is checked before it is restored");
     let journal = open(&path);
     let report = journal.check().unwrap();
-    assert_eq!((report.schema, report.structure, report.damage), (11, vec![], vec![]));
+    assert_eq!((report.schema, report.structure, report.damage), (12, vec![], vec![]));
     for _ in 0..2 {
         teller.assert_kept(&journal);
         foreman.assert_kept(&journal);

@@ -8,5 +8,6 @@ mod frames;
 mod kit;
 mod modes;
 mod presence;
+mod records;
 mod requests;
 mod slow;

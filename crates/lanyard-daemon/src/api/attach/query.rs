@@ -34,7 +34,7 @@ struct Query {
 
 /// Where the stream begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begin {
+pub(in crate::api) enum Begin {
     Tail,
     Full,
     After(u64),
@@ -111,7 +111,7 @@ impl Begin {
     }
 
     /// The position before the first event that is sent.
-    pub(super) fn after(self, head: u64) -> Result<u64, Problem> {
+    pub(in crate::api) fn after(self, head: u64) -> Result<u64, Problem> {
         match self {
             Self::Tail => Ok(head),
             Self::Full => Ok(0),

@@ -194,7 +194,7 @@ fn sse_frame(reader: &mut BufReader<UnixStream>) -> Option<Value> {
         } else if let Some(text) = line.strip_prefix("data: ") {
             let frame: Value = serde_json::from_str(text).unwrap();
             match (id, name) {
-                (Some(id), None) => assert_eq!(frame["seq"], id),
+                (Some(id), None) => assert_eq!(frame.get("position").unwrap_or(&frame["seq"]), id),
                 (None, Some(name)) => assert_eq!(frame["type"], *name),
                 other => panic!("a frame with {other:?}: {frame}"),
             }

@@ -87,7 +87,11 @@ fn fnd_k4_every_stream_ends_when_its_token_is_revoked() {
     let events = sse(&wall, &format!("{own}/events?after=0"));
     let attached = sse(&wall, &format!("{own}/attach"));
     let directory = sse(&wall, "/api/v1/directory/stream");
-    let sockets = [socket(&wall, &format!("{own}/attach")), socket(&wall, "/api/v1/directory/stream")];
+    let records = sse(&wall, "/api/v1/records/stream");
+    let sockets =
+        ["/directory/stream", "/records/stream"].map(|path| socket(&wall, &format!("/api/v1{path}")));
+    let sockets = sockets.into_iter().chain([socket(&wall, &format!("{own}/attach"))]);
+    let sockets: Vec<_> = sockets.collect();
     let waiting = {
         let wall = wall.clone();
         std::thread::spawn(move || ask(&wall, "GET", "/notifications?after=999999&wait_ms=25000", None))
@@ -98,9 +102,13 @@ fn fnd_k4_every_stream_ends_when_its_token_is_revoked() {
     revoke(&stage, &id);
     // What happens from here on reaches none of them.
     stage.post(&format!("/sessions/{session}/signals"), &json!({ "type": "thought", "text": "afterwards" }));
-    for (name, reader, tells) in
-        [("events", events, false), ("attach", first, true), ("directory", directory, true)]
-    {
+    let streams = [
+        ("events", events, false),
+        ("attach", first, true),
+        ("directory", directory, true),
+        ("records", records, true),
+    ];
+    for (name, reader, tells) in streams {
         let text = rest(reader);
         assert!(!text.contains(BEAT) && !text.contains("afterwards"), "{name}: {text}");
         assert_eq!(text.contains("token_revoked"), tells, "{name}: {text}");
