@@ -53,9 +53,9 @@ use tokio::sync::Notify;
 
 use crate::agents::Wishes;
 use crate::agents::roster::Roster;
-use crate::auth::Tokens;
+use crate::auth::TokenBook;
 use crate::clock::Clock;
-use crate::continuity::Continuity;
+use crate::continuity::ContinuityCounter;
 use crate::dashboard::Dashboard;
 use crate::engine::{Engine, Seen, Store};
 use crate::families::Families;
@@ -112,14 +112,14 @@ pub struct App {
     /// Which sessions people may send turns to.
     pub intervention: InterventionConfig,
     /// What is counted of continuity.
-    pub continuity: Arc<Continuity>,
+    pub continuity: Arc<ContinuityCounter>,
     pub notifications: Notifications,
     pub features: Features,
     /// How much is kept, and for how long.
     pub storage: StorageRules,
     /// Where spans go, if anybody collects them.
     pub telemetry: Option<Arc<Telemetry>>,
-    pub tokens: Arc<Tokens>,
+    pub tokens: Arc<TokenBook>,
     /// The pages people see in a browser.
     pub dashboard: Dashboard,
     pub address: SocketAddr,

@@ -109,7 +109,7 @@ refusals! {
 refuses!(Denied);
 
 #[derive(Debug)]
-pub struct Tokens {
+pub struct TokenBook {
     callers: RwLock<HashMap<[u8; 32], Caller>>,
     /// The ids of those that can be revoked.
     ids: RwLock<HashSet<TokenId>>,
@@ -122,7 +122,7 @@ pub struct Tokens {
     slots: Slots,
 }
 
-impl Tokens {
+impl TokenBook {
     /// The operator's token from the data folder, and those made since.
     #[must_use]
     pub fn new(operator: &str, stored: &[StoredToken], live: LiveRuns) -> Self {

@@ -22,9 +22,9 @@ use tokio::task::JoinHandle;
 use crate::agents::roster::Roster;
 use crate::agents::{self, Wishes, wanted};
 use crate::api::{App, Front, Underway};
-use crate::auth::{self, Tokens};
+use crate::auth::{self, TokenBook};
 use crate::clock::Clock;
-use crate::continuity::Continuity;
+use crate::continuity::ContinuityCounter;
 use crate::dashboard::Dashboard;
 use crate::engine::{self, Ask, Engine, Parts, Request, Seen, Store};
 use crate::families;
@@ -208,8 +208,8 @@ fn tokens(
     store: &Arc<dyn Store>,
     engine: &Engine,
     config: &Config,
-) -> Result<Arc<Tokens>, BootError> {
-    let tokens = Tokens::new(operator, &store.tokens()?, engine.live.clone());
+) -> Result<Arc<TokenBook>, BootError> {
+    let tokens = TokenBook::new(operator, &store.tokens()?, engine.live.clone());
     Ok(Arc::new(tokens.with_operator_streams(config.daemon.operator_streams)))
 }
 
@@ -243,9 +243,9 @@ fn watching(
     store: &Arc<dyn Store>,
     clock: &Arc<Clock>,
     config: &Config,
-) -> Result<(Arc<Continuity>, Notifications), BootError> {
+) -> Result<(Arc<ContinuityCounter>, Notifications), BootError> {
     crate::environment::keep_private(config.notifications.secret_variables());
-    let continuity = Continuity::open(config.continuity, &**store)?;
+    let continuity = ContinuityCounter::open(config.continuity, &**store)?;
     let notifications = Notifications::open(store.clone(), clock.clone(), &config.notifications)?;
     if let Err(error) = notifications.recall_alerts(&continuity) {
         tracing::warn!(%error, "what was told of continuity cannot be read");
@@ -261,7 +261,7 @@ fn parts(
     seen: Seen,
     options: &Options,
     wishes: &Wishes,
-    (continuity, memory): (&Arc<Continuity>, MemoryPolicy),
+    (continuity, memory): (&Arc<ContinuityCounter>, MemoryPolicy),
 ) -> Parts {
     Parts {
         wishes: wishes.clone(),
@@ -318,7 +318,7 @@ async fn until_told(
 fn beside(
     home: &Home,
     address: SocketAddr,
-    tokens: &Arc<Tokens>,
+    tokens: &Arc<TokenBook>,
     config: &Config,
     (notifications, checkpoints): (&Notifications, &CheckpointStore),
 ) -> (Addresses, Notifications, CheckpointStore) {

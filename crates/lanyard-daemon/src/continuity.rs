@@ -15,7 +15,7 @@ use lanyard_store::{AppendError, Durability, StoreError, Tallies};
 
 /// What has been counted, and what of it is not on disk yet.
 #[derive(Debug)]
-pub struct Continuity {
+pub struct ContinuityCounter {
     pub(crate) rules: ContinuityRules,
     counts: Mutex<Counts>,
 }
@@ -30,7 +30,7 @@ struct Counts {
     forgotten: Slot,
 }
 
-impl Continuity {
+impl ContinuityCounter {
     /// With what an earlier daemon counted.
     pub fn open(rules: ContinuityRules, store: &(impl Tallies + ?Sized)) -> Result<Arc<Self>, StoreError> {
         let counts = Counts { window: restored(store)?, ..Counts::default() };
@@ -182,13 +182,13 @@ mod tests {
     fn what_was_flushed_is_there_after_a_restart_and_only_that() {
         let folder = tempfile::tempdir().unwrap();
         let store = journal(folder.path());
-        let first = Continuity::open(ContinuityRules::default(), &store).unwrap();
+        let first = ContinuityCounter::open(ContinuityRules::default(), &store).unwrap();
         first.count(Counter::AttachFailed, NOW);
         first.count(Counter::AttachFailed, NOW.plus_millis(61_000));
         first.flush(&store, NOW.plus_millis(61_000)).unwrap();
         first.count(Counter::AttachFailed, NOW.plus_millis(62_000));
         assert_eq!(first.sums(NOW.plus_millis(62_000)).1.get(Counter::AttachFailed), 3);
-        let second = Continuity::open(ContinuityRules::default(), &store).unwrap();
+        let second = ContinuityCounter::open(ContinuityRules::default(), &store).unwrap();
         let (totals, window) = second.sums(NOW.plus_millis(62_000));
         assert_eq!((totals.get(Counter::AttachFailed), window.get(Counter::AttachFailed)), (2, 2));
     }
@@ -197,7 +197,7 @@ mod tests {
     fn what_could_not_be_written_is_written_later_and_once() {
         let folder = tempfile::tempdir().unwrap();
         let store = journal(folder.path());
-        let counts = Continuity::open(ContinuityRules::default(), &store).unwrap();
+        let counts = ContinuityCounter::open(ContinuityRules::default(), &store).unwrap();
         counts.count(Counter::BusyRejections, NOW);
         assert!(counts.flush(&Stopped, NOW).is_err());
         counts.reload(&store).unwrap();
@@ -211,7 +211,7 @@ mod tests {
     fn minutes_outside_the_window_go_and_totals_stay() {
         let folder = tempfile::tempdir().unwrap();
         let store = journal(folder.path());
-        let counts = Continuity::open(ContinuityRules::default(), &store).unwrap();
+        let counts = ContinuityCounter::open(ContinuityRules::default(), &store).unwrap();
         counts.count(Counter::AttachSucceeded, NOW);
         counts.flush(&store, NOW).unwrap();
         counts.flush(&store, NOW.plus_millis(2 * 3_600_000)).unwrap();

@@ -38,7 +38,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::agents::Wishes;
 use crate::auth::LiveRuns;
 use crate::clock::Clock;
-use crate::continuity::Continuity;
+use crate::continuity::ContinuityCounter;
 use crate::families::halt::Halting;
 use crate::hub::Hub;
 use crate::intercept::Flags;
@@ -344,7 +344,7 @@ pub struct Parts {
     pub hub: Arc<Hub>,
     pub clock: Arc<Clock>,
     pub rules: Rules,
-    pub continuity: Arc<Continuity>,
+    pub continuity: Arc<ContinuityCounter>,
     pub features: Features,
     /// Where turns that ended are told of, if anybody collects traces.
     pub telemetry: Option<Arc<Telemetry>>,

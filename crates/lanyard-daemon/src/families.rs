@@ -35,7 +35,7 @@ use lanyard_store::StoreError;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::agents::roster::Roster;
-use crate::auth::Tokens;
+use crate::auth::TokenBook;
 use crate::clock::Clock;
 use crate::engine::{AskError, Engine, Store, error_chain};
 use crate::hub::{Hub, Of, Over};
@@ -61,7 +61,7 @@ pub(crate) struct Tools {
     clock: Arc<Clock>,
     rules: Rules,
     agents: Roster,
-    tokens: Arc<Tokens>,
+    tokens: Arc<TokenBook>,
     /// Where worktrees are made.
     trees: PathBuf,
     runtime: tokio::runtime::Handle,
@@ -75,7 +75,7 @@ impl Tools {
         clock: &Arc<Clock>,
         rules: Rules,
         agents: &Roster,
-        tokens: &Arc<Tokens>,
+        tokens: &Arc<TokenBook>,
         data: &Path,
     ) -> Self {
         Self {

@@ -17,7 +17,7 @@ use lanyard_core::{Actor, ActorKind, Cause, NoteId, SessionId};
 use lanyard_store::Durability;
 use tokio::time::Instant;
 
-use crate::auth::Tokens;
+use crate::auth::TokenBook;
 use crate::engine::{Ask, AskError, Engine, Request};
 use crate::failpoint;
 
@@ -189,13 +189,13 @@ fn look(
 #[derive(Debug, Clone)]
 pub struct Interceptor {
     engine: Engine,
-    tokens: Arc<Tokens>,
+    tokens: Arc<TokenBook>,
     record: CallRecording,
 }
 
 impl Interceptor {
     #[must_use]
-    pub fn new(engine: Engine, tokens: Arc<Tokens>, record: CallRecording) -> Self {
+    pub fn new(engine: Engine, tokens: Arc<TokenBook>, record: CallRecording) -> Self {
         Self { engine, tokens, record }
     }
 

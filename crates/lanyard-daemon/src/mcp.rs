@@ -39,7 +39,7 @@ use tokio::time::Duration;
 
 use crate::agents::driver::McpServer;
 use crate::api::App;
-use crate::auth::Tokens;
+use crate::auth::TokenBook;
 use crate::engine::Store;
 use crate::runs::process::end_and_wait;
 use book::Book;
@@ -276,7 +276,7 @@ pub struct Addresses {
     pub address: SocketAddr,
     /// The daemon's socket, where relays forward to.
     pub socket: PathBuf,
-    pub tokens: Arc<Tokens>,
+    pub tokens: Arc<TokenBook>,
     /// Servers that are an agent's own, by their keys.
     pub own: Arc<HashSet<String>>,
 }
@@ -289,7 +289,7 @@ impl std::fmt::Debug for Addresses {
 
 impl Addresses {
     #[must_use]
-    pub fn new(address: SocketAddr, home: &Home, tokens: Arc<Tokens>, config: &Config) -> Self {
+    pub fn new(address: SocketAddr, home: &Home, tokens: Arc<TokenBook>, config: &Config) -> Self {
         let own = config
             .agents
             .iter()

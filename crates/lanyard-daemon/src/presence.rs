@@ -64,7 +64,7 @@ pub struct Sighting {
 /// The connection belongs to somebody else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the connection {0} is somebody else's")]
-pub struct Taken(pub ConnectionId);
+pub struct ConnectionTaken(pub ConnectionId);
 
 /// Keeps a connection present. Dropped, it has left.
 #[derive(Debug)]
@@ -81,10 +81,14 @@ impl Presence {
     }
 
     /// A client attaches. The same connection may sit twice, while its old socket is not yet known to be dead.
-    pub fn enter(self: &Arc<Self>, session: SessionId, guest: PresentConnection) -> Result<Seat, Taken> {
+    pub fn enter(
+        self: &Arc<Self>,
+        session: SessionId,
+        guest: PresentConnection,
+    ) -> Result<Seat, ConnectionTaken> {
         let mut rooms = self.rooms();
         if rooms.owner(session, guest.connection).is_some_and(|owner| *owner != guest.actor) {
-            return Err(Taken(guest.connection));
+            return Err(ConnectionTaken(guest.connection));
         }
         rooms.seats += 1;
         let number = rooms.seats;

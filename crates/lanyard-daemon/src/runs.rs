@@ -22,10 +22,10 @@ pub mod relay;
 pub mod shim;
 mod wire;
 
-pub use folder::Known;
+pub use folder::KnownRun;
 pub use link::{Adopted, Link, LinkError, Output, Runs, Sent, StartError};
-pub use process::{EndedBy, EndedProcess, EndedWork, Identity, Whose, Work};
-pub use record::{Exit, How, Limits, Spec};
+pub use process::{EndedBy, EndedWork, Identity, ProcessEnd, Whose, Work};
+pub use record::{Exit, How, Spec, SpoolLimits};
 pub use wire::INPUT_MAX;
 
 /// Keeps the daemon's own variables from a process it starts: where its data and config are is no agent's business.

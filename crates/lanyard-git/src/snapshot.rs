@@ -38,9 +38,9 @@ use std::path::PathBuf;
 
 use lanyard_core::refusals;
 
-pub use diff::{Diff, DiffFile, DiffStatus, DiffTo};
+pub use diff::{Diff, DiffStatus, DiffTo, FileDiff};
 pub use own_store::CheckpointStore;
-pub use restore::Restored;
+pub use restore::RestoredFiles;
 
 /// A checkpoint that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]

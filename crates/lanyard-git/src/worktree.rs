@@ -28,7 +28,7 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-pub use base::{Work, is_part_of, own_commits};
+pub use base::{FinishedWork, is_part_of, own_commits};
 pub use capture::capture;
 pub use changes::{changes, patch};
 pub use create::{commit_folders, create, create_after, is_new_work, is_repository, top, was_begun};

@@ -3,6 +3,8 @@
 //!
 //! A backend stores bytes and compares keys. Everything typed is above it, once for all backends.
 
+mod fold;
+
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -14,7 +16,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{AppendError, StoreError};
-use crate::fold::{LogFold, SummedLog};
+use fold::LogFold;
+pub(crate) use fold::{Findings, SummedLog};
 
 /// Records and their logs. All calls block. Each record is written by one owner at a time; any number of threads read what
 /// has been committed.

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::agents::command::identity;
 use crate::agents::driver::{Action, Actions, Begin, Driver};
-use crate::agents::roster::{Checked, Roster, version};
+use crate::agents::roster::{CheckOutcome, Roster, version};
 use crate::agents::runner::{driver, setting, spec};
 use crate::runs::{How, Link};
 
@@ -30,7 +30,7 @@ type Failure = (String, String);
 impl Roster {
     /// Tries an agent of the config. It is carried to its end even if nobody waits for it any more. Nothing when there
     /// is no such agent.
-    pub async fn check(&self, name: &str) -> Option<Checked> {
+    pub async fn check(&self, name: &str) -> Option<CheckOutcome> {
         let settings = self.settings(name)?.clone();
         let (roster, name) = (self.clone(), name.to_owned());
         let work = tokio::spawn(async move {
@@ -42,7 +42,7 @@ impl Roster {
         Some(work.await.unwrap_or_else(lost))
     }
 
-    async fn try_out(&self, name: &str, settings: &AgentSettings) -> Checked {
+    async fn try_out(&self, name: &str, settings: &AgentSettings) -> CheckOutcome {
         let Ok(_turn) = self.checks.acquire().await else {
             return fails("daemon_closing", "the daemon is shutting down".to_owned());
         };
@@ -58,8 +58,10 @@ impl Roster {
         // An agent may still be closing files when its folder goes; what is left is removed at the next start.
         let _ = std::fs::remove_dir_all(&folder);
         match checked {
-            Ok((info, capabilities)) => Checked::Works { info, capabilities, warnings: settings.warnings() },
-            Err((code, what)) => Checked::Fails { code, what },
+            Ok((info, capabilities)) => {
+                CheckOutcome::Works { info, capabilities, warnings: settings.warnings() }
+            }
+            Err((code, what)) => CheckOutcome::Fails { code, what },
         }
     }
 
@@ -156,14 +158,14 @@ async fn greet(driver: &mut dyn Driver, link: &Link) -> Result<(AgentInfo, Capab
 }
 
 /// An agent that is run once per turn greets nobody: what can be seen of it is its program.
-async fn command(settings: &AgentSettings) -> Checked {
+async fn command(settings: &AgentSettings) -> CheckOutcome {
     let Some(program) = place(settings) else { return missing(settings) };
     let version = version(&program).await;
     let (info, capabilities) = identity(&settings.per_turn(), version);
-    Checked::Works { info, capabilities, warnings: settings.warnings() }
+    CheckOutcome::Works { info, capabilities, warnings: settings.warnings() }
 }
 
-fn missing(settings: &AgentSettings) -> Checked {
+fn missing(settings: &AgentSettings) -> CheckOutcome {
     let program = settings.command.first().map_or("", String::as_str);
     let path = known::path_of(settings);
     let what = if Path::new(program).is_absolute() {
@@ -174,8 +176,8 @@ fn missing(settings: &AgentSettings) -> Checked {
     fails("agent_program_missing", what)
 }
 
-fn fails(code: &str, what: String) -> Checked {
-    Checked::Fails { code: code.to_owned(), what }
+fn fails(code: &str, what: String) -> CheckOutcome {
+    CheckOutcome::Fails { code: code.to_owned(), what }
 }
 
 /// A program that exits at once is not there any more when it is spoken to: how it ended says more than that.

@@ -12,7 +12,7 @@ use crate::agents::again::auto_resume;
 use crate::agents::desk::Desk;
 use crate::agents::runner::{About, ORDERS_MAX, Runner, how_of, process_of};
 use crate::failpoint;
-use crate::runs::{Adopted, Exit, How, Known, Link, Runs};
+use crate::runs::{Adopted, Exit, How, KnownRun, Link, Runs};
 
 /// Grace for what a run left behind when its supervisor died.
 const SWEEP_GRACE: Duration = Duration::from_secs(2);
@@ -69,7 +69,7 @@ async fn look(runs: Runs, run: String) -> Found {
     Found::Ended(sweep(&runs, &run).await)
 }
 
-async fn recover_one(desk: &mut Desk, known: &Known, found: Found) -> Option<SessionId> {
+async fn recover_one(desk: &mut Desk, known: &KnownRun, found: Found) -> Option<SessionId> {
     failpoint::hit("in_recover");
     let about = known.about.clone().and_then(|about| serde_json::from_value::<About>(about).ok());
     let session = match &about {
@@ -117,7 +117,7 @@ struct Ours {
 }
 
 /// It lives, and somebody looks after it again.
-async fn go_on(desk: &mut Desk, ours: Ours, known: &Known, link: Link) -> Option<SessionId> {
+async fn go_on(desk: &mut Desk, ours: Ours, known: &KnownRun, link: Link) -> Option<SessionId> {
     let id = ours.session.id;
     let (sender, orders) = mpsc::channel(ORDERS_MAX);
     let runner =
@@ -139,7 +139,7 @@ async fn go_on(desk: &mut Desk, ours: Ours, known: &Known, link: Link) -> Option
 }
 
 /// It ended while no daemon was there: a runner reads what it said last, and tells how it ended.
-async fn read_rest(desk: &mut Desk, ours: Ours, known: &Known, exit: Exit) -> Option<SessionId> {
+async fn read_rest(desk: &mut Desk, ours: Ours, known: &KnownRun, exit: Exit) -> Option<SessionId> {
     const WHY: &str = "it ended while no daemon was there";
     let link = match desk.shared.runs.ended(&known.run, &exit) {
         Ok(link) => link,
@@ -176,7 +176,7 @@ async fn sweep(runs: &Runs, run: &str) -> Exit {
     }
 }
 
-fn forget(desk: &Desk, known: &Known) {
+fn forget(desk: &Desk, known: &KnownRun) {
     if let Err(error) = desk.shared.runs.forget(&known.run) {
         tracing::warn!(run = known.run, %error, "the folder of a run could not be removed");
     }
@@ -208,7 +208,7 @@ async fn tell(desk: &Desk, ours: &Ours, how: RunEnd, why: &str, receipt: Receipt
     }
 }
 
-async fn end_stray(desk: &Desk, known: &Known, link: &Link) -> Exit {
+async fn end_stray(desk: &Desk, known: &KnownRun, link: &Link) -> Exit {
     let _ = link.end(SWEEP_GRACE).await;
     let mut exit = link.exited().await;
     if exit.how == How::Lost {

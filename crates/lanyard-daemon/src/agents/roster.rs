@@ -37,7 +37,7 @@ pub struct Roster {
     /// Where an agent that is tried finds itself: empty folders, one per try.
     pub(super) folder: PathBuf,
     pub(super) checks: Arc<Semaphore>,
-    checked: Arc<Mutex<BTreeMap<String, Checked>>>,
+    checked: Arc<Mutex<BTreeMap<String, CheckOutcome>>>,
 }
 
 impl std::fmt::Debug for Roster {
@@ -57,12 +57,12 @@ pub struct Listed {
     pub found: Option<PathBuf>,
     pub version: Option<String>,
     /// What came of its last check since this daemon started.
-    pub checked: Option<Checked>,
+    pub checked: Option<CheckOutcome>,
 }
 
 /// What came of trying an agent.
 #[derive(Debug, Clone)]
-pub enum Checked {
+pub enum CheckOutcome {
     Works {
         info: AgentInfo,
         capabilities: Capabilities,
@@ -168,7 +168,7 @@ impl Roster {
         listed
     }
 
-    pub(super) fn remember(&self, name: &str, checked: &Checked) {
+    pub(super) fn remember(&self, name: &str, checked: &CheckOutcome) {
         self.checked.lock().insert(name.to_owned(), checked.clone());
     }
 }

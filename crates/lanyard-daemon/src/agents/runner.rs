@@ -32,7 +32,7 @@ use crate::runs::{Link, Output};
 
 use clear::Cleared;
 pub(super) use end::{how_of, process_of};
-use spent::Spent;
+use spent::SpentOutput;
 pub(super) use start::{About, Start, driver, setting, spec, start};
 
 /// Longest line an agent may write.
@@ -126,7 +126,7 @@ pub(super) struct Runner {
     reported: u64,
     /// The same for each session. What is told of a place before that does not come from the output.
     told: HashMap<SessionId, u64>,
-    spent: Spent,
+    spent: SpentOutput,
     stage: Stage,
     turn: Option<Turn>,
     /// When the newest turn began, in clock ticks since boot; nothing where a daemon that did not write it down began it.

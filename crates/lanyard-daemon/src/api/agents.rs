@@ -12,7 +12,7 @@ use lanyard_api::types::{AgentCheck, AgentEntry, AgentList, AgentProblem, NewRes
 use lanyard_core::session::{Command, DrivenBy, ResumeWay, State as SessionState};
 use lanyard_core::{Outcome, Session};
 
-use crate::agents::roster::{Checked, Listed};
+use crate::agents::roster::{CheckOutcome, Listed};
 use crate::agents::{COMPACT_WAIT, Compaction};
 use crate::api::App;
 use crate::api::context::{Change, Target, load, query};
@@ -171,13 +171,13 @@ fn entry(listed: Listed) -> AgentEntry {
     }
 }
 
-fn report(name: String, checked: Checked) -> AgentCheck {
+fn report(name: String, checked: CheckOutcome) -> AgentCheck {
     match checked {
-        Checked::Works { info, capabilities, warnings } => {
+        CheckOutcome::Works { info, capabilities, warnings } => {
             let (info, capabilities) = (Some(info), Some(capabilities));
             AgentCheck { name, works: true, info, capabilities, warnings, problem: None }
         }
-        Checked::Fails { code, what } => {
+        CheckOutcome::Fails { code, what } => {
             let problem = Some(AgentProblem { code, what });
             AgentCheck { name, works: false, info: None, capabilities: None, warnings: Vec::new(), problem }
         }

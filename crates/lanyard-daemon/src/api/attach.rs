@@ -28,7 +28,7 @@ use crate::api::right::{Frames, Right, SaysGoodbye};
 use crate::api::{App, writer};
 use crate::auth::{Caller, bearer};
 use crate::hub::{HEARTBEAT, Reader, Want, control};
-use crate::presence::Taken;
+use crate::presence::ConnectionTaken;
 use crate::server::Place;
 
 use asks::Desk;
@@ -142,8 +142,8 @@ fn uuid(bits: u128) -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-impl From<Taken> for Problem {
-    fn from(taken: Taken) -> Self {
+impl From<ConnectionTaken> for Problem {
+    fn from(taken: ConnectionTaken) -> Self {
         Self::new(
             StatusCode::CONFLICT,
             "connection_taken",

@@ -29,7 +29,7 @@ use crate::flow::FlowError;
 use crate::mcp::own::refused::Refused as ToolRefused;
 use crate::memory::MemoryError;
 use crate::notifications::NotificationError;
-use crate::presence::Taken;
+use crate::presence::ConnectionTaken;
 use crate::storage::BackupError;
 
 const HEAD: &str = "# Refusals
@@ -417,7 +417,7 @@ fn requests(page: &mut Page) {
     page.problem(CursorError::OtherFilter);
     page.problem(PathRefusal::Relative { path: "src".to_owned() });
     page.problem(PathRefusal::Missing { path: "/gone".to_owned() });
-    page.problem(Taken(ConnectionId::from_u128(1)));
+    page.problem(ConnectionTaken(ConnectionId::from_u128(1)));
     let path = || PathBuf::from("/backup/a");
     page.problem(BackupError::Relative("a".into()));
     page.problem(BackupError::Exists(path()));

@@ -16,7 +16,7 @@ use lanyard_core::session::{
     ContextEvent, Envelope, Event, Refusal, Session, Signal, SnapshotReason, StateName,
 };
 use lanyard_core::{Actor, Cause, Outcome, SessionId, Timestamp};
-use lanyard_git::snapshot::{DiffFile, DiffStatus, DiffTo, Snapshot, SnapshotError};
+use lanyard_git::snapshot::{DiffStatus, DiffTo, FileDiff, Snapshot, SnapshotError};
 use lanyard_store::{Filter, StoreError};
 use serde::Deserialize;
 
@@ -118,7 +118,7 @@ pub(super) async fn diff(
         checkpoints.diff(&workspace, &old, new.as_deref().map_or(DiffTo::Worktree, DiffTo::Commit))
     });
     let diff = diff.await??;
-    let file = |file: DiffFile| ChangedFile {
+    let file = |file: FileDiff| ChangedFile {
         path: file.path,
         old_path: file.old_path,
         change: match file.status {

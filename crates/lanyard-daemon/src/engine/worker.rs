@@ -10,7 +10,7 @@ use lanyard_core::{Rules, SessionId, Timestamp};
 
 use crate::agents::Wishes;
 use crate::clock::Clock;
-use crate::continuity::Continuity;
+use crate::continuity::ContinuityCounter;
 use crate::engine::calls::Deadlines;
 use crate::engine::draft::Draft;
 use crate::engine::error_chain;
@@ -32,7 +32,7 @@ pub(super) struct Worker {
     pub(super) hub: Arc<Hub>,
     pub(super) clock: Arc<Clock>,
     pub(super) rules: Rules,
-    pub(super) continuity: Arc<Continuity>,
+    pub(super) continuity: Arc<ContinuityCounter>,
     pub(super) features: Features,
     pub(super) telemetry: Option<Arc<Telemetry>>,
     /// What a session may remember that is nobody's child and names nothing else.

@@ -4,18 +4,18 @@ use std::collections::{BTreeSet, VecDeque};
 
 use lanyard_core::TaskId;
 use lanyard_core::task::{Task, TaskState};
-use lanyard_git::worktree::Work;
+use lanyard_git::worktree::FinishedWork;
 use lanyard_store::StoreError;
 
 use crate::engine::Store;
 
 /// The work of the completed tasks it depends on, in the order they are named. One that has no branch, because it was
 /// done elsewhere or by hand, stands for what it depends on itself.
-pub(super) fn work_before(store: &dyn Store, task: &Task) -> Result<Vec<Work>, StoreError> {
+pub(super) fn work_before(store: &dyn Store, task: &Task) -> Result<Vec<FinishedWork>, StoreError> {
     let tasks = before(store, task, |before| before.tree.is_none())?;
     let work = tasks.into_iter().filter_map(|before| {
         let captured = before.captured.map(|captured| captured.commit);
-        Some(Work { tree: before.tree?, captured, merged: before.merged })
+        Some(FinishedWork { tree: before.tree?, captured, merged: before.merged })
     });
     Ok(work.collect())
 }

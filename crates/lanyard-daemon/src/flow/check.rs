@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::failpoint;
 use crate::flow::FlowError;
 use crate::flow::driver::{Driver, Next};
-use crate::runs::{Adopted, Exit, How, Limits, Link, Spec, StartError};
+use crate::runs::{Adopted, Exit, How, Link, Spec, SpoolLimits, StartError};
 
 /// What a check finds as its session: none there can be.
 const NO_SESSION: &str = "check";
@@ -153,7 +153,7 @@ impl Driver {
             clear_env: false,
             cwd: PathBuf::from(self.flow.folder()),
             grace_ms: u64::try_from(GRACE.as_millis()).unwrap_or(u64::MAX),
-            limits: Limits::default(),
+            limits: SpoolLimits::default(),
         };
         let about = serde_json::json!({ "flow": self.flow.id, "check": command.name });
         failpoint::hit("flows_before_act");

@@ -4,7 +4,7 @@ use lanyard_core::Timestamp;
 use lanyard_core::continuity::{Alert, AlertKind};
 use lanyard_core::notification::{NewNotification, NotificationKind, Severity};
 
-use crate::continuity::Continuity;
+use crate::continuity::ContinuityCounter;
 use crate::notifications::{NotificationError, Notifications};
 
 fn key(kind: AlertKind) -> String {
@@ -13,7 +13,7 @@ fn key(kind: AlertKind) -> String {
 
 impl Notifications {
     /// What an earlier daemon told of and did not take back still holds, as far as anybody knows.
-    pub(crate) fn recall_alerts(&self, continuity: &Continuity) -> Result<(), NotificationError> {
+    pub(crate) fn recall_alerts(&self, continuity: &ContinuityCounter) -> Result<(), NotificationError> {
         for kind in AlertKind::ALL {
             if self.inner.store.lasting(&key(kind))?.is_some() {
                 continuity.told(kind, true);
@@ -25,7 +25,7 @@ impl Notifications {
     /// Tells what began and what ended since the last look. Each is one transaction: a kill in between tells neither.
     pub(super) fn look_at_continuity(
         &self,
-        continuity: &Continuity,
+        continuity: &ContinuityCounter,
         now: Timestamp,
     ) -> Result<(), NotificationError> {
         let (alerts, told) = continuity.alerts(now);

@@ -7,7 +7,7 @@ use lanyard_core::Timestamp;
 use lanyard_core::notification::{NotificationStatus, wake};
 use lanyard_store::{NotificationBatch, NotificationFilter, NotificationOrder};
 
-use crate::continuity::Continuity;
+use crate::continuity::ContinuityCounter;
 use crate::notifications::{BULK_MAX, NotificationError, Notifications};
 
 /// How often: also the longest time for which a kill can take counts that no log tells of.
@@ -21,7 +21,7 @@ const KEPT_MAX: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Upkeep {
     pub(crate) notifications: Notifications,
-    pub(crate) continuity: Arc<Continuity>,
+    pub(crate) continuity: Arc<ContinuityCounter>,
 }
 
 impl Upkeep {
@@ -46,7 +46,7 @@ impl Upkeep {
     }
 
     /// Writes down what was counted, at the end.
-    pub(crate) async fn last_flush(notifications: &Notifications, continuity: &Arc<Continuity>) {
+    pub(crate) async fn last_flush(notifications: &Notifications, continuity: &Arc<ContinuityCounter>) {
         let continuity = continuity.clone();
         let flushed = notifications.aside(move |all| all.flush(&continuity)).await;
         if let Err(error) = flushed {
@@ -56,12 +56,12 @@ impl Upkeep {
 }
 
 impl Notifications {
-    fn flush(&self, continuity: &Continuity) -> Result<(), NotificationError> {
+    fn flush(&self, continuity: &ContinuityCounter) -> Result<(), NotificationError> {
         let now = self.inner.clock.now();
         Ok(continuity.flush(&*self.inner.store, now)?)
     }
 
-    fn pass(&self, continuity: &Continuity) -> Result<(), NotificationError> {
+    fn pass(&self, continuity: &ContinuityCounter) -> Result<(), NotificationError> {
         let now = self.inner.clock.now();
         self.flush(continuity)?;
         self.look_at_continuity(continuity, now)?;

@@ -21,7 +21,7 @@ const JSON_MAX: u64 = 4 * 1024 * 1024;
 
 /// A run found on disk.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Known {
+pub struct KnownRun {
     pub run: String,
     /// What was said about it when it was started; none if that cannot be read.
     pub about: Option<serde_json::Value>,

@@ -10,8 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::folder::{Folder, Known, ShimFile, TurnFile};
-use super::process::{EndedProcess, EndedWork, Work, boot_id, end_and_wait, end_work, now_ticks};
+use super::folder::{Folder, KnownRun, ShimFile, TurnFile};
+use super::process::{EndedWork, ProcessEnd, Work, boot_id, end_and_wait, end_work, now_ticks};
 use super::record::{Exit, How};
 use super::relay::read_contacts;
 
@@ -45,7 +45,7 @@ impl Runs {
     }
 
     /// Every run that has a folder.
-    pub fn list(&self) -> io::Result<Vec<Known>> {
+    pub fn list(&self) -> io::Result<Vec<KnownRun>> {
         let entries = match std::fs::read_dir(&self.root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -57,7 +57,7 @@ impl Runs {
             let Ok(folder) = Folder::of(&self.root, &run) else { continue };
             if folder.path.is_dir() {
                 let about = folder.about().ok().flatten().map(|file| file.about);
-                known.push(Known { run, about });
+                known.push(KnownRun { run, about });
             }
         }
         known.sort_by(|a, b| a.run.cmp(&b.run));
@@ -89,7 +89,7 @@ impl Runs {
 
     /// Ends whatever is left of a run whose shim is gone or does not answer, and returns when nothing lives. What was
     /// ended is kept in the folder: a later `adopt` says `Ended` with `How::Lost`.
-    pub async fn sweep(&self, run: &str, grace: Duration) -> io::Result<Vec<EndedProcess>> {
+    pub async fn sweep(&self, run: &str, grace: Duration) -> io::Result<Vec<ProcessEnd>> {
         let folder = self.existing(run)?;
         if was_another_boot(&folder)? {
             return Ok(Vec::new());

@@ -51,7 +51,7 @@ impl Identity {
 
 /// A process that was told to end and is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EndedProcess {
+pub struct ProcessEnd {
     pub pid: u32,
     /// The name of its command, as the kernel keeps it: at most 15 bytes.
     pub name: String,

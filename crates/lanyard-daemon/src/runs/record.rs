@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::process::EndedProcess;
+use super::process::ProcessEnd;
 
 /// Output that may lie unconsumed before the shim stops reading the agent's stdout.
 const SPOOL_MAX: u64 = 256 * 1024 * 1024;
@@ -24,7 +24,7 @@ pub struct Spec {
     pub cwd: PathBuf,
     /// Between TERM and KILL for what the agent leaves behind when it exits by itself.
     pub grace_ms: u64,
-    pub limits: Limits,
+    pub limits: SpoolLimits,
 }
 
 /// The values of the environment may be secrets.
@@ -42,12 +42,12 @@ impl fmt::Debug for Spec {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct SpoolLimits {
     pub spool_max: u64,
     pub spool_patience_ms: u64,
 }
 
-impl Default for Limits {
+impl Default for SpoolLimits {
     fn default() -> Self {
         Self { spool_max: SPOOL_MAX, spool_patience_ms: SPOOL_PATIENCE_MS }
     }
@@ -58,7 +58,7 @@ impl Default for Limits {
 pub struct Exit {
     pub how: How,
     /// The processes that had to be ended, in the order they were first told.
-    pub ended: Vec<EndedProcess>,
+    pub ended: Vec<ProcessEnd>,
     /// Processes ended beyond those listed.
     pub ended_more: u64,
     /// Why the output is not whole.

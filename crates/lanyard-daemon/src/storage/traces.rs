@@ -13,7 +13,7 @@ use crate::api::App;
 use crate::engine::{Store, error_chain};
 use crate::memory::ledger;
 use crate::notifications::Notifications;
-use crate::runs::{Known, Runs};
+use crate::runs::{KnownRun, Runs};
 
 /// Entries of memory removed in one transaction.
 const ENTRIES_MAX: usize = 256;
@@ -64,7 +64,7 @@ fn remove_runs(runs: &Runs, session: SessionId) -> bool {
 }
 
 /// The session a run was started for, as its folder says.
-pub(super) fn session_of(known: &Known) -> Option<SessionId> {
+pub(super) fn session_of(known: &KnownRun) -> Option<SessionId> {
     known.about.as_ref()?.get("session")?.as_str()?.parse().ok()
 }
 

@@ -32,11 +32,11 @@ pub struct Diff {
     pub text: String,
     /// The text or the list ends early.
     pub truncated: bool,
-    pub files: Vec<DiffFile>,
+    pub files: Vec<FileDiff>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiffFile {
+pub struct FileDiff {
     /// Bytes that are not UTF-8 are replaced.
     pub path: String,
     /// The name before, of a renamed file.
@@ -100,7 +100,7 @@ pub(crate) fn files(
     git: &Git,
     command: &[&str],
     commits: &[&str],
-) -> Result<(Vec<DiffFile>, bool), SnapshotError> {
+) -> Result<(Vec<FileDiff>, bool), SnapshotError> {
     let list = call(git, command, &["--raw", "--numstat", "-z"], commits, LIST_MAX)?;
     let mut files = parse(&list.stdout);
     let more = list.cut || files.len() > FILES_MAX;
@@ -133,7 +133,7 @@ fn call(
 }
 
 /// Reads the raw list, then the list of line counts, as `--raw --numstat -z` prints them one after the other.
-fn parse(list: &[u8]) -> Vec<DiffFile> {
+fn parse(list: &[u8]) -> Vec<FileDiff> {
     let mut files = Vec::new();
     let mut places: HashMap<&[u8], usize> = HashMap::new();
     let mut rest = records(list);
@@ -146,7 +146,7 @@ fn parse(list: &[u8]) -> Vec<DiffFile> {
             let path = second.unwrap_or(first);
             let old_path = second.map(|_| text(first));
             places.insert(path, files.len());
-            files.push(DiffFile { path: text(path), old_path, status, added: 0, removed: 0, binary: false });
+            files.push(FileDiff { path: text(path), old_path, status, added: 0, removed: 0, binary: false });
             continue;
         }
         // `added<tab>removed<tab>path`; of a renamed file the path is empty, and old and new name follow.

@@ -25,7 +25,7 @@ const LINE_MAX: usize = 64 * 1024;
 
 /// What a restore did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Restored {
+pub struct RestoredFiles {
     pub changed: u32,
     /// Files that were missing.
     pub added: u32,
@@ -38,12 +38,12 @@ pub struct Restored {
 impl CheckpointStore {
     /// Makes worktree and index as they were. Ignored files, HEAD, branches and stash are left alone. What the worktree
     /// holds now is lost unless a snapshot was taken first.
-    pub fn restore(&self, workspace: &Path, commit: &str) -> Result<Restored, SnapshotError> {
+    pub fn restore(&self, workspace: &Path, commit: &str) -> Result<RestoredFiles, SnapshotError> {
         restore_in(&self.place(workspace, None, Hold::Alone)?, commit)
     }
 }
 
-fn restore_in(place: &Place, commit: &str) -> Result<Restored, SnapshotError> {
+fn restore_in(place: &Place, commit: &str) -> Result<RestoredFiles, SnapshotError> {
     let repo = &place.repo;
     let facts = read_facts(repo, commit)?;
     let tree = format!("{commit}^{{tree}}");
@@ -74,7 +74,7 @@ fn restore_in(place: &Place, commit: &str) -> Result<Restored, SnapshotError> {
     // Says "needs update" with its exit code; what it is for is that the next `git status` need not read files.
     git.run(&["update-index", "-q", "--refresh"], b"", LINE_MAX)?;
     held.replace(&repo.index, &index)?;
-    Ok(Restored {
+    Ok(RestoredFiles {
         changed: plan.changed.saturating_add(rewritten),
         added: plan.added,
         removed: plan.removed,

@@ -122,7 +122,7 @@ impl Lab {
         take(&self.top, "s1", name, "why").unwrap()
     }
 
-    fn restore(&self, snapshot: &Snapshot) -> Restored {
+    fn restore(&self, snapshot: &Snapshot) -> RestoredFiles {
         restore(&self.top, &snapshot.commit).unwrap()
     }
 
@@ -174,7 +174,7 @@ impl Lab {
     }
 
     /// Restores and looks that it is all as it was.
-    fn restore_to(&self, snapshot: &Snapshot, state: &State) -> Restored {
+    fn restore_to(&self, snapshot: &Snapshot, state: &State) -> RestoredFiles {
         let before = self.untouched();
         let restored = self.restore(snapshot);
         assert_eq!(&self.state(), state);
@@ -222,7 +222,7 @@ fn diff(workspace: &Path, from: &str, to: DiffTo<'_>) -> Result<Diff, SnapshotEr
     checkpoints(workspace).1.diff(workspace, from, to)
 }
 
-fn restore(workspace: &Path, commit: &str) -> Result<Restored, SnapshotError> {
+fn restore(workspace: &Path, commit: &str) -> Result<RestoredFiles, SnapshotError> {
     checkpoints(workspace).1.restore(workspace, commit)
 }
 

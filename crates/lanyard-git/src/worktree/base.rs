@@ -14,7 +14,7 @@ use crate::snapshot::repo::Repo;
 
 /// What a completed task left in git.
 #[derive(Debug, Clone)]
-pub struct Work {
+pub struct FinishedWork {
     pub tree: Tree,
     /// The commit in which Lanyard kept what its agent had not committed. Usually the tip of its branch.
     pub captured: Option<String>,
@@ -51,7 +51,7 @@ pub(super) fn with_work(
     shared: &Shared,
     repo: &Repo,
     start: Start<'_>,
-    work: &[Work],
+    work: &[FinishedWork],
 ) -> Result<String, WorktreeError> {
     let mut outstanding = Vec::new();
     let mut all_outstanding = !work.is_empty();
@@ -86,7 +86,7 @@ pub(super) fn with_work(
 
 /// The commits that hold a task's work: none when it has no commits of its own, is of another repository, or its branch
 /// was deleted and Lanyard did not merge it. Whoever deletes a branch has brought its work elsewhere, or does not want it.
-fn commits_of(shared: &Shared, repo: &Repo, work: &Work) -> Result<Vec<String>, WorktreeError> {
+fn commits_of(shared: &Shared, repo: &Repo, work: &FinishedWork) -> Result<Vec<String>, WorktreeError> {
     let same = Shared::of(&work.tree).is_ok_and(|other| other.common == shared.common);
     if !same {
         return Ok(Vec::new());

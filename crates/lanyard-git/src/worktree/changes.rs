@@ -6,7 +6,7 @@ use super::WorktreeError;
 use super::call::{line, read};
 use super::capture::files_of;
 use super::shared::{Shared, head_ref};
-use crate::snapshot::DiffFile;
+use crate::snapshot::FileDiff;
 use crate::snapshot::diff;
 use crate::snapshot::git::records;
 
@@ -18,7 +18,7 @@ pub struct TreeDiff {
     /// Newest first.
     pub commits: Vec<TreeCommit>,
     /// Those of the commits and of what is not committed together.
-    pub files: Vec<DiffFile>,
+    pub files: Vec<FileDiff>,
     /// The worktree has changes that are not committed.
     pub uncommitted: bool,
     /// A list ends early.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use lanyard_core::task::Tree;
 
 use super::WorktreeError;
-use super::base::{Start, Work, holding, with_work};
+use super::base::{FinishedWork, Start, holding, with_work};
 use super::call::{ask, is_ancestor, maybe, text};
 use super::error::failed;
 use super::shared::{Place, Shared, common_of, head_ref, real};
@@ -103,7 +103,7 @@ pub fn create_after(
     name: &str,
     branch: Option<&str>,
     base: Option<&str>,
-    work: &[Work],
+    work: &[FinishedWork],
 ) -> Result<Tree, WorktreeError> {
     check_name(name)?;
     let repo = Repo::find(folder)?;
@@ -147,7 +147,7 @@ struct Wanted<'a> {
     name: &'a str,
     branch: &'a str,
     base: Option<&'a str>,
-    work: &'a [Work],
+    work: &'a [FinishedWork],
 }
 
 /// Sees to it that the branch is there and ours, and answers where it began. A new one starts at `stands`, else at its

@@ -6,8 +6,7 @@ use lanyard_core::task::is_key;
 use rusqlite::Connection;
 
 use crate::error::StoreError;
-use crate::fold::{Findings, SummedLog};
-use crate::records::{KeyValue, RecordKind, RecordRef, RecordRow};
+use crate::records::{Findings, KeyValue, RecordKind, RecordRef, RecordRow, SummedLog};
 use crate::sqlite::boot::each_row;
 use crate::sqlite::logs::{Complaint, Complaints, seq_of};
 use crate::sqlite::records::{

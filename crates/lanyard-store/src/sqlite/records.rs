@@ -8,11 +8,10 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
 use crate::error::{AppendError, StoreError};
-use crate::fold::SummedLog;
 use crate::journal::{Durability, FIND_MAX};
 use crate::records::{
     BodyReader, KeyRange, KeyValue, RecordBatch, RecordEntry, RecordKey, RecordKind, RecordQuery, RecordRef,
-    RecordRow, Records,
+    RecordRow, Records, SummedLog,
 };
 use crate::sqlite::SqliteJournal;
 use crate::sqlite::changes;

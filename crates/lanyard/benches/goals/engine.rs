@@ -11,7 +11,7 @@ use lanyard_core::continuity::ContinuityRules;
 use lanyard_core::session::{Command, NewSession, Role, Signal};
 use lanyard_core::{Actor, Cause, Rules, SessionId, TurnId};
 use lanyard_daemon::clock::Clock;
-use lanyard_daemon::continuity::Continuity;
+use lanyard_daemon::continuity::ContinuityCounter;
 use lanyard_daemon::engine::{Ask, Engine, Key, Parts, Request, start};
 use lanyard_daemon::hub::Hub;
 use tokio::runtime::Runtime;
@@ -47,7 +47,7 @@ impl Rig {
         let parts = Parts {
             seen: Arc::new(|_, _| None),
             wishes,
-            continuity: Continuity::open(ContinuityRules::default(), &*store)?,
+            continuity: ContinuityCounter::open(ContinuityRules::default(), &*store)?,
             features: Features::default(),
             telemetry: None,
             store,

@@ -165,7 +165,7 @@ impl Runner {
     }
 
     /// Ends what a dead supervisor left behind. As long as something of it lives nothing is confirmed.
-    async fn sweep(&self) -> Vec<runs::EndedProcess> {
+    async fn sweep(&self) -> Vec<runs::ProcessEnd> {
         let grace = Duration::from_millis(self.settings.kill_grace_ms);
         loop {
             match self.shared.runs.sweep(&self.run.to_string(), grace).await {
@@ -178,7 +178,7 @@ impl Runner {
         }
     }
 
-    fn ended(&mut self, exit: &Exit, swept: &[runs::EndedProcess]) -> Signal {
+    fn ended(&mut self, exit: &Exit, swept: &[runs::ProcessEnd]) -> Signal {
         let greeting = matches!(self.stage, Stage::Greeting { .. } | Stage::Settling { .. });
         if greeting && !self.ending && self.broken.is_none() {
             let what = self.reason_of(exit);
@@ -238,7 +238,7 @@ pub(in crate::agents) fn how_of(how: How) -> RunEnd {
     }
 }
 
-pub(in crate::agents) fn process_of(process: &runs::EndedProcess) -> EndedProcess {
+pub(in crate::agents) fn process_of(process: &runs::ProcessEnd) -> EndedProcess {
     let by = match process.by {
         EndedBy::Term => "TERM",
         EndedBy::Kill => "KILL",

@@ -10,14 +10,14 @@ const PLACE_BYTES: u64 = 64 << 10;
 /// Output that is kept at most for lines that refer back to it: a quarter of what the supervisor keeps.
 const KEEP_BYTES_MAX: u64 = 64 << 20;
 
-pub(super) struct Spent {
+pub(super) struct SpentOutput {
     /// Output before this place has been given up.
     to: u64,
     /// Places that no later line refers back beyond, in order.
     places: VecDeque<u64>,
 }
 
-impl Spent {
+impl SpentOutput {
     pub(super) fn new(from: u64) -> Self {
         Self { to: from, places: VecDeque::new() }
     }
@@ -51,11 +51,11 @@ impl Spent {
 
 #[cfg(test)]
 mod tests {
-    use super::{GIVE_UP_BYTES, KEEP_BYTES_MAX, PLACE_BYTES, Spent};
+    use super::{GIVE_UP_BYTES, KEEP_BYTES_MAX, PLACE_BYTES, SpentOutput};
 
     #[test]
     fn output_is_given_up_only_where_no_later_line_refers_back() {
-        let mut spent = Spent::new(0);
+        let mut spent = SpentOutput::new(0);
         for at in [10, PLACE_BYTES - 1, PLACE_BYTES + 10, GIVE_UP_BYTES, 2 * GIVE_UP_BYTES] {
             spent.note(at);
         }
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn fnd_n8_a_message_that_goes_on_keeps_its_start() {
-        let mut spent = Spent::new(0);
+        let mut spent = SpentOutput::new(0);
         spent.note(GIVE_UP_BYTES);
         assert_eq!(spent.give_up(GIVE_UP_BYTES), Some(GIVE_UP_BYTES));
         assert_eq!(spent.give_up(9 * GIVE_UP_BYTES), None);

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant};
 
 use super::end::ways_after;
-use super::spent::Spent;
+use super::spent::SpentOutput;
 use super::{Left, Order, Runner, Stage, tools};
 use crate::agents::acp::Acp;
 use crate::agents::calls::{Calls, Stand};
@@ -34,7 +34,7 @@ use crate::agents::words::{self, PastOf};
 use crate::failpoint;
 use crate::mcp::Addresses;
 use crate::runs::relay::Inlet;
-use crate::runs::{Limits, Link, Spec};
+use crate::runs::{Link, Spec, SpoolLimits};
 
 use crate::environment;
 
@@ -455,7 +455,7 @@ pub(in crate::agents) fn spec(
         clear_env: settings.clear_env,
         cwd: workspace.to_owned(),
         grace_ms: settings.kill_grace_ms,
-        limits: Limits::default(),
+        limits: SpoolLimits::default(),
     })
 }
 
@@ -505,7 +505,7 @@ impl Runner {
             held_since: None,
             reported: from,
             told: HashMap::from([(session.id, from)]),
-            spent: Spent::new(from),
+            spent: SpentOutput::new(from),
             stage: Stage::Ready,
             turn: None,
             began: None,

@@ -28,8 +28,9 @@ use tokio::sync::Notify;
 use crate::agents::roster::Roster;
 use crate::agents::{Agents, agents};
 use crate::api::App;
-use crate::auth::Tokens;
+use crate::auth::TokenBook;
 use crate::clock::Clock;
+use crate::continuity::ContinuityCounter;
 use crate::engine::{self, Ask, Parts, Request, Store};
 use crate::families;
 use crate::hub::Hub;
@@ -75,7 +76,7 @@ impl Room {
         let helper = AgentSettings::of(DriverKind::Acp, vec!["/nonexistent/helper".to_owned()]);
         let settings = BTreeMap::from([("helper".to_owned(), helper)]);
         let (desk, wishes) = agents(settings.clone());
-        let continuity = crate::continuity::Continuity::open(Config::default().continuity, &*store).unwrap();
+        let continuity = ContinuityCounter::open(Config::default().continuity, &*store).unwrap();
         let told = Config::default().notifications;
         let notifications = crate::notifications::Notifications::open(store.clone(), clock.clone(), &told);
         let notifications = notifications.unwrap();
@@ -96,7 +97,7 @@ impl Room {
         let (engine, thread) = engine::start(parts).unwrap();
         let runs = Runs::new(folder.path().join("runs"), "/nonexistent/lanyard".into());
         let (place, checks) = ((folder.path(), "/nonexistent/lanyard".into()), folder.path().join("checks"));
-        let tokens = Arc::new(Tokens::new("operator", &[], engine.live.clone()));
+        let tokens = Arc::new(TokenBook::new("operator", &[], engine.live.clone()));
         let roster = Roster::new(settings, Some("helper".to_owned()), runs, clock.clone(), checks);
         let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, folder.path());
         let (families, tasks) = families::start(tools, &hub).unwrap();

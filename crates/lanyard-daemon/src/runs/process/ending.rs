@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
-use super::{EndedBy, EndedProcess, Identity, Process, Scope, look, now_ms, send};
+use super::{EndedBy, Identity, Process, ProcessEnd, Scope, look, now_ms, send};
 
 /// Listed in a receipt; a fork bomb should not fill the disk with names.
 const LISTED_MAX: usize = 1_000;
@@ -41,7 +41,7 @@ pub(crate) struct Ending {
     pause: u64,
     /// Who was told, and where it stands in the list if it does.
     told: HashMap<(u32, u64), Option<usize>>,
-    listed: Vec<EndedProcess>,
+    listed: Vec<ProcessEnd>,
 }
 
 impl Ending {
@@ -104,7 +104,7 @@ impl Ending {
         let listed = &mut self.listed;
         let place = self.told.entry((process.pid, process.start)).or_insert_with(|| {
             room.then(|| {
-                listed.push(EndedProcess { pid: process.pid, name: process.name.clone(), by });
+                listed.push(ProcessEnd { pid: process.pid, name: process.name.clone(), by });
                 listed.len() - 1
             })
         });
@@ -114,7 +114,7 @@ impl Ending {
     }
 
     /// Who was ended, and how many more than are listed.
-    pub(crate) fn receipt(self) -> (Vec<EndedProcess>, u64) {
+    pub(crate) fn receipt(self) -> (Vec<ProcessEnd>, u64) {
         let more = self.told.len() - self.listed.len();
         (self.listed, more as u64)
     }
@@ -127,7 +127,7 @@ pub(crate) fn end_and_wait(
     shim: Option<&Identity>,
     agent: Option<&Identity>,
     grace: Duration,
-) -> io::Result<(Vec<EndedProcess>, u64)> {
+) -> io::Result<(Vec<ProcessEnd>, u64)> {
     let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
     let begun = now_ms();
     let mut ending = Ending::new(Scope::new(run, shim.cloned(), agent.cloned()), begun, grace_ms);

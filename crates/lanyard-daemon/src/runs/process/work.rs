@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::ending::{KILL_PATIENCE_MS, Pace};
 use super::role::{Role, role};
 use super::scope::variable;
-use super::{EndedBy, EndedProcess, Identity, Process, Scope, now_ms, send};
+use super::{EndedBy, Identity, Process, ProcessEnd, Scope, now_ms, send};
 
 /// The variable by which Codex tells a command the conversation it belongs to.
 const CODEX_THREAD: &str = "CODEX_THREAD_ID";
@@ -46,7 +46,7 @@ pub enum Whose {
 /// What became of the processes of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndedWork {
-    pub ended: Vec<EndedProcess>,
+    pub ended: Vec<ProcessEnd>,
     /// Processes that did not end, or of which nobody can say whose they are: number and name.
     pub left: Vec<(u32, String)>,
     /// Servers of the agent itself, started during the turn.
@@ -135,7 +135,7 @@ pub(crate) fn end_work(
     let give_up = kill_at.saturating_add(KILL_PATIENCE_MS);
     let mut scope = Scope::new(run, shim.cloned(), agent.cloned());
     let mut told: HashSet<(u32, u64)> = HashSet::new();
-    let mut ended: HashMap<(u32, u64), EndedProcess> = HashMap::new();
+    let mut ended: HashMap<(u32, u64), ProcessEnd> = HashMap::new();
     let mut pace = Pace::default();
     loop {
         let now = now_ms();
@@ -157,7 +157,7 @@ pub(crate) fn end_work(
             let left: Vec<&Process> = living.iter().copied().chain(unclear).collect();
             let kept = of(Class::Server).map(|(process, _)| process).filter(|process| !is_told(process));
             let (left, kept) = (names(left), names(kept.collect()));
-            let mut ended: Vec<EndedProcess> = ended.into_values().collect();
+            let mut ended: Vec<ProcessEnd> = ended.into_values().collect();
             ended.sort_by_key(|process| process.pid);
             return Ok(EndedWork { ended, left, kept });
         }
@@ -169,7 +169,7 @@ pub(crate) fn end_work(
             {
                 sent.push(key);
                 if ended.len() < LISTED_MAX || ended.contains_key(&key) {
-                    ended.insert(key, EndedProcess { pid: process.pid, name: process.name.clone(), by });
+                    ended.insert(key, ProcessEnd { pid: process.pid, name: process.name.clone(), by });
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use rustix::fs::FallocateFlags;
 
 use crate::runs::folder::{Folder, private};
-use crate::runs::record::Limits;
+use crate::runs::record::SpoolLimits;
 
 /// A hole is punched when so much can be given back: it is a system call, and files have blocks.
 const PUNCH_STEP: u64 = 1024 * 1024;
@@ -21,7 +21,7 @@ const TAIL_HALF: u64 = 128 * 1024;
 #[derive(Debug)]
 pub(super) struct Spool {
     file: File,
-    limits: Limits,
+    limits: SpoolLimits,
     /// Bytes on disk.
     len: u64,
     /// Bytes nobody needs any more, and those that were given back.
@@ -40,7 +40,7 @@ struct Trouble {
 }
 
 impl Spool {
-    pub(super) fn create(folder: &Folder, limits: Limits) -> io::Result<Self> {
+    pub(super) fn create(folder: &Folder, limits: SpoolLimits) -> io::Result<Self> {
         let file = private().write(true).create(true).truncate(true).open(folder.file("out"))?;
         Ok(Self {
             file,

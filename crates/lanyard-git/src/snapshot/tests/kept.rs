@@ -49,7 +49,7 @@ fn nothing_to_do_is_done_without_touching_a_file() {
     let snapshot = lab.take_unseen("t1");
     let inode = || fs::metadata(lab.path("a")).unwrap().ino();
     let before = inode();
-    assert_eq!(lab.restore_to(&snapshot, &state), Restored::default());
+    assert_eq!(lab.restore_to(&snapshot, &state), RestoredFiles::default());
     assert_eq!(inode(), before);
 }
 
