@@ -1,4 +1,6 @@
-// A value that is asked of the daemon, and asked again: by hand, by a timer, or when something changed.
+// A value that is asked of the daemon, and asked again: by hand, when something changed, or by a timer.
+import { untrack } from 'svelte'
+
 import { problem, type ApiError } from './api/client'
 
 export class Ask<T> {
@@ -6,6 +8,7 @@ export class Ask<T> {
   error: ApiError | null = $state.raw(null)
   busy = $state(false)
   #turn = 0
+  #asked = false
   #timer: ReturnType<typeof setTimeout> | null = null
 
   constructor(private readonly fetch: () => Promise<T>) {}
@@ -13,6 +16,7 @@ export class Ask<T> {
   /** Asks now. Of several answers only that of the latest question counts. */
   async now(): Promise<void> {
     const turn = ++this.#turn
+    this.#asked = true
     this.busy = true
     try {
       const value = await this.fetch()
@@ -32,6 +36,15 @@ export class Ask<T> {
       this.#timer = null
       void this.now()
     }, ms)
+  }
+
+  /** Asks now the first time and soon after that: for an `$effect` that reads what the answer depends on as `changes`. */
+  when(...changes: readonly unknown[]): void {
+    void changes
+    untrack(() => {
+      if (this.#asked) this.soon()
+      else void this.now()
+    })
   }
 
   /** Asks now and every so often while somebody looks; ends with the answer, for an `$effect`. */

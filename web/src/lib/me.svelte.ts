@@ -2,6 +2,7 @@
 import { ApiError, get, onSignedOut, post, problem } from './api/client'
 import type { Me as Known } from './api/types'
 import { directory } from './live/directory.svelte'
+import { records } from './live/records.svelte'
 
 type Standing = 'asking' | 'in' | 'out' | 'unreachable'
 
@@ -16,6 +17,7 @@ class Me {
       this.known = await get<Known>('/me')
       this.standing = 'in'
       directory.open(() => this.leave())
+      records.open(() => this.leave())
     } catch (error) {
       this.standing = problem(error).status === 0 ? 'unreachable' : 'out'
     }
@@ -40,6 +42,7 @@ class Me {
 
   leave(): void {
     directory.close()
+    records.close()
     this.known = null
     this.standing = 'out'
   }

@@ -1,14 +1,12 @@
-// One flow as it goes on: its log is asked for with a question that waits, one at a time, over any restart of the daemon.
-import { get, problem, type ApiError } from '../api/client'
+// One flow as it goes on: its stream says when there is something new, and its log is read from where it was left, over any
+// restart of the daemon.
+import { get, path, problem, type ApiError } from '../api/client'
 import type { FlowEventPage, FlowView } from '../api/types'
+import { Socket } from '../live/socket'
 import { Teller, type Story } from './story'
 
-/** How long the daemon holds a question, and how many events an answer has. */
-const HELD_MS = 25_000
+/** Events of one answer. */
 const PAGE = 500
-/** Between two tries while it does not answer. */
-const FIRST_MS = 250
-const LONGEST_MS = 4_000
 
 export class FlowLive {
   view: FlowView | null = $state.raw(null)
@@ -18,6 +16,11 @@ export class FlowLive {
   /** The daemon does not answer right now. */
   lost = $state(false)
 
+  readonly #teller = new Teller()
+  #socket: Socket | null = null
+  #looking = false
+  #again = false
+
   constructor(readonly id: string) {}
 
   get route(): string {
@@ -26,9 +29,17 @@ export class FlowLive {
 
   /** Follows it until the answer is called, for an `$effect`. */
   open(): () => void {
-    const stop = new AbortController()
-    void this.#follow(stop.signal)
-    return () => stop.abort()
+    void this.#look()
+    this.#socket = new Socket({
+      where: () => path('/records/stream', { record: this.id }),
+      frame: (frame) => {
+        const { type } = frame as { type?: string }
+        // The first frame of a connection, an event, or a gate of an agent; beats and goodbyes say nothing new.
+        if (type !== 'ready' && type !== 'heartbeat' && type !== 'goodbye') void this.#look()
+      },
+      link: (link) => (this.lost = link === 'reconnecting'),
+    })
+    return () => this.#close()
   }
 
   /** The flow as an order was answered with; what the log says comes by itself. */
@@ -36,35 +47,38 @@ export class FlowLive {
     if (view.seq >= (this.view?.seq ?? 0)) this.view = view
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
-    const teller = new Teller()
-    let wait = FIRST_MS
-    // The first answer is at once, so that a flow on which nothing happens is seen.
-    let held = 0
-    // Whoever waits to be allowed something is news as well.
-    let known = ''
-    while (!signal.aborted) {
-      try {
-        const page = await get<FlowEventPage>(`${this.route}/events`, { after: teller.last, limit: PAGE, wait_ms: held, approvals: known }, signal)
-        if (signal.aborted) return
-        if (page.events.length > 0) this.story = teller.take(page.events)
-        this.show(page.flow)
-        known = (page.flow.approvals ?? []).map((entry) => entry.id).join(',')
-        this.lost = false
-        this.error = null
-        wait = FIRST_MS
-        held = teller.last < page.head ? 0 : HELD_MS
-      } catch (error) {
-        if (signal.aborted) return
-        const told = problem(error)
-        if (told.status > 0 && told.status < 500) {
-          this.error = told
-          return
-        }
-        this.lost = true
-        await new Promise((done) => setTimeout(done, wait))
-        wait = Math.min(LONGEST_MS, wait * 2)
+  #close(): void {
+    this.#socket?.close()
+    this.#socket = null
+  }
+
+  /** One look at a time; what comes meanwhile is looked at afterwards. */
+  async #look(): Promise<void> {
+    this.#again = true
+    if (this.#looking) return
+    this.#looking = true
+    try {
+      while (this.#again) {
+        this.#again = false
+        await this.#page()
       }
+    } catch (error) {
+      const told = problem(error)
+      // A daemon that is away comes back, and the stream with it.
+      if (told.status > 0 && told.status < 500) {
+        this.error = told
+        this.#close()
+      }
+    } finally {
+      this.#looking = false
     }
+  }
+
+  async #page(): Promise<void> {
+    const page = await get<FlowEventPage>(`${this.route}/events`, { after: this.#teller.last, limit: PAGE })
+    if (page.events.length > 0) this.story = this.#teller.take(page.events)
+    this.show(page.flow)
+    this.error = null
+    if (page.events.length > 0 && this.#teller.last < page.head) this.#again = true
   }
 }

@@ -49,12 +49,15 @@ export class Pages<P extends Page, T> {
     })
   }
 
+  /** Asks again: not while older ones are on the way, and not where that would take some away. */
+  stale(): void {
+    if (this.head !== null && !this.busy && this.items.length <= this.most) void this.again()
+  }
+
   /** Asks again every so often while somebody looks; ends with the answer, for an `$effect`. */
   every(ms: number): () => void {
     const timer = setInterval(() => {
-      // Not while older ones are on the way, and not where that would take some away.
-      const quiet = !this.busy && this.items.length <= this.most
-      if (quiet && document.visibilityState === 'visible') void this.again()
+      if (document.visibilityState === 'visible') this.stale()
     }, ms)
     return () => {
       clearInterval(timer)
