@@ -2,11 +2,13 @@
 //! problems) and nothing of any command.
 
 mod absence;
+mod record_watch;
 mod route;
 mod sse;
 mod ws;
 
 pub(crate) use absence::Absence;
+pub(crate) use record_watch::{RecordWatch, Woken};
 pub(crate) use route::Route;
 pub(crate) use sse::Stream;
 pub(crate) use ws::{Address, Cursor, Fed, Feed};

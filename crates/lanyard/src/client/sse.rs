@@ -26,6 +26,11 @@ impl Stream {
         Self { body, parser: Parser::default(), ready: VecDeque::new() }
     }
 
+    /// Drops the frames that have arrived.
+    pub(crate) fn skip_ready(&mut self) {
+        self.ready.clear();
+    }
+
     /// The next frame; `None` when the stream ended, broke or fell silent, which for a reader is the same.
     pub(crate) async fn next(&mut self) -> Option<Frame> {
         loop {

@@ -5,14 +5,13 @@ use lanyard_core::FlowId;
 use tokio::sync::mpsc;
 
 use super::at;
-use crate::client::Absence;
+use crate::client::{RecordWatch, Woken};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// How long the daemon holds a question for what comes next.
-const HELD_MS: u64 = 25_000;
-/// Pages that may wait to be shown.
+/// Pages that may wait to be shown, and the most events of one.
 const PAGES_MAX: usize = 4;
+const EVENTS_MAX: usize = 500;
 
 #[derive(Debug)]
 pub(super) enum Heard {
@@ -37,43 +36,51 @@ pub(super) fn follow(context: &Context, flow: FlowId) -> mpsc::Receiver<Heard> {
 
 /// Ends when a word cannot be said any more.
 async fn run(context: &Context, flow: FlowId, sender: &mpsc::Sender<Heard>) -> Option<()> {
+    let mut watch = RecordWatch::of(context, &flow.to_string(), format!("lanyard flow watch {flow}"));
     let mut after = 0;
-    let mut absence = Absence::new(context);
-    // Whoever waits to be allowed something is news as well.
-    let mut known = String::new();
     loop {
-        match page(context, flow, after, &known).await {
-            Ok(mut page) => {
-                let ids = page.flow.approvals.iter().map(|entry| entry.gate.id.to_string());
-                known = ids.collect::<Vec<_>>().join(",");
-                if absence.lasts() {
-                    sender.send(Heard::Back).await.ok()?;
+        let woken = match watch.next().await {
+            Ok(Woken::Look) => match look(context, flow, &mut after, sender).await {
+                Ok(heard) => {
+                    heard?;
+                    continue;
                 }
-                absence.ends();
-                page.events.retain(|event| event.seq > after);
-                after = page.events.last().map_or(after, |event| event.seq);
-                sender.send(Heard::Page(Box::new(page))).await.ok()?;
-            }
-            Err(failure) if failure.is_passing() => {
-                if let Some(sentence) = absence.begins() {
-                    sender.send(Heard::Lost(sentence)).await.ok()?;
-                }
-                if let Err(failure) = absence.pause(&format!("lanyard flow watch {flow}")).await {
-                    return sender.send(Heard::Refused(failure)).await.ok();
-                }
-            }
-            Err(failure) => return sender.send(Heard::Refused(failure)).await.ok(),
+                Err(failure) if failure.is_passing() => watch.lost().map(Heard::Lost),
+                Err(failure) => Some(Heard::Refused(failure)),
+            },
+            Ok(Woken::Lost(sentence)) => Some(Heard::Lost(sentence)),
+            Ok(Woken::Back) => Some(Heard::Back),
+            Err(failure) => Some(Heard::Refused(failure)),
+        };
+        let Some(heard) = woken else { continue };
+        let over = matches!(heard, Heard::Refused(_));
+        sender.send(heard).await.ok()?;
+        if over {
+            return Some(());
         }
     }
 }
 
-async fn page(context: &Context, flow: FlowId, after: u64, known: &str) -> Result<FlowEventPage, Failure> {
-    // Somebody ended the daemon on purpose, or it starts again by itself: either way not ours to start.
+/// Tells everything that is new, perhaps only the flow as it is. Nothing when nobody listens.
+async fn look(
+    context: &Context,
+    flow: FlowId,
+    after: &mut u64,
+    sender: &mpsc::Sender<Heard>,
+) -> Result<Option<()>, Failure> {
     let client = context.client_if_running().await?;
     let mut client = client.ok_or_else(|| context.not_running(""))?;
-    let route = at(&flow.to_string(), &["events"])
-        .with("after", Some(after))
-        .with("wait_ms", Some(HELD_MS))
-        .with("approvals", Some(known));
-    client.get(&route).await
+    loop {
+        let route = at(&flow.to_string(), &["events"]).with("after", Some(*after));
+        let page: FlowEventPage = client.get(&route.with("limit", Some(EVENTS_MAX))).await?;
+        let last = page.events.last().map(|event| event.seq);
+        *after = last.unwrap_or(*after);
+        let more = last.is_some_and(|last| last < page.head);
+        if sender.send(Heard::Page(Box::new(page))).await.is_err() {
+            return Ok(None);
+        }
+        if !more {
+            return Ok(Some(()));
+        }
+    }
 }

@@ -10,13 +10,13 @@ use lanyard_core::task::TaskState;
 use super::at;
 use crate::cli::approve::Approvals;
 use crate::cli::ask::Keyboard;
-use crate::client::Client;
+use crate::client::{RecordWatch, Woken};
 use crate::context::{Context, daemon_now};
 use crate::failure::{Exit, Failure};
 use crate::render::task::{listing, sentence};
 
-/// How often the tasks are looked at.
-const POLL: Duration = Duration::from_millis(500);
+/// Tasks of one wait: as many as one stream of records names.
+const TASKS_MAX: usize = 100;
 /// They have not ended, and nobody knows yet how they will.
 const STILL_OPEN: u8 = Exit::Pending as u8;
 
@@ -27,13 +27,15 @@ Examples:
   lanyard task wait notes changelog
   lanyard task wait notes --timeout 600 && lanyard task merge notes
 
+A daemon that restarts is waited for, up to a minute (LANYARD_DAEMON_WAIT_MS).
+
 Exit codes: 0 all were completed, 1 one was not, 3 no daemon that answers, 4 not all had ended
 within --timeout";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Wait {
     /// The tasks: ids, aliases, or the ids of who works at them
-    #[arg(value_name = "TASK", required = true, value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_name = "TASK", required = true, num_args = 1..=TASKS_MAX, value_parser = NonEmptyStringValueParser::new())]
     tasks: Vec<String>,
     /// How long to wait [default: until they have ended]
     #[arg(long, value_name = "SECONDS")]
@@ -51,7 +53,7 @@ impl Wait {
         for view in &views {
             context.out.note(&sentence(view));
         }
-        let all = all_ended(context, &mut client, &mut views);
+        let all = all_ended(context, &mut views);
         let in_time = match self.timeout {
             None => {
                 all.await?;
@@ -65,11 +67,7 @@ impl Wait {
                 Err(_) => false,
             },
         };
-        if !in_time {
-            // The question that was cut off would be answered on the old connection.
-            client = context.client().await?;
-        }
-        show(context, &mut client, &views).await?;
+        show(context, &views).await?;
         if !in_time {
             context.out.note("not all of them have ended; they go on");
             return Err(Failure::Ended(STILL_OPEN));
@@ -79,25 +77,56 @@ impl Wait {
     }
 }
 
-async fn all_ended(
-    context: &Context,
-    client: &mut Client<'_>,
-    views: &mut [TaskView],
-) -> Result<(), Failure> {
+/// Comes back when all have ended. Restarts of the daemon are waited for, within their bound.
+async fn all_ended(context: &Context, views: &mut [TaskView]) -> Result<(), Failure> {
     let keyboard = if context.out.is_json() { Keyboard::nobody() } else { Keyboard::open() };
     let mut asking = Asking { context, keyboard, approvals: Approvals::default(), asked: None };
+    let ids: Vec<String> = views.iter().map(|view| view.task.id.to_string()).collect();
+    let again = format!("lanyard task wait {}", ids.join(" "));
+    let mut watch = RecordWatch::of(context, &ids.join(","), again);
     asking.look(views);
-    while views.iter().any(|view| !view.task.state.is_ended()) {
-        asking.pause().await;
-        for view in views.iter_mut().filter(|view| !view.task.state.is_ended()) {
-            let newer: TaskView = client.get(&at(&view.task.id.to_string(), &[])).await?;
-            let said = sentence(&newer);
-            if said != sentence(view) {
-                context.out.note(&said);
+    while views.iter().any(is_open) {
+        let woken = tokio::select! {
+            typed = asking.keyboard.next() => {
+                asking.take(typed).await;
+                continue;
             }
-            *view = newer;
+            woken = watch.next() => woken?,
+        };
+        let said = match woken {
+            Woken::Lost(sentence) => Some(sentence),
+            Woken::Back => Some("the daemon is back".to_owned()),
+            Woken::Look => match look_again(context, views).await {
+                Err(failure) if failure.is_passing() => watch.lost(),
+                looked => {
+                    looked?;
+                    asking.look(views);
+                    None
+                }
+            },
+        };
+        if let Some(said) = said {
+            context.out.note(&said);
         }
-        asking.look(views);
+    }
+    Ok(())
+}
+
+fn is_open(view: &TaskView) -> bool {
+    !view.task.state.is_ended()
+}
+
+/// Shows what became of the tasks since the last look.
+async fn look_again(context: &Context, views: &mut [TaskView]) -> Result<(), Failure> {
+    let client = context.client_if_running().await?;
+    let mut client = client.ok_or_else(|| context.not_running(""))?;
+    for view in views.iter_mut().filter(|view| is_open(view)) {
+        let newer: TaskView = client.get(&at(&view.task.id.to_string(), &[])).await?;
+        let said = sentence(&newer);
+        if said != sentence(view) {
+            context.out.note(&said);
+        }
+        *view = newer;
     }
     Ok(())
 }
@@ -127,9 +156,8 @@ impl Asking<'_> {
         self.asked = next.map(|(gate, _)| gate);
     }
 
-    /// Waits until the tasks are looked at again, and takes what is typed meanwhile.
-    async fn pause(&mut self) {
-        let Ok(typed) = tokio::time::timeout(POLL, self.keyboard.next()).await else { return };
+    /// Takes a line that was typed; nothing when there will be no more.
+    async fn take(&mut self, typed: Option<String>) {
         self.asked = None;
         if let Some(line) = typed
             && let Some(told) = self.approvals.line(self.context, &line).await
@@ -140,10 +168,10 @@ impl Asking<'_> {
     }
 }
 
-async fn show(context: &Context, client: &mut Client<'_>, views: &[TaskView]) -> Result<(), Failure> {
+async fn show(context: &Context, views: &[TaskView]) -> Result<(), Failure> {
     if context.out.is_json() {
         return context.out.json(&views);
     }
-    let now = daemon_now(client).await?;
+    let now = daemon_now(&mut context.client().await?).await?;
     context.out.data(&listing(views, now, context.out.columns))
 }

@@ -3,12 +3,13 @@
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 
 use super::kit::{Stage, id, until};
 use super::talk::{begin, below, step, tasks};
-use crate::support::head;
+use crate::support::{binary, head};
 
 /// A session that waits for its child, which waits for the file `go`. Answers the session, and the child.
 fn waiting(stage: &Stage) -> (String, String) {
@@ -162,4 +163,58 @@ fn who_waits_further_up_keeps_no_parent_from_hearing() {
     stage.touch("second");
     stage.is(&second, "completed");
     assert_eq!(waits.returned(&stage).len(), 1);
+}
+
+/// `lanyard task wait` for a task that waits for the file `go`, and what it was told so far.
+fn waits_at_the_terminal(stage: &Stage, wait_ms: &str) -> (Child, String) {
+    let task = stage.task(&format!("/wait-file {}\n/say done", stage.sign("go").display()), &json!({}));
+    stage.is(&task, "running");
+    let told = std::fs::File::create(stage.sign("told")).unwrap();
+    let waiting = Command::new(binary())
+        .args(["task", "wait", &task])
+        .env("LANYARD_DATA_DIR", stage.daemon.home())
+        .env("LANYARD_CONFIG", stage.daemon.config())
+        .env("LANYARD_NO_START", "1")
+        .env("LANYARD_DAEMON_WAIT_MS", wait_ms)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(told)
+        .spawn()
+        .unwrap();
+    is_told(stage, "is running");
+    (waiting, task)
+}
+
+fn is_told(stage: &Stage, words: &str) {
+    let told = || std::fs::read_to_string(stage.sign("told")).unwrap();
+    until(words, || told().contains(words));
+}
+
+/// FND-N12: a wait at the terminal goes on over a daemon that is killed, and tells what became of the task.
+#[test]
+fn fnd_n12_task_wait_outlasts_the_daemon() {
+    let mut stage = Stage::new();
+    let (waiting, task) = waits_at_the_terminal(&stage, "60000");
+    stage.daemon.kill_9();
+    is_told(&stage, "the daemon is gone; start it with `lanyard up --detach`");
+    stage.up_where_it_was();
+    is_told(&stage, "the daemon is back");
+    stage.touch("go");
+    let ended = waiting.wait_with_output().unwrap();
+    let shown = String::from_utf8(ended.stdout).unwrap();
+    assert!(ended.status.success(), "{}", std::fs::read_to_string(stage.sign("told")).unwrap());
+    assert!(shown.contains(&task) && shown.contains("completed"), "{shown}");
+}
+
+/// FND-N12: and it ends when the daemon stays away.
+#[test]
+fn fnd_n12_task_wait_ends_when_the_daemon_stays_away() {
+    let mut stage = Stage::new();
+    let (waiting, task) = waits_at_the_terminal(&stage, "300");
+    stage.daemon.kill_9();
+    assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(3));
+    is_told(&stage, &format!("continue with `lanyard task wait {task}`"));
+    stage.up_where_it_was();
+    stage.touch("go");
+    stage.is(&task, "completed");
 }
