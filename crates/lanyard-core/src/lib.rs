@@ -6,6 +6,7 @@
 
 pub mod actor;
 pub mod address;
+pub mod backoff;
 pub mod continuity;
 pub mod flow;
 pub mod id;
@@ -25,6 +26,7 @@ pub mod time;
 
 pub use actor::{Actor, ActorKind, Cause};
 pub use address::Address;
+pub use backoff::Backoff;
 pub use flow::Flow;
 pub use id::{
     ConnectionId, DeliveryId, FlowId, GateId, MailId, MemoryId, NodeId, NoteId, NotificationId, PlanId,

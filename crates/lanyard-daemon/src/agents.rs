@@ -24,6 +24,7 @@ mod shared;
 pub(crate) mod wanted;
 mod words;
 
+use lanyard_store::Store;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -39,7 +40,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
-use crate::engine::{Engine, Store};
+use crate::engine::Engine;
 use crate::hub::Hub;
 use crate::mcp::Addresses;
 use crate::notifications::Notifications;

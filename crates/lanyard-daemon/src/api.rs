@@ -40,6 +40,7 @@ mod tasks;
 mod turns;
 mod writer;
 
+use lanyard_store::Store;
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -57,7 +58,7 @@ use crate::auth::TokenBook;
 use crate::clock::Clock;
 use crate::continuity::ContinuityCounter;
 use crate::dashboard::Dashboard;
-use crate::engine::{Engine, Seen, Store};
+use crate::engine::Engine;
 use crate::families::Families;
 use crate::flow::Flows;
 use crate::hub::Hub;
@@ -65,7 +66,7 @@ use crate::intercept::Interceptor;
 use crate::mcp::Gateway;
 use crate::memory::Memory;
 use crate::notifications::Notifications;
-use crate::presence::Presence;
+use crate::presence::{Presence, Seen};
 use crate::telemetry::Telemetry;
 
 pub use attach::OwnRouter;

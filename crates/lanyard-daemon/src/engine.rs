@@ -27,11 +27,8 @@ use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{
     Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal, TurnResult,
 };
-use lanyard_core::{Actor, Cause, ConnectionId, Outcome, Rules, SessionId, Timestamp, refusals};
-use lanyard_store::{
-    Backups, Directory, Durability, Families, Flows, Journal, KeyHash, Loss, Memories, MemoryUpkeep,
-    Notifications, Papers, Purges, RecordChanges, Tallies, Tasks, Tokens, Turns, Upkeep,
-};
+use lanyard_core::{Actor, Cause, Outcome, Rules, SessionId, refusals};
+use lanyard_store::{Durability, KeyHash, Loss, Store};
 use tokio::runtime::RuntimeFlavor;
 use tokio::sync::{mpsc, oneshot};
 
@@ -42,8 +39,8 @@ use crate::continuity::ContinuityCounter;
 use crate::families::halt::Halting;
 use crate::hub::Hub;
 use crate::intercept::Flags;
+use crate::presence::Seen;
 use crate::redaction::Redaction;
-pub(crate) use crate::refusal::error_chain;
 use crate::refusal::refuses;
 use crate::telemetry::Telemetry;
 
@@ -56,47 +53,6 @@ pub(crate) use worker::incarnation;
 const INBOX_MAX: usize = 4_096;
 /// How long a caller waits for a place in the inbox.
 const INBOX_WAIT: Duration = Duration::from_secs(5);
-
-/// Everything the daemon needs of a store.
-pub trait Store:
-    Journal
-    + Turns
-    + Directory
-    + Families
-    + Upkeep
-    + Tokens
-    + Papers
-    + Tasks
-    + Flows
-    + Memories
-    + MemoryUpkeep
-    + Tallies
-    + Notifications
-    + Purges
-    + Backups
-    + RecordChanges
-{
-}
-
-impl<T> Store for T where
-    T: Journal
-        + Turns
-        + Directory
-        + Families
-        + Upkeep
-        + Tokens
-        + Papers
-        + Tasks
-        + Flows
-        + Memories
-        + MemoryUpkeep
-        + Tallies
-        + Notifications
-        + Purges
-        + Backups
-        + RecordChanges
-{
-}
 
 /// A handle to the engine; clones share it.
 #[derive(Debug, Clone)]
@@ -334,9 +290,6 @@ struct Work {
     request: Request,
     answer: Option<oneshot::Sender<Result<Reply, AskError>>>,
 }
-
-/// When a session's connection was last seen, if ever.
-pub type Seen = Arc<dyn Fn(SessionId, ConnectionId) -> Option<Timestamp> + Send + Sync>;
 
 /// What the engine works with.
 pub struct Parts {

@@ -31,15 +31,15 @@ use lanyard_core::task::TaskRefusal;
 use lanyard_core::task::schedule::FamilyRules;
 use lanyard_core::{Actor, Rules, SessionId, TaskId, refusals};
 use lanyard_git::worktree::WorktreeError;
-use lanyard_store::StoreError;
+use lanyard_store::{Store, StoreError};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::agents::roster::Roster;
 use crate::auth::TokenBook;
 use crate::clock::Clock;
-use crate::engine::{AskError, Engine, Store, error_chain};
+use crate::engine::{AskError, Engine};
 use crate::hub::{Hub, Of, Over};
-use crate::refusal::{Stated, refuses};
+use crate::refusal::{Stated, error_chain, refuses};
 pub(crate) use add::Adding;
 pub(crate) use owner::Owner;
 use read::{Published, TaskReader};

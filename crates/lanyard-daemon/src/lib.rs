@@ -29,6 +29,7 @@ mod storage;
 mod tail;
 pub mod telemetry;
 mod timers;
+mod tls;
 mod wire;
 
 pub use api::document as openapi;

@@ -34,13 +34,13 @@ use lanyard_api::home::Home;
 use lanyard_api::names::OWN_SERVER;
 use lanyard_api::types::{GcCount, McpEntry, McpKind, McpState};
 use lanyard_core::{RunId, SessionId};
+use lanyard_store::Store;
 use tokio::sync::watch;
 use tokio::time::Duration;
 
 use crate::agents::driver::McpServer;
 use crate::api::App;
 use crate::auth::TokenBook;
-use crate::engine::Store;
 use crate::runs::process::end_and_wait;
 use book::Book;
 use seat::Seats;
@@ -48,7 +48,6 @@ use server::{Server, Upstream};
 
 pub(crate) use door::{delete, get, message, post};
 pub(crate) use http::Upstream as Endpoint;
-pub(crate) use http::tls::Tls;
 pub(crate) use server::key;
 
 /// What stands in an address where no session is meant.

@@ -10,10 +10,10 @@ use lanyard_core::session::{
 };
 use lanyard_core::text::cut;
 use lanyard_core::{Actor, Cause, NoteId, SessionId};
-use lanyard_store::StoreError;
+use lanyard_store::{Store, StoreError};
 
 use crate::clock::Clock;
-use crate::engine::{Ask, AskError, Engine, Key, Request, Store};
+use crate::engine::{Ask, AskError, Engine, Key, Request};
 use crate::failpoint;
 use crate::tail;
 

@@ -22,13 +22,12 @@ use lanyard_core::notification::{
 };
 use lanyard_core::{Actor, DeliveryId, NotificationId, SessionId, refusals};
 use lanyard_store::{
-    AppendError, DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, StoreError,
+    AppendError, DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, Store, StoreError,
 };
 use tokio::sync::{Notify, watch as channel};
 
 use crate::clock::Clock;
-use crate::engine::{Store, error_chain};
-use crate::refusal::refuses;
+use crate::refusal::{error_chain, refuses};
 
 pub(crate) use outbox::Targets;
 pub(crate) use upkeep::Upkeep;

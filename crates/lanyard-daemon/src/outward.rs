@@ -14,7 +14,7 @@ use lanyard_api::http_url::HttpUrl;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use crate::mcp::Tls;
+use crate::tls::Tls;
 
 /// Bytes of an answer that are read; nobody looks at them but to use them up.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;

@@ -13,7 +13,6 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
-use crate::engine::Seen;
 use crate::hub::{Hub, Of, control};
 
 /// How long changes are gathered before others are told.
@@ -22,6 +21,9 @@ const GATHER: Duration = Duration::from_millis(200);
 const LIST_MAX: usize = 64;
 /// Connections that left and are remembered, all sessions together.
 const GONE_MAX: usize = 4_096;
+
+/// When a session's connection was last seen, if ever.
+pub type Seen = Arc<dyn Fn(SessionId, ConnectionId) -> Option<Timestamp> + Send + Sync>;
 
 #[derive(Debug)]
 pub struct Presence {

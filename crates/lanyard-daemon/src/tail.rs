@@ -2,9 +2,7 @@
 
 use lanyard_core::Session;
 use lanyard_core::session::Envelope;
-use lanyard_store::StoreError;
-
-use crate::engine::Store;
+use lanyard_store::{Store, StoreError};
 
 /// The last events, the oldest first. What is damaged is left out: who looks back does with what there is.
 pub(crate) fn read(store: &dyn Store, session: &Session, most: u32) -> Result<Vec<Envelope>, StoreError> {

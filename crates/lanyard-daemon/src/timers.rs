@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use lanyard_core::session::StateName;
 use lanyard_core::{Actor, Cause, Rules, SessionId, Timestamp};
-use lanyard_store::StoreError;
+use lanyard_store::{Store, StoreError};
 
 use crate::clock::Clock;
-use crate::engine::{Ask, Engine, Request, Store};
+use crate::engine::{Ask, Engine, Request};
 
 const TICK: Duration = Duration::from_secs(1);
 /// When time comes from a file, a scenario should not wait for it.
@@ -127,6 +127,6 @@ impl Timers {
         tokio::task::spawn_blocking(move || read(&*store))
             .await
             .map_err(|error| error.to_string())?
-            .map_err(|error| crate::engine::error_chain(&error))
+            .map_err(|error| crate::refusal::error_chain(&error))
     }
 }

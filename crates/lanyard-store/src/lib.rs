@@ -17,6 +17,7 @@ mod purges;
 mod query;
 mod records;
 mod sqlite;
+mod store;
 mod tasks;
 
 pub use backups::Backups;
@@ -40,4 +41,5 @@ pub use records::{
     RecordQuery, RecordRef, RecordRow, Records,
 };
 pub use sqlite::{Failpoints, SqliteJournal, SqliteOptions};
+pub use store::Store;
 pub use tasks::{MailFilter, TaskFilter, Tasks, WorkBatch};

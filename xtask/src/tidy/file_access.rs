@@ -20,13 +20,13 @@ const ALLOWED: [(&str, &str); 14] = [
     ("flow/plan_lock.rs", "locks in the user's runtime folder"),
     ("home.rs", "the data folder"),
     ("mcp/book.rs", "the data folder"),
-    ("mcp/http/tls.rs", "certificates that the config names"),
     ("memory/embed.rs", "a key that the config names"),
     ("notifications/secret.rs", "a secret that the config names"),
     ("runs.rs", "the data folder, and the kernel's process table"),
     ("runs/", "the data folder, and the kernel's process table"),
     ("snapshot/own_store.rs", "the data folder"),
     ("storage/copies.rs", "a folder that an operator names for a backup"),
+    ("tls.rs", "certificates that the config names"),
 ];
 
 /// Calls that open a file by its path. A file that is made new, and must not be there yet, is no danger.

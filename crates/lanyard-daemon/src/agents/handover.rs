@@ -4,10 +4,9 @@
 use lanyard_api::agents::settings::{AgentSettings, DriverKind};
 use lanyard_core::SessionId;
 use lanyard_core::session::{Continuity, Envelope, ResumeWay, Session};
-use lanyard_store::StoreError;
+use lanyard_store::{Store, StoreError};
 
 use crate::agents::words;
-use crate::engine::Store;
 
 /// Events of a log that are read at a time.
 const PAST_PAGE: usize = 1_000;

@@ -9,14 +9,15 @@ use lanyard_api::agents::settings::AgentSettings;
 use lanyard_core::session::{Command, Event, InterruptCause, Receipt, RunEnd, Signal, TurnEvent};
 use lanyard_core::{Actor, Cause, Outcome, RunId, Session, SessionId};
 use lanyard_git::snapshot::CheckpointStore;
-use lanyard_store::{Filter, StoreError};
+use lanyard_store::{Filter, Store, StoreError};
 
 use crate::agents::runner::process_of;
 use crate::clock::Clock;
-use crate::engine::{Ask, AskError, Engine, Key, Request, Store, error_chain};
+use crate::engine::{Ask, AskError, Engine, Key, Request};
 use crate::hub::Hub;
 use crate::mcp::Addresses;
 use crate::notifications::Notifications;
+use crate::refusal::error_chain;
 use crate::runs::Runs;
 
 /// How long to wait before a journal that could not be written is asked again.

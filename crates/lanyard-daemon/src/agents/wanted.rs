@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use lanyard_core::journal::Row;
 use lanyard_core::session::{Effect, Receipt, ResumeWay, RunEnd, Signal};
 use lanyard_core::{Actor, Cause, RunId, SessionId};
-use lanyard_store::{Filter, Owed, StoreError};
+use lanyard_store::{Filter, Owed, Store, StoreError};
 
 use crate::agents::Wishes;
 use crate::clock::Clock;
-use crate::engine::{Ask, Engine, Request, Store};
+use crate::engine::{Ask, Engine, Request};
 
 /// Sessions that are listed at a time.
 const PAGE: usize = 256;

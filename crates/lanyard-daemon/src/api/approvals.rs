@@ -6,10 +6,9 @@ use std::collections::BTreeSet;
 use lanyard_api::types::GateEntry;
 use lanyard_core::SessionId;
 use lanyard_core::session::GateStatus;
-use lanyard_store::{Filter, StoreError};
+use lanyard_store::{Filter, Store, StoreError};
 
 use crate::api::gates::entries;
-use crate::engine::Store;
 use crate::families::SOURCE;
 
 /// Sessions below one that are looked at.

@@ -14,7 +14,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use lanyard_api::types::{AuditEntry, AuditKind, AuditPage};
 use lanyard_core::{Address, SessionId, Timestamp};
-use lanyard_store::{Filter, StoreError};
+use lanyard_store::{Filter, Store, StoreError};
 use serde::Deserialize;
 
 use crate::api::App;
@@ -22,7 +22,6 @@ use crate::api::context::{on_disk, query};
 use crate::api::guard::resolve;
 use crate::api::mutations;
 use crate::api::problem::Problem;
-use crate::engine::Store;
 use entry::read;
 
 /// Entries of one page.

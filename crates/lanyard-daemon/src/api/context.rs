@@ -6,14 +6,14 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 use lanyard_core::{Actor, Cause, SessionId};
-use lanyard_store::{Loaded, StoreError};
+use lanyard_store::{Loaded, Store, StoreError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::api::App;
 use crate::api::problem::Problem;
 use crate::auth::{Caller, RunProof};
-use crate::engine::{Key, Store};
+use crate::engine::Key;
 use crate::server::patience;
 
 /// On an answer that was given before.

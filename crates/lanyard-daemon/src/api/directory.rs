@@ -11,7 +11,7 @@ use lanyard_api::types::{Runtime, SessionDetail, SessionPage, SessionRow, TreeNo
 use lanyard_core::journal::Row;
 use lanyard_core::session::{Lifecycle, OperatorState, Pending, StateName, Status, view};
 use lanyard_core::{Address, MemoryMode, SessionId};
-use lanyard_store::{Cursor, EventPage, Filter, Loaded, PlanWord, Sort, StoreError};
+use lanyard_store::{Cursor, EventPage, Filter, Loaded, PlanWord, Sort, Store, StoreError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -19,7 +19,6 @@ use crate::api::App;
 use crate::api::context::{Target, load, on_disk, query};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
-use crate::engine::Store;
 use crate::families::plans;
 use crate::hub::{Reader, Want};
 use crate::wire;

@@ -13,14 +13,14 @@ use lanyard_core::paper::{Facts, judge};
 use lanyard_core::session::Session;
 use lanyard_core::task::{Task, TaskState};
 use lanyard_core::{SessionId, TaskId};
-use lanyard_store::Filter;
+use lanyard_store::{Filter, Store};
 
 use crate::api::App;
 use crate::api::agents::resume_command;
 use crate::api::context::{Change, Target, load};
 use crate::api::plans::{on_families_disk, with_reader};
 use crate::api::problem::Problem;
-use crate::engine::{Ask, Request, Store};
+use crate::engine::{Ask, Request};
 use crate::families::find::{self, Named};
 use crate::families::{FamilyError, plans, refused};
 

@@ -8,11 +8,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use lanyard_api::types::{BackupReceipt, GcReport, JournalStatus, NewBackup, NewGc, PurgeView};
 use lanyard_core::journal::PurgeStage;
+use lanyard_store::Store;
 
 use crate::api::App;
 use crate::api::context::{Change, Target, on_disk};
 use crate::api::problem::Problem;
-use crate::engine::Store;
 use crate::storage;
 use crate::storage::retention::{self, PRUNE_MAX, Prune};
 

@@ -14,14 +14,14 @@ use lanyard_api::types::{
 };
 use lanyard_core::memory::{Entry, Refusal, Rule, Scope, Source, Where, readable, tag};
 use lanyard_core::{Actor, Address, MemoryId, SessionId};
-use lanyard_store::MemoryFilter;
+use lanyard_store::{MemoryFilter, Store};
 use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::context::{Change, Repeats, Target, missing, query};
 use crate::api::guard::resolve;
 use crate::api::problem::Problem;
-use crate::engine::{Key, Store};
+use crate::engine::Key;
 use crate::memory::{self, Brought, Judged, MemoryError, Wish};
 
 type Shared = State<Arc<App>>;

@@ -17,14 +17,14 @@ use axum::response::{IntoResponse, Response};
 use lanyard_core::redact::Scope;
 use lanyard_core::text::{NAME_CHARS_MAX, cut};
 use lanyard_core::{Actor, Timestamp};
-use lanyard_store::{Place, StoreError};
+use lanyard_store::{Place, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::api::App;
 use crate::api::context::{BODY_BYTES_MAX, REPLAYED, Repeats, key, missing, on_disk, read_body};
 use crate::api::problem::Problem;
 use crate::auth::Caller;
-use crate::engine::{AskError, Key, Store};
+use crate::engine::{AskError, Key};
 
 /// Days a change is kept.
 const LOG_DAYS: u64 = 30;

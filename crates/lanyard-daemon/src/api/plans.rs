@@ -16,12 +16,12 @@ use lanyard_core::paper::{Bounds, NewPlan, Plan, PlanStatus, TEXT_CHARS_MAX};
 use lanyard_core::task::{NewTask, Task, TaskState, markdown, schedule};
 use lanyard_core::text::one_line;
 use lanyard_git::workspace_path;
+use lanyard_store::Store;
 use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::context::{Change, on_disk, query};
 use crate::api::problem::Problem;
-use crate::engine::Store;
 use crate::families::read::TaskReader;
 use crate::families::{Adding, FamilyError, Owner, plans, wrong};
 

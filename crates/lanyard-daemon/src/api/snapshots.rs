@@ -17,13 +17,13 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Cause, Outcome, SessionId, Timestamp};
 use lanyard_git::snapshot::{DiffStatus, DiffTo, FileDiff, Snapshot, SnapshotError};
-use lanyard_store::{Filter, StoreError};
+use lanyard_store::{Filter, Store, StoreError};
 use serde::Deserialize;
 
 use crate::api::App;
 use crate::api::context::{Change, Target, load, missing, on_disk, query};
 use crate::api::problem::Problem;
-use crate::engine::{Ask, AskError, Key, Request, Store};
+use crate::engine::{Ask, AskError, Key, Request};
 
 type Shared = State<Arc<App>>;
 

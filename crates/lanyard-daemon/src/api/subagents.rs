@@ -8,13 +8,13 @@ use axum::extract::{Path, State};
 use lanyard_api::types::{FamilyMember, McpNames, NewSubagent, Relation, Subagent};
 use lanyard_core::session::{EXTERNAL, Lineage, NewSession};
 use lanyard_core::{Address, SessionId};
-use lanyard_store::StoreError;
+use lanyard_store::{Store, StoreError};
 
 use crate::api::App;
 use crate::api::context::{Change, Target, load, on_disk};
 use crate::api::problem::Problem;
 use crate::auth::Denied;
-use crate::engine::{Ask, AskError, Request, Store};
+use crate::engine::{Ask, AskError, Request};
 
 type Shared = State<Arc<App>>;
 

@@ -83,7 +83,7 @@ pub(super) async fn list(State(app): Shared, uri: Uri) -> Result<Json<TaskPage>,
     Ok(Json(TaskPage { tasks, next }))
 }
 
-pub(super) fn plan_id(store: &dyn crate::engine::Store, name: &str) -> Result<PlanId, FamilyError> {
+pub(super) fn plan_id(store: &dyn lanyard_store::Store, name: &str) -> Result<PlanId, FamilyError> {
     match name.parse() {
         Ok(id) => Ok(id),
         Err(_) => plans::find(store, name, None).map(|(_, plan)| plan.id),

@@ -9,9 +9,9 @@ use lanyard_core::session::{
 use lanyard_core::{ActorKind, Cause, Outcome, SessionId};
 use lanyard_store::{Durability, KeptOutcome};
 
-use crate::engine::error_chain;
 use crate::engine::worker::Worker;
 use crate::engine::{Ask, AskError, Key, Reply, Request};
+use crate::refusal::error_chain;
 
 impl Worker {
     /// A session the request needs and that is not in memory.

@@ -10,12 +10,12 @@ use lanyard_core::{Actor, Cause, Session, SessionId};
 use lanyard_store::{AppendError, Durability, Entry};
 
 use crate::engine::draft::Draft;
-use crate::engine::error_chain;
 use crate::engine::worker::Worker;
 use crate::engine::{Ask, AskError, Request, Work};
 use crate::failpoint;
 use crate::hub::Of;
 use crate::redaction::redact;
+use crate::refusal::error_chain;
 use crate::telemetry::TurnSpan;
 
 /// Transcript events after which a session's record is written although nothing structural happened, so that loading

@@ -7,17 +7,19 @@ use std::time::Duration;
 use lanyard_api::config::Features;
 use lanyard_core::session::next_due;
 use lanyard_core::{Rules, SessionId, Timestamp};
+use lanyard_store::Store;
 
 use crate::agents::Wishes;
 use crate::clock::Clock;
 use crate::continuity::ContinuityCounter;
 use crate::engine::calls::Deadlines;
 use crate::engine::draft::Draft;
-use crate::engine::error_chain;
 use crate::engine::residents::Residents;
 use crate::engine::sharing::Sharing;
-use crate::engine::{Ask, AskError, Engine, Input, LoadResult, Parts, Reply, Seen, Store, Work};
+use crate::engine::{Ask, AskError, Engine, Input, LoadResult, Parts, Reply, Work};
 use crate::hub::Hub;
+use crate::presence::Seen;
+use crate::refusal::error_chain;
 use crate::telemetry::Telemetry;
 
 /// Inputs of one round. Bounds how long the first of them waits for the others.

@@ -2,9 +2,8 @@
 
 use lanyard_core::task::{MailTo, Task};
 use lanyard_core::{Address, MailId, PlanId, RunId, SessionId, TaskId, WorkerId};
-use lanyard_store::FIND_MAX;
+use lanyard_store::{FIND_MAX, Store};
 
-use crate::engine::Store;
 use crate::families::owner::Owner;
 use crate::families::{FamilyError, refused};
 

@@ -9,10 +9,10 @@ use lanyard_core::paper::PlanStatus;
 use lanyard_core::session::{Command, InboxChange, PauseReason, StateName, StopScope};
 use lanyard_core::task::{MailTo, TaskCommand};
 use lanyard_core::{SessionId, TaskId, Timestamp};
-use lanyard_store::{Filter, Place, StoreError};
+use lanyard_store::{Filter, Place, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Ask, Store};
+use crate::engine::Ask;
 use crate::families::find::Named;
 use crate::families::owner::Owner;
 use crate::families::{By, FamilyError, Tools, find, plans, work};

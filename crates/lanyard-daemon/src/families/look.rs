@@ -4,9 +4,8 @@ use lanyard_core::SessionId;
 use lanyard_core::session::{State, StateName, TurnRow, TurnStatus};
 use lanyard_core::task::{SeenRun, SeenSession};
 use lanyard_core::text::cut;
-use lanyard_store::StoreError;
+use lanyard_store::{Store, StoreError};
 
-use crate::engine::Store;
 use crate::notice::Left;
 
 /// Characters of it that are kept as a task's result; the log has all.

@@ -9,8 +9,9 @@ use lanyard_core::task::{
     WorkerKind, decide,
 };
 use lanyard_core::{Actor, MailId, SessionId, TaskId, WorkerId};
+use lanyard_store::Store;
 
-use crate::engine::{AskError, Store};
+use crate::engine::AskError;
 use crate::families::owner::Owner;
 use crate::families::post::Letter;
 use crate::families::work::{Done, Settled};

@@ -4,9 +4,9 @@
 use lanyard_core::paper::{NewPlan, Plan, PlanChange, PlanStatus};
 use lanyard_core::task::{Task, TaskCommand, TaskResult, TaskState, schedule};
 use lanyard_core::{PlanId, TaskId};
-use lanyard_store::TaskFilter;
+use lanyard_store::{Store, TaskFilter};
 
-use crate::engine::{AskError, Key, Store};
+use crate::engine::{AskError, Key};
 use crate::families::owner::Owner;
 use crate::families::{Adding, By, FamilyError, refused, wrong};
 use crate::mcp::own::refused::Refused;

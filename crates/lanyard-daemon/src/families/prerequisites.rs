@@ -5,9 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use lanyard_core::TaskId;
 use lanyard_core::task::{Task, TaskState};
 use lanyard_git::worktree::FinishedWork;
-use lanyard_store::StoreError;
-
-use crate::engine::Store;
+use lanyard_store::{Store, StoreError};
 
 /// The work of the completed tasks it depends on, in the order they are named. One that has no branch, because it was
 /// done elsewhere or by hand, stands for what it depends on itself.

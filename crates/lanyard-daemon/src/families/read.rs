@@ -11,10 +11,9 @@ use lanyard_core::task::health::Condition;
 use lanyard_core::task::schedule::{self, FamilyRules, Field};
 use lanyard_core::task::{MailTo, Task, TaskState, is_key};
 use lanyard_core::{PlanId, SessionId, TaskId, WorkerId};
-use lanyard_store::{MailFilter, StoreError, TaskFilter};
+use lanyard_store::{MailFilter, Store, StoreError, TaskFilter};
 
 use crate::api::approvals;
-use crate::engine::Store;
 use crate::families::{FamilyError, halt, plans};
 
 /// Rows read at a time.

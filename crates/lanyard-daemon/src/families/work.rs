@@ -9,8 +9,9 @@ use lanyard_core::task::{BaseConflict, Captured, Task, TaskState, Tree, Want, Wo
 use lanyard_core::text::{self, NAME_CHARS_MAX};
 use lanyard_core::{Actor, Cause, NoteId, SessionId, TurnId, WorkerId};
 use lanyard_git::worktree::{self, WorktreeError};
+use lanyard_store::Store;
 
-use crate::engine::{Ask, AskError, Key, Request, Store};
+use crate::engine::{Ask, AskError, Key, Request};
 use crate::failpoint;
 use crate::families::Tools;
 use crate::families::prerequisites::work_before;

@@ -13,7 +13,6 @@ use lanyard_core::{Actor, SessionId, TurnId};
 use lanyard_store::FlowBatch;
 use tokio::sync::{Notify, mpsc};
 
-use crate::engine::error_chain;
 use crate::failpoint;
 use crate::flow::check::Running;
 use crate::flow::hooks::Hooks;
@@ -21,6 +20,7 @@ use crate::flow::plan_lock::PlanLock;
 use crate::flow::tell::Told;
 use crate::flow::{FlowError, Flows, Order, Tools, look, place};
 use crate::redaction::of_flow;
+use crate::refusal::error_chain;
 
 /// How often it looks at what only time changes, and tries again what did not work.
 const TICK: Duration = Duration::from_secs(1);

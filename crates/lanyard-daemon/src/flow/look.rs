@@ -6,9 +6,9 @@ use lanyard_core::session::{
     TurnRow, TurnStatus,
 };
 use lanyard_core::{Session, SessionId, TurnId};
+use lanyard_store::Store;
 
 use crate::agents::roster::Roster;
-use crate::engine::Store;
 use crate::flow::FlowError;
 
 /// Events of a turn that are read for what its agent said.

@@ -9,10 +9,9 @@ use std::task::{Context, Poll, Waker};
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame};
 use lanyard_core::SessionId;
-use lanyard_store::{EventPage, StoreError};
+use lanyard_store::{EventPage, Store, StoreError};
 use tokio::task::JoinHandle;
 
-use crate::engine::Store;
 use crate::hub::beside::{BEAT, Beside, resync};
 use crate::hub::ring::Next;
 use crate::hub::{Place, Want, frame};

@@ -4,7 +4,6 @@
 mod pool;
 mod sse;
 mod talk;
-pub(crate) mod tls;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,10 +23,10 @@ use crate::mcp::seat::Seat;
 use crate::mcp::server::{ANSWER_BYTES_MAX, Server, Trouble};
 use crate::mcp::translate;
 use crate::mcp::work::Work;
+use crate::tls::Tls;
 use pool::Pool;
 pub(super) use pool::{Lent, whole};
 pub(super) use talk::Talk;
-use tls::Tls;
 
 /// Headers of a client that are its own affair with Lanyard, or belong to the one connection.
 const KEPT_BACK: [HeaderName; 14] = [

@@ -9,11 +9,10 @@ use std::sync::Arc;
 
 use lanyard_api::annotate::json;
 use lanyard_core::{Session, SessionId, Timestamp};
-use lanyard_store::{Place, Put, StoreError};
+use lanyard_store::{Place, Put, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::api::App;
-use crate::engine::Store;
 use crate::mcp::envelope::HINT;
 
 /// The kind of paper calls are kept as.

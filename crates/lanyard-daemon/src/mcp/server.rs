@@ -8,6 +8,7 @@ use lanyard_api::types::McpState;
 use tokio::time::Duration;
 
 use crate::mcp::{http, stdio};
+use crate::tls::TlsError;
 
 /// Largest message a client may send. Tool arguments are small; resources go the other way.
 pub(super) const MESSAGE_BYTES_MAX: usize = 16 << 20;
@@ -49,6 +50,15 @@ pub(crate) enum Trouble {
         "is being closed, since the daemon is ending or its session has ended. The tool may have run; check before you repeat the call"
     )]
     Closing,
+}
+
+impl From<TlsError> for Trouble {
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::Untrusted(why) => Self::Untrusted(why),
+            TlsError::Unreachable(why) => Self::Unreachable(why),
+        }
+    }
 }
 
 /// How the gateway reaches a server.

@@ -9,10 +9,9 @@ use lanyard_core::memory::summary::{self, Summary};
 use lanyard_core::memory::{Retention, Scope, Source};
 use lanyard_core::session::StateName;
 use lanyard_core::{Actor, MemoryId, SessionId};
-use lanyard_store::{Filter, MemoryFilter, StoreError};
+use lanyard_store::{Filter, MemoryFilter, Store, StoreError};
 
 use crate::api::App;
-use crate::engine::Store;
 use crate::hub::{Changes, Of};
 use crate::memory::policy::on_disk;
 use crate::memory::{MemoryError, Wish, ledger, write};

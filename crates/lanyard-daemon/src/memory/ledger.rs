@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 
 use lanyard_core::memory::Rule;
 use lanyard_core::{Session, SessionId, Timestamp};
-use lanyard_store::{Place, Put, StoreError};
+use lanyard_store::{Place, Put, Store, StoreError};
 use serde::{Deserialize, Serialize};
-
-use crate::engine::Store;
 
 /// How often a count is tried against others.
 const TRIES_MAX: u32 = 16;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use lanyard_core::memory::{MemoryAsk, MemoryPolicy};
 use lanyard_core::session::Command;
 use lanyard_core::{Actor, Cause, Outcome, SessionId};
+use lanyard_store::Store;
 
 use crate::api::App;
-use crate::engine::{Ask, Key, Request, Store};
+use crate::engine::{Ask, Key, Request};
 use crate::memory::ledger::{Ledger, ledger};
 use crate::memory::standing::{self, family, standing};
 use crate::memory::{MemoryError, Standing};

@@ -3,9 +3,8 @@
 use lanyard_core::memory::{MemoryPolicy, Where, readable};
 use lanyard_core::session::{Lineage, Session};
 use lanyard_core::{MemoryId, SessionId};
-use lanyard_store::{Filter, Loaded, StoreError, Viewer};
+use lanyard_store::{Filter, Loaded, Store, StoreError, Viewer};
 
-use crate::engine::Store;
 use crate::memory::MemoryError;
 
 /// Sessions of one family whose memory those above them see. Beyond that the newest are seen.

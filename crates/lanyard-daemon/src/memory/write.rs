@@ -4,10 +4,10 @@
 use lanyard_core::memory::entry::{named_key, request_key};
 use lanyard_core::memory::{Entry, MemoryPolicy, NewEntry, Refusal, Scope, Source, Tags, admit, tag};
 use lanyard_core::{Actor, MemoryId, SessionId, Timestamp};
-use lanyard_store::{MemoryFilter, Put, Writing};
+use lanyard_store::{MemoryFilter, Put, Store, Writing};
 
 use crate::clock::Clock;
-use crate::engine::{AskError, Store};
+use crate::engine::AskError;
 use crate::failpoint;
 use crate::memory::standing::{mint, standing};
 use crate::memory::{Memory, MemoryError, ledger, unbound};

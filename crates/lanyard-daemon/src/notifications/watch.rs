@@ -15,9 +15,8 @@ use lanyard_core::notification::{
 use lanyard_core::paper::{Facts, Liveness, judge, looks_after};
 use lanyard_core::session::{Attention, DrivenBy, StateName};
 use lanyard_core::{Session, SessionId, Staleness, Timestamp};
-use lanyard_store::{Filter, NotificationFilter, NotificationOrder, Sort};
+use lanyard_store::{Filter, NotificationFilter, NotificationOrder, Sort, Store};
 
-use crate::engine::Store;
 use crate::hub::{Hub, Of, Over};
 use crate::notifications::{BULK_MAX, NotificationError, Notifications};
 use crate::presence::Presence;

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use lanyard_api::types::{GcCount, GcReport, NewGc};
 use lanyard_core::SessionId;
 use lanyard_git::snapshot::{SnapshotError, old_refs};
-use lanyard_store::{Filter, StoreError};
+use lanyard_store::{Filter, Store, StoreError};
 
 use crate::api::App;
-use crate::engine::Store;
 use crate::runs::Runs;
 use crate::storage::traces::session_of;
 

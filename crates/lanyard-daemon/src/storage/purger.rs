@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lanyard_core::SessionId;
-use lanyard_store::{PurgeStep, StoreError, WipeStep};
+use lanyard_store::{PurgeStep, Store, StoreError, WipeStep};
 use tokio::task::JoinHandle;
 
 use crate::api::App;
-use crate::engine::{Store, error_chain};
 use crate::hub::{Changes, Of, Over};
+use crate::refusal::error_chain;
 use crate::storage::traces::{self, Traces};
 use crate::storage::{alarm, retention};
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use lanyard_core::session::{Command, StateName};
 use lanyard_core::{Actor, Cause, SessionId};
-use lanyard_store::{Filter, StoreError};
+use lanyard_store::{Filter, Store, StoreError};
 
 use crate::api::App;
-use crate::engine::{Ask, AskError, Request, Store, error_chain};
+use crate::engine::{Ask, AskError, Request};
+use crate::refusal::error_chain;
 
 /// Sessions of each end that are looked at in one sweep, the longest ended first.
 const SWEEP_MAX: usize = 256;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use lanyard_core::SessionId;
 use lanyard_core::memory::Where;
 use lanyard_git::snapshot::{CheckpointStore, SnapshotError, old_refs};
-use lanyard_store::{MemoryFilter, StoreError};
+use lanyard_store::{MemoryFilter, Store, StoreError};
 
 use crate::api::App;
-use crate::engine::{Store, error_chain};
 use crate::memory::ledger;
 use crate::notifications::Notifications;
+use crate::refusal::error_chain;
 use crate::runs::{KnownRun, Runs};
 
 /// Entries of memory removed in one transaction.

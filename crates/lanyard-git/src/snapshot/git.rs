@@ -14,6 +14,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use lanyard_core::Backoff;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::SnapshotError;
@@ -29,8 +30,7 @@ const OUTPUT_MAX: usize = 256 * 1024 * 1024;
 /// What is kept of the complaints; the rest is read and dropped.
 const STDERR_MAX: usize = 8 * 1024;
 /// After its output ended, a process is usually gone at once: first short looks, then longer ones.
-const LOOK_FIRST: Duration = Duration::from_micros(200);
-const LOOK_LAST: Duration = Duration::from_millis(20);
+const LOOKS: Backoff = Backoff::new(Duration::from_micros(200), Duration::from_millis(20));
 const READ_BYTES: usize = 64 * 1024;
 
 /// Settings that win over the repository's and the user's: nothing runs on the side, nothing is logged, nothing else
@@ -391,7 +391,7 @@ fn finish(
         child.kill().ok();
     }
     let err = stderr?.recv_timeout(deadline.saturating_duration_since(now())).ok()?;
-    let mut pause = LOOK_FIRST;
+    let mut backoff = LOOKS;
     loop {
         if let Some(status) = living.try_wait(child).ok()? {
             return Some((status, out, err));
@@ -400,8 +400,7 @@ fn finish(
             return None;
         }
         // sleep: the standard library has no wait with a bound; the output has ended, so this is short.
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(LOOK_LAST);
+        std::thread::sleep(backoff.pause());
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use lanyard_core::Backoff;
 use lanyard_core::session::Envelope;
 use serde::Deserialize;
 
@@ -12,8 +13,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 /// Waiting for a daemon that went away starts quick and gets patient.
-pub(super) const WAIT_MIN: Duration = Duration::from_millis(100);
-pub(super) const WAIT_MAX: Duration = Duration::from_secs(2);
+pub(super) const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
 
 /// What comes of a session.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(super) struct Follow {
     last: u64,
     stream: Option<Stream>,
     /// How long to wait before the next try; nothing before the first.
-    wait: Option<Duration>,
+    wait: Option<Backoff>,
     over: bool,
 }
 
@@ -95,7 +95,7 @@ impl Follow {
             };
             let Some(frame) = stream.next().await else {
                 self.stream = None;
-                self.wait.get_or_insert(WAIT_MIN);
+                self.wait.get_or_insert(BACKOFF);
                 continue;
             };
             if let Some(told) = self.read(&frame.data) {
@@ -124,11 +124,9 @@ impl Follow {
 
     /// Opens the stream, or sees that it is to be tried again. An error is final.
     async fn connect(&mut self) -> Result<(), Failure> {
-        if let Some(wait) = self.wait {
-            tokio::time::sleep(wait).await;
-            self.wait = Some((wait * 2).min(WAIT_MAX));
-        } else {
-            self.wait = Some(WAIT_MIN);
+        match &mut self.wait {
+            Some(backoff) => tokio::time::sleep(backoff.pause()).await,
+            None => self.wait = Some(BACKOFF),
         }
         // Somebody ended the daemon on purpose, or it starts again by itself: either way not ours to start.
         let Ok(Some(client)) = self.context.client_if_running().await else { return Ok(()) };

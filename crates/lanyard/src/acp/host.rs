@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::Options;
-use super::follow::{WAIT_MAX, WAIT_MIN};
+use super::follow::BACKOFF;
 use super::seat::{self, Order};
 use super::wire::Wire;
 use crate::client::Route;
@@ -124,7 +124,7 @@ impl Host {
     async fn patiently<T: DeserializeOwned>(&self, route: &Route, ask: &Ask) -> Result<T, Failure> {
         let key = Some(format!("{}{}", self.mine, self.count()));
         let context = Context { key, ..self.context.clone() };
-        let mut wait = WAIT_MIN;
+        let mut backoff = BACKOFF;
         let mut tries = 0;
         loop {
             match once(&context, route, ask).await {
@@ -132,8 +132,7 @@ impl Host {
                 other => return other,
             }
             tries += 1;
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(WAIT_MAX);
+            tokio::time::sleep(backoff.pause()).await;
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lanyard_core::Backoff;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -11,8 +12,7 @@ use super::http::Http;
 pub(super) const FEED_MAX: usize = 256;
 /// The server sends a heartbeat every 10 s; a stream that is silent for longer is dead.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
-const BACKOFF_FIRST: Duration = Duration::from_millis(50);
-const BACKOFF_MAX: Duration = Duration::from_secs(2);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
 /// About a minute; the server's process is watched besides.
 const ATTEMPTS_MAX: u32 = 40;
 
@@ -53,11 +53,10 @@ pub(super) async fn follow(http: Http) -> Result<mpsc::Receiver<Feed>, super::Br
 }
 
 async fn again(http: &Http) -> Result<crate::client::Stream, String> {
-    let mut pause = BACKOFF_FIRST;
+    let mut backoff = BACKOFF;
     let mut last = String::new();
     for _ in 0..ATTEMPTS_MAX {
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(BACKOFF_MAX);
+        tokio::time::sleep(backoff.pause()).await;
         match http.events().await {
             Ok(stream) => return Ok(stream),
             Err(error) => last = error.to_string(),

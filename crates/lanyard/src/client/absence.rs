@@ -2,26 +2,26 @@
 
 use std::time::Duration;
 
+use lanyard_core::Backoff;
 use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Pause before the first retry; each further one doubles it, up to the maximum.
-const PAUSE_MIN: Duration = Duration::from_millis(100);
-const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// The pauses between retries.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
 
 /// Retries of one connection, from the loss of the daemon until it answers again.
 #[derive(Debug)]
 pub(crate) struct Absence {
     bound: Duration,
     until: Option<Instant>,
-    pause: Duration,
+    backoff: Backoff,
 }
 
 impl Absence {
     pub(crate) fn new(context: &Context) -> Self {
-        Self { bound: context.daemon_wait, until: None, pause: PAUSE_MIN }
+        Self { bound: context.daemon_wait, until: None, backoff: BACKOFF }
     }
 
     /// Starts the bound. Returns the sentence to print, once for each absence.
@@ -41,7 +41,7 @@ impl Absence {
 
     /// The daemon answers again.
     pub(crate) fn ends(&mut self) {
-        (self.until, self.pause) = (None, PAUSE_MIN);
+        (self.until, self.backoff) = (None, BACKOFF);
     }
 
     /// Waits before the next try. Fails once the bound is over; `next` is the command that continues.
@@ -52,8 +52,7 @@ impl Absence {
             let advice = format!("start it with `lanyard up --detach`, then continue with `{next}`");
             return Err(Failure::unreachable("daemon_gone", title, advice));
         }
-        tokio::time::sleep_until(until.min(Instant::now() + self.pause)).await;
-        self.pause = (self.pause * 2).min(PAUSE_MAX);
+        tokio::time::sleep_until(until.min(Instant::now() + self.backoff.pause())).await;
         Ok(())
     }
 }

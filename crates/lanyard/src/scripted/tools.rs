@@ -13,6 +13,7 @@ use agent_client_protocol_schema::v1::{
     Diff, SessionUpdate, ToolCall, ToolCallContent, ToolCallId, ToolCallLocation, ToolCallStatus,
     ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
+use lanyard_core::Backoff;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
@@ -22,9 +23,8 @@ use super::turn::{Halt, Turn};
 const OUTPUT_MAX: usize = 64 << 10;
 /// How long output may still come when the command is gone: something it left behind may hold the pipe for ever.
 const OUTPUT_GRACE: Duration = Duration::from_millis(300);
-/// Between two looks at a command: at first, and at most.
-const LOOK_FIRST: Duration = Duration::from_millis(1);
-const LOOK_MAX: Duration = Duration::from_millis(20);
+/// The pauses between two looks at a command.
+const LOOKS: Backoff = Backoff::new(Duration::from_millis(1), Duration::from_millis(20));
 /// What is read of a file.
 const FILE_MAX: u64 = 1 << 20;
 
@@ -112,19 +112,18 @@ impl Turn {
 
     /// Looks now and then, so that nobody else reaps the process that is to be killed.
     fn watch(&self, child: &mut Child) -> Result<Option<ExitStatus>, Halt> {
-        let mut pause = LOOK_FIRST;
+        let mut backoff = LOOKS;
         loop {
             match child.try_wait() {
                 Ok(None) => {}
                 Ok(status) => return Ok(status),
                 Err(_) => return Ok(None),
             }
-            if let Err(cancelled) = self.inbox.pause(pause) {
+            if let Err(cancelled) = self.inbox.pause(backoff.pause()) {
                 let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
                 let _ = child.wait();
                 return Err(cancelled.into());
             }
-            pause = (pause * 2).min(LOOK_MAX);
         }
     }
 

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use lanyard_api::home::Home;
 use lanyard_api::types::Relation;
+use lanyard_core::Backoff;
 use lanyard_core::session::CallerProof;
 use tokio::sync::Mutex;
 
 use crate::relay::{Desk, Given, Link, LinkError, Mark, Newcomer};
 
 /// Looking for a daemon that is away starts quick and gets patient.
-const WAIT_MIN: Duration = Duration::from_millis(100);
-const WAIT_MAX: Duration = Duration::from_secs(5);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
 /// Hints and conversations remembered; when there are more, all are found again.
 const REMEMBERED_MAX: usize = 256;
 /// An agent that has not said its name.
@@ -271,10 +271,9 @@ impl Minder {
     }
 
     async fn come_back(self: Arc<Self>) {
-        let mut wait = WAIT_MIN;
+        let mut backoff = BACKOFF;
         loop {
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(WAIT_MAX);
+            tokio::time::sleep(backoff.pause()).await;
             let mut known = self.known.lock().await;
             // Its address may be another one now.
             known.desk = None;

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lanyard_core::{FlowId, FollowedKind, GateId, TaskId};
-use lanyard_store::{FollowedRef, StoreError};
+use lanyard_store::{FollowedRef, Store, StoreError};
 use tokio::time::{Instant, sleep_until};
 
 use crate::api::App;
 use crate::api::approvals;
 use crate::api::context::on_disk;
 use crate::api::problem::Problem;
-use crate::engine::Store;
 use crate::hub::{Changes, Hub, Of};
 
 /// How often the gates are looked at while sessions change.

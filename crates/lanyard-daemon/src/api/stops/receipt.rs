@@ -6,9 +6,7 @@ use lanyard_core::session::{
     ChangeEvent, ControlEvent, DEADLINE_PASSED, DrivenBy, Ending, Envelope, Event, Receipt, RunEnd, RunEvent,
     Session, Settled, Stop, StopLevel, StopScope, TurnEvent,
 };
-use lanyard_store::StoreError;
-
-use crate::engine::Store;
+use lanyard_store::{Store, StoreError};
 
 /// Events read at a time, from the end of the log backwards.
 const PAGE: u64 = 500;

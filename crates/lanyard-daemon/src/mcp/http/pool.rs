@@ -19,9 +19,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{Duration, Instant, Sleep};
 
-use super::tls::Tls;
 use crate::bell::Ear;
 use crate::mcp::server::Trouble;
+use crate::tls::Tls;
 
 /// Idle connections that are kept.
 const IDLE_MAX: usize = 64;

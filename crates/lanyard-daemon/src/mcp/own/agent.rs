@@ -4,11 +4,12 @@ use lanyard_core::SessionId;
 use lanyard_core::paper::{Handover, Seat, TEXT_CHARS_MAX, optional};
 use lanyard_core::session::{Command, Signal};
 use lanyard_core::text::{NAME_CHARS_MAX, cut, one_line};
+use lanyard_store::Store;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::{Ask, Store};
+use crate::engine::Ask;
 use crate::families::{By, FamilyError, Said};
 use crate::mcp::own::args::{need, session_id};
 use crate::mcp::own::caller::{Caller, Mates, Me, on_disk, place};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use lanyard_core::session::{Lineage, Signal};
 use lanyard_core::{Actor, ActorKind, Cause, Outcome, Session, SessionId};
-use lanyard_store::Loaded;
+use lanyard_store::{Loaded, Store};
 
 use crate::api::App;
-use crate::engine::{Ask, Request, Store};
+use crate::engine::{Ask, Request};
 use crate::mcp::own::refused::Refused;
 use crate::mcp::own::shelf;
 pub(super) use crate::memory::place;

@@ -5,13 +5,13 @@ use lanyard_core::paper::{Facts, Liveness, judge, looks_after};
 use lanyard_core::session::{Command, InterruptCause, Receipt, Signal, StopScope};
 use lanyard_core::text::{NAME_CHARS_MAX, one_line};
 use lanyard_core::{Session, SessionId};
-use lanyard_store::Loaded;
+use lanyard_store::{Loaded, Store};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::api::App;
-use crate::engine::{Ask, Store};
+use crate::engine::Ask;
 use crate::mcp::own::caller::{Caller, Mates, Me, load, on_disk, place};
 use crate::mcp::own::refused::Refused;
 use crate::mcp::own::workspace::{self, Ended};

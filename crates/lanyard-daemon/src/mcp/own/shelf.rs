@@ -3,11 +3,10 @@
 
 use lanyard_core::paper::{Plan, Seat};
 use lanyard_core::{PlanId, SessionId, Timestamp};
-use lanyard_store::{Paper, Place, Put};
+use lanyard_store::{Paper, Place, Put, Store};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::engine::Store;
 use crate::mcp::own::refused::Refused;
 
 /// Plans one workspace may have, archived ones too.

@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use lanyard_core::SessionId;
 use lanyard_core::paper::steps::Hand;
 use lanyard_core::paper::{NewStep, Plan, Step, StepChange, StepKind};
+use lanyard_store::Store;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::Store;
 use crate::mcp::own::args::need;
 use crate::mcp::own::caller::{Caller, on_disk};
 use crate::mcp::own::refused::Refused;

@@ -21,7 +21,7 @@ use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::policy::{MemoryMode, Staleness};
 use lanyard_core::session::{Command, NewSession, Signal};
 use lanyard_core::{Actor, Rules, Session, SessionId};
-use lanyard_store::{SqliteJournal, SqliteOptions};
+use lanyard_store::{SqliteJournal, SqliteOptions, Store};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -31,7 +31,7 @@ use crate::api::App;
 use crate::auth::TokenBook;
 use crate::clock::Clock;
 use crate::continuity::ContinuityCounter;
-use crate::engine::{self, Ask, Parts, Request, Store};
+use crate::engine::{self, Ask, Parts, Request};
 use crate::families;
 use crate::hub::Hub;
 use crate::intercept::Interceptor;

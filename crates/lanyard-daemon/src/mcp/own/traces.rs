@@ -3,9 +3,9 @@
 use lanyard_core::SessionId;
 use lanyard_core::session::{Envelope, Event, Role, TranscriptEvent};
 use lanyard_core::text::cut;
+use lanyard_store::Store;
 use serde_json::Value;
 
-use crate::engine::Store;
 use crate::mcp::own::refused::Refused;
 
 /// Events at the end of a log that are looked at.

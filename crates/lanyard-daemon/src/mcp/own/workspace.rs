@@ -3,12 +3,11 @@
 use lanyard_core::journal::Row;
 use lanyard_core::session::StateName;
 use lanyard_core::{SessionId, Timestamp};
-use lanyard_store::Filter;
+use lanyard_store::{Filter, Store};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::Store;
 use crate::mcp::own::caller::{Caller, load, on_disk};
 use crate::mcp::own::refused::Refused;
 use crate::mcp::own::schema::{About, tool as describe};

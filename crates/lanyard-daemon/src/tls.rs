@@ -11,13 +11,22 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{CertificateError, ClientConfig, Error, RootCertStore};
 
-use crate::mcp::server::Trouble;
-
 /// Largest `ca_file`: every public CA there is fits many times.
 const CA_BYTES_MAX: u64 = 4 << 20;
 
 /// What the system trusts, read once.
 static SYSTEM: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
+
+/// Why there is no TLS connection. Each sentence goes on from the server's name.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum TlsError {
+    #[error(
+        "shows a certificate that is not trusted: {0}. Correct it, or name its CA with `ca_file` in the config"
+    )]
+    Untrusted(String),
+    #[error("cannot be reached: {0}. Start it, or correct its address in the config")]
+    Unreachable(String),
+}
 
 pub(crate) struct Tls {
     connector: TlsConnector,
@@ -58,15 +67,15 @@ impl Tls {
         Ok(Self { connector: TlsConnector::from(Arc::new(config)), name })
     }
 
-    pub(crate) async fn wrap(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, Trouble> {
+    pub(crate) async fn wrap(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, TlsError> {
         self.connector.connect(self.name.clone(), stream).await.map_err(|error| {
             let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
             match cause {
                 Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-                    Trouble::Untrusted("it is signed by nobody the system or `ca_file` knows".to_owned())
+                    TlsError::Untrusted("it is signed by nobody the system or `ca_file` knows".to_owned())
                 }
-                Some(Error::InvalidCertificate(why)) => Trouble::Untrusted(why.to_string()),
-                Some(_) | None => Trouble::Unreachable(format!("no TLS connection: {error}")),
+                Some(Error::InvalidCertificate(why)) => TlsError::Untrusted(why.to_string()),
+                Some(_) | None => TlsError::Unreachable(format!("no TLS connection: {error}")),
             }
         })
     }

@@ -1,0 +1,51 @@
+//! The whole contract of a store in one name.
+
+use crate::backups::Backups;
+use crate::changes::RecordChanges;
+use crate::flows::Flows;
+use crate::journal::{Directory, Families, Journal, Papers, Tokens, Turns, Upkeep};
+use crate::memories::{Memories, MemoryUpkeep};
+use crate::notifications::{Notifications, Tallies};
+use crate::purges::Purges;
+use crate::tasks::Tasks;
+
+/// Everything the daemon needs of a store.
+pub trait Store:
+    Journal
+    + Turns
+    + Directory
+    + Families
+    + Upkeep
+    + Tokens
+    + Papers
+    + Tasks
+    + Flows
+    + Memories
+    + MemoryUpkeep
+    + Tallies
+    + Notifications
+    + Purges
+    + Backups
+    + RecordChanges
+{
+}
+
+impl<T> Store for T where
+    T: Journal
+        + Turns
+        + Directory
+        + Families
+        + Upkeep
+        + Tokens
+        + Papers
+        + Tasks
+        + Flows
+        + Memories
+        + MemoryUpkeep
+        + Tallies
+        + Notifications
+        + Purges
+        + Backups
+        + RecordChanges
+{
+}
