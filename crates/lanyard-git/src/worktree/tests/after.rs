@@ -3,21 +3,21 @@
 use super::*;
 
 /// A task that wrote one file and is done; its worktree is gone.
-fn done(lab: &Lab, name: &str, file: &str, text: &str, after: &[&Work]) -> Work {
-    let after: Vec<Work> = after.iter().map(|work| (*work).clone()).collect();
+fn done(lab: &Lab, name: &str, file: &str, text: &str, after: &[&FinishedWork]) -> FinishedWork {
+    let after: Vec<FinishedWork> = after.iter().map(|work| (*work).clone()).collect();
     let tree = create_after(&lab.root, &lab.top, name, None, None, &after).unwrap();
     write(Path::new(&tree.path), file, text);
     commit_in(&tree.path, &format!("{name} writes {file}"));
     remove(&tree).unwrap();
-    Work { tree, captured: None, merged: None }
+    FinishedWork { tree, captured: None, merged: None }
 }
 
-fn begin(lab: &Lab, name: &str, after: &[&Work]) -> Result<Tree, WorktreeError> {
-    let after: Vec<Work> = after.iter().map(|work| (*work).clone()).collect();
+fn begin(lab: &Lab, name: &str, after: &[&FinishedWork]) -> Result<Tree, WorktreeError> {
+    let after: Vec<FinishedWork> = after.iter().map(|work| (*work).clone()).collect();
     create_after(&lab.root, &lab.top, name, None, None, &after)
 }
 
-fn tip(lab: &Lab, work: &Work) -> String {
+fn tip(lab: &Lab, work: &FinishedWork) -> String {
     lab.git(&["rev-parse", &work.tree.branch])
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use lanyard_daemon::runs::{Adopted, Identity, Limits, Link, Output, Runs, Spec};
+use lanyard_daemon::runs::{Adopted, Identity, Link, Output, Runs, Spec, SpoolLimits};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{PATIENCE, binary};
@@ -63,7 +63,7 @@ impl Stage {
             clear_env: false,
             cwd: self.work(),
             grace_ms: 500,
-            limits: Limits::default(),
+            limits: SpoolLimits::default(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use lanyard_daemon::runs::{How, Limits};
+use lanyard_daemon::runs::{How, SpoolLimits};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use super::kit::{Stage, memory_kib, read_until, wait_for, within};
@@ -59,7 +59,7 @@ async fn a_later_daemon_learns_what_was_consumed() {
 async fn without_a_place_for_the_spool_the_agent_is_ended_and_the_error_told() {
     let stage = Stage::limited("ulimit -f 128");
     let mut spec = stage.spec("yes");
-    spec.limits = Limits { spool_patience_ms: 300, ..Limits::default() };
+    spec.limits = SpoolLimits { spool_patience_ms: 300, ..SpoolLimits::default() };
     let link = stage.start_spec(&stage.run, &spec).await;
     let exit = within(link.exited()).await;
     assert!(exit.spool_error.is_some(), "{exit:?}");
