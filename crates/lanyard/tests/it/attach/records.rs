@@ -32,7 +32,7 @@ fn position(frame: &Value) -> u64 {
 /// A plan that nobody works at, and its tasks.
 fn new_plan(daemon: &Daemon, tasks: usize) -> (String, Vec<String>) {
     let tasks: Vec<Value> = (0..tasks)
-        .map(|task| json!({ "title": format!("task {task}"), "key": format!("k{task}"), "prompt": "x" }))
+        .map(|task| json!({ "title": format!("task {task}"), "key": format!("k{task}"), "prompt": "x", "agent": "demo" }))
         .collect();
     let body = json!({ "title": "a plan", "tasks": tasks }).to_string();
     let made = daemon.request("POST", "/api/v1/plans", &[], Some(&body));
@@ -71,7 +71,8 @@ fn a_reader_goes_on_by_position_over_a_killed_daemon() {
                 daemon.kill_9();
                 writer.join().unwrap()
             });
-            assert!(written >= 5, "{written}");
+            // Of the fifth edit the answer may be lost with the daemon.
+            assert!(written >= 4, "{written}");
             // What had arrived before the kill counts as seen.
             while let Some(frame) = client.next() {
                 seen.push(frame);
