@@ -292,7 +292,9 @@ impl Bound {
     ) -> Result<Lead, AskError> {
         let (session, channel, call) = (self.session, call.channel, Box::new(call));
         let pending = self.flag.up.load(Ordering::Acquire);
-        let lead = if self.record == CallRecording::After && !pending {
+        // A hook that names its caller says when a subagent works and when it is done: the order of these must hold.
+        let in_order = channel == Channel::Hook && call.proof == CallerProof::Named;
+        let lead = if self.record == CallRecording::After && !pending && !in_order {
             let ask = Ask::CallPassed { session, call, returned };
             self.engine.ask_later(self.request(ask, channel)).await.map(|()| Lead::default())
         } else {

@@ -150,10 +150,15 @@ fn fnd_r2_a_hooked_subagent_makes_its_parents_connection_uncertain() {
     assert_eq!(by_hook(&daemon, &parent, "4"), "📝 USER GUIDANCE (injected by user):");
     assert_eq!(whole(&daemon, &parent, "5"), "as it is");
     assert_eq!(get(&daemon, &parent, "/guidance")["waiting"][0]["status"], "delivered");
-    // The call that set it to work came back.
-    let task = json!({ "id": "6", "tool": "Task", "channel": "hook", "proof": "named" });
-    begins(&daemon, &parent, &task);
-    ends(&daemon, &parent, &task);
-    guide(&daemon, &parent, "again for the parent");
-    assert_eq!(whole(&daemon, &parent, "7"), "📝 USER GUIDANCE (injected by user):");
+    // The call that set it to work comes back right after the subagent's last call: each in its order.
+    for round in 6..16 {
+        by_hook(&daemon, &child, &format!("child-{round}"));
+        let task =
+            json!({ "id": format!("task-{round}"), "tool": "Task", "channel": "hook", "proof": "named" });
+        begins(&daemon, &parent, &task);
+        ends(&daemon, &parent, &task);
+        guide(&daemon, &parent, "again for the parent");
+        let said = whole(&daemon, &parent, &format!("parent-{round}"));
+        assert_eq!(said, "📝 USER GUIDANCE (injected by user):", "round {round}");
+    }
 }
