@@ -132,7 +132,7 @@ fn what_others_changed_since_is_kept() {
 fn a_file_that_is_not_understood_is_left_alone() {
     let place = Place::new();
     let path = place.home(".gemini/settings.json");
-    for text in ["// mine\n{}", "{\"hooks\": []}", "[1]", "{"] {
+    for text in ["// mine\n{a: 1}", "{\"hooks\": []}", "[1]", "{"] {
         put(&path, text);
         let output = place.run(&["hook", "install", "gemini"]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

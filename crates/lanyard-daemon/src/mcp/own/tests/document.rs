@@ -83,6 +83,14 @@ fn patterned(pattern: &str) -> Vec<String> {
             let id = format!("sess_{ID}");
             vec![if prefix.starts_with("-?") { format!("1.{id}.1") } else { format!("{id}.1") }]
         }
+        _ if prefix.starts_with('(') => {
+            // One of several words, or ids that begin with one; also all of them, separated by commas.
+            let end = if pattern.contains("_[0-7]") { format!("_{ID}") } else { String::new() };
+            let words = prefix.trim_start_matches('(').split(')').next().unwrap().split('|');
+            let mut all: Vec<String> = words.map(|word| format!("{word}{end}")).collect();
+            all.push(all.join(","));
+            all
+        }
         _ => vec![format!("{prefix}_{ID}"), format!("{prefix}_7{}", "z".repeat(25))],
     }
 }
