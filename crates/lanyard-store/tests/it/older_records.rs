@@ -237,7 +237,7 @@ fn a_crash_during_the_upgrade_loses_nothing() {
     };
     drop(SqliteJournal::open(SqliteOptions { failpoint: Some(failpoint), ..options(&path) }).unwrap());
     let left = left.lock().unwrap();
-    assert_eq!(left.len(), 2, "before and after the commit");
+    assert_eq!(left.len(), 4, "before and after the commit of each of two steps");
     for image in left.iter() {
         let journal = open(image);
         teller.assert_kept(&journal);
