@@ -36,6 +36,11 @@ impl Stage {
 
     /// Scripted agents by their names, flags and settings. All keep their conversations in one folder.
     pub(super) fn of(agents: &[(&str, &[&str], &str)]) -> Self {
+        Self::beside(agents, "")
+    }
+
+    /// The same, and what else the config has.
+    pub(super) fn beside(agents: &[(&str, &[&str], &str)], more: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("ly").tempdir_in("/tmp").unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
         let mut config = String::new();
@@ -45,6 +50,7 @@ impl Stage {
             command.extend(flags.iter().map(|flag| (*flag).to_owned()));
             config.push_str(&entry(name, "acp", &command, settings));
         }
+        config.push_str(more);
         Self::configured(folder, &config)
     }
 

@@ -91,9 +91,12 @@ fn a_flood_of_words_is_joined_and_nothing_is_lost_or_moved() {
 /// S3-B15: the daemon answers, and other agents work, while one agent writes without a pause.
 #[test]
 fn an_agent_that_never_pauses_keeps_nobody_waiting() {
-    let stage = Stage::new();
-    let mut busy = stage.talk();
-    busy.turn("/chatter 400000 100");
+    let busy = "[agents.busy]\ndriver = \"command\"\nkill_grace_ms = 200\n\
+                command = [\"sh\", \"-c\", \"while :; do /bin/echo more words; done\"]\n\
+                [agents.busy.budget]\noutput_bytes = 0\n";
+    let stage = Stage::beside(&[("a", &[], "")], busy);
+    let mut busy = stage.talk_with("busy");
+    busy.turn("write on");
     busy.until("message");
     for round in ["one", "two", "three"] {
         assert_eq!(stage.talk().answer_to(&format!("/say {round}")), round);
