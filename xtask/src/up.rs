@@ -48,7 +48,7 @@ fn start_demo(binary: &Path, rest: &[OsString]) -> Result<bool> {
         rest.windows(2).filter(|pair| pair[0] == "--data-dir" || pair[0] == "--config").flatten().collect();
     let listed = process::read(Command::new(binary).args(&place).args(["ls", "--json"]))?;
     let sessions: serde_json::Value = serde_json::from_str(&listed).unwrap_or_default();
-    if sessions.as_array().is_none_or(|sessions| !sessions.is_empty()) {
+    if sessions["items"].as_array().is_none_or(|sessions| !sessions.is_empty()) {
         return Ok(false);
     }
     let words = "Look around in this folder with two helpers and tell me what it is.";

@@ -150,6 +150,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_docs_have_the_table_of_exit_codes() {
+        let docs = include_str!("../../../docs/words.md");
+        for (exit, meaning) in Exit::TABLE {
+            let row = format!("| {} | {meaning} |", exit as u8);
+            assert!(docs.contains(&row), "docs/words.md lacks {row}");
+        }
+    }
+
+    #[test]
     fn only_trouble_of_the_daemon_is_worth_a_retry() {
         let refused = |status| {
             let Failure::Told { mut problem, .. } = Failure::local("x", "", "") else { panic!("told") };

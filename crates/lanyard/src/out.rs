@@ -28,6 +28,15 @@ pub(crate) struct Out {
     pub(crate) columns: Option<usize>,
 }
 
+/// The shape of every list that the command line prints as JSON.
+#[derive(Serialize)]
+struct ListDocument<'a, T> {
+    items: &'a [T],
+    next: Option<&'a str>,
+    #[serde(flatten)]
+    beside: &'a serde_json::Value,
+}
+
 impl Out {
     pub(crate) fn is_json(&self) -> bool {
         self.form == Form::Json
@@ -54,6 +63,21 @@ impl Out {
         let text = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::local("output_failed", chain(&error), ""))?;
         self.data(&text)
+    }
+
+    /// A list as one JSON document: `{"items": […], "next": CURSOR}`, with null as the cursor of a list that is whole.
+    pub(crate) fn list(&self, items: &[impl Serialize], next: Option<&str>) -> Result<(), Failure> {
+        self.list_with(items, next, &serde_json::json!({}))
+    }
+
+    /// A list with further fields of the document beside its items.
+    pub(crate) fn list_with(
+        &self,
+        items: &[impl Serialize],
+        next: Option<&str>,
+        beside: &serde_json::Value,
+    ) -> Result<(), Failure> {
+        self.json(&ListDocument { items, next, beside })
     }
 
     /// Good to know: what was done, what is being waited for.

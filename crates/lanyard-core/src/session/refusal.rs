@@ -14,7 +14,7 @@ refusals! {
     pub enum Refusal {
         Busy { turn: TurnId } => "turn_rejected_busy", Conflict
             ("turn {turn} is running")
-            ("wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`");
+            ("wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--when next`");
         Ended { session: SessionId, state: StateName } => "session_ended", Conflict
             ("the session {}", ended_as(*state)) ("{}", ended_advice(*session, *state));
         Deleted => "session_deleted", Conflict ("the session was deleted") ("create a new session");

@@ -2,6 +2,7 @@
 
 use lanyard_api::types::{AgentCheck, AgentList};
 use lanyard_core::session::Capabilities;
+use serde_json::json;
 
 use crate::client::Route;
 use crate::context::Context;
@@ -60,7 +61,7 @@ async fn list(context: &Context, versions: bool) -> Result<(), Failure> {
     let route = Route::to(&["agents"]).with("versions", versions.then_some("true"));
     let list: AgentList = context.client().await?.get(&route).await?;
     if context.out.is_json() {
-        return context.out.json(&list);
+        return context.out.list_with(&list.agents, None, &json!({ "default": list.default }));
     }
     let cells: Vec<Vec<String>> = list
         .agents

@@ -56,6 +56,9 @@ pub(super) struct Audit {
     /// Show this many at most; 0 for all
     #[arg(long, short = 'n', value_name = "N", default_value_t = ENTRIES_DEFAULT)]
     limit: usize,
+    /// Go on where a limited listing ended: its `next`
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
     /// One JSON document per line, for other programs to keep
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
@@ -106,7 +109,7 @@ impl Audit {
             .with("kind", self.kind.as_ref());
         let max = if self.limit == 0 { usize::MAX } else { self.limit };
         let mut entries: Vec<AuditEntry> = Vec::new();
-        let mut cursor: Option<String> = None;
+        let mut cursor = self.cursor;
         let mut shown = 0;
         while shown < max {
             let limit = PAGE_ENTRIES_MAX.min(max - shown);
@@ -128,7 +131,7 @@ impl Audit {
             return Ok(());
         }
         if context.out.is_json() {
-            return context.out.json(&entries);
+            return context.out.list(&entries, cursor.as_deref());
         }
         if entries.is_empty() {
             context.out.note("nobody stopped, guided, answered or changed anything");

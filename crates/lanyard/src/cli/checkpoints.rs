@@ -42,7 +42,7 @@ impl Checkpoints {
         let mut client = context.client().await?;
         let list: SnapshotList = client.get_patiently(&self.target.route(&["snapshots"])).await?;
         if context.out.is_json() {
-            return context.out.json(&list.snapshots);
+            return context.out.list(&list.snapshots, None);
         }
         if list.snapshots.is_empty() {
             context.out.note("no checkpoints yet; `lanyard checkpoint` makes one");

@@ -19,7 +19,7 @@ without a running daemon, and does not start one. Ends with 1 if something fails
 Examples:
   lanyard doctor
   lanyard doctor --rebuild
-  lanyard doctor --json | jq '.[] | select(.level != \"ok\")'";
+  lanyard doctor --json | jq '.items[] | select(.level != \"ok\")'";
 
 /// Check the installation and the journal
 #[derive(Debug, clap::Args)]
@@ -88,7 +88,7 @@ impl Doctor {
         findings.extend(agents::check(context, config.as_ref(), &running).await);
         findings.extend(journal::check(context, &running, self.rebuild).await);
         if context.out.is_json() {
-            context.out.json(&findings)?;
+            context.out.list(&findings, None)?;
         } else {
             context.out.data(&findings.iter().map(Finding::line).collect::<String>())?;
         }

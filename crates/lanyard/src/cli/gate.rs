@@ -78,7 +78,7 @@ fn find(list: &GateList, named: &str) -> Result<FlowGateEntry, Failure> {
 /// Several wait: they are listed, and one has to be named.
 async fn which(context: &Context, client: &mut Client<'_>, several: &[FlowGateEntry]) -> Result<(), Failure> {
     if context.out.is_json() {
-        context.out.json(&several)?;
+        context.out.list(several, None)?;
         return Err(Failure::Ended(flow::STILL_OPEN));
     }
     let now = daemon_now(client).await?;

@@ -62,7 +62,7 @@ impl Gates {
         let mut client = context.client().await?;
         let list: GateList = client.get(&route).await?;
         if context.out.is_json() {
-            return context.out.json(&rows(&list)?);
+            return context.out.list(&rows(&list)?, None);
         }
         if list.truncated {
             context.out.warn("more sessions are at work than could be looked at");

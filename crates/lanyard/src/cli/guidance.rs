@@ -17,7 +17,7 @@ call shows that the agent went on from there; or it expired, or was withdrawn.
 
 Examples:
   lanyard guidance fix-login
-  lanyard guidance fix-login --json | jq '.waiting | length'
+  lanyard guidance fix-login --json | jq '.items[].status'
   lanyard guidance fix-login --withdraw note_01m7n5djg0fayvh8t5cxyjkdnf";
 
 const COLUMNS: [Column; 6] = [
@@ -50,7 +50,8 @@ impl Guidance {
         }
         let list: GuidanceList = client.get(&self.target.route(&["guidance"])).await?;
         if context.out.is_json() {
-            return context.out.json(&list);
+            let notes: Vec<&Note> = list.waiting.iter().chain(&list.settled).collect();
+            return context.out.list(&notes, None);
         }
         if list.waiting.is_empty() && list.settled.is_empty() {
             context.out.note("nobody said anything; `lanyard guide` does");

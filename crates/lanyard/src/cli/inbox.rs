@@ -1,10 +1,11 @@
 //! `lanyard inbox`: the messages that wait for their turn.
 
 use lanyard_api::types::{InboxEdit, InboxOrder, InboxPromotion, InboxView, Reason};
-use lanyard_core::session::{Promotion, QueuedTurn};
+use lanyard_core::session::{Delivery, Promotion, QueuedTurn};
 use lanyard_core::{Outcome, TurnId};
+use serde_json::json;
 
-use super::send::{delivery_of, delivery_parser};
+use super::send::when_parser;
 use super::target::{Target, text_or_stdin};
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
@@ -53,8 +54,9 @@ enum Verb {
         /// The new words; `-` reads them from stdin
         #[arg(long)]
         prompt: Option<String>,
-        #[arg(long, value_name = "HOW", value_parser = delivery_parser())]
-        delivery: Option<String>,
+        /// When the agent gets the message
+        #[arg(long, alias = "delivery", value_parser = when_parser())]
+        when: Option<Delivery>,
     },
     /// Put the messages in another order: name all of them, the next one first
     Order {
@@ -92,11 +94,10 @@ impl Inbox {
         let mut client = context.client().await?;
         let at = |below: &[&str]| self.target.route(below);
         let (outcome, sentence): (Outcome, String) = match verb {
-            Verb::Edit { turn, prompt, delivery } => {
+            Verb::Edit { turn, prompt, when } => {
                 let id = turn.to_string();
                 let prompt = prompt.map(text_or_stdin).transpose()?;
-                let delivery = delivery.as_deref().and_then(delivery_of);
-                let body = InboxEdit { prompt, delivery, writer_epoch: None };
+                let body = InboxEdit { prompt, delivery: when, writer_epoch: None };
                 (client.patch(&at(&["inbox", &id]), &body).await?, format!("{id} was changed"))
             }
             Verb::Order { turns } => {
@@ -133,13 +134,13 @@ async fn list(context: &Context, target: &Target) -> Result<(), Failure> {
     let mut client = context.client().await?;
     let inbox: InboxView = client.get(&target.route(&["inbox"])).await?;
     if context.out.is_json() {
-        return context.out.json(&inbox);
+        return context.out.list_with(&inbox.turns, None, &json!({ "paused": inbox.paused }));
     }
     if let Some(reason) = inbox.paused {
         context.out.note(&format!("paused ({}); `lanyard inbox {} go` goes on", reason.as_str(), target.id));
     }
     if inbox.turns.is_empty() {
-        context.out.note("nothing waits; `lanyard send --delivery queue` adds to it");
+        context.out.note("nothing waits; `lanyard send --when next` adds to it");
         return Ok(());
     }
     let now = daemon_now(&mut client).await?;

@@ -24,7 +24,7 @@ Examples:
   lanyard ls --workspace . --text login
   lanyard ls --all --limit 20
   lanyard ls --sort attention
-  lanyard ls --json | jq -r '.[].id'";
+  lanyard ls --json | jq -r '.items[].id'";
 
 /// List sessions, newest first
 #[derive(Debug, clap::Args)]
@@ -36,6 +36,9 @@ pub(super) struct Ls {
     /// Show this many at most [default: all]
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
+    /// Go on where a limited listing ended: its `next`
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
     /// Only sessions a person should look at
     #[arg(long)]
     attention: bool,
@@ -93,9 +96,11 @@ struct Filter {
 impl Ls {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
-        let rows = read_all(&mut client, self.route(), self.limit.unwrap_or(usize::MAX)).await?.rows;
+        let route = self.route();
+        let Listed { rows, next } =
+            read_all(&mut client, route, self.cursor, self.limit.unwrap_or(usize::MAX)).await?;
         if context.out.is_json() {
-            return context.out.json(&rows);
+            return context.out.list(&rows, next.as_deref());
         }
         let status = daemon_status(&mut client).await?;
         if let Some(halted) = warning(&status.halt) {
@@ -139,16 +144,20 @@ impl Ls {
     }
 }
 
-/// Sessions of a listing, and whether there are more than were asked for.
+/// Sessions of a listing, and the cursor of those that were not asked for.
 pub(super) struct Listed {
     pub(super) rows: Vec<SessionRow>,
-    pub(super) more: bool,
+    pub(super) next: Option<String>,
 }
 
-/// Reads page after page until there are `max` sessions or no more.
-pub(super) async fn read_all(client: &mut Client<'_>, route: Route, max: usize) -> Result<Listed, Failure> {
+/// Reads page after page from `cursor` on until there are `max` sessions or no more.
+pub(super) async fn read_all(
+    client: &mut Client<'_>,
+    route: Route,
+    mut cursor: Option<String>,
+    max: usize,
+) -> Result<Listed, Failure> {
     let mut rows: Vec<SessionRow> = Vec::new();
-    let mut cursor: Option<String> = None;
     while rows.len() < max {
         let limit = PAGE_ROWS_MAX.min(max - rows.len());
         let page: SessionPage =
@@ -159,5 +168,5 @@ pub(super) async fn read_all(client: &mut Client<'_>, route: Route, max: usize) 
             break;
         }
     }
-    Ok(Listed { rows, more: cursor.is_some() })
+    Ok(Listed { rows, next: cursor })
 }

@@ -107,7 +107,7 @@ async fn list(context: &Context, client: &mut Client<'_>, asked: &Mailbox) -> Re
     found.retain(|mail| seen.insert(mail.id));
     found.sort_by_key(|mail| (mail.seq, mail.id));
     if context.out.is_json() {
-        return context.out.json(&found);
+        return context.out.list(&found, None);
     }
     if found.is_empty() {
         let hint = if asked.all || asked.dead { "" } else { "; --all shows what is settled too" };

@@ -141,7 +141,7 @@ impl Mcp {
 async fn list(context: &Context) -> Result<(), Failure> {
     let list: McpList = context.client().await?.get(&Route::to(&["mcp"])).await?;
     if context.out.is_json() {
-        return context.out.json(&list.servers);
+        return context.out.list(&list.servers, None);
     }
     if list.servers.is_empty() {
         context.out.note("no MCP servers; add [mcp.NAME] to the config, `lanyard init --print` shows how");

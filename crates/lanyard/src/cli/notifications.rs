@@ -153,7 +153,7 @@ async fn list(context: &Context, client: &mut Client<'_>, asked: &Ls) -> Result<
         }
     }
     if context.out.is_json() {
-        return context.out.json(&found);
+        return context.out.list(&found, None);
     }
     if found.is_empty() {
         let hint = if asked.all { "" } else { "; --all shows dismissed ones too" };

@@ -89,7 +89,7 @@ struct New {
 const LS_EXAMPLES: &str = "\
 Examples:
   lanyard plan ls --status active
-  lanyard plan ls --all --json | jq -r '.[].id'";
+  lanyard plan ls --all --json | jq -r '.items[].id'";
 
 #[derive(Debug, clap::Args)]
 struct Ls {
@@ -230,7 +230,7 @@ impl Ls {
         let mut client = context.client().await?;
         let list: PlanList = client.get(&route).await?;
         if context.out.is_json() {
-            return context.out.json(&list.plans);
+            return context.out.list(&list.plans, None);
         }
         if list.plans.is_empty() {
             context

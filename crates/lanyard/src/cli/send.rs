@@ -1,5 +1,6 @@
 //! `lanyard send`: a further message to a session, watched to the end of its turn.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lanyard_api::types::{NewTurn, TurnReceipt};
 use lanyard_core::session::{Delivery, DrivenBy, SessionView, TurnResult, TurnStatus};
 
@@ -13,10 +14,9 @@ const ABOUT: &str = "\
 Shows the turn as `lanyard run` does. An agent whose process is gone takes the conversation up
 again by itself, and says how. `lanyard prompt` starts a turn without watching it.
 
-While a turn is running, --delivery says how the message wants to arrive:
-  reject     not at all: it is refused, naming the turn that runs
-  queue      as a turn of its own, after this one and after what waits already
-  steer      into the running turn; if the agent cannot be told in time, as the next turn
+While a turn is running the message is refused, naming that turn, unless --when says otherwise:
+  now        into the running turn; if the agent cannot be told in time, as the next turn
+  next       as a turn of its own, after this one and after what waits already
   interrupt  in place of the running turn, which is cancelled
 With nothing running each of them just starts a turn. What waits is in `lanyard inbox`.
 
@@ -31,8 +31,8 @@ Examples:
   lanyard send fix-login \"now the other test\"
   lanyard send fix-login - < task.md
   lanyard send fix-login --detach \"go on\"
-  lanyard send fix-login --delivery queue \"then update the changelog\"
-  lanyard send fix-login --delivery steer \"use the staging key\"
+  lanyard send fix-login --when next \"then update the changelog\"
+  lanyard send fix-login --when now \"use the staging key\"
   lanyard send fix-login --id nightly-42 \"run the migration\"
   lanyard send fix-login --id nightly-42 --again \"run the migration\"
 
@@ -49,9 +49,9 @@ pub(super) struct Send {
     /// Do not wait: print the turn's id
     #[arg(long, short)]
     detach: bool,
-    /// How it wants to arrive while a turn is running
-    #[arg(long, value_name = "HOW", default_value = "reject", value_parser = delivery_parser())]
-    delivery: String,
+    /// When the agent gets the message, while a turn is running
+    #[arg(long, alias = "delivery", value_parser = when_parser())]
+    when: Option<Delivery>,
     /// Your own name for the message: the same name and text again is the same turn
     #[arg(long = "id", value_name = "CLIENT_TURN_ID")]
     client_turn_id: Option<String>,
@@ -65,14 +65,19 @@ pub(super) struct Send {
     memory: MemoryFlags,
 }
 
-/// The deliveries by the names they have on the wire.
-pub(super) fn delivery_parser() -> clap::builder::PossibleValuesParser {
-    clap::builder::PossibleValuesParser::new(Delivery::ALL.map(Delivery::as_str))
-}
-
-/// The parser above lets nothing else in.
-pub(super) fn delivery_of(text: &str) -> Option<Delivery> {
-    Delivery::ALL.into_iter().find(|delivery| delivery.as_str() == text)
+/// The values of `--when`. The names of the deliveries on the wire are accepted too.
+pub(super) fn when_parser() -> impl TypedValueParser<Value = Delivery> {
+    PossibleValuesParser::new([
+        PossibleValue::new("now").alias(Delivery::Steer.as_str()),
+        PossibleValue::new("next").alias(Delivery::Queue.as_str()),
+        PossibleValue::new(Delivery::Interrupt.as_str()),
+        PossibleValue::new(Delivery::Reject.as_str()).hide(true),
+    ])
+    .map(|text| match text.as_str() {
+        "now" => Delivery::Steer,
+        "next" => Delivery::Queue,
+        wire => Delivery::ALL.into_iter().find(|one| one.as_str() == wire).unwrap_or(Delivery::Reject),
+    })
 }
 
 impl Send {
@@ -80,7 +85,7 @@ impl Send {
         let turn = NewTurn {
             prompt: text_or_stdin(self.prompt)?,
             client_turn_id: self.client_turn_id,
-            delivery: delivery_of(&self.delivery).filter(|delivery| *delivery != Delivery::Reject),
+            delivery: self.when.filter(|when| *when != Delivery::Reject),
             again: self.again,
             writer_epoch: None,
             memory: self.memory.ask(),

@@ -88,7 +88,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
     let mut client = context.client().await?;
     let list: TokenList = client.get(&Route::to(&["tokens"])).await?;
     if context.out.is_json() {
-        return context.out.json(&list.tokens);
+        return context.out.list(&list.tokens, None);
     }
     if list.tokens.is_empty() {
         context.out.note("no further tokens; the operator's own is in the data folder");

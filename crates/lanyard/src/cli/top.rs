@@ -38,7 +38,7 @@ Examples:
   lanyard top
   lanyard top --once
   lanyard top --all
-  lanyard top --json | jq -r '.[].id'";
+  lanyard top --json | jq -r '.items[].id'";
 
 /// Watch all sessions on a screen, and step in
 #[derive(Debug, clap::Args)]
@@ -116,7 +116,7 @@ async fn once(context: &Context, all: bool) -> Result<(), Failure> {
     if context.out.is_json() {
         let sorted: Vec<&Value> =
             order.iter().filter_map(|id| rows.iter().find(|row| row["id"] == id.as_str())).collect();
-        return context.out.json(&sorted);
+        return context.out.list(&sorted, None);
     }
     let asked: GateList = client.get(&Route::to(&["gates"])).await?;
     let status = daemon_status(&mut client).await?;

@@ -38,15 +38,15 @@ impl Tree {
             vec![root]
         } else {
             let route = Route::to(&["sessions"]).with("live", Some(true)).with("archived", Some(false));
-            let listed = read_all(&mut client, route, FOREST_MAX).await?;
-            if listed.more {
+            let listed = read_all(&mut client, route, None, FOREST_MAX).await?;
+            if listed.next.is_some() {
                 context
                     .out
                     .warn(&format!("only the {FOREST_MAX} newest are shown; name one to see its family"));
             }
             let roots = forest(listed.rows.into_iter().map(|listed| listed.row).collect());
             if context.out.is_json() {
-                return context.out.json(&roots);
+                return context.out.list(&roots, listed.next.as_deref());
             }
             roots
         };

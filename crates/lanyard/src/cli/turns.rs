@@ -18,7 +18,7 @@ words went into another turn).
 
 Examples:
   lanyard turns fix-login
-  lanyard turns fix-login --limit 5 --json | jq '.turns[0].status'";
+  lanyard turns fix-login --limit 5 --json | jq '.items[0].status'";
 
 const COLUMNS: [Column; 7] = [
     Column::whole("TURN"),
@@ -52,7 +52,7 @@ impl Turns {
         let route = route.with("limit", Some(&limit)).with("cursor", self.cursor.as_ref());
         let list: TurnList = client.get(&route).await?;
         if context.out.is_json() {
-            return context.out.json(&list);
+            return context.out.list(&list.turns, list.next.as_deref());
         }
         if list.turns.is_empty() {
             context.out.note("it had no turn yet; `lanyard send` starts one");

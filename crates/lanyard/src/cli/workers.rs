@@ -14,7 +14,7 @@ HEALTH is well, idle, stuck, looping, error streak or rate limited, with what wa
 Examples:
   lanyard workers
   lanyard workers --plan release --all
-  lanyard workers --json | jq -r '.[] | select(.condition != \"well\") | .worker'";
+  lanyard workers --json | jq -r '.items[] | select(.condition != \"well\") | .worker'";
 
 /// List who works at which task, and how they do
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ impl Workers {
         let mut client = context.client().await?;
         let list: WorkerList = client.get(&route).await?;
         if context.out.is_json() {
-            return context.out.json(&list.workers);
+            return context.out.list(&list.workers, None);
         }
         if list.workers.is_empty() {
             let hint =

@@ -186,5 +186,5 @@ fn the_command_line_shows_first_and_asks() {
     let answer: Value = serde_json::from_slice(&done.stdout).unwrap();
     assert_eq!(answer["sessions"][0]["result"], json!("done"));
     let listed = daemon.lanyard(&["ls", "--sort", "attention", "--all", "--json"]);
-    assert_eq!(serde_json::from_slice::<Value>(&listed.stdout).unwrap()[0]["id"], json!(session));
+    assert_eq!(serde_json::from_slice::<Value>(&listed.stdout).unwrap()["items"][0]["id"], json!(session));
 }

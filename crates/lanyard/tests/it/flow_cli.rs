@@ -186,7 +186,8 @@ fn without_a_terminal_a_gate_stays_open_and_says_how_to_answer_it() {
     let listed = desk.ok(&["gates"]);
     assert!(listed.contains(&first) && listed.contains(&flow) && listed.contains("c, f, o, q"), "{listed}");
     let rows: Value = serde_json::from_str(&desk.ok(&["gates", "--json"])).unwrap();
-    assert_eq!((rows[0]["id"].as_str(), rows[0]["flow"].as_str()), (Some(&*first), Some(&*flow)), "{rows:#}");
+    let row = &rows["items"][0];
+    assert_eq!((row["id"].as_str(), row["flow"].as_str()), (Some(&*first), Some(&*flow)), "{rows:#}");
     assert!(desk.ok(&["top", "--once"]).starts_with("GATE"));
     let watched = desk.stage.lanyard(&["flow", "watch", "--last", "0"]);
     assert_eq!(watched.status.code(), Some(4), "{}", text(&watched.stderr));

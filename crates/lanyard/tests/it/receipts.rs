@@ -137,7 +137,8 @@ fn guidance_is_listed_with_what_became_of_it() {
     assert!(row(&second).contains("withdrawn"), "{table}");
     assert!(row(&third).contains("pending") && row(&third).contains("one more"), "{table}");
     let list = json_of(&daemon, &["guidance", &session, "--json"]);
-    assert_eq!(list["waiting"].as_array().unwrap().len(), 1, "{list}");
+    let waiting = list["items"].as_array().unwrap().iter().filter(|note| note["status"] == "pending");
+    assert_eq!(waiting.count(), 1, "{list}");
 }
 
 /// S0-59, S0-65: what took effect is told with its channel and call; each entry is a line of text too.
@@ -154,7 +155,7 @@ fn the_audit_has_who_did_what_by_which_channel_and_when() {
     daemon.lanyard(&["stop", &quiet]);
 
     let all = json_of(&daemon, &["audit", "--json"]);
-    let entries = all.as_array().unwrap();
+    let entries = all["items"].as_array().unwrap();
     let of =
         |name: &str| entries.iter().find(|entry| entry["name"] == name).unwrap_or_else(|| panic!("{all}"));
     let injected = of("session_injected");
@@ -171,9 +172,13 @@ fn the_audit_has_who_did_what_by_which_channel_and_when() {
 
     let stops = json_of(&daemon, &["audit", &session, "--kind", "stop", "--json"]);
     assert!(
-        stops.as_array().unwrap().iter().all(|entry| entry["kind"] == "stop" && entry["session"] == session)
+        stops["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|entry| entry["kind"] == "stop" && entry["session"] == session)
     );
-    assert_eq!(json_of(&daemon, &["audit", "--until", "2020-01-01T00:00:00Z", "--json"]), json!([]));
+    assert_eq!(json_of(&daemon, &["audit", "--until", "2020-01-01T00:00:00Z", "--json"])["items"], json!([]));
     let lines = text(&daemon.lanyard(&["audit", "--since", "1h", "--jsonl"]).stdout);
     assert_eq!(lines.lines().count(), entries.len(), "{lines}");
     let line: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
@@ -227,7 +232,7 @@ fn mcp_servers_are_listed_checked_and_addressed() {
     let table = text(&daemon.lanyard(&["mcp", "ls"]).stdout);
     assert!(table.lines().any(|line| line.starts_with("tools") && line.contains("stdio")), "{table}");
     let names = json_of(&daemon, &["mcp", "ls", "--json"]);
-    assert!(names.as_array().unwrap().iter().any(|server| server["name"] == "lanyard"), "{names}");
+    assert!(names["items"].as_array().unwrap().iter().any(|server| server["name"] == "lanyard"), "{names}");
     let output = daemon.lanyard(&["mcp", "check", "tools"]);
     assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
     assert!(text(&output.stdout).starts_with("tools: ok, lanyard-scripted-mcp"), "{}", text(&output.stdout));

@@ -107,7 +107,7 @@ fn many_commands_at_once_start_one_daemon() {
     let starts = outputs.iter().filter(|output| stderr(output).contains("started a daemon")).count();
     assert_eq!(starts, 1);
     let rows: Value = serde_json::from_slice(&place.lanyard(&["ls", "--json"]).stdout).unwrap();
-    assert_eq!(rows.as_array().unwrap().len(), 8);
+    assert_eq!(rows["items"].as_array().unwrap().len(), 8);
 }
 
 #[test]
@@ -186,7 +186,8 @@ fn fnd_n10_the_doctor_finds_agents_that_cannot_run() {
         assert!(said.contains("there is no program `/no/such/program` for the agent `gone`"), "{said}");
         let doctor = place.lanyard(&["doctor", "--json"]);
         assert_eq!(doctor.status.code(), Some(1));
-        let findings: Vec<Value> = serde_json::from_slice(&doctor.stdout).unwrap();
+        let findings: Value = serde_json::from_slice(&doctor.stdout).unwrap();
+        let findings = findings["items"].as_array().unwrap();
         let agents: Vec<&Value> = findings.iter().filter(|finding| finding["check"] == "agents").collect();
         assert_eq!(agents.len(), 2, "{findings:#?}");
         assert!(agents.iter().all(|finding| finding["fix"].is_string()), "{agents:#?}");
@@ -268,7 +269,8 @@ fn a_change_whose_answer_was_lost_is_made_once() {
         "{said}"
     );
     let rows: Value = serde_json::from_slice(&lanyard(&["ls", "--json"]).stdout).unwrap();
-    let ids: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> =
+        rows["items"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!(ids, [stdout(&made).trim()]);
     assert!(lanyard(&["down"]).status.success());
 }

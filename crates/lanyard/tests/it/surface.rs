@@ -61,18 +61,24 @@ fn every_command_speaks_json() {
     let fork = json(&daemon, &["fork", id, "--at", "2"])["session"].as_str().unwrap().to_owned();
     assert_ne!(fork, id);
     assert_eq!(json(&daemon, &["link", &fork, id])["session"], fork.as_str());
-    assert_eq!(json(&daemon, &["ls"]).as_array().unwrap().len(), 2);
+    assert_eq!(json(&daemon, &["ls"])["items"].as_array().unwrap().len(), 2);
     assert_eq!(json(&daemon, &["tree", id])["children"][0]["id"], fork.as_str());
-    assert_eq!(json(&daemon, &["tree"])[0]["children"][0]["id"], fork.as_str());
+    assert_eq!(json(&daemon, &["tree"])["items"][0]["children"][0]["id"], fork.as_str());
     assert_eq!(json(&daemon, &["show", "other"])["owner"], "mira");
     assert_eq!(json(&daemon, &["complete", &fork])["state"], "completed");
     assert_eq!(json(&daemon, &["fail", id, "--reason", "no"])["state"], "failed");
     assert_eq!(json(&daemon, &["rm", &fork, "--yes"])["events"], 1);
     let token = json(&daemon, &["token", "new", "dash", "--role", "observer"]);
-    assert_eq!(json(&daemon, &["token", "ls"])[0]["id"], token["id"]);
+    assert_eq!(json(&daemon, &["token", "ls"])["items"][0]["id"], token["id"]);
     json(&daemon, &["token", "rm", token["id"].as_str().unwrap()]);
     assert_eq!(json(&daemon, &["status"])["storage"], "ok");
-    assert!(json(&daemon, &["doctor"]).as_array().unwrap().iter().all(|finding| finding["level"] == "ok"));
+    assert!(
+        json(&daemon, &["doctor"])["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|finding| finding["level"] == "ok")
+    );
     assert_eq!(json(&daemon, &["replay", id, "--at", "1"])["seq"], 1);
     assert!(json(&daemon, &["schema"])["openapi"].is_string());
     for line in ok(&daemon, &["logs", id, "--json"]).lines() {
@@ -106,7 +112,11 @@ fn names_may_hold_anything() {
     for alias in ["ws::plan::7", "a/b", "two words", "grün 漢字", "50%?&#=+", "..", "-x"] {
         let id = ok(&daemon, &["new", &format!("--alias={alias}")]);
         assert!(ok(&daemon, &["show", "--", alias]).contains(&id), "{alias}");
-        assert_eq!(json(&daemon, &["ls", &format!("--text={alias}")])[0]["id"], id.as_str(), "{alias}");
+        assert_eq!(
+            json(&daemon, &["ls", &format!("--text={alias}")])["items"][0]["id"],
+            id.as_str(),
+            "{alias}"
+        );
     }
 }
 
@@ -150,11 +160,16 @@ fn a_listing_reads_all_pages_unless_it_is_told_to_stop() {
         let made = daemon.request("POST", "/api/v1/sessions", &[], Some("{}"));
         assert_eq!(made.status, 201, "{}", made.text());
     }
-    assert_eq!(json(&daemon, &["ls"]).as_array().unwrap().len(), 1_101);
-    assert_eq!(json(&daemon, &["ls", "--all"]).as_array().unwrap().len(), 1_102);
-    assert_eq!(json(&daemon, &["ls", "--limit", "7"]).as_array().unwrap().len(), 7);
-    assert_eq!(json(&daemon, &["ls", "--archived"])[0]["id"], gone.as_str());
-    assert_eq!(json(&daemon, &["ls", "--text", "kept"])[0]["id"], keep.as_str());
+    assert_eq!(json(&daemon, &["ls"])["items"].as_array().unwrap().len(), 1_101);
+    assert_eq!(json(&daemon, &["ls", "--all"])["items"].as_array().unwrap().len(), 1_102);
+    let first = json(&daemon, &["ls", "--limit", "7"]);
+    assert_eq!(first["items"].as_array().unwrap().len(), 7);
+    let second = json(&daemon, &["ls", "--limit", "7", "--cursor", first["next"].as_str().unwrap()]);
+    assert_eq!(second["items"].as_array().unwrap().len(), 7);
+    assert_ne!(first["items"][6]["id"], second["items"][0]["id"]);
+    assert!(json(&daemon, &["ls", "--all"])["next"].is_null());
+    assert_eq!(json(&daemon, &["ls", "--archived"])["items"][0]["id"], gone.as_str());
+    assert_eq!(json(&daemon, &["ls", "--text", "kept"])["items"][0]["id"], keep.as_str());
     let forest = daemon.lanyard(&["tree"]);
     assert_eq!(text(&forest.stdout).lines().count(), 1_000);
     assert!(text(&forest.stderr).contains("only the 1000 newest are shown"));

@@ -45,7 +45,7 @@ fn a_running_session_changes_its_owner_only() {
         in_state(StateName::Executing),
         migrate_to_agent("reviewer"),
         expect![[r#"
-            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`
+            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--when next`
             command.refused code=turn_rejected_busy command=migrate state=executing
             executing
         "#]],
@@ -65,7 +65,7 @@ fn a_running_session_changes_no_owner_together_with_its_agent() {
         in_state(StateName::Executing),
         migrate,
         expect![[r#"
-            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`
+            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--when next`
             command.refused code=turn_rejected_busy command=migrate state=executing
             executing
         "#]],

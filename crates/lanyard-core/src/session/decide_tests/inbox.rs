@@ -14,7 +14,7 @@ fn a_plain_message_is_refused_while_a_turn_runs() {
         busy(),
         send(2, Reject),
         expect![[r#"
-            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`
+            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--when next`
             command.refused code=turn_rejected_busy command=start_turn state=executing
             executing
         "#]],

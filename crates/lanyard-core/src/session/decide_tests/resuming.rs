@@ -75,7 +75,7 @@ fn a_busy_session_is_not_resumed() {
         in_state(StateName::Executing),
         resume(),
         expect![[r#"
-            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`
+            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--when next`
             command.refused code=turn_rejected_busy command=resume state=executing
             executing
         "#]],

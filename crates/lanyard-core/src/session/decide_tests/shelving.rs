@@ -34,7 +34,7 @@ fn a_running_session_is_not_archived() {
         in_state(StateName::Executing),
         archive(),
         expect![[r#"
-            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`
+            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--when next`
             command.refused code=turn_rejected_busy command=archive state=executing
             executing
         "#]],
@@ -108,7 +108,7 @@ fn a_running_session_is_not_reset() {
         in_state(StateName::Executing),
         reset(),
         expect![[r#"
-            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`
+            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--when next`
             command.refused code=turn_rejected_busy command=reset state=executing
             executing
         "#]],
@@ -173,7 +173,7 @@ fn a_running_session_is_not_deleted() {
         in_state(StateName::Executing),
         delete(0),
         expect![[r#"
-            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`
+            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--when next`
             command.refused code=turn_rejected_busy command=delete state=executing
             executing
         "#]],

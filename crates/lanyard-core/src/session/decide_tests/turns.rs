@@ -123,7 +123,7 @@ fn a_second_turn_is_refused_while_one_runs() {
         in_state(StateName::Executing),
         start_turn(2),
         expect![[r#"
-            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`
+            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--when next`
             command.refused code=turn_rejected_busy command=start_turn state=executing
             executing
         "#]],
@@ -229,7 +229,7 @@ fn a_busy_session_says_so_before_it_reads_the_prompt() {
         in_state(StateName::Executing),
         prompt(""),
         expect![[r#"
-            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--delivery queue`
+            refused turn_rejected_busy: turn turn#1 is running; wait for the turn to end, or cancel it with `lanyard cancel`; a message can wait with `--when next`
             command.refused code=turn_rejected_busy command=start_turn state=executing
             executing
         "#]],

@@ -1,7 +1,6 @@
 //! `lanyard flow ls`.
 
 use lanyard_api::types::{FlowList, FlowView};
-use lanyard_core::FlowId;
 
 use crate::cli::target::workspace;
 use crate::client::{Client, Route};
@@ -15,7 +14,7 @@ Without --all, flows that have ended are left out.
 Examples:
   lanyard flow ls
   lanyard flow ls --all -n 5
-  lanyard flow ls --json | jq -r '.[].id'";
+  lanyard flow ls --json | jq -r '.items[].id'";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Ls {
@@ -25,6 +24,9 @@ pub(super) struct Ls {
     /// Show this many at most [default: all]
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
+    /// Go on where a limited listing ended: its `next`
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
     /// Of this workspace (`.` for this folder)
     #[arg(long, value_parser = workspace)]
     workspace: Option<String>,
@@ -35,9 +37,10 @@ impl Ls {
         let mut client = context.client().await?;
         let open = (!self.all).then_some(true);
         let route = Route::to(&["flows"]).with("open", open).with("workspace", self.workspace.as_ref());
-        let flows = read_all(&mut client, &route, self.limit.unwrap_or(usize::MAX)).await?;
+        let (flows, next) =
+            read_all(&mut client, &route, self.cursor, self.limit.unwrap_or(usize::MAX)).await?;
         if context.out.is_json() {
-            return context.out.json(&flows);
+            return context.out.list(&flows, next.as_deref());
         }
         if flows.is_empty() {
             let hint = if self.all {
@@ -53,17 +56,23 @@ impl Ls {
     }
 }
 
-/// Reads page after page until there are `max` flows or no more.
-async fn read_all(client: &mut Client<'_>, route: &Route, max: usize) -> Result<Vec<FlowView>, Failure> {
+/// Reads page after page from `cursor` on until there are `max` flows or no more. Returns the cursor of the rest too.
+async fn read_all(
+    client: &mut Client<'_>,
+    route: &Route,
+    mut cursor: Option<String>,
+    max: usize,
+) -> Result<(Vec<FlowView>, Option<String>), Failure> {
     let mut flows: Vec<FlowView> = Vec::new();
-    loop {
-        let before: Option<FlowId> = flows.last().map(|view| view.flow.id);
-        let page: FlowList = client.get(&route.clone().with("before", before)).await?;
-        let more = page.more && !page.flows.is_empty();
+    while flows.len() < max {
+        let page: FlowList = client.get(&route.clone().with("before", cursor.as_ref())).await?;
+        let more = page.more || page.flows.len() > max - flows.len();
         flows.extend(page.flows);
-        if !more || flows.len() >= max {
-            flows.truncate(max);
-            return Ok(flows);
+        flows.truncate(max);
+        cursor = flows.last().filter(|_| more).map(|view| view.flow.id.to_string());
+        if cursor.is_none() {
+            break;
         }
     }
+    Ok((flows, cursor))
 }

@@ -47,7 +47,7 @@ impl Show {
 async fn log(context: &Context, client: &mut Client<'_>, flow: &str) -> Result<(), Failure> {
     let log = read(client, flow).await?;
     if context.out.is_json() {
-        return context.out.json(&log);
+        return context.out.list(&log, None);
     }
     let mut narrator = Narrator::default();
     let lines: String = log.iter().flat_map(|event| narrator.tell(event)).map(|line| line + "\n").collect();

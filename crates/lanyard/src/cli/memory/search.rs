@@ -2,6 +2,7 @@
 
 use lanyard_api::types::{FoundBy, MemoryPage, NewMemory};
 use lanyard_core::memory::{Entry, Scope, Where};
+use serde_json::json;
 
 use crate::cli::target::{text_or_stdin, workspace};
 use crate::client::Route;
@@ -69,7 +70,11 @@ impl Search {
         let mut client = context.client().await?;
         let page: MemoryPage = client.get(&route).await?;
         if context.out.is_json() {
-            return context.out.json(&page);
+            return context.out.list_with(
+                &page.entries,
+                page.next.as_deref(),
+                &json!({ "found_by": page.found_by, "warnings": page.warnings }),
+            );
         }
         for warning in &page.warnings {
             context.out.warn(warning);

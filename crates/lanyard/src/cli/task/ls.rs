@@ -10,6 +10,9 @@ use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::render::task::listing;
 
+/// Tasks of one request.
+const PAGE_TASKS_MAX: usize = 500;
+
 pub(super) const EXAMPLES: &str = "\
 Without --all or --state, tasks that have ended are left out.
 
@@ -17,7 +20,7 @@ Examples:
   lanyard task ls
   lanyard task ls --plan release --all
   lanyard task ls --state failed
-  lanyard task ls --json | jq -r '.[].id'";
+  lanyard task ls --json | jq -r '.items[].id'";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Ls {
@@ -27,6 +30,9 @@ pub(super) struct Ls {
     /// Show this many at most [default: all]
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
+    /// Go on where a limited listing ended: its `next`
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
     /// Of this plan: id or name
     #[arg(long)]
     plan: Option<String>,
@@ -44,9 +50,11 @@ pub(super) struct Ls {
 impl Ls {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
-        let tasks = read_all(&mut client, &self.route(), self.limit.unwrap_or(usize::MAX)).await?;
+        let route = self.route();
+        let (tasks, next) =
+            read_all(&mut client, &route, self.cursor, self.limit.unwrap_or(usize::MAX)).await?;
         if context.out.is_json() {
-            return context.out.json(&tasks);
+            return context.out.list(&tasks, next.as_deref());
         }
         if tasks.is_empty() {
             let hint =
@@ -69,17 +77,23 @@ impl Ls {
     }
 }
 
-/// Reads page after page until there are `max` tasks or no more.
-async fn read_all(client: &mut Client<'_>, route: &Route, max: usize) -> Result<Vec<TaskView>, Failure> {
+/// Reads page after page from `cursor` on until there are `max` tasks or no more. Returns the cursor of the rest too.
+async fn read_all(
+    client: &mut Client<'_>,
+    route: &Route,
+    mut cursor: Option<String>,
+    max: usize,
+) -> Result<(Vec<TaskView>, Option<String>), Failure> {
     let mut tasks: Vec<TaskView> = Vec::new();
-    let mut cursor: Option<String> = None;
-    loop {
-        let page: TaskPage = client.get(&route.clone().with("cursor", cursor.as_ref())).await?;
+    while tasks.len() < max {
+        let limit = PAGE_TASKS_MAX.min(max - tasks.len());
+        let at = route.clone().with("cursor", cursor.as_ref()).with("limit", Some(limit));
+        let page: TaskPage = client.get(&at).await?;
         tasks.extend(page.tasks);
         cursor = page.next;
-        if cursor.is_none() || tasks.len() >= max {
-            tasks.truncate(max);
-            return Ok(tasks);
+        if cursor.is_none() {
+            break;
         }
     }
+    Ok((tasks, cursor))
 }

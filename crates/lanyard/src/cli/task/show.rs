@@ -32,7 +32,7 @@ impl Show {
         if self.log {
             let log = read(&mut client, &self.target.task).await?;
             if context.out.is_json() {
-                return context.out.json(&log);
+                return context.out.list(&log, None);
             }
             let lines: String =
                 log.iter().map(|event| task_line(event, context.out.columns) + "\n").collect();

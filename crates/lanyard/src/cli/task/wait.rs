@@ -170,7 +170,7 @@ impl Asking<'_> {
 
 async fn show(context: &Context, views: &[TaskView]) -> Result<(), Failure> {
     if context.out.is_json() {
-        return context.out.json(&views);
+        return context.out.list(views, None);
     }
     let now = daemon_now(&mut context.client().await?).await?;
     context.out.data(&listing(views, now, context.out.columns))

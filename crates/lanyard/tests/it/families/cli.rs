@@ -125,7 +125,7 @@ fn a_plan_is_imported_started_watched_merged_and_exported() {
     desk.ok(&["plan", "start", "release"]);
     let tasks = desk.json(&["task", "ls", "--plan", "release", "--all"]);
     let by_key = |key: &str| {
-        let found = tasks.as_array().unwrap().iter().find(|task| task["key"] == key);
+        let found = tasks["items"].as_array().unwrap().iter().find(|task| task["key"] == key);
         found.unwrap()["id"].as_str().unwrap().to_owned()
     };
     let (api, notes) = (by_key("api"), by_key("notes"));
@@ -144,8 +144,8 @@ fn a_plan_is_imported_started_watched_merged_and_exported() {
     let markdown = desk.ok(&["plan", "export", "release"]);
     assert!(markdown.contains("## [x] api: Finish the API"), "{markdown}");
     desk.ok(&["plan", "archive", "release"]);
-    assert_eq!(desk.json(&["plan", "ls"]).as_array().unwrap().len(), 0);
-    assert_eq!(desk.json(&["plan", "ls", "--all"])[0]["id"], plan.as_str());
+    assert_eq!(desk.json(&["plan", "ls"])["items"].as_array().unwrap().len(), 0);
+    assert_eq!(desk.json(&["plan", "ls", "--all"])["items"][0]["id"], plan.as_str());
 }
 
 /// S4-14, S4-19: a task that is done again keeps its worker's id; the exit code of `wait` says how it went.
@@ -187,7 +187,7 @@ fn a_part_reports_to_the_task_above_and_ids_are_explained() {
     assert!(desk.wait(&part).status.success());
 
     let mail = desk.json(&["mailbox", "lead", "--all"]);
-    let mail = mail[0]["id"].as_str().unwrap();
+    let mail = mail["items"][0]["id"].as_str().unwrap();
     let letter = desk.ok(&["mailbox", "show", mail]);
     assert!(letter.contains("ended: completed") && letter.contains("Two typos."), "{letter}");
     assert!(letter.contains(", an agent"), "S4-B03: {letter}");

@@ -228,7 +228,7 @@ fn the_command_line_lists_changes_and_takes_away() {
     let (_, shown, _) = run(&["notifications", "show", id]);
     assert!(shown.contains("later") && shown.contains("snoozed"), "{shown}");
     let (ok, json, _) = run(&["notifications", "ls", "--json"]);
-    assert!(ok && serde_json::from_str::<Value>(&json).unwrap().as_array().unwrap().len() == 2);
+    assert!(ok && serde_json::from_str::<Value>(&json).unwrap()["items"].as_array().unwrap().len() == 2);
     let (ok, _, said) = run(&["notifications", "dismiss", "--all"]);
     assert!(ok && said.contains("2 dismissed"), "{said}");
     let (_, _, said) = run(&["notifications"]);

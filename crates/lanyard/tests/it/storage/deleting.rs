@@ -168,7 +168,7 @@ fn fnd_n9_old_checkpoints_are_moved_at_the_start() {
     });
     let list = daemon.lanyard(&["checkpoints", &session, "--json"]);
     let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
-    assert_eq!(list[0]["name"], "at-3");
+    assert_eq!(list["items"][0]["name"], "at-3");
     assert!(daemon.lanyard(&["rollback", &session, "at-3", "--yes"]).status.success());
 }
 

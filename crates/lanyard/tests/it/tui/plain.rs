@@ -46,5 +46,5 @@ fn top_prints_once_for_scripts() {
     let once = text(&stage.lanyard(&["top", "--once"]).stdout);
     assert!(once.contains(&id) && once.contains("ready for review"), "{once}");
     let rows: Value = serde_json::from_slice(&stage.lanyard(&["top", "--json"]).stdout).unwrap();
-    assert_eq!(rows[0]["id"], id.as_str(), "{rows:#}");
+    assert_eq!(rows["items"][0]["id"], id.as_str(), "{rows:#}");
 }

@@ -147,7 +147,7 @@ fn the_command_line_sends_lists_and_changes() {
     };
     let id = desk.session.as_str();
     run(&["send", id, "--detach", "--id", "first", "build it"]);
-    let (turn, told) = run(&["send", id, "--detach", "--delivery", "queue", "test it"]);
+    let (turn, told) = run(&["send", id, "--detach", "--when", "next", "test it"]);
     assert!(told.contains("waits for its turn"), "{told}");
     let (listed, _) = run(&["inbox", id]);
     assert!(listed.contains("test it") && listed.contains("queue"), "{listed}");
@@ -156,7 +156,7 @@ fn the_command_line_sends_lists_and_changes() {
     run(&["inbox", id, "pause"]);
     let (json, told) = run(&["inbox", id, "--json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!((&json["turns"][0]["prompt"], &json["paused"]), (&json!("test it twice"), &json!("asked")));
+    assert_eq!((&json["items"][0]["prompt"], &json["paused"]), (&json!("test it twice"), &json!("asked")));
     assert!(told.is_empty(), "{told}");
     let (json, _) = run(&["inbox", id, "rm", turn.trim(), "--reason", "no time", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["turn"], turn.trim());
@@ -165,8 +165,8 @@ fn the_command_line_sends_lists_and_changes() {
     assert!(told.contains("nothing ran again"), "{told}");
     let (json, _) = run(&["turns", id, "--json"]);
     let rows: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(rows["turns"][1]["client_turn_id"], "first");
-    assert_eq!(rows["turns"][0]["status"], "withdrawn");
+    assert_eq!(rows["items"][1]["client_turn_id"], "first");
+    assert_eq!(rows["items"][0]["status"], "withdrawn");
     let refused = desk.daemon.lanyard(&["send", id, "--again", "x"]);
     assert_eq!(refused.status.code(), Some(2), "--again needs --id");
     assert_eq!(turn_of(&desk.send(&json!({"prompt": "x"}))).len(), turn.trim().len());
