@@ -8,6 +8,7 @@ mod allow;
 mod artifact;
 mod audit;
 mod bench;
+mod docs;
 mod process;
 mod schema;
 mod test;
@@ -38,6 +39,8 @@ enum Task {
     Bench(bench::Args),
     /// Check the licences and duplicate versions of third-party packages
     Audit,
+    /// Build the docs as a book, with pages made from the commands, the API and the refusals
+    Docs(docs::Args),
     /// Write schema/openapi.json, or check that it is up to date
     Schema(schema::Args),
 }
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Task::Tidy(args) => tidy::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::Audit => audit::run(),
+        Task::Docs(args) => docs::run(&args),
         Task::Schema(args) => schema::run(&args),
     };
     match done {

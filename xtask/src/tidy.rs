@@ -13,7 +13,7 @@ mod requirements;
 mod rust_text;
 mod walls;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -83,6 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut sizes = Vec::new();
     let mut sources = Vec::new();
     let mut requirements = Vec::new();
+    let mut pages = BTreeMap::new();
     for path in &paths {
         let bytes = fs::read(root.join(path)).with_context(|| format!("cannot read {path}"))?;
         // Pictures and fonts have no lines to check.
@@ -93,9 +94,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         if checks::has_size_limit(path) {
             sizes.push((path.clone(), text.lines().count()));
         }
+        if checks::extension(path) == "md" {
+            pages.insert(path.clone(), text);
+        }
     }
     findings.extend(checks::sizes(&sizes, &allowed));
     findings.extend(requirements::check(&requirements));
+    findings.extend(markdown::missing_headings(&pages));
+    findings.extend(markdown::outside_of_the_book(&pages));
     let measures = Measures::of(&sources);
     if args.count {
         measures.print();

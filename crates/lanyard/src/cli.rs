@@ -65,6 +65,8 @@ mod scripted_agent;
 mod scripted_mcp;
 mod send;
 mod show;
+#[cfg(test)]
+mod shown;
 mod signal;
 mod status;
 mod stop;

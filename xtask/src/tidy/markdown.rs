@@ -1,6 +1,6 @@
-//! Markdown: relative links lead to files that exist.
+//! Markdown: relative links lead to files and headings that exist, and the book has every page.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
 
@@ -70,6 +70,57 @@ pub(super) fn broken_links(path: &str, prose: &str, paths: &BTreeSet<String>) ->
         }
     }
     findings
+}
+
+/// Links to a heading that its page does not have. `pages` are all Markdown files with their texts.
+pub(super) fn missing_headings(pages: &BTreeMap<String, String>) -> Vec<Finding> {
+    let headings: BTreeMap<&str, BTreeSet<String>> =
+        pages.iter().map(|(path, text)| (path.as_str(), slugs(text))).collect();
+    let mut findings = Vec::new();
+    for (path, text) in pages {
+        for (number, line) in (1..).zip(prose(text).lines()) {
+            for target in targets(line) {
+                let Some((file, heading)) = target.split_once('#') else { continue };
+                let page = if file.is_empty() { Some(path.clone()) } else { resolve(path, file) };
+                let known = page.and_then(|page| headings.get(page.as_str()));
+                if known.is_some_and(|known| !known.contains(heading)) {
+                    let message = format!("the link `{target}` names a heading that its page does not have");
+                    findings.push(Finding::error(path, number, message));
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// The names by which the headings of a page can be linked to.
+fn slugs(text: &str) -> BTreeSet<String> {
+    let mut fenced = false;
+    let mut found = BTreeSet::new();
+    for line in text.lines() {
+        fenced ^= line.trim_start().starts_with("```");
+        let title = line.trim_start_matches('#');
+        if !fenced && title.len() < line.len() && title.starts_with(' ') {
+            let kept = title.trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+            found.insert(kept.collect::<String>().to_lowercase().replace(' ', "-"));
+        }
+    }
+    found
+}
+
+/// Pages of `docs/` that the book's table of contents leaves out.
+pub(super) fn outside_of_the_book(pages: &BTreeMap<String, String>) -> Vec<Finding> {
+    const SUMMARY: &str = "docs/SUMMARY.md";
+    let Some(summary) = pages.get(SUMMARY) else {
+        return vec![Finding::error(SUMMARY, 0, "the book has no table of contents")];
+    };
+    let listed: BTreeSet<String> =
+        summary.lines().flat_map(targets).filter_map(|target| resolve(SUMMARY, target)).collect();
+    let is_page = |path: &&String| {
+        path.strip_prefix("docs/").is_some_and(|name| !name.contains('/')) && path.as_str() != SUMMARY
+    };
+    let left_out = pages.keys().filter(is_page).filter(|path| !listed.contains(*path));
+    left_out.map(|path| Finding::error(path, 0, format!("{SUMMARY} does not list this page"))).collect()
 }
 
 /// Link targets on a line: `[text](target "title")`, images, and `[label]: target`.
@@ -151,6 +202,35 @@ mod tests {
         let paths = ["README.md", "docs/page.md", "docs/a b.md", "docs/decisions/0001-x.md"];
         let paths = paths.into_iter().map(str::to_owned).collect();
         broken_links("docs/page.md", &prose(text), &paths).iter().map(ToString::to_string).collect()
+    }
+
+    fn pages(texts: &[(&str, &str)]) -> BTreeMap<String, String> {
+        texts.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_link_to_a_heading_needs_the_heading() {
+        let found = missing_headings(&pages(&[
+            (
+                "docs/a.md",
+                "# One `word`, two\n[here](#one-word-two) [there](b.md#gone) [other](b.md#what-it-is)\n",
+            ),
+            ("docs/b.md", "## What it is\n```\n# gone\n```\n"),
+        ]));
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            ["docs/a.md:2: error: the link `b.md#gone` names a heading that its page does not have"]
+        );
+    }
+
+    #[test]
+    fn a_page_that_the_book_leaves_out_is_found() {
+        let texts =
+            [("docs/SUMMARY.md", "- [A](a.md)"), ("docs/a.md", ""), ("docs/b.md", ""), ("docs/x/c.md", "")];
+        let found = outside_of_the_book(&pages(&texts));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].path, "docs/b.md");
     }
 
     #[test]

@@ -21,7 +21,7 @@ over a restart of the daemon, and is withdrawn when the session ends.
 Examples:
   lanyard inbox fix-login
   lanyard inbox fix-login edit turn_01m7n5djg0fayvh8t5cxyjkdnf --prompt \"only the unit tests\"
-  lanyard inbox fix-login order turn_01m7… turn_01m6…
+  lanyard inbox fix-login order turn_01m7n5djg0fayvh8t5cxyjkdnf turn_01m7gcpqk5e7xrvdtgjgbm759b
   lanyard inbox fix-login rm turn_01m7n5djg0fayvh8t5cxyjkdnf
   lanyard inbox fix-login promote turn_01m7n5djg0fayvh8t5cxyjkdnf --as interrupt
   lanyard inbox fix-login pause
