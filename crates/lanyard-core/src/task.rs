@@ -46,4 +46,4 @@ pub use record::{
     WorkerSource,
 };
 pub use refusal::TaskRefusal;
-pub use tree::{BaseConflict, Captured, Tree};
+pub use tree::{BaseConflict, Captured, Tree, branch_name};

@@ -26,6 +26,7 @@ mod duration;
 mod fail;
 mod flow;
 mod follow;
+mod following;
 mod fork;
 mod gate;
 mod gates;

@@ -120,11 +120,31 @@ impl<'a> Client<'a> {
         route: &Route,
         body: &impl Serialize,
     ) -> Result<T, Failure> {
+        self.part(part, route, body, Some(ANSWER_TIMEOUT)).await
+    }
+
+    /// The same for changes that may take long.
+    pub(crate) async fn post_part_patiently<T: DeserializeOwned>(
+        &mut self,
+        part: &str,
+        route: &Route,
+        body: &impl Serialize,
+    ) -> Result<T, Failure> {
+        self.part(part, route, body, None).await
+    }
+
+    async fn part<T: DeserializeOwned>(
+        &mut self,
+        part: &str,
+        route: &Route,
+        body: &impl Serialize,
+        within: Option<Duration>,
+    ) -> Result<T, Failure> {
         let key = match &self.context.key {
             Some(key) => format!("{key}.{part}"),
             None => self.key()?,
         };
-        let (body, within) = (Some(encode(body)?), Some(ANSWER_TIMEOUT));
+        let body = Some(encode(body)?);
         self.ask(Ask { method: Method::POST, route, body, key: Some(key), within }).await?.read()
     }
 

@@ -48,7 +48,7 @@ impl Exit {
         (Self::Unreachable, "no daemon answers"),
         (Self::Pending, "not ended, answered or confirmed in time"),
         (Self::Stopped, "the session was stopped"),
-        (Self::Cancelled, "the turn was cancelled"),
+        (Self::Cancelled, "the turn or the plan was cancelled"),
         (Self::Interrupted, "the turn was interrupted by a crash, a timeout or a limit"),
         (Self::Left, "left with Ctrl-C; the work goes on"),
     ];

@@ -49,6 +49,18 @@ pub struct FlowView {
     pub approvals: Vec<GateEntry>,
 }
 
+/// The merge of a flow's branch.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct MergedFlow {
+    pub flow: FlowId,
+    pub commit: String,
+    /// The branch it was merged into.
+    pub into: String,
+    /// There was nothing to merge.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nothing: bool,
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct FlowList {
     /// Newest first.

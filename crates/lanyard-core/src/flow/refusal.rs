@@ -35,6 +35,12 @@ refusals! {
         NothingToDo => "plan_is_done", Conflict
             ("all phases of the plan are done already")
             ("take the mark off a phase that is to be worked at, or name it with `--from`");
+        AtWork { flow: FlowId, state: FlowState } => "flow_at_work", Conflict
+            ("the flow has not ended: it is {state}")
+            ("wait for its end with `lanyard flow watch {flow}`, or end it with `lanyard flow cancel {flow}`");
+        NoBranch { folder: String } => "flow_without_branch", Conflict
+            ("the flow has no branch: it works in the folder {folder} itself")
+            ("nothing is to be merged; look at its changes with `git -C {folder} status` and `git log`");
     }
 }
 

@@ -51,6 +51,8 @@ pub enum PlanStatus {
     Paused,
     Completed,
     Failed,
+    /// An operator ended the plan. No task of it starts until an operator starts the plan again.
+    Cancelled,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
@@ -108,7 +110,8 @@ pub struct PlanChange {
 }
 
 impl PlanStatus {
-    pub const ALL: [Self; 5] = [Self::Draft, Self::Active, Self::Paused, Self::Completed, Self::Failed];
+    pub const ALL: [Self; 6] =
+        [Self::Draft, Self::Active, Self::Paused, Self::Completed, Self::Failed, Self::Cancelled];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -118,6 +121,7 @@ impl PlanStatus {
             Self::Paused => "paused",
             Self::Completed => "completed",
             Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -125,11 +129,24 @@ impl PlanStatus {
     #[must_use]
     pub const fn next(self) -> &'static [Self] {
         match self {
-            Self::Draft => &[Self::Active, Self::Failed],
-            Self::Active => &[Self::Paused, Self::Completed, Self::Failed],
-            Self::Paused => &[Self::Active, Self::Failed],
-            Self::Completed | Self::Failed => &[Self::Active],
+            Self::Draft | Self::Paused => &[Self::Active, Self::Failed, Self::Cancelled],
+            Self::Active => &[Self::Paused, Self::Completed, Self::Failed, Self::Cancelled],
+            // A failed plan may still have tasks that wait for one that failed.
+            Self::Failed => &[Self::Active, Self::Cancelled],
+            Self::Completed | Self::Cancelled => &[Self::Active],
         }
+    }
+
+    /// Whether only an operator moves a plan from this status to the other. An agent neither cancels a plan nor takes a
+    /// cancelled one up again.
+    #[must_use]
+    pub const fn needs_operator(self, to: Self) -> bool {
+        matches!((self, to), (Self::Cancelled, _) | (_, Self::Cancelled))
+    }
+
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
@@ -239,7 +256,7 @@ impl Plan {
     /// Whether nothing is left to do in it.
     #[must_use]
     pub const fn is_over(&self) -> bool {
-        self.archived || matches!(self.status, PlanStatus::Completed | PlanStatus::Failed)
+        self.archived || self.status.is_over()
     }
 
     /// Answers whether anything changed.

@@ -32,11 +32,12 @@ fn the_table_of_statuses() {
         table += &(row + "\n");
     }
     expect_test::expect![[r"
-        draft: active failed
-        active: paused completed failed
-        paused: active failed
+        draft: active failed cancelled
+        active: paused completed failed cancelled
+        paused: active failed cancelled
         completed: active
-        failed: active
+        failed: active cancelled
+        cancelled: active
     "]]
     .assert_eq(&table);
 }

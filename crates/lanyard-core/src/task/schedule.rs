@@ -13,6 +13,7 @@ use crate::task::files;
 use crate::task::mail::MailTo;
 use crate::task::record::{Isolation, Task, TaskState};
 use crate::task::tree::BaseConflict;
+use crate::text::{NAME_CHARS_MAX, one_line};
 
 /// Limits of concurrency and of the growth of a family. Inherited and never widened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,10 +52,8 @@ pub enum Hold {
     NotPending(TaskState),
     Halted,
     Plan(PlanStatus),
-    Waits {
-        on: TaskId,
-        state: TaskState,
-    },
+    /// Prerequisites that are not completed, in the order the task names them.
+    Waits(Vec<Prerequisite>),
     /// A prerequisite no longer exists.
     Missing {
         on: TaskId,
@@ -68,12 +67,36 @@ pub enum Hold {
         running: String,
     },
     Files {
-        task: TaskId,
+        /// The other task, by its key where both are of one plan.
+        task: String,
         file: String,
     },
     Places {
         running: u32,
     },
+}
+
+/// A task that has to be completed first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prerequisite {
+    pub id: TaskId,
+    /// Its key where both are of one plan, else its id.
+    pub name: String,
+    pub state: TaskState,
+}
+
+impl fmt::Display for Prerequisite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.state {
+            // On its way, or done: its name is enough.
+            TaskState::Pending | TaskState::Deploying | TaskState::Running | TaskState::Completed => {
+                f.write_str(&self.name)
+            }
+            TaskState::Paused | TaskState::Interrupted | TaskState::Failed | TaskState::Cancelled => {
+                write!(f, "{} ({})", self.name, self.state)
+            }
+        }
+    }
 }
 
 impl fmt::Display for Hold {
@@ -82,7 +105,10 @@ impl fmt::Display for Hold {
             Self::NotPending(state) => write!(f, "it is {state}"),
             Self::Halted => write!(f, "everything was halted"),
             Self::Plan(status) => write!(f, "its plan is {status}"),
-            Self::Waits { on, state } => write!(f, "it waits for {on}, which is {state}"),
+            Self::Waits(on) => {
+                let names: Vec<String> = on.iter().map(ToString::to_string).collect();
+                write!(f, "waits for {}", names.join(", "))
+            }
             Self::Missing { on } => write!(f, "it depends on {on}, which does not exist"),
             Self::Conflict { task, conflict } => conflicting(f, *task, conflict),
             Self::Group { running } => write!(f, "the group `{running}` of its plan is at work"),
@@ -144,14 +170,23 @@ pub fn hold(task: &Task, field: &Field<'_>) -> Option<Hold> {
     crowded(task, field)
 }
 
-/// The first task it depends on that is not completed.
+/// The tasks it depends on that are not completed, or the first that does not exist.
 #[must_use]
 pub fn blocked(task: &Task, tasks: &BTreeMap<TaskId, Task>) -> Option<Hold> {
-    task.spec.depends_on.iter().find_map(|on| match tasks.get(on) {
-        None => Some(Hold::Missing { on: *on }),
-        Some(found) if found.state == TaskState::Completed => None,
-        Some(found) => Some(Hold::Waits { on: *on, state: found.state }),
-    })
+    let mut open = Vec::new();
+    for on in &task.spec.depends_on {
+        let Some(found) = tasks.get(on) else { return Some(Hold::Missing { on: *on }) };
+        if found.state != TaskState::Completed {
+            open.push(Prerequisite { id: *on, name: name_beside(task, found), state: found.state });
+        }
+    }
+    (!open.is_empty()).then_some(Hold::Waits(open))
+}
+
+/// How a task names another: by its key where both are of one plan, else by its id.
+fn name_beside(task: &Task, other: &Task) -> String {
+    let key = other.spec.key.as_ref().filter(|_| task.plan.is_some() && task.plan == other.plan);
+    key.map_or_else(|| other.id.to_string(), |key| one_line(key, NAME_CHARS_MAX))
 }
 
 /// A parent is at work until its children have ended, so what it holds does not hold them: in its place one of them may
@@ -183,7 +218,7 @@ fn crowded(task: &Task, field: &Field<'_>) -> Option<Hold> {
     let same_place = |other: &&Task| other.workspace == task.workspace && !above.contains(&other.id);
     at_work().filter(same_place).find_map(|other| {
         let file = files::conflict(&task.spec.files, &other.spec.files)?;
-        Some(Hold::Files { task: other.id, file: file.to_owned() })
+        Some(Hold::Files { task: name_beside(task, other), file: file.to_owned() })
     })
 }
 
@@ -232,6 +267,25 @@ pub fn order<'a>(tasks: impl Iterator<Item = &'a Task>) -> Vec<&'a Task> {
     let mut tasks: Vec<&Task> = tasks.collect();
     tasks.sort_by_key(|task| (std::cmp::Reverse(rank(task.spec.priority)), task.id));
     tasks
+}
+
+/// The tasks with every prerequisite before the tasks that depend on it; otherwise in the order they came. Tasks that
+/// depend on each other in a circle, which no plan has, come last.
+#[must_use]
+pub fn by_dependency<'a>(tasks: impl Iterator<Item = &'a Task>) -> Vec<&'a Task> {
+    let mut left: Vec<&Task> = tasks.collect();
+    let mut waiting: BTreeSet<TaskId> = left.iter().map(|task| task.id).collect();
+    let mut placed = Vec::with_capacity(left.len());
+    loop {
+        let is_next = |task: &&Task| !task.spec.depends_on.iter().any(|on| waiting.contains(on));
+        let Some(at) = left.iter().position(is_next) else {
+            placed.append(&mut left);
+            return placed;
+        };
+        let next = left.remove(at);
+        waiting.remove(&next.id);
+        placed.push(next);
+    }
 }
 
 const fn rank(priority: Priority) -> u8 {

@@ -11,7 +11,7 @@ use crate::task::Task;
 use crate::task::event::TaskEvent;
 use crate::task::mail::MailTo;
 use crate::task::record::{Isolation, TaskState};
-use crate::task::schedule::{FamilyRules, Field, cycle, hold, is_stuck, order, wants_tree};
+use crate::task::schedule::{FamilyRules, Field, by_dependency, cycle, hold, is_stuck, order, wants_tree};
 use crate::task::testing::{Given, pending, short_ids, task_id};
 
 /// Task `number` of plan 1.
@@ -62,7 +62,13 @@ fn a_task_is_held_by_its_state_a_halt_and_its_plan() {
     assert_held(held(&task(1, pending().running()), &[]), "it is running");
     assert_held(held_in(&one, &[], None, true), "everything was halted");
     assert_eq!(held_in(&one, &[], None, false), None);
-    for status in [PlanStatus::Draft, PlanStatus::Paused, PlanStatus::Completed, PlanStatus::Failed] {
+    for status in [
+        PlanStatus::Draft,
+        PlanStatus::Paused,
+        PlanStatus::Completed,
+        PlanStatus::Failed,
+        PlanStatus::Cancelled,
+    ] {
         assert_held(held_in(&one, &[], Some(status), false), &format!("its plan is {status}"));
     }
 }
@@ -112,12 +118,34 @@ fn a_task_waits_until_all_it_depends_on_are_completed() {
     let one = after(1, &[2, 3]);
     let done = |number| task(number, pending().ended(TaskState::Completed));
     assert_eq!(held(&one, &[done(2), done(3)]), None);
-    assert_held(held(&one, &[done(2), task(3, pending())]), "it waits for task#3, which is pending");
+    assert_held(held(&one, &[done(2), task(3, pending())]), "waits for task#3");
     for state in [TaskState::Failed, TaskState::Cancelled] {
         let ended = task(2, pending().ended(state));
-        assert_held(held(&one, &[ended, done(3)]), &format!("it waits for task#2, which is {state}"));
+        assert_held(held(&one, &[ended, done(3)]), &format!("waits for task#2 ({state})"));
     }
     assert_held(held(&one, &[done(2)]), "it depends on task#3, which does not exist");
+    // By their keys in the same plan, and by their ids elsewhere.
+    let keyed = |number, key: &str| {
+        let mut task = task(number, pending());
+        task.spec.key = Some(key.to_owned());
+        task
+    };
+    assert_held(held(&one, &[keyed(2, "build"), keyed(3, "test")]), "waits for build, test");
+    let elsewhere = Task { plan: None, ..keyed(2, "build") };
+    assert_held(held(&one, &[elsewhere, keyed(3, "test")]), "waits for task#2, test");
+}
+
+#[test]
+fn tasks_are_merged_after_what_they_depend_on() {
+    let numbers = |tasks: &[Task]| -> Vec<TaskId> {
+        by_dependency(tasks.iter()).into_iter().map(|task| task.id).collect()
+    };
+    let ids = |numbers: &[u128]| -> Vec<TaskId> { numbers.iter().map(|&n| task_id(n)).collect() };
+    let free = |number| task(number, pending());
+    assert_eq!(numbers(&[free(3), free(1)]), ids(&[3, 1]), "otherwise as they came");
+    assert_eq!(numbers(&[after(1, &[2, 3]), after(2, &[3]), free(3), free(4)]), ids(&[3, 2, 1, 4]));
+    assert_eq!(numbers(&[after(1, &[9]), free(2)]), ids(&[1, 2]), "9 is not among them");
+    assert_eq!(numbers(&[after(1, &[2]), after(2, &[1]), free(3)]), ids(&[3, 1, 2]), "a circle ends");
 }
 
 #[test]
@@ -254,7 +282,7 @@ fn what_holds_a_task_is_asked_in_a_fixed_order() {
     one.spec.files = vec!["a".to_owned()];
     let blocker = writing(2, pending().running(), "a");
     let fields = [blocker.clone(), task(3, pending().running())];
-    assert_held(held(&one, &fields), "it waits for task#2, which is running");
+    assert_held(held(&one, &fields), "waits for task#2");
     one.spec.depends_on.clear();
     assert!(matches!(held(&one, &fields).as_deref(), Some("2 tasks are at work, which is all there may be")));
     assert_held(held(&one, &[blocker]), "task#2 writes `a` as well and is at work");

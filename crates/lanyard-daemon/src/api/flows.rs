@@ -1,6 +1,7 @@
 //! Flows over HTTP.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +10,13 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use lanyard_api::types::{
-    FlowAnswer, FlowEventPage, FlowGateEntry, FlowList, FlowReason, FlowReport, FlowView, NewFlowBody,
+    FlowAnswer, FlowEventPage, FlowGateEntry, FlowList, FlowReason, FlowReport, FlowView, MergeTask,
+    MergedFlow, NewFlowBody,
 };
 use lanyard_core::flow::report::{markdown, report};
-use lanyard_core::flow::{Flow, FlowCommand, FlowEnvelope};
+use lanyard_core::flow::{Flow, FlowCommand, FlowEnvelope, FlowRefusal};
 use lanyard_core::{FlowId, GateId};
+use lanyard_git::worktree;
 use lanyard_store::FlowFilter;
 use serde::Deserialize;
 
@@ -21,7 +24,8 @@ use crate::api::App;
 use crate::api::approvals;
 use crate::api::context::{Change, on_disk, query};
 use crate::api::problem::Problem;
-use crate::flow::Beginning;
+use crate::api::tasks::with_git;
+use crate::flow::{Beginning, FlowError};
 
 type Shared = State<Arc<App>>;
 
@@ -142,6 +146,23 @@ pub(super) async fn answer(
     let command = FlowCommand::Answer { gate, choice, guidance, probe: None };
     let flow = app.flows.ask(id(&name)?, command, change.actor).await?;
     Ok(Json(view(&app, flow).await?))
+}
+
+pub(super) async fn merge(
+    State(app): Shared,
+    Path(name): Path<String>,
+    change: Change<MergeTask>,
+) -> Result<Json<MergedFlow>, Problem> {
+    let flow = app.flows.get(id(&name)?).await?;
+    if !flow.state.is_ended() {
+        return Err(FlowError::from(FlowRefusal::AtWork { flow: flow.id, state: flow.state }).into());
+    }
+    let no_branch = || FlowError::from(FlowRefusal::NoBranch { folder: flow.workspace.clone() });
+    let tree = flow.tree.clone().ok_or_else(no_branch)?;
+    let into = PathBuf::from(change.body.into.unwrap_or_else(|| flow.workspace.clone()));
+    let message = format!("Merge {}: {}", tree.branch, flow.title);
+    let merged = with_git(move || worktree::merge(&tree, &into, &message)).await?;
+    Ok(Json(MergedFlow { flow: flow.id, commit: merged.commit, into: merged.into, nothing: merged.nothing }))
 }
 
 pub(super) async fn tell(State(app): Shared, Path(name): Path<String>) -> Result<Json<FlowReport>, Problem> {

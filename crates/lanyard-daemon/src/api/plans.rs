@@ -8,8 +8,8 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use lanyard_api::types::{
-    Deploy, DeployedTasks, HeldTask, ImportPlan, NewPlanBody, PlanDetail, PlanList, PlanMarkdown, PlanRow,
-    PlanView, Reason, TaskCount,
+    CancelTask, Deploy, DeployedTasks, HeldTask, ImportPlan, NewPlanBody, PlanDetail, PlanList, PlanMarkdown,
+    PlanRow, PlanView, Reason, TaskCount,
 };
 use lanyard_core::PlanId;
 use lanyard_core::paper::{Bounds, NewPlan, Plan, PlanStatus, TEXT_CHARS_MAX};
@@ -274,6 +274,20 @@ pub(super) async fn pause(
     _: Change<Reason>,
 ) -> Result<Json<PlanView>, Problem> {
     set(app, name, &uri, PlanStatus::Paused).await
+}
+
+pub(super) async fn cancel(
+    State(app): Shared,
+    Path(name): Path<String>,
+    uri: Uri,
+    change: Change<CancelTask>,
+) -> Result<Response, Problem> {
+    let (by, place) = (change.by(), query::<Place>(&uri)?);
+    let CancelTask { reason, now } = change.body;
+    let cancelled = ask(&app, move |owner| {
+        owner.cancel_plan(&name, place.workspace.as_deref(), reason.as_deref(), now, &by)
+    });
+    Ok((StatusCode::ACCEPTED, Json(cancelled.await?)).into_response())
 }
 
 pub(super) async fn archive(

@@ -281,6 +281,8 @@ fn flows(page: &mut Page) {
         FlowRefusal::PlanTaken { flow: FlowId::from_u128(1) },
         FlowRefusal::NoPhases,
         FlowRefusal::NothingToDo,
+        FlowRefusal::AtWork { flow: FlowId::from_u128(1), state: FlowState::Review },
+        FlowRefusal::NoBranch { folder: "/src/shop".to_owned() },
     ] {
         page.problem(FlowError::Refused(refusal));
     }

@@ -151,7 +151,7 @@ impl RecordFeed {
     fn new(app: Arc<App>, filter: ChangeFilter, after: u64, last: u64) -> Self {
         let mut beat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (head, gates) = (app.hub.records(), OpenGates::of(&app, &filter.records));
+        let (head, gates) = (app.hub.records(), OpenGates::of(&app, &filter));
         Self { app, filter: Arc::new(filter), after, head, gates, stage: Stage::Hello { last }, beat }
     }
 

@@ -302,7 +302,8 @@ fn no_branch(task: TaskId) -> FamilyError {
     refused("no_branch", what, "it worked in its workspace, or was not begun, or its branch was discarded")
 }
 
-async fn with_git<T: Send + 'static>(
+/// Runs git on a blocking thread.
+pub(super) async fn with_git<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WorktreeError> + Send + 'static,
 ) -> Result<T, Problem> {
     let done = tokio::task::spawn_blocking(work).await.unwrap_or(Err(WorktreeError::Interrupted));

@@ -117,7 +117,7 @@ impl Owner {
     }
 
     /// Those that had not ended, with all below them.
-    fn cancel_all(
+    pub(super) fn cancel_all(
         &mut self,
         mut tasks: Vec<TaskId>,
         reason: Option<&str>,

@@ -80,7 +80,7 @@ impl Owner {
         }
         self.load_around(task.id)?;
         let blocked = match schedule::blocked(task, &self.tasks) {
-            Some(Hold::Waits { on, state }) if !force => Some((on, state)),
+            Some(Hold::Waits(on)) if !force => on.first().map(|on| (on.id, on.state)),
             Some(_) | None => None,
         };
         if task.state == TaskState::Pending && blocked.is_none() && !force {

@@ -8,6 +8,7 @@ use lanyard_store::{Store, TaskFilter};
 
 use crate::engine::{AskError, Key};
 use crate::families::owner::Owner;
+use crate::families::work::as_reason;
 use crate::families::{Adding, By, FamilyError, refused, wrong};
 use crate::mcp::own::refused::Refused;
 use crate::mcp::own::shelf;
@@ -187,9 +188,29 @@ impl Owner {
             | PlanStatus::Failed
             | PlanStatus::Draft
             | PlanStatus::Active
-            | PlanStatus::Paused => {}
+            | PlanStatus::Paused
+            // An operator ended it, and an operator starts it again.
+            | PlanStatus::Cancelled => {}
         }
         Ok(())
+    }
+
+    /// Ends a plan: the mark first, so that nothing of it starts, then its open tasks with all below them. Asked for
+    /// again, it ends what was left open, and otherwise changes nothing.
+    pub(crate) fn cancel_plan(
+        &mut self,
+        name: &str,
+        workspace: Option<&str>,
+        reason: Option<&str>,
+        now: bool,
+        by: &By,
+    ) -> Result<PlanId, FamilyError> {
+        let plan = self.set_plan(name, workspace, PlanStatus::Cancelled)?;
+        let tasks = self.held_of(plan).map(|task| task.id).collect();
+        let reason = reason.filter(|reason| !reason.trim().is_empty()).map(as_reason);
+        let reason = reason.unwrap_or_else(|| "its plan was cancelled".to_owned());
+        self.cancel_all(tasks, Some(&reason), now, by)?;
+        Ok(plan)
     }
 
     pub(super) fn load_plan(&mut self, plan: PlanId) -> Result<(), FamilyError> {

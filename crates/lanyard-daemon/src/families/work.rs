@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use lanyard_core::paper::{Bounds, Brief, instructions};
 use lanyard_core::session::{Command, Delivery, InboxChange, Message, NewSession, Refusal, StopScope};
-use lanyard_core::task::{BaseConflict, Captured, Task, TaskState, Tree, Want, WorkerKind, schedule};
+use lanyard_core::task::{
+    BaseConflict, Captured, Task, TaskState, Tree, Want, WorkerKind, branch_name, schedule,
+};
 use lanyard_core::text::{self, NAME_CHARS_MAX};
 use lanyard_core::{Actor, Cause, NoteId, SessionId, TurnId, WorkerId};
 use lanyard_git::worktree::{self, WorktreeError};
@@ -13,8 +15,8 @@ use lanyard_store::Store;
 
 use crate::engine::{Ask, AskError, Key, Request};
 use crate::failpoint;
-use crate::families::Tools;
 use crate::families::prerequisites::work_before;
+use crate::families::{FamilyError, Tools, plans};
 use crate::notice::Left;
 
 /// Where task sessions come from.
@@ -163,7 +165,30 @@ fn make_tree(root: &Path, store: &dyn Store, task: &Task) -> Result<Option<Tree>
     }
     // Tried again: without the work of those before it, it must not begin.
     let work = work_before(store, task).map_err(|_| WorktreeError::Interrupted)?;
-    worktree::create_after(root, &folder, &task.id.to_string(), None, base.as_deref(), &work).map(Some)
+    let name = task.id.to_string();
+    let branch = branch(store, task).map_err(|_| WorktreeError::Interrupted)?;
+    match worktree::create_after(root, &folder, &name, branch.as_deref(), base.as_deref(), &work) {
+        // Somebody has a branch of that name. The task's id is nobody else's.
+        Err(WorktreeError::BranchExists { .. }) if branch.is_some() && task.tree.is_none() => {
+            worktree::create_after(root, &folder, &name, None, base.as_deref(), &work)
+        }
+        made => made,
+    }
+    .map(Some)
+}
+
+/// The branch it had before, else the one named by its plan and its key. Nothing when its id is to name it.
+fn branch(store: &dyn Store, task: &Task) -> Result<Option<String>, FamilyError> {
+    if let Some(tree) = &task.tree {
+        return Ok(Some(tree.branch.clone()));
+    }
+    let Some(key) = &task.spec.key else { return Ok(None) };
+    let plan = match task.plan.map(|plan| plans::find(store, &plan.to_string(), None)) {
+        Some(Ok((_, plan))) => Some(plan.name.unwrap_or(plan.title)),
+        None | Some(Err(FamilyError::NoPlan(_))) => None,
+        Some(Err(error)) => return Err(error),
+    };
+    Ok(Some(branch_name(plan.as_deref(), key, task.id)))
 }
 
 /// What is to be taken away in the end: also a worktree that was begun by a daemon that did not live to write it down.

@@ -5,6 +5,7 @@ mod cancel;
 mod follow;
 mod live;
 mod ls;
+mod merge;
 mod report;
 mod resume;
 mod review;
@@ -67,6 +68,9 @@ enum Verb {
     /// End a flow; its work stays on its branch
     #[command(after_help = cancel::EXAMPLES)]
     Cancel(cancel::Cancel),
+    /// Merge the branch of a flow that has ended
+    #[command(after_help = merge::EXAMPLES)]
+    Merge(merge::MergeFlow),
     /// Take a flow up again that was aborted, where it was
     #[command(after_help = resume::EXAMPLES)]
     Resume(resume::Resume),
@@ -82,6 +86,7 @@ impl Flow {
             Verb::Watch(watch) => watch.run(context).await,
             Verb::Report(report) => report.run(context).await,
             Verb::Cancel(cancel) => cancel.run(context).await,
+            Verb::Merge(merge) => merge.run(context).await,
             Verb::Resume(resume) => resume.run(context).await,
         }
     }

@@ -1,5 +1,8 @@
 //! `lanyard plan`: work in tasks that wait for each other.
 
+mod end;
+mod progress;
+
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
@@ -26,10 +29,11 @@ Examples:
   lanyard plan new \"Release 1.0\" --name release
   lanyard task add \"write the changelog\" --plan release --agent codex
   lanyard plan start release
-  lanyard plan show release
+  lanyard plan watch release
+  lanyard plan wait release && lanyard plan merge release
   lanyard plan export release > release.md";
 
-/// Make plans of tasks, start them and see how far they are
+/// Make plans of tasks, start, watch, merge and cancel them
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Plan {
@@ -54,6 +58,18 @@ enum Verb {
     /// Deploy all that is ready, whatever the plan's status
     #[command(after_help = DEPLOY_EXAMPLES)]
     Deploy(DeployAll),
+    /// Print each change of a plan's tasks until the plan is over
+    #[command(after_help = progress::WATCH_EXAMPLES)]
+    Watch(Target),
+    /// Wait until a plan is over
+    #[command(after_help = progress::WAIT_EXAMPLES)]
+    Wait(progress::WaitPlan),
+    /// Merge the branches of a plan's completed tasks, prerequisites first
+    #[command(after_help = end::MERGE_EXAMPLES)]
+    Merge(end::MergePlan),
+    /// Cancel a plan and its open tasks
+    #[command(after_help = end::CANCEL_EXAMPLES)]
+    Cancel(end::CancelPlan),
     /// Put a plan away
     Archive(Because),
     /// Make a plan of a Markdown file
@@ -172,6 +188,10 @@ impl Plan {
             Verb::Start(order) => order.run(context, "start").await,
             Verb::Pause(order) => order.run(context, "pause").await,
             Verb::Deploy(deploy) => deploy.run(context).await,
+            Verb::Watch(target) => progress::watch(context, &target).await,
+            Verb::Wait(wait) => wait.run(context).await,
+            Verb::Merge(merge) => merge.run(context).await,
+            Verb::Cancel(cancel) => cancel.run(context).await,
             Verb::Archive(order) => order.run(context, "archive").await,
             Verb::Import(import) => import.run(context).await,
             Verb::Export(target) => export(context, &target).await,
@@ -212,7 +232,7 @@ fn made(context: &Context, view: &PlanView) -> Result<(), Failure> {
             format!("add to it with `lanyard task add TITLE --plan {id}`")
         }
         PlanStatus::Draft | PlanStatus::Paused => format!("start it with `lanyard plan start {id}`"),
-        PlanStatus::Active | PlanStatus::Completed | PlanStatus::Failed => {
+        PlanStatus::Active | PlanStatus::Completed | PlanStatus::Failed | PlanStatus::Cancelled => {
             format!("`lanyard plan show {id}` shows how far it is")
         }
     };

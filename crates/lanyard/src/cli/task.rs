@@ -3,6 +3,7 @@
 mod add;
 mod edit;
 mod ls;
+mod merging;
 mod order;
 mod show;
 mod tree;
@@ -15,6 +16,8 @@ use crate::client::Route;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::task::sentence;
+
+pub(super) use merging::{MergedTasks, merge_in_order};
 
 const EXAMPLES: &str = "\
 A task is a durable address: it keeps its id, its worker's id and its mailbox however often it is
@@ -75,7 +78,7 @@ enum Verb {
     /// Show what a task's branch holds
     #[command(after_help = tree::DIFF_EXAMPLES)]
     Diff(tree::Diff),
-    /// Merge a task's branch
+    /// Merge the branches of tasks, prerequisites first
     #[command(after_help = tree::MERGE_EXAMPLES)]
     Merge(tree::Merge),
     /// Throw a task's branch away; git keeps what it held

@@ -1,5 +1,6 @@
 //! Watching records: the stream says when to look again, over any restart of the daemon.
 
+use lanyard_core::PlanId;
 use serde::Deserialize;
 
 use super::{Absence, Route, Stream};
@@ -35,7 +36,15 @@ pub(crate) struct RecordWatch<'a> {
 impl<'a> RecordWatch<'a> {
     /// Watches these records; their ids are separated by commas.
     pub(crate) fn of(context: &'a Context, records: &str, again: String) -> Self {
-        let route = Route::to(&["records", "stream"]).with("record", Some(records));
+        Self::at(context, Route::to(&["records", "stream"]).with("record", Some(records)), again)
+    }
+
+    /// Watches a plan and its tasks, also those that are added later.
+    pub(crate) fn of_plan(context: &'a Context, plan: PlanId, again: String) -> Self {
+        Self::at(context, Route::to(&["records", "stream"]).with("plan", Some(plan)), again)
+    }
+
+    fn at(context: &'a Context, route: Route, again: String) -> Self {
         Self { context, route, again, stream: None, absence: Absence::new(context) }
     }
 

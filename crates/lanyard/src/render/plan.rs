@@ -11,7 +11,7 @@ use crate::render::approval::approvals;
 use crate::render::card::Card;
 use crate::render::plan_steps::{fraction, phases, progress, steps, story};
 use crate::render::table::{Column, table};
-use crate::render::task::{counts, remark, state};
+use crate::render::task::{counts, listing, remark, state};
 use crate::render::task_card::priority;
 use crate::render::text::one_line;
 use crate::render::time::{ago, stamp};
@@ -107,6 +107,34 @@ pub(crate) fn plan_card(view: &PlanView, now: Timestamp, max: Option<usize>) -> 
     }
     text.push_str(&approvals(&view.approvals));
     text
+}
+
+/// The tasks of a plan as a table. `now` is the daemon's clock.
+pub(crate) fn tasks_table(all: &[TaskView], now: Timestamp, max: Option<usize>) -> String {
+    let in_order: Vec<TaskView> = in_order(all).into_iter().map(|(_, view)| view.clone()).collect();
+    listing(&in_order, now, max)
+}
+
+/// A task of a plan in one line: its key, its state and what there is to know. `all` are the plan's tasks, whose names
+/// stand below each other.
+pub(crate) fn task_line(view: &TaskView, all: &[TaskView]) -> String {
+    let width = all.iter().map(|view| name(&view.task).chars().count()).max().unwrap_or_default();
+    let note = match view.approvals.first().filter(|_| view.task.state != TaskState::Pending) {
+        Some(entry) => format!("asks: {}", one_line(&entry.gate.question.title)),
+        None => remark(view),
+    };
+    let state = state(&view.task);
+    let line = format!("{:width$}  {state:13}  {note}", name(&view.task));
+    line.trim_end().to_owned()
+}
+
+/// How a plan stands, as a sentence: `release is active: 2 pending, 1 running`.
+pub(crate) fn plan_sentence(view: &PlanView) -> String {
+    let plan = &view.plan;
+    let called = plan.name.as_deref().map_or_else(|| plan.id.to_string(), one_line);
+    let tasks = of_states(plan);
+    let tasks = if tasks.is_empty() { String::new() } else { format!(": {tasks}") };
+    format!("{called} is {}{tasks}", status(plan))
 }
 
 fn tasks(all: &[TaskView], max: Option<usize>) -> String {
@@ -224,7 +252,7 @@ mod tests {
         let first = keyed(1, TaskState::Running, "api", "the API");
         let mut last = keyed(2, TaskState::Pending, "docs", "write it down");
         last.task.spec.depends_on = vec![first.task.id, TaskId::from_u128(99)];
-        last.held = Some("it waits for task_1, which is running".to_owned());
+        last.held = Some("waits for api".to_owned());
         let mut part = task(3, TaskState::Completed, "one route of it");
         part.task.parent = Some(first.task.id);
         part.task.spec.agent = Some("codex".to_owned());
@@ -252,9 +280,28 @@ mod tests {
             TASK                             STATE          AFTER                                 AGENT  WORK                           NOTE
             task_00000000000000000000000001  [>] running                                                 api: the API
             task_00000000000000000000000003  [x] completed                                        codex    one route of it
-            task_00000000000000000000000002  [ ] pending    api, task_00000000000000000000000033         docs: write it down            it waits for task_1, which is running
+            task_00000000000000000000000002  [ ] pending    api, task_00000000000000000000000033         docs: write it down            waits for api
             task_00000000000000000000000004  [!] failed                                                  a part of another plan's task
         "]].assert_eq(&plan_card(&view, now(), None));
+    }
+
+    #[test]
+    fn a_task_of_a_plan_is_one_line() {
+        let keyed = |id: u128, state, key: &str| {
+            let mut view = task(id, state, "work");
+            view.task.spec.key = Some(key.to_owned());
+            view
+        };
+        let mut waits = keyed(2, TaskState::Pending, "notes");
+        waits.held = Some("waits for api".to_owned());
+        let all = [keyed(1, TaskState::Running, "api"), waits, task(3, TaskState::Completed, "no key")];
+        let lines: String = all.iter().map(|view| task_line(view, &all) + "\n").collect();
+        expect![[r"
+            api                              [>] running
+            notes                            [ ] pending    waits for api
+            task_00000000000000000000000003  [x] completed
+        "]]
+        .assert_eq(&lines);
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub(crate) fn remark(view: &TaskView) -> String {
     }
     if let Some(entry) = view.approvals.first() {
         let title = one_line(&entry.gate.question.title);
-        return format!("its agent asks: {title}; `lanyard answer {} allow` or `deny`", entry.gate.id);
+        return format!("asks: {title}; `lanyard answer {} allow` or `deny`", entry.gate.id);
     }
     if let Some(trouble) = view.condition.filter(|_| !task.state.is_ended()).and_then(trouble) {
         return trouble.to_owned();
@@ -89,7 +89,7 @@ pub(crate) fn remark(view: &TaskView) -> String {
     .unwrap_or_default()
 }
 
-/// How it stands, as a sentence: `task_… is pending: it waits for task_…`.
+/// How it stands, as a sentence: `task_… is pending: waits for api`.
 pub(crate) fn sentence(view: &TaskView) -> String {
     let remark = remark(view);
     let why = if remark.is_empty() { String::new() } else { format!(": {remark}") };
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn a_listing_says_what_holds_a_task_what_is_wrong_and_what_came_of_it() {
         let mut held = task(1, TaskState::Pending, "write the\u{1b}[31m notes");
-        held.held = Some("it waits for task_2, which is running".to_owned());
+        held.held = Some("waits for task_2".to_owned());
         held.task.spec.key = Some("notes".to_owned());
         let mut stuck = task(2, TaskState::Running, "fix the login test");
         stuck.condition = Some(Condition::Stuck);
@@ -240,7 +240,7 @@ mod tests {
         failed.task.reason = Some("the agent crashed".to_owned());
         expect![[r"
             TASK                             STATE                         KEY    AGENT  SINCE   WAITING                      TITLE                 NOTE
-            task_00000000000000000000000001  [ ] pending                   notes         3m ago                               write the�[31m notes  it waits for task_2, which is running
+            task_00000000000000000000000001  [ ] pending                   notes         3m ago                               write the�[31m notes  waits for task_2
             task_00000000000000000000000002  [>] running, being cancelled         codex  3m ago  2 children, 1 piece of mail  fix the login test    stuck: in a turn, and nothing comes
             task_00000000000000000000000003  [x] completed                               3m ago                               review                two remarks, both small
             task_00000000000000000000000004  [!] failed                                  3m ago                               deploy                the agent crashed

@@ -14,6 +14,7 @@ mod kit;
 mod life;
 mod limits;
 mod mail;
+mod plan_end;
 mod plans;
 mod sim;
 mod spawn;

@@ -17,7 +17,7 @@ export const TASK_STATES: Record<TaskState, { label: string; tone: Tone }> = {
   pending: { label: 'pending', tone: 'plain' },
 }
 
-export const PLAN_STATUS: Record<PlanStatus, Tone> = { draft: 'plain', active: 'info', paused: 'warn', completed: 'ok', failed: 'bad' }
+export const PLAN_STATUS: Record<PlanStatus, Tone> = { draft: 'plain', active: 'info', paused: 'warn', completed: 'ok', failed: 'bad', cancelled: 'violet' }
 
 const ENDED: readonly TaskState[] = ['completed', 'failed', 'cancelled']
 const AT_WORK: readonly TaskState[] = ['deploying', 'running']

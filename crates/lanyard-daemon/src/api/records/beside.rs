@@ -4,14 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lanyard_core::{FlowId, FollowedKind, GateId, TaskId};
-use lanyard_store::{FollowedRef, Store, StoreError};
+use lanyard_core::{FlowId, FollowedKind, GateId, PlanId, TaskId};
+use lanyard_store::{ChangeFilter, FollowedRef, Store, StoreError, TaskFilter};
 use tokio::time::{Instant, sleep_until};
 
 use crate::api::App;
 use crate::api::approvals;
 use crate::api::context::on_disk;
 use crate::api::problem::Problem;
+use crate::families::plans::PLANS_MAX;
 use crate::hub::{Changes, Hub, Of};
 
 /// How often the gates are looked at while sessions change.
@@ -23,7 +24,9 @@ pub(super) struct OpenGates {
     hub: Arc<Hub>,
     /// Records at which sessions work.
     records: Arc<[FollowedRef]>,
-    /// Sessions that changed; none where no record is named.
+    /// A plan whose tasks are followed, as many as it has at the moment.
+    plan: Option<PlanId>,
+    /// Sessions that changed; none where neither a record nor a plan is named.
     changes: Option<Changes>,
     known: Vec<GateId>,
     /// They may be others than those the client knows.
@@ -32,12 +35,13 @@ pub(super) struct OpenGates {
 }
 
 impl OpenGates {
-    pub(super) fn of(app: &App, followed: &[FollowedRef]) -> Self {
+    pub(super) fn of(app: &App, filter: &ChangeFilter) -> Self {
         let worked = |of: &FollowedRef| matches!(of.kind, FollowedKind::Task | FollowedKind::Flow);
-        let records: Arc<[FollowedRef]> = followed.iter().copied().filter(worked).collect();
-        let changes = (!records.is_empty()).then(|| app.hub.changes(Of::Structure));
+        let records: Arc<[FollowedRef]> = filter.records.iter().copied().filter(worked).collect();
+        let plan = filter.plan;
+        let changes = (!records.is_empty() || plan.is_some()).then(|| app.hub.changes(Of::Structure));
         let (hub, known) = (app.hub.clone(), Vec::new());
-        Self { hub, stale: changes.is_some(), records, changes, known, looked_at: Instant::now() }
+        Self { hub, stale: changes.is_some(), records, plan, changes, known, looked_at: Instant::now() }
     }
 
     /// The open gates, if they are others than before.
@@ -46,8 +50,8 @@ impl OpenGates {
             return Ok(None);
         }
         self.looked_at = Instant::now();
-        let records = self.records.clone();
-        let open = on_disk(app, move |store| open(store, &records)).await?;
+        let (records, plan) = (self.records.clone(), self.plan);
+        let open = on_disk(app, move |store| open(store, &records, plan)).await?;
         if open == self.known {
             return Ok(None);
         }
@@ -70,8 +74,12 @@ impl OpenGates {
     }
 }
 
-fn open(store: &dyn Store, records: &[FollowedRef]) -> Result<Vec<GateId>, StoreError> {
+fn open(store: &dyn Store, records: &[FollowedRef], plan: Option<PlanId>) -> Result<Vec<GateId>, StoreError> {
     let mut sessions = Vec::new();
+    if plan.is_some() {
+        let at_work = TaskFilter { plan, ended: Some(false), ..TaskFilter::default() };
+        sessions.extend(store.tasks(&at_work, None, PLANS_MAX)?.into_iter().filter_map(|task| task.session));
+    }
     for of in records {
         if of.kind == FollowedKind::Flow {
             let flow = store.flow(FlowId::from_u128(of.id))?;

@@ -92,7 +92,11 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
             if change == PlanChange::default() {
                 return Err(Refused::new("nothing_to_change", "nothing to change was named", "name a field"));
             }
-            amend(caller, args.workspace, args.plan, move |plan| Ok(plan.update(change.clone())?)).await
+            amend(caller, args.workspace, args.plan, move |plan| {
+                check_status(plan, change.status)?;
+                Ok(plan.update(change.clone())?)
+            })
+            .await
         }
         Action::Note => {
             let (text, by, now) = (need("text", args.text)?, caller.name(), caller.app.clock.now());
@@ -105,6 +109,18 @@ pub(super) async fn call(caller: &Caller, args: Args) -> Told {
             })
             .await
         }
+    }
+}
+
+/// Cancelling a plan ends its tasks, and starting it again is for the operator who cancelled it.
+fn check_status(plan: &Plan, to: Option<PlanStatus>) -> Result<(), Refused> {
+    match to.filter(|to| *to != plan.status && plan.status.needs_operator(*to)) {
+        Some(to) => Err(Refused::new(
+            "plan_for_operator",
+            format!("only an operator moves a plan from {} to {to}", plan.status),
+            "ask the person you work for to run `lanyard plan cancel` or `lanyard plan start`",
+        )),
+        None => Ok(()),
     }
 }
 
@@ -147,6 +163,7 @@ async fn create(caller: &Caller, args: Args) -> Told {
         }
         let mut plan = Plan::new(id, new, &by, now)?;
         if let Some(status) = status {
+            check_status(&plan, Some(status))?;
             plan.update(PlanChange { status: Some(status), ..PlanChange::default() })?;
         }
         let version =

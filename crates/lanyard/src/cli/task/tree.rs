@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
-use lanyard_api::types::{MergeTask, MergedTask, TaskDiff};
+use clap::builder::NonEmptyStringValueParser;
+use lanyard_api::types::{MergeTask, MergedTask, PlanView, TaskDiff, TaskView};
 
-use super::Target;
+use super::merging::{MergedTasks, merge_in_order};
+use super::{Target, at};
 use crate::cli::target::folder;
+use crate::client::Route;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::text::{commit as short, count, harmless, one_line};
@@ -80,16 +83,27 @@ fn files(diff: &TaskDiff) -> String {
 
 pub(super) const MERGE_EXAMPLES: &str = "\
 Into what is checked out in the task's workspace. Refused, with nothing changed, when there are
-uncommitted changes there or the two do not fit.
+uncommitted changes there or the two do not fit. Several tasks are merged prerequisites first; the
+first refusal stops it, and the same command continues there.
 
 Examples:
   lanyard task merge notes
-  lanyard task merge notes --into ../release";
+  lanyard task merge notes --into ../release
+  lanyard task merge notes api
+  lanyard task merge --plan release";
+
+/// Tasks one command merges.
+const TASKS_MAX: usize = 100;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Merge {
-    #[command(flatten)]
-    target: Target,
+    /// The tasks: ids, aliases, or the ids of who works at them
+    #[arg(value_name = "TASK", num_args = 1..=TASKS_MAX, value_parser = NonEmptyStringValueParser::new())]
+    #[arg(required_unless_present = "plan")]
+    tasks: Vec<String>,
+    /// All completed tasks of this plan: id or name
+    #[arg(long, conflicts_with = "tasks")]
+    plan: Option<String>,
     /// The folder to merge into [default: the task's workspace]
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
@@ -98,19 +112,39 @@ pub(super) struct Merge {
 impl Merge {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let into = self.into.map(|into| folder(Some(into), "--into")).transpose()?;
-        let route = self.target.route(&["merge"]);
-        let merged: MergedTask = context.client().await?.post_patiently(&route, &MergeTask { into }).await?;
-        if context.out.is_json() {
-            return context.out.json(&merged);
+        let elsewhere = into.as_ref().map(|into| format!(" --into {into}")).unwrap_or_default();
+        let mut client = context.client().await?;
+        if let [task] = self.tasks.as_slice() {
+            let merged = client.post_patiently(&at(task, &["merge"]), &MergeTask { into }).await?;
+            return tell_merged(context, &merged);
         }
-        let into = one_line(&merged.into);
-        if merged.nothing {
-            context.out.note(&format!("there was nothing to merge; {into} has it all"));
-        } else {
-            context.out.note(&format!("{} is merged into {into}", merged.task));
+        if let Some(plan) = &self.plan {
+            let view: PlanView = client.get(&Route::to(&["plans", plan])).await?;
+            let again = format!("lanyard plan merge {}{elsewhere}", view.plan.id);
+            return merge_in_order(context, &mut client, &view.all, MergedTasks::Completed, into, &again)
+                .await;
         }
-        context.out.data(&one_line(&merged.commit))
+        let mut views: Vec<TaskView> = Vec::new();
+        for task in &self.tasks {
+            views.push(client.get(&at(task, &[])).await?);
+        }
+        let ids: Vec<String> = views.iter().map(|view| view.task.id.to_string()).collect();
+        let again = format!("lanyard task merge {}{elsewhere}", ids.join(" "));
+        merge_in_order(context, &mut client, &views, MergedTasks::Named, into, &again).await
     }
+}
+
+fn tell_merged(context: &Context, merged: &MergedTask) -> Result<(), Failure> {
+    if context.out.is_json() {
+        return context.out.json(merged);
+    }
+    let into = one_line(&merged.into);
+    if merged.nothing {
+        context.out.note(&format!("there was nothing to merge; {into} has it all"));
+    } else {
+        context.out.note(&format!("{} is merged into {into}", merged.task));
+    }
+    context.out.data(&one_line(&merged.commit))
 }
 
 #[cfg(test)]

@@ -1,16 +1,12 @@
 //! `lanyard task wait`: until tasks have ended, however often the daemon is restarted meanwhile.
 
-use std::time::Duration;
-
 use clap::builder::NonEmptyStringValueParser;
-use lanyard_api::types::TaskView;
-use lanyard_core::GateId;
+use lanyard_api::types::{GateEntry, TaskView};
 use lanyard_core::task::TaskState;
 
 use super::at;
-use crate::cli::approve::Approvals;
-use crate::cli::ask::Keyboard;
-use crate::client::{RecordWatch, Woken};
+use crate::cli::following::{Followed, follow_within};
+use crate::client::{Client, RecordWatch};
 use crate::context::{Context, daemon_now};
 use crate::failure::{Exit, Failure};
 use crate::render::task::{listing, sentence};
@@ -53,20 +49,11 @@ impl Wait {
         for view in &views {
             context.out.note(&sentence(view));
         }
-        let all = all_ended(context, &mut views);
-        let in_time = match self.timeout {
-            None => {
-                all.await?;
-                true
-            }
-            Some(seconds) => match tokio::time::timeout(Duration::from_secs(seconds), all).await {
-                Ok(ended) => {
-                    ended?;
-                    true
-                }
-                Err(_) => false,
-            },
-        };
+        let ids: Vec<String> = views.iter().map(|view| view.task.id.to_string()).collect();
+        let watch = RecordWatch::of(context, &ids.join(","), format!("lanyard task wait {}", ids.join(" ")));
+        let mut tasks = WaitedTasks(views);
+        let in_time = follow_within(context, watch, &mut tasks, self.timeout).await?;
+        let views = tasks.0;
         show(context, &views).await?;
         if !in_time {
             context.out.note("not all of them have ended; they go on");
@@ -77,95 +64,32 @@ impl Wait {
     }
 }
 
-/// Comes back when all have ended. Restarts of the daemon are waited for, within their bound.
-async fn all_ended(context: &Context, views: &mut [TaskView]) -> Result<(), Failure> {
-    let keyboard = if context.out.is_json() { Keyboard::nobody() } else { Keyboard::open() };
-    let mut asking = Asking { context, keyboard, approvals: Approvals::default(), asked: None };
-    let ids: Vec<String> = views.iter().map(|view| view.task.id.to_string()).collect();
-    let again = format!("lanyard task wait {}", ids.join(" "));
-    let mut watch = RecordWatch::of(context, &ids.join(","), again);
-    asking.look(views);
-    while views.iter().any(is_open) {
-        let woken = tokio::select! {
-            typed = asking.keyboard.next() => {
-                asking.take(typed).await;
-                continue;
+struct WaitedTasks(Vec<TaskView>);
+
+impl Followed for WaitedTasks {
+    async fn look(&mut self, context: &Context, client: &mut Client<'_>) -> Result<(), Failure> {
+        for view in self.0.iter_mut().filter(|view| is_open(view)) {
+            let newer: TaskView = client.get(&at(&view.task.id.to_string(), &[])).await?;
+            let said = sentence(&newer);
+            if said != sentence(view) {
+                context.out.note(&said);
             }
-            woken = watch.next() => woken?,
-        };
-        let said = match woken {
-            Woken::Lost(sentence) => Some(sentence),
-            Woken::Back => Some("the daemon is back".to_owned()),
-            Woken::Look => match look_again(context, views).await {
-                Err(failure) if failure.is_passing() => watch.lost(),
-                looked => {
-                    looked?;
-                    asking.look(views);
-                    None
-                }
-            },
-        };
-        if let Some(said) = said {
-            context.out.note(&said);
+            *view = newer;
         }
+        Ok(())
     }
-    Ok(())
+
+    fn is_over(&self) -> bool {
+        !self.0.iter().any(is_open)
+    }
+
+    fn approvals(&self) -> Vec<GateEntry> {
+        self.0.iter().flat_map(|view| view.approvals.iter().cloned()).collect()
+    }
 }
 
 fn is_open(view: &TaskView) -> bool {
     !view.task.state.is_ended()
-}
-
-/// Shows what became of the tasks since the last look.
-async fn look_again(context: &Context, views: &mut [TaskView]) -> Result<(), Failure> {
-    let client = context.client_if_running().await?;
-    let mut client = client.ok_or_else(|| context.not_running(""))?;
-    for view in views.iter_mut().filter(|view| is_open(view)) {
-        let newer: TaskView = client.get(&at(&view.task.id.to_string(), &[])).await?;
-        let said = sentence(&newer);
-        if said != sentence(view) {
-            context.out.note(&said);
-        }
-        *view = newer;
-    }
-    Ok(())
-}
-
-/// What the agents of the tasks wait to be allowed.
-struct Asking<'a> {
-    context: &'a Context,
-    keyboard: Keyboard,
-    approvals: Approvals,
-    asked: Option<GateId>,
-}
-
-impl Asking<'_> {
-    fn look(&mut self, views: &[TaskView]) {
-        let open: Vec<_> = views.iter().flat_map(|view| view.approvals.iter().cloned()).collect();
-        for line in self.approvals.update(&open) {
-            self.context.out.note(&line);
-        }
-        self.prompt();
-    }
-
-    fn prompt(&mut self) {
-        let next = self.approvals.prompt().filter(|_| self.keyboard.is_there());
-        if let Some((_, text)) = next.as_ref().filter(|(gate, _)| self.asked != Some(*gate)) {
-            self.context.out.question(text);
-        }
-        self.asked = next.map(|(gate, _)| gate);
-    }
-
-    /// Takes a line that was typed; nothing when there will be no more.
-    async fn take(&mut self, typed: Option<String>) {
-        self.asked = None;
-        if let Some(line) = typed
-            && let Some(told) = self.approvals.line(self.context, &line).await
-        {
-            self.context.out.question(&format!("{told}\n"));
-        }
-        self.prompt();
-    }
 }
 
 async fn show(context: &Context, views: &[TaskView]) -> Result<(), Failure> {

@@ -49,6 +49,14 @@ fn a_plan_is_worked_through() {
     assert_eq!(git(&stage.repo(), &["rev-parse", &branch]).trim(), commit, "the phase's last commit");
     assert_eq!(git(&stage.repo(), &["worktree", "list", "--porcelain"]).matches("worktree ").count(), 1);
 
+    // Until somebody merges it, which can be said again.
+    git(&stage.repo(), &["checkout", "-q", "--", "PLAN.md"]);
+    let merge = || stage.daemon.lanyard(&["flow", "merge", &flow]);
+    let merged = merge();
+    assert!(merged.status.success(), "{}", String::from_utf8_lossy(&merged.stderr));
+    assert_eq!(git(&stage.repo(), &["rev-parse", "HEAD"]), git(&stage.repo(), &["rev-parse", &branch]));
+    assert!(String::from_utf8(merge().stderr).unwrap().contains("nothing to merge"));
+
     // The author of a correction was told what the reviewer asked for.
     assert!(
         stage.told("author").iter().any(|told| told.contains("say it louder")),
@@ -65,6 +73,8 @@ fn a_phase_gate_waits_for_a_person() {
     stage.reviewer("look", READY);
     let flow = stage.begin(&json!({}));
     let gate = stage.gate(&flow, "phase_ready");
+    let merged = stage.post(&format!("/flows/{flow}/merge"), &json!({}));
+    assert_eq!((merged.status, merged.code()), (409, "flow_at_work".to_owned()));
     assert_eq!((&gate["kind"], &gate["continue_session"]), (&json!("phase"), &Value::Null));
     let listed = stage.get("/gates");
     assert_eq!(listed["flows"][0]["gate"]["id"], gate["id"], "{listed}");
@@ -143,4 +153,18 @@ fn hooks_are_told() {
             .any(|one| one["failed"][0].as_str().is_some_and(|why| why.starts_with("flow.phase_ended")))
     };
     super::kit::until("what a hook failed at", failed);
+}
+
+/// A flow that works in the folder itself has nothing to merge, and says so.
+#[test]
+fn a_flow_without_a_worktree_has_no_branch_to_merge() {
+    let stage = Stage::with("rules.phase_gate = \"auto\"\nrules.require_commit = false\n");
+    stage.author("greet", DONE);
+    stage.reviewer("look", READY);
+    let flow = stage.begin(&json!({ "worktree": false }));
+    stage.settled(&flow, "completed");
+    let refused = stage.daemon.lanyard(&["flow", "merge", &flow]);
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{told}");
+    assert!(told.contains("flow_without_branch") && told.contains("works in the folder"), "{told}");
 }

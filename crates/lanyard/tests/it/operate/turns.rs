@@ -105,7 +105,9 @@ fn fnd_n13_every_exit_code_of_the_help_is_produced_by_what_it_says() {
     std::fs::write(stage.workspace().join("go"), "").unwrap();
     let crashed = stage.run(&["/die"]);
     saw("the turn was interrupted by a crash, a timeout or a limit", crashed.status.code());
-    for (verb, meaning) in [("cancel", "the turn was cancelled"), ("stop", "the session was stopped")] {
+    for (verb, meaning) in
+        [("cancel", "the turn or the plan was cancelled"), ("stop", "the session was stopped")]
+    {
         let (_, output) = stage.watched("/say! at it\n/wait 60000", |session| {
             assert!(stage.lanyard(&[verb, session]).status.success());
         });

@@ -1,0 +1,119 @@
+//! Following tasks or a plan until they are over, over restarts of the daemon, with the questions of their agents asked in
+//! place.
+
+use std::time::Duration;
+
+use lanyard_api::types::GateEntry;
+use lanyard_core::GateId;
+
+use super::approve::Approvals;
+use super::ask::Keyboard;
+use crate::client::{Client, RecordWatch, Woken};
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Records that are followed, as they were at the last look.
+pub(super) trait Followed {
+    /// Reads them again and prints what changed.
+    async fn look(&mut self, context: &Context, client: &mut Client<'_>) -> Result<(), Failure>;
+
+    fn is_over(&self) -> bool;
+
+    /// The open questions of their agents.
+    fn approvals(&self) -> Vec<GateEntry>;
+}
+
+/// Follows until they are over. Returns false when that took longer than `seconds`.
+pub(super) async fn follow_within(
+    context: &Context,
+    watch: RecordWatch<'_>,
+    followed: &mut impl Followed,
+    seconds: Option<u64>,
+) -> Result<bool, Failure> {
+    let over = follow(context, watch, followed);
+    match seconds {
+        None => over.await.map(|()| true),
+        Some(seconds) => match tokio::time::timeout(Duration::from_secs(seconds), over).await {
+            Ok(over) => over.map(|()| true),
+            Err(_) => Ok(false),
+        },
+    }
+}
+
+/// A daemon that restarts is waited for, within the bound of the watch.
+async fn follow(
+    context: &Context,
+    mut watch: RecordWatch<'_>,
+    followed: &mut impl Followed,
+) -> Result<(), Failure> {
+    let keyboard = if context.out.is_json() { Keyboard::nobody() } else { Keyboard::open() };
+    let mut asking = Asking { context, keyboard, approvals: Approvals::default(), asked: None };
+    asking.look(&followed.approvals());
+    while !followed.is_over() {
+        let woken = tokio::select! {
+            typed = asking.keyboard.next() => {
+                asking.take(typed).await;
+                continue;
+            }
+            woken = watch.next() => woken?,
+        };
+        let said = match woken {
+            Woken::Lost(sentence) => Some(sentence),
+            Woken::Back => Some("the daemon is back".to_owned()),
+            Woken::Look => match look_again(context, followed).await {
+                Err(failure) if failure.is_passing() => watch.lost(),
+                looked => {
+                    looked?;
+                    asking.look(&followed.approvals());
+                    None
+                }
+            },
+        };
+        if let Some(said) = said {
+            context.out.note(&said);
+        }
+    }
+    Ok(())
+}
+
+async fn look_again(context: &Context, followed: &mut impl Followed) -> Result<(), Failure> {
+    let client = context.client_if_running().await?;
+    let mut client = client.ok_or_else(|| context.not_running(""))?;
+    followed.look(context, &mut client).await
+}
+
+/// The questions of agents, told once each and asked where somebody can answer.
+struct Asking<'a> {
+    context: &'a Context,
+    keyboard: Keyboard,
+    approvals: Approvals,
+    asked: Option<GateId>,
+}
+
+impl Asking<'_> {
+    fn look(&mut self, open: &[GateEntry]) {
+        for line in self.approvals.update(open) {
+            self.context.out.note(&line);
+        }
+        self.prompt();
+    }
+
+    fn prompt(&mut self) {
+        let next = self.approvals.prompt().filter(|_| self.keyboard.is_there());
+        if let Some((_, text)) = next.as_ref().filter(|(gate, _)| self.asked != Some(*gate)) {
+            self.context.out.question(text);
+        }
+        self.asked = next.map(|(gate, _)| gate);
+    }
+
+    /// Takes a line that was typed; nothing when there will be no more.
+    async fn take(&mut self, typed: Option<String>) {
+        self.asked = None;
+        if let Some(line) = typed
+            && let Some(told) = self.approvals.line(self.context, &line).await
+        {
+            self.context.out.question(&format!("{told}\n"));
+        }
+        self.prompt();
+    }
+}
