@@ -9,7 +9,7 @@ use expect_test::expect_file;
 use crate::support::binary;
 
 /// Commands of commands that have a page of their own.
-const VERBS: [(&str, &str); 49] = [
+const VERBS: [(&str, &str); 54] = [
     ("mcp", "url"),
     ("mcp", "wrap"),
     ("hook", "install"),
@@ -20,6 +20,10 @@ const VERBS: [(&str, &str); 49] = [
     ("plan", "start"),
     ("plan", "pause"),
     ("plan", "deploy"),
+    ("plan", "watch"),
+    ("plan", "wait"),
+    ("plan", "merge"),
+    ("plan", "cancel"),
     ("plan", "archive"),
     ("plan", "import"),
     ("plan", "export"),
@@ -48,6 +52,7 @@ const VERBS: [(&str, &str); 49] = [
     ("flow", "watch"),
     ("flow", "report"),
     ("flow", "cancel"),
+    ("flow", "merge"),
     ("flow", "resume"),
     ("mailbox", "show"),
     ("mailbox", "ack"),
