@@ -9,6 +9,7 @@ mod families;
 mod flows;
 mod mcp;
 mod memory;
+mod named;
 mod notifications;
 mod plans;
 mod records;
@@ -53,6 +54,7 @@ pub use memory::{
     Forget, Forgotten, FoundBy, Imported, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet,
     MemoryPolicyView, MemoryRow, MemoryStatus, NewMemory, NewSessionMemory, NotImported,
 };
+pub use named::{NameMatches, NamedItem};
 pub use notifications::{
     ContinuityCounts, ContinuityLabels, ContinuityReport, NotificationBulk, NotificationBulkAnswer,
     NotificationCount, NotificationDetail, NotificationEdit, NotificationPage, NotificationPurge,

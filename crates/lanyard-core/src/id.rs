@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// 128 bits in groups of five, the first group holding only three.
-const SUFFIX_LEN: usize = 26;
+pub(crate) const SUFFIX_LEN: usize = 26;
 
 /// The fault of a text that is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -87,8 +87,20 @@ fn decode(prefix: &'static str, text: &str) -> Result<u128, IdError> {
     Ok(value)
 }
 
+/// The value of base32 characters, first character first; `None` for any other text.
+pub(crate) fn base32(text: &str) -> Option<u128> {
+    text.bytes().try_fold(0, |value: u128, byte| {
+        let five = VALUES[usize::from(byte)];
+        (five <= 31).then_some((value << 5) | u128::from(five))
+    })
+}
+
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {
+    /// The prefixes of all ids.
+    pub(crate) const PREFIXES: &[&str] = &[$($prefix),*];
+
+    $(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(u128);
@@ -161,6 +173,12 @@ macro_rules! ids {
             }
         }
     )*};
+}
+
+/// The prefix of a whole id of any kind; `None` for any other text.
+#[must_use]
+pub fn whole(text: &str) -> Option<&'static str> {
+    PREFIXES.iter().copied().find(|prefix| decode(prefix, text).is_ok())
 }
 
 ids! {

@@ -13,6 +13,7 @@ pub mod id;
 pub mod journal;
 pub mod log;
 pub mod memory;
+pub mod naming;
 pub mod notification;
 pub mod outcome;
 pub mod paper;

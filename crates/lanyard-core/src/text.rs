@@ -104,7 +104,7 @@ pub fn near<'a>(text: &str, names: &[&'a str]) -> Option<&'a str> {
 }
 
 /// Edit distance: letters to insert, delete or change to turn one text into the other.
-fn distance(from: &str, to: &str) -> usize {
+pub(crate) fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (number, letter) in (1..).zip(from.chars()) {

@@ -19,6 +19,7 @@ mod mcp;
 mod memory;
 mod metrics;
 mod mutations;
+mod name_lookup;
 mod notifications;
 mod observed;
 mod openapi;

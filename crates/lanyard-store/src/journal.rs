@@ -7,6 +7,7 @@
 use bytes::Bytes;
 use lanyard_core::continuity::Tally;
 use lanyard_core::journal::{Damage, Report, Row};
+use lanyard_core::naming::IdPart;
 use lanyard_core::session::{Lineage, OperatorState, StateName, TurnRow, TurnStep};
 use lanyard_core::{Actor, Address, Outcome, Session, SessionId, Timestamp, TokenId, TurnId};
 
@@ -61,6 +62,10 @@ pub struct TurnPage {
 pub trait Directory: Send + Sync {
     /// The sessions an address names; deleted ones too, so that they can be told from unknown ones. At most `FIND_MAX`.
     fn find(&self, address: &Address) -> Result<Vec<Found>, StoreError>;
+
+    /// Sessions whose id begins or ends with a part, newest first; deleted ones are left out. At most `limit`. A pass over
+    /// the catalog in memory, as a listing is.
+    fn ids_like(&self, part: &IdPart, limit: usize) -> Result<Vec<SessionId>, StoreError>;
 
     /// Whether a session that is not deleted has this alias in exactly this workspace and plan.
     fn alias_taken(

@@ -9,6 +9,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use lanyard_core::flow::Flow;
+use lanyard_core::naming::IdPart;
 use lanyard_core::notification::{Delivery, Notification};
 use lanyard_core::task::{Mail, Task};
 use lanyard_core::{DeliveryId, FlowId, MailId, NotificationId, Record, TaskId};
@@ -41,6 +42,10 @@ pub trait Records: Send + Sync {
 
     /// The records that a log gave this name, newest first. At most `FIND_MAX`.
     fn records_named(&self, kind: RecordKind, name: &str) -> Result<Vec<u128>, StoreError>;
+
+    /// Records whose id begins or ends with a part, newest first. At most `limit`. A beginning is a range of an index; an
+    /// end is looked for in all entries of that index, without reading a record.
+    fn records_like(&self, kind: RecordKind, part: &IdPart, limit: usize) -> Result<Vec<u128>, StoreError>;
 
     /// Number of records with this value of a key.
     fn count_records(&self, kind: RecordKind, key: &RecordKey) -> Result<u64, StoreError>;

@@ -34,6 +34,19 @@ pub trait Tasks: Records {
         list(self, &query, |task| filter.matches(task), limit)
     }
 
+    /// Tasks that match all of the filter, newest first. At most `limit`; fewer only when there are no more.
+    fn newest_tasks(&self, filter: &TaskFilter, limit: usize) -> Result<Vec<Task>, StoreError> {
+        let order = RecordOrder::Newest { before: None };
+        let query = RecordQuery { kind: RecordKind::Task, keys: filter.keys(), order };
+        list(self, &query, |task| filter.matches(task), limit)
+    }
+
+    /// Mail, newest first. At most `limit`; fewer only when there is no more.
+    fn newest_mail(&self, limit: usize) -> Result<Vec<Mail>, StoreError> {
+        let order = RecordOrder::Newest { before: None };
+        list(self, &RecordQuery { kind: RecordKind::Mail, keys: Vec::new(), order }, |_| true, limit)
+    }
+
     /// Up to `limit` events of a task's log with `seq > after`, in order. A damaged one among them is an error.
     fn task_events(&self, task: TaskId, after: u64, limit: usize) -> Result<Vec<TaskEnvelope>, StoreError> {
         log::<Task>(self, task.as_u128(), after, limit)

@@ -15,8 +15,10 @@ mod bulk;
 mod cancel;
 mod checkpoint;
 mod checkpoints;
+mod choice;
 mod compact;
 mod complete;
+mod completion;
 mod completions;
 mod delegation;
 mod diff;
@@ -85,15 +87,20 @@ mod words;
 mod workers;
 mod writer;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{FromArgMatches, Parser, Subcommand};
 use lanyard_api::home::Home;
 
+use crate::client::NameBook;
 use crate::context::{Context, daemon_wait};
 use crate::failure::Failure;
 use crate::out::{Form, Out};
 use crate::relay::inside;
+use crate::render::ids::show_whole_ids;
+use choice::Missing;
+pub(crate) use completion::answer as answer_completion;
 
 /// Start, watch, steer, stop, resume and hand over agents that keep running
 #[derive(Debug, Parser)]
@@ -103,6 +110,9 @@ pub(crate) struct Cli {
     global: Global,
     #[command(subcommand)]
     command: Option<Command>,
+    /// A name that was left out, and is chosen before the command runs.
+    #[arg(skip)]
+    missing: Option<Missing>,
 }
 
 const DATA_DIR_HELP: &str = "Data folder [env: LANYARD_DATA_DIR] [default: ~/.local/share/lanyard]";
@@ -122,6 +132,9 @@ struct Global {
     /// Print JSON, errors too
     #[arg(long, global = true)]
     json: bool,
+    /// Print ids whole where listings and receipts shorten them
+    #[arg(long, global = true)]
+    full_ids: bool,
     /// Say nothing on stderr but errors and warnings
     #[arg(long, short, global = true)]
     quiet: bool,
@@ -249,19 +262,30 @@ enum Advanced {
 
 /// Reads the command line. Help ends the program here, and so do mistakes, except where errors are wanted as JSON.
 pub(crate) fn parse() -> Result<Cli, Failure> {
-    let mut command = help::command();
-    let read = command
-        .try_get_matches_from_mut(std::env::args_os())
-        .and_then(|matches| Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command)));
-    match read {
-        Ok(cli) => Ok(cli),
-        Err(error) if error.exit_code() == 0 || !wants_json(std::env::args_os().skip(1)) => error.exit(),
-        Err(error) => Err(misread(&error)),
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let error = match read(&words) {
+        Ok(cli) => return Ok(cli),
+        Err(error) => error,
+    };
+    if let Some(missing) = Missing::of(&error, &words)
+        && let Ok(cli) = read(&missing.with_placeholder())
+    {
+        return Ok(Cli { missing: Some(missing), ..cli });
     }
+    if error.exit_code() == 0 || !wants_json(words.into_iter().skip(1)) {
+        error.exit();
+    }
+    Err(misread(&error))
+}
+
+fn read(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut command = help::command();
+    let matches = command.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// Whether errors are wanted as JSON, told without understanding the rest.
-fn wants_json(words: impl Iterator<Item = std::ffi::OsString>) -> bool {
+fn wants_json(words: impl Iterator<Item = OsString>) -> bool {
     // What follows `--` is no option.
     words.take_while(|word| word != "--").any(|word| word == "--json")
 }
@@ -284,6 +308,18 @@ fn misread(error: &clap::Error) -> Failure {
 }
 
 pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
+    if cli.global.full_ids {
+        show_whole_ids();
+    }
+    if let Some(missing) = cli.missing {
+        let session = inside();
+        let context = match &session {
+            Some(session) => cli.global.within(session),
+            None => cli.global.context(),
+        }?;
+        let words = runtime()?.block_on(missing.choose(&context))?;
+        return run(read(&words).map_err(|error| misread(&error))?);
+    }
     let Some(command) = cli.command else {
         return Out::new(Form::People, false).data(help::OVERVIEW);
     };
@@ -483,11 +519,14 @@ impl Advanced {
 }
 
 fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    runtime()?.block_on(work)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::local("runtime", format!("cannot start: {error}"), ""))?
-        .block_on(work)
+        .map_err(|error| Failure::local("runtime", format!("cannot start: {error}"), ""))
 }
 
 impl Cli {
@@ -525,6 +564,7 @@ impl Global {
             may_start: !no_start,
             daemon_wait: daemon_wait()?,
             given: None,
+            names: NameBook::default(),
         })
     }
 }

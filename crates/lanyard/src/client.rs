@@ -2,12 +2,14 @@
 //! problems) and nothing of any command.
 
 mod absence;
+mod name_book;
 mod record_watch;
 mod route;
 mod sse;
 mod ws;
 
 pub(crate) use absence::Absence;
+pub(crate) use name_book::{A_PLAN, A_SESSION, A_TASK, A_WORK, AN_ASKER, NameBook, listed};
 pub(crate) use record_watch::{RecordWatch, Woken};
 pub(crate) use route::Route;
 pub(crate) use sse::Stream;
@@ -32,6 +34,7 @@ use tokio::net::{TcpStream, UnixStream};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::relay::Given;
+use name_book::{Meaning, with_nearest};
 
 /// How long an answer may take. Generous: a commit waits for a disk, and a disk can be slow.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
@@ -208,6 +211,7 @@ impl<'a> Client<'a> {
     /// Opens a stream of events; `None` when the connection broke or nothing was answered in time. Uses up the
     /// connection; a broken stream is the caller's to resume.
     pub(crate) async fn stream(mut self, route: &Route) -> Result<Option<Stream>, Failure> {
+        let (route, _) = self.resolve(route).await?;
         let request = Request::get(route.as_str()).header(ACCEPT, "text/event-stream");
         let Ok(request) = self.wire.dressed(request).body(Full::default()) else { return Err(unsendable()) };
         let answered = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.wire.sender.send_request(request)).await;
@@ -243,9 +247,30 @@ impl<'a> Client<'a> {
         Ok(format!("cli-{:032x}", u128::from_ne_bytes(bits)))
     }
 
+    /// Sends the request, with the id in the place of a name.
+    async fn ask(&mut self, ask: Ask<'_>) -> Result<Answer, Failure> {
+        let (route, meaning) = self.resolve(ask.route).await?;
+        let answer = self.ask_twice(Ask { route: &route, ..ask }).await;
+        answer.map_err(|failure| match &meaning {
+            Some(meaning) => with_nearest(failure, meaning, self.context.out.columns),
+            None => failure,
+        })
+    }
+
+    /// The address with the id that its name means.
+    async fn resolve(&mut self, route: &Route) -> Result<(Route, Option<Meaning>), Failure> {
+        let Some(wanted) = route.wanted() else { return Ok((route.clone(), None)) };
+        let meaning = self.meaning(wanted).await?;
+        let route = match &meaning {
+            Meaning::Id(id) => route.resolved(id),
+            Meaning::Nothing(..) => route.clone(),
+        };
+        Ok((route, Some(meaning)))
+    }
+
     /// Sends the request, and once more if the connection breaks before there is an answer: the key makes sure that a
     /// change is made once, whichever of the two arrived.
-    async fn ask(&mut self, ask: Ask<'_>) -> Result<Answer, Failure> {
+    async fn ask_twice(&mut self, ask: Ask<'_>) -> Result<Answer, Failure> {
         match self.wire.attempt(&ask).await {
             Ok(answer) => return answer.accepted(),
             Err(Lost::Silent(waited)) => return Err(silent(waited, ask.key.as_deref())),

@@ -8,7 +8,7 @@ use lanyard_api::home::Home;
 use lanyard_api::types::{DaemonStatus, Me};
 use lanyard_core::Timestamp;
 
-use crate::client::{ANSWER_TIMEOUT, Client, IfGone, Route, Wire};
+use crate::client::{ANSWER_TIMEOUT, Client, IfGone, NameBook, Route, Wire};
 use crate::failure::{Failure, chain};
 use crate::launch::{self, Launched};
 use crate::out::Out;
@@ -33,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) daemon_wait: Duration,
     /// The session this command runs inside of. It acts as that one then, and there is no data folder and no config.
     pub(crate) given: Option<Given>,
+    /// Names that were looked up.
+    pub(crate) names: NameBook,
 }
 
 impl Context {

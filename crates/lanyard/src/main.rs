@@ -32,6 +32,9 @@ fn main() -> ExitCode {
     {
         return lanyard_daemon::runs::shim::main(dir.as_ref());
     }
+    if cli::answer_completion() {
+        return ExitCode::SUCCESS;
+    }
     let cli = match cli::parse() {
         Ok(cli) => cli,
         Err(failure) => return failure.report(out::Form::Json),

@@ -10,6 +10,7 @@ use lanyard_core::Outcome;
 use serde::Serialize;
 
 use crate::failure::{Failure, chain};
+use crate::render::ids::shorten_words;
 use crate::render::text::{harmless, one_line};
 
 /// Who the output is for.
@@ -82,7 +83,13 @@ impl Out {
 
     /// Good to know: what was done, what is being waited for.
     pub(crate) fn note(&self, text: &str) {
-        if !self.quiet {
+        if self.quiet {
+            return;
+        }
+        // A person types ids; a file or another program gets them whole.
+        if std::io::stderr().is_terminal() {
+            say(&shorten_words(text));
+        } else {
             say(text);
         }
     }

@@ -11,6 +11,7 @@ pub(crate) mod flow_card;
 pub(crate) mod flow_fixture;
 pub(crate) mod flow_gate;
 pub(crate) mod flow_log;
+pub(crate) mod ids;
 pub(crate) mod mail;
 pub(crate) mod memory;
 pub(crate) mod plan;

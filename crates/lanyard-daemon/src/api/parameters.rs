@@ -3,6 +3,7 @@
 
 use lanyard_api::types::AuditKind;
 use lanyard_core::memory::{Scope, Where};
+use lanyard_core::naming::NameKind;
 use lanyard_core::notification::{NotificationKind, NotificationStatus, Severity};
 use lanyard_core::paper::PlanStatus;
 use lanyard_core::session::{Lifecycle, OperatorState, StateName};
@@ -19,7 +20,8 @@ use serde_json::{Value, json};
 use crate::api::directory::StatusWord;
 use crate::api::routes::Route;
 use crate::api::{
-    audit, context, directory, flows, mailbox, memory, notifications, records, streams, tasks, turns,
+    audit, context, directory, flows, mailbox, memory, name_lookup, notifications, records, streams, tasks,
+    turns,
 };
 
 /// The largest position a client can name: the largest whole number every JSON reader keeps.
@@ -98,6 +100,10 @@ fn in_query(route: &Route, name: &str, generator: &mut SchemaGenerator) -> Value
                 let kinds = FollowedKind::ALL.map(FollowedKind::as_str).join("|");
                 pattern(&format!("^({kinds})(,({kinds}))*$"))
             }
+            "find_ids" => {
+                let kinds = NameKind::ALL.map(NameKind::as_str).join("|");
+                pattern(&format!("^({kinds})(,({kinds}))*$"))
+            }
             _ => of::<NotificationKind>(generator),
         },
         "state" if route.name == "list_tasks" => of::<TaskState>(generator),
@@ -172,6 +178,14 @@ fn described(route: &Route, name: &str) -> Option<&'static str> {
         ("records_stream", "after") => {
             Some("The position of the last change that arrived; without it, only what comes.")
         }
+        ("find_ids", "name") => Some(
+            "An id or a part of it, an alias, a title, `last`, `.`, a task's key or `plan/key`; without it, the newest are listed.",
+        ),
+        ("find_ids", "kind") => Some("Kinds, separated by commas; without it, all of them."),
+        ("find_ids", "here") => Some("The folder that `.` means."),
+        ("find_ids", "starting") => {
+            Some("Without `name`: only those whose id, name or title starts with this.")
+        }
         ("records_stream", "kind") => Some("Kinds, separated by commas; without it, all of them."),
         ("records_stream", "plan") => Some("A plan and its tasks, and nothing else."),
         ("records_stream", "record") => Some("Ids of records, separated by commas."),
@@ -188,6 +202,7 @@ fn limit_max(route: &Route) -> usize {
         "list_turns" => turns::PAGE_MAX,
         "audit" => audit::PAGE_MAX,
         "list_flows" | "flow_events" => flows::PAGE_MAX,
+        "find_ids" => name_lookup::LIMIT_MAX,
         "list_mail" => mailbox::PAGE_MAX,
         "list_tasks" | "task_log" => tasks::PAGE_MAX,
         "list_notifications" | "dashboard_notifications" => notifications::PAGE_MAX,

@@ -15,10 +15,10 @@ use lanyard_api::types::{
     GateList, GcReport, GuidanceList, Halt, HaltReceipt, HaltState, HeldWriter, IdChain, ImportPlan,
     Imported, InboxEdit, InboxOrder, InboxPromotion, InboxView, MailPage, McpAddress, McpCheck, McpList,
     McpNames, Me, MemoryImport, MemoryPage, MemoryPolicyEdit, MemoryPolicySet, MemoryPolicyView,
-    MemoryStatus, MergeTask, MergedFlow, MergedTask, Migration, NewAlias, NewBackup, NewCall, NewFlowBody,
-    NewFork, NewGc, NewGuidance, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody, NewResume,
-    NewRollback, NewSeen, NewSessionMemory, NewSignInLink, NewStop, NewSubagent, NewToken, NewTurn,
-    NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail, NotificationEdit,
+    MemoryStatus, MergeTask, MergedFlow, MergedTask, Migration, NameMatches, NewAlias, NewBackup, NewCall,
+    NewFlowBody, NewFork, NewGc, NewGuidance, NewLink, NewMail, NewMcpAddress, NewMemory, NewPlanBody,
+    NewResume, NewRollback, NewSeen, NewSessionMemory, NewSignInLink, NewStop, NewSubagent, NewToken,
+    NewTurn, NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail, NotificationEdit,
     NotificationPage, NotificationPurge, NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList,
     PurgeView, Reason, Rebuilt, RecordFrame, Resumed, RetryTask, RolledBack, RunReport, RunToken, SendAgain,
     SessionDetail, SessionPage, SignIn, SignInLink, SignedIn, SnapshotList, StopReceipt, Stopping,
@@ -37,8 +37,8 @@ use crate::api::mutations::{Recorded, record};
 use crate::api::observed::{Observed, observe};
 use crate::api::{
     App, agents, attach, audit, bulk, calls, directory, flows, gates, ids, journal, mailbox, mcp, memory,
-    metrics, notifications, observed, pages, plans, records, sessions, sign_in, snapshots, stops, streams,
-    subagents, system, tasks, turns, writer,
+    metrics, name_lookup, notifications, observed, pages, plans, records, sessions, sign_in, snapshots,
+    stops, streams, subagents, system, tasks, turns, writer,
 };
 use crate::auth::Access;
 use crate::mcp as gateway;
@@ -90,6 +90,8 @@ const LIST: &[&str] = &[
     "cursor",
     "limit",
 ];
+
+const NAMES: &[&str] = &["name", "kind", "workspace", "plan", "here", "starting", "limit"];
 
 const FLOWS: &[&str] = &["open", "workspace", "plan", "before", "limit"];
 const MEMORY: &[&str] =
@@ -379,6 +381,7 @@ fn about_families() -> Vec<Route> {
         look!("/mail/{mail}" LookAll "get_mail" "One message." &[] => Mail, mailbox::get),
         change!(post "/mail/{mail}/ack" Operate "acknowledge_mail" "It was handled." Reason => 200 Mail, mailbox::acknowledge),
         change!(post "/mail/{mail}/again" Operate "send_mail_again" "Send a settled or dead message again." SendAgain => 200 Mail, mailbox::again),
+        look!("/ids" LookAll "find_ids" "The things a name means: one, several when it is ambiguous, or the nearest." NAMES => NameMatches, name_lookup::find),
         look!("/ids/{any}" LookAll "explain_id" "What an id or name stands for, and all it is linked to." &[] => IdChain, ids::explain),
         change!(post "/resume/{any}" Operate "resume_any" "Bring back what an id names, under the same worker." Reason => 202 Resumed, ids::resume),
         look!("/halt" LookAll "get_halt" "Whether everything is halted." &[] => HaltState, mailbox::halted),

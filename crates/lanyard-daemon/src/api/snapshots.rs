@@ -12,6 +12,7 @@ use lanyard_api::types::{
     ChangedFile, FileChange, NewRollback, Reason, Restored, RolledBack, SnapshotEntry, SnapshotList,
     WorkspaceDiff,
 };
+use lanyard_core::naming::SHORT_CHARS;
 use lanyard_core::session::{
     ContextEvent, Envelope, Event, Refusal, Session, Signal, SnapshotReason, StateName,
 };
@@ -332,28 +333,42 @@ fn newest(taken: &[Known]) -> Result<Snapshot, Problem> {
     found.map(|known| known.snapshot.clone()).ok_or_else(none)
 }
 
-/// By name, by the position of one that was asked for, or by the beginning of the commit where that is enough.
+/// By name, by the position of one that was asked for, by the beginning of the commit or the end of the name where that is
+/// enough, and the newest by `last`.
 fn find(taken: &[Known], named: &str) -> Result<Snapshot, Problem> {
-    if taken.is_empty() {
-        return Err(none());
-    }
+    let Some(newest) = taken.last() else { return Err(none()) };
     let taken: Vec<&Snapshot> = taken.iter().map(|known| &known.snapshot).collect();
     let at = format!("at-{named}");
     if let Some(snapshot) = taken.iter().find(|snapshot| snapshot.name == named || snapshot.name == at) {
         return Ok((*snapshot).clone());
     }
-    let mut begins: Vec<&Snapshot> =
-        taken.into_iter().filter(|snapshot| snapshot.commit.starts_with(named)).collect();
+    if named == "last" {
+        return Ok(newest.snapshot.clone());
+    }
+    let is_part = |snapshot: &&Snapshot| {
+        (named.len() >= PREFIX_MIN && snapshot.commit.starts_with(named))
+            || (named.len() >= SHORT_CHARS && snapshot.name.ends_with(named))
+    };
+    let mut parts: Vec<&Snapshot> = taken.into_iter().filter(is_part).collect();
     // Names of an unchanged workspace share a commit.
-    begins.dedup_by_key(|snapshot| &snapshot.commit);
-    match begins[..] {
-        [only] if named.len() >= PREFIX_MIN => Ok(only.clone()),
-        _ => Err(Problem::new(
+    parts.dedup_by_key(|snapshot| &snapshot.commit);
+    match parts.as_slice() {
+        [only] => Ok((*only).clone()),
+        [] => Err(Problem::new(
             StatusCode::NOT_FOUND,
             "snapshot_not_found",
             format!("the session has no checkpoint `{named}`"),
             "list them with `lanyard checkpoints`",
         )),
+        several => {
+            let all: Vec<&str> = several.iter().map(|snapshot| snapshot.name.as_str()).collect();
+            Err(Problem::new(
+                StatusCode::CONFLICT,
+                "snapshot_ambiguous",
+                format!("`{named}` means {} checkpoints: {}", several.len(), all.join(", ")),
+                "type more of the one you mean",
+            ))
+        }
     }
 }
 

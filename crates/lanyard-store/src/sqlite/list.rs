@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
 use lanyard_core::journal::Row;
+use lanyard_core::naming::IdPart;
 use lanyard_core::session::{OperatorState, StateName};
 use lanyard_core::{Address, SessionId, Timestamp};
 use memchr::memmem::Finder;
@@ -45,6 +46,18 @@ impl Directory for SqliteJournal {
         // Only tombstones: of those in one place, the last that had the alias.
         let mut places = HashSet::new();
         Ok(here.iter().filter(|facts| places.insert(facts.place())).map(found).take(FIND_MAX).collect())
+    }
+
+    fn ids_like(&self, part: &IdPart, limit: usize) -> Result<Vec<SessionId>, StoreError> {
+        let mut found = Vec::new();
+        if part.is_of(SessionId::PREFIX) {
+            self.survey(|_, facts| {
+                if found.len() < limit && part.matches(facts.id.as_u128()) && facts.is_listed() {
+                    found.push(facts.id);
+                }
+            });
+        }
+        Ok(found)
     }
 
     fn alias_taken(

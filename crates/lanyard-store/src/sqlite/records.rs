@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use lanyard_core::naming::IdPart;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
@@ -140,6 +141,38 @@ impl Records for SqliteJournal {
                 .query_map((kind.as_str(), NAME, name, limit), |row| row.get(0).map(u128::from_be_bytes))?;
             Ok(found.collect::<Result<_, _>>()?)
         })
+    }
+
+    fn records_like(&self, kind: RecordKind, part: &IdPart, limit: usize) -> Result<Vec<u128>, StoreError> {
+        let mut found: BTreeSet<u128> = BTreeSet::new();
+        self.pool.read(|conn| {
+            if let Some((first, last)) = part.range() {
+                let mut begins = conn.prepare_cached(
+                    "SELECT id FROM record_rows WHERE kind = ?1 AND id BETWEEN ?2 AND ?3 ORDER BY id DESC LIMIT ?4",
+                )?;
+                let count = i64::try_from(limit).unwrap_or(i64::MAX);
+                let range = (kind.as_str(), sealed::id(first), sealed::id(last), count);
+                for id in begins.query_map(range, |row| row.get(0).map(u128::from_be_bytes))? {
+                    found.insert(id?);
+                }
+            }
+            // The index of the primary key holds the ids, so no row is read.
+            let mut ends =
+                conn.prepare_cached("SELECT id FROM record_rows WHERE kind = ?1 AND substr(id, 15) = ?2 ORDER BY id DESC")?;
+            let ids = ends.query_map((kind.as_str(), part.last_bytes()), |row| row.get(0).map(u128::from_be_bytes))?;
+            let mut places = limit;
+            for id in ids {
+                let id = id?;
+                if places == 0 {
+                    break;
+                }
+                if part.matches(id) && found.insert(id) {
+                    places -= 1;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(found.into_iter().rev().take(limit).collect())
     }
 
     fn count_records(&self, kind: RecordKind, (key, value): &RecordKey) -> Result<u64, StoreError> {

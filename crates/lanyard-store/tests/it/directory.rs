@@ -1,5 +1,6 @@
 //! Finding sessions: addresses, filters, families, timers.
 
+use lanyard_core::naming::IdPart;
 use lanyard_core::session::{
     Attention, ChangeEvent, ControlEvent, Ending, InterruptCause, Lifecycle, NewSession, StateName, Status,
     StopLevel, TurnEvent,
@@ -12,6 +13,7 @@ use crate::kit::{Store, Teller, at, list_all, listed, on_every_journal};
 on_every_journal! {
     a_session_is_found_by_its_id_and_by_its_triple
     an_alias_names_one_session_per_workspace_and_plan
+    a_part_of_an_id_finds_the_sessions_that_begin_or_end_with_it
     an_alias_within_one_batch_is_given_once
     a_deleted_session_frees_its_aliases_and_stays_known
     an_alias_may_hold_anything
@@ -75,6 +77,26 @@ fn a_session_is_found_by_its_id_and_by_its_triple(store: &dyn Store) {
     assert_eq!(found(store, &Address::of("chat-2")), []);
     assert_eq!(found(store, &Address::of(SessionId::from_u128(5).to_string())), []);
     assert!(!store.alias_taken("chat-1", Some("w2"), None).unwrap());
+}
+
+fn a_part_of_an_id_finds_the_sessions_that_begin_or_end_with_it(store: &dyn Store) {
+    let mut teller = Teller::default();
+    let ids: Vec<SessionId> = (0..3).map(|_| teller.new_session(&NewSession::default())).collect();
+    teller.append(store);
+    let like = |text: &str, limit| store.ids_like(&IdPart::parse(text).unwrap(), limit).unwrap();
+    let one = ids[1].to_string();
+    for part in [one.as_str(), &one[5..], &one[..30], &one[5..30]] {
+        assert!(like(part, 10).contains(&ids[1]), "{part}");
+    }
+    assert_eq!(like(&one, 10), [ids[1]]);
+    let by_end: Vec<SessionId> =
+        ids.iter().rev().copied().filter(|id| id.to_string().ends_with(&one[25..])).collect();
+    assert_eq!(like(&one[25..], 10), by_end, "newest first");
+    assert_eq!(like(&one[25..], 1), by_end[..1], "as many as asked for");
+    assert_eq!(like(&one.replace("sess_", "task_"), 10), [], "of another kind");
+    teller.delete(ids[1]);
+    teller.append(store);
+    assert_eq!(like(&one, 10), [], "deleted ones are left out");
 }
 
 fn an_alias_names_one_session_per_workspace_and_plan(store: &dyn Store) {

@@ -1,9 +1,10 @@
 //! Tasks and mail: written whole or not at all, found by every condition and name, read in order.
 
+use lanyard_core::naming::IdPart;
 use lanyard_core::session::InterruptCause;
 use lanyard_core::task::{Mail, MailState, MailTo, Task, TaskCreated, TaskEvent, TaskState};
 use lanyard_core::{MailId, PlanId, SessionId, TaskId, WorkerId};
-use lanyard_store::{AppendError, FIND_MAX, MailFilter, TaskFilter, WorkBatch};
+use lanyard_store::{AppendError, FIND_MAX, MailFilter, RecordKind, TaskFilter, WorkBatch};
 
 use crate::foreman::{Foreman, plain};
 use crate::kit::{Store, at, on_every_journal};
@@ -17,6 +18,7 @@ on_every_journal! {
     tasks_are_listed_in_pages
     a_tasks_log_is_read_in_pages
     tasks_are_found_by_exactly_their_names
+    a_part_of_an_id_finds_the_tasks_that_begin_or_end_with_it
     a_name_may_stand_for_several_tasks
     keys_are_forgotten_some_time_after_the_end
     mail_is_read_by_box_and_place
@@ -24,6 +26,34 @@ on_every_journal! {
     a_place_in_a_box_is_given_once
     mail_may_move_to_another_box
     rebuilding_changes_nothing
+}
+
+fn a_part_of_an_id_finds_the_tasks_that_begin_or_end_with_it(store: &dyn Store) {
+    let mut foreman = Foreman::default();
+    let ids: Vec<TaskId> = ["one", "two", "three"].map(|title| foreman.create(plain(title))).to_vec();
+    foreman.write(store);
+    let like = |text: &str, limit| {
+        let found = store.records_like(RecordKind::Task, &IdPart::parse(text).unwrap(), limit).unwrap();
+        found.into_iter().map(TaskId::from_u128).collect::<Vec<_>>()
+    };
+    let all: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    for text in &all {
+        for part in [&text[5..30], &text[5..], &text[25..], &text[27..]] {
+            let wanted = |id: &&TaskId| {
+                let id = id.to_string();
+                id[5..].starts_with(part) || id.ends_with(part)
+            };
+            let mut expected: Vec<TaskId> = ids.iter().filter(wanted).copied().collect();
+            expected.sort_unstable_by(|one, other| other.cmp(one));
+            assert_eq!(like(part, 10), expected, "{part}");
+            assert_eq!(like(part, 1), expected[..1], "{part}");
+        }
+    }
+    assert_eq!(like("7zzzz", 10), []);
+    let mut newest = ids.clone();
+    newest.sort_unstable_by(|one, other| other.cmp(one));
+    let read = store.newest_tasks(&TaskFilter::default(), 2).unwrap();
+    assert_eq!(read.iter().map(|task| task.id).collect::<Vec<_>>(), newest[..2]);
 }
 
 /// S4-B06: what was acknowledged can be read at once.

@@ -7,7 +7,7 @@ use lanyard_core::session::GateStatus;
 use lanyard_core::{FlowId, GateId, Outcome};
 
 use super::gate::{answered, post};
-use crate::client::{Client, Route};
+use crate::client::{A_SESSION, AN_ASKER, Client, Route};
 use crate::context::Context;
 use crate::dialogue;
 use crate::failure::Failure;
@@ -54,12 +54,13 @@ enum Asker {
 impl Answer {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
-        let asker = match (self.what.parse::<GateId>(), &self.session) {
-            (Ok(gate), Some(session)) => Asker::Session(session.clone(), gate),
+        let what = client.id_of(AN_ASKER, &self.what).await?;
+        let asker = match (what.parse::<GateId>(), &self.session) {
+            (Ok(gate), Some(session)) => Asker::Session(client.id_of(A_SESSION, session).await?, gate),
             (Ok(gate), None) => asker(&mut client, gate).await?,
-            (Err(_), _) => match self.what.parse::<FlowId>() {
+            (Err(_), _) => match what.parse::<FlowId>() {
                 Ok(flow) => of_flow(&mut client, flow).await?,
-                Err(_) => only_one(&mut client, &self.what).await?,
+                Err(_) => only_one(&mut client, &what).await?,
             },
         };
         match asker {

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::tui::attach::{Mode, Model};
 use crate::tui::message::{Exit, Refused};
 use crate::tui::paint::Paint;
-use crate::tui::pick;
+use crate::tui::pick::{self, Purpose};
 use crate::tui::stage::{Clock, part, show};
 
 /// Events a stream can begin with; what is older is read when one scrolls up to it.
@@ -80,7 +80,7 @@ impl Attach {
                     "name one: `lanyard ls` lists them",
                 ));
             }
-            return match pick(context).await? {
+            return match pick(context, Purpose::Attach).await? {
                 Some(id) => on_screen(context, id, how).await,
                 None => Ok(()),
             };
@@ -101,11 +101,11 @@ async fn clock(context: &Context) -> Result<Clock, Failure> {
 }
 
 /// Lets the user choose; nothing when they left.
-async fn pick(context: &Context) -> Result<Option<SessionId>, Failure> {
+pub(super) async fn pick(context: &Context, purpose: Purpose) -> Result<Option<SessionId>, Failure> {
     let clock = clock(context).await?;
     let address: Address = Box::new(|_| Route::to(&["directory", "stream"]).with("archived", Some("false")));
     let mut feed = Feed::open(context, address, "lanyard attach".to_owned());
-    let mut model = pick::Model::new(Paint::from_env());
+    let mut model = pick::Model::new(Paint::from_env(), purpose);
     match show(&mut model, context, &mut feed, clock).await? {
         Exit::Attach(id) => Ok(Some(id)),
         Exit::Quit => Ok(None),

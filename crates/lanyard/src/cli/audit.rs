@@ -4,7 +4,7 @@ use clap::builder::NonEmptyStringValueParser;
 use lanyard_api::types::{AuditEntry, AuditKind, AuditPage};
 use lanyard_core::Timestamp;
 
-use crate::client::Route;
+use crate::client::{A_SESSION, Route};
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::render::table::{Column, table};
@@ -102,8 +102,9 @@ impl Audit {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let now = daemon_now(&mut client).await?;
+        let session = client.id_if(A_SESSION, self.session).await?;
         let route = Route::to(&["audit"])
-            .with("session", self.session.as_ref())
+            .with("session", session)
             .with("since", self.since.map(|when| when.at(now)))
             .with("until", self.until.map(|when| when.at(now)))
             .with("kind", self.kind.as_ref());

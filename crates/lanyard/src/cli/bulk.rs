@@ -5,7 +5,7 @@ use lanyard_api::types::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, 
 
 use super::ask::{agreed, can_ask};
 use super::target::workspace;
-use crate::client::{Client, Route};
+use crate::client::{A_SESSION, Client, Route};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::table::{Column, table};
@@ -100,7 +100,8 @@ impl BulkArgs {
             ));
         }
         let mut client = context.client().await?;
-        let mut body = self.body();
+        let sessions = client.ids_of(A_SESSION, self.sessions.clone()).await?;
+        let mut body = self.body(sessions);
         if !self.yes || self.dry_run {
             body.dry_run = true;
             let plan = send(&mut client, &body).await?;
@@ -125,7 +126,7 @@ impl BulkArgs {
         show(context, &answer)
     }
 
-    fn body(&self) -> Bulk {
+    fn body(&self, sessions: Vec<String>) -> Bulk {
         let Filter { find, state, status, lifecycle, agent, owner, source, workspace } = &self.filter;
         let filter = BulkFilter {
             status: *status,
@@ -140,7 +141,7 @@ impl BulkArgs {
         };
         Bulk {
             action: action(self.action),
-            sessions: self.sessions.clone(),
+            sessions,
             filter: Some(filter).filter(|filter| *filter != BulkFilter::default()),
             dry_run: false,
             reason: self.reason.clone(),

@@ -1,18 +1,22 @@
-//! `lanyard completions`: for the shell.
+//! `lanyard completions`: the script that makes a shell ask for completions.
 
 use clap_complete::Shell;
+use clap_complete::env::Shells;
 
-use super::help;
+use super::completion::VARIABLE;
 use crate::context::Context;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
+The script asks `lanyard` itself while you type, so names of sessions, tasks, plans, flows, approvals
+and agents complete too. Without a daemon only commands and options do.
+
 Examples:
-  lanyard completions bash > ~/.local/share/bash-completion/completions/lanyard
-  lanyard completions zsh > ~/.zfunc/_lanyard
+  echo 'source <(lanyard completions bash)' >> ~/.bashrc
+  echo 'source <(lanyard completions zsh)' >> ~/.zshrc
   lanyard completions fish > ~/.config/fish/completions/lanyard.fish";
 
-/// Print completions for a shell
+/// Print the script for completions in a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Completions {
@@ -21,8 +25,15 @@ pub(super) struct Completions {
 
 impl Completions {
     pub(super) fn run(self, context: &Context) -> Result<(), Failure> {
+        let unwritable = |why: String| Failure::local("output_failed", why, "");
+        let shells = Shells::builtins();
+        let shell = shells
+            .completer(&self.shell.to_string())
+            .ok_or_else(|| unwritable(format!("there is no script for {}", self.shell)))?;
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut help::command(), "lanyard", &mut script);
-        context.out.data(&String::from_utf8_lossy(&script))
+        shell
+            .write_registration(VARIABLE, "lanyard", "lanyard", "lanyard", &mut script)
+            .map_err(|error| unwritable(error.to_string()))?;
+        context.out.data(String::from_utf8_lossy(&script).trim_start())
     }
 }

@@ -8,7 +8,7 @@ use lanyard_api::types::{FlowAnswer, FlowGateEntry, FlowView, GateList};
 use super::ask::Keyboard;
 use super::flow;
 use super::gates::flow_gates;
-use crate::client::{Client, Route};
+use crate::client::{AN_ASKER, Client, Route};
 use crate::context::{Context, daemon_now};
 use crate::dialogue::{Dialogue, Next};
 use crate::failure::Failure;
@@ -43,7 +43,7 @@ impl Gate {
         let mut client = context.client().await?;
         let list: GateList = client.get(&Route::to(&["gates"])).await?;
         let entry = match &self.gate {
-            Some(named) => find(&list, named)?,
+            Some(named) => find(&list, &client.id_of(AN_ASKER, named).await?)?,
             None => match list.flows.as_slice() {
                 [only] => only.clone(),
                 [] => {

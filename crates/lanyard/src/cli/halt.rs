@@ -3,7 +3,7 @@
 use clap::builder::NonEmptyStringValueParser;
 use lanyard_api::types::{Halt as Body, HaltReceipt, HaltState, Reason};
 
-use crate::client::Route;
+use crate::client::{A_WORK, Route};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::text::{count, one_line};
@@ -58,7 +58,8 @@ impl Halt {
             }
             return context.out.data(&sentence(&state));
         }
-        let body = Body { what: self.what, reason: self.reason, now: self.now };
+        let what = client.id_if(A_WORK, self.what).await?;
+        let body = Body { what, reason: self.reason, now: self.now };
         let receipt: HaltReceipt = client.post(&Route::to(&["halt"]), &body).await?;
         if context.out.is_json() {
             return context.out.json(&receipt);

@@ -3,6 +3,7 @@
 use lanyard_api::types::NewLink;
 
 use super::target::Target;
+use crate::client::A_SESSION;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -24,7 +25,8 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let outcome = self.child.change(context, &["link"], &NewLink { parent: self.parent.clone() }).await?;
+        let parent = context.client().await?.id_of(A_SESSION, &self.parent).await?;
+        let outcome = self.child.change(context, &["link"], &NewLink { parent }).await?;
         context.out.receipt(&outcome, None, &format!("{} is a child of {}", outcome.session, self.parent))
     }
 }

@@ -7,7 +7,7 @@ use lanyard_core::session::{OperatorState, StateName};
 
 use super::halt::warning;
 use super::target::workspace;
-use crate::client::{Client, Route};
+use crate::client::{A_PLAN, A_SESSION, Client, Route};
 use crate::context::{Context, daemon_status};
 use crate::failure::Failure;
 use crate::render::session::listing;
@@ -94,8 +94,10 @@ struct Filter {
 }
 
 impl Ls {
-    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+    pub(super) async fn run(mut self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
+        self.filter.parent = client.id_if(A_SESSION, self.filter.parent).await?;
+        self.filter.plan = client.id_if(A_PLAN, self.filter.plan).await?;
         let route = self.route();
         let Listed { rows, next } =
             read_all(&mut client, route, self.cursor, self.limit.unwrap_or(usize::MAX)).await?;

@@ -6,7 +6,7 @@ use clap::builder::NonEmptyStringValueParser;
 use lanyard_api::types::{MailPage, Reason, SendAgain};
 use lanyard_core::task::Mail;
 
-use crate::client::{Client, Route};
+use crate::client::{A_TASK, Client, Route};
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::render::mail::{mail_card, mails};
@@ -65,7 +65,10 @@ impl Mailbox {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
         let mail: Mail = match self.verb {
-            None => return list(context, &mut client, &self).await,
+            None => {
+                let of = client.id_if(A_TASK, self.of).await?;
+                return list(context, &mut client, &Self { of, ..self }).await;
+            }
             Some(Verb::Show { mail }) => {
                 let mail: Mail = client.get(&Route::to(&["mail", &mail])).await?;
                 return show(context, &mut client, &mail).await;
@@ -74,6 +77,7 @@ impl Mailbox {
                 client.post(&Route::to(&["mail", &mail, "ack"]), &Reason { reason }).await?
             }
             Some(Verb::Again { mail, to }) => {
+                let to = client.id_if(A_TASK, to).await?;
                 client.post(&Route::to(&["mail", &mail, "again"]), &SendAgain { to }).await?
             }
         };

@@ -5,7 +5,7 @@ use lanyard_core::session::{DrivenBy, EXTERNAL, Language, NewSession};
 
 use super::memory::flags::MemoryFlags;
 use super::target::{folder, workspace};
-use crate::client::Route;
+use crate::client::{A_SESSION, Route};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -86,6 +86,8 @@ impl New {
             Some(path) if runs => Some(folder(Some(path.into()), "--workspace")?),
             named => named,
         };
+        let mut client = context.client().await?;
+        let parent = client.id_if(A_SESSION, self.parent).await?;
         let new = NewSession {
             task: None,
             observed: false,
@@ -99,7 +101,7 @@ impl New {
             plan: self.plan,
             phase: self.phase,
             purpose: self.purpose,
-            parent: self.parent,
+            parent,
             aliases: self.aliases,
             anchors: self.anchors,
             governance_level: self.governance,
@@ -109,7 +111,7 @@ impl New {
             leaf: self.leaf,
             depth_limit: self.depth_limit,
         };
-        let outcome: Outcome = context.client().await?.post(&Route::to(&["sessions"]), &new).await?;
+        let outcome: Outcome = client.post(&Route::to(&["sessions"]), &new).await?;
         context.out.receipt(&outcome, Some(&outcome.session.to_string()), "")
     }
 }

@@ -7,10 +7,10 @@ use lanyard_core::Outcome;
 use lanyard_core::session::NewSession;
 
 use super::memory::flags::MemoryFlags;
-use super::target::{folder, text_or_stdin};
+use super::target::{folder, new_name, text_or_stdin};
 use super::watch::{EXIT_CODES, Watched, watch};
 use crate::chosen_agent::chosen;
-use crate::client::Route;
+use crate::client::{A_SESSION, Route};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::text::{fit, one_line};
@@ -25,6 +25,7 @@ stop; the agent works on when you leave, and outlives the daemon too.
 
 Examples:
   lanyard run \"fix the failing login test\"
+  lanyard run --name login \"fix the failing login test\" && lanyard show login
   lanyard run --agent opencode --cwd ~/src/web --detach \"update the dependencies\"
   lanyard run --agent demo - < task.md > answer.txt
 
@@ -42,6 +43,9 @@ pub(super) struct Run {
     /// The folder it works in [default: this one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
+    /// A name for it, accepted wherever an id is; refused when another session of the folder has it
+    #[arg(long, value_parser = new_name)]
+    name: Option<String>,
     /// What people see the session under [default: the prompt's first line]
     #[arg(long)]
     title: Option<String>,
@@ -69,7 +73,8 @@ impl Run {
             agent: Some(agent.clone()),
             source: Some("cli".to_owned()),
             workspace: Some(workspace),
-            parent: self.parent,
+            parent: client.id_if(A_SESSION, self.parent).await?,
+            aliases: self.name.into_iter().collect(),
             memory: self.memory.ask(),
             ..NewSession::default()
         };

@@ -70,6 +70,15 @@ pub(super) fn workspace(text: &str) -> Result<String, std::convert::Infallible> 
     Ok(whole.and_then(|path| path.into_os_string().into_string().ok()).unwrap_or_else(|| text.to_owned()))
 }
 
+/// A name to give. Two words mean the newest session, and would be hidden by a name like that.
+pub(super) fn new_name(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("a name has at least one character".to_owned()),
+        "last" | "." => Err(format!("`{text}` already means the newest session")),
+        _ => Ok(text.to_owned()),
+    }
+}
+
 /// The folder to work in, by its whole path: the daemon stands in another one. `option` is how another can be named.
 pub(super) fn folder(asked: Option<PathBuf>, option: &str) -> Result<String, Failure> {
     let path = asked.map_or_else(|| PathBuf::from("."), at_home);
@@ -107,6 +116,12 @@ pub(super) fn text_or_stdin(text: String) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_none_that_means_something_already() {
+        assert_eq!(new_name("login").as_deref(), Ok("login"));
+        assert!(["", "last", "."].into_iter().all(|name| new_name(name).is_err()));
+    }
 
     #[test]
     fn a_relative_workspace_is_made_whole_and_a_name_is_left_alone() {

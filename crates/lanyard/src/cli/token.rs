@@ -3,7 +3,7 @@
 use lanyard_api::types::{NewToken, TokenInfo, TokenList};
 use lanyard_core::ActorKind;
 
-use crate::client::Route;
+use crate::client::{A_SESSION, Route};
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::render::table::{Column, table};
@@ -121,8 +121,10 @@ async fn make(context: &Context, new: New) -> Result<(), Failure> {
         Role::Observer => ActorKind::Observer,
         Role::Agent => ActorKind::Agent,
     };
-    let asked = NewToken { role, name: new.name, session: new.session };
-    let token: TokenInfo = context.client().await?.post(&Route::to(&["tokens"]), &asked).await?;
+    let mut client = context.client().await?;
+    let session = client.id_if(A_SESSION, new.session).await?;
+    let asked = NewToken { role, name: new.name, session };
+    let token: TokenInfo = client.post(&Route::to(&["tokens"]), &asked).await?;
     if context.out.is_json() {
         return context.out.json(&token);
     }

@@ -55,8 +55,6 @@ impl Tree {
             return Ok(());
         }
         let now = daemon_now(&mut client).await?;
-        let text: String =
-            roots.iter().map(|root| draw(root, &|row| line(row, now), context.out.columns)).collect();
-        context.out.data(&text)
+        context.out.data(&draw(&roots, &|row| line(row, now), context.out.columns))
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use lanyard_api::home::Home;
 
 use super::{Advanced, Arrange, Command, Daemon, Global, Look, Steer, Work};
+use crate::client::NameBook;
 use crate::context::{Context, daemon_wait};
 use crate::failure::Failure;
 use crate::out::Out;
@@ -74,6 +75,7 @@ impl Global {
             may_start: false,
             daemon_wait: daemon_wait()?,
             given: Some(given),
+            names: NameBook::default(),
         })
     }
 }

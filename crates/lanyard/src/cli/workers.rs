@@ -2,7 +2,7 @@
 
 use lanyard_api::types::WorkerList;
 
-use crate::client::Route;
+use crate::client::{A_PLAN, Route};
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::render::worker::workers;
@@ -30,9 +30,9 @@ pub(super) struct Workers {
 
 impl Workers {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let route =
-            Route::to(&["workers"]).with("plan", self.plan.as_ref()).with("all", self.all.then_some("true"));
         let mut client = context.client().await?;
+        let plan = client.id_if(A_PLAN, self.plan).await?;
+        let route = Route::to(&["workers"]).with("plan", plan).with("all", self.all.then_some("true"));
         let list: WorkerList = client.get(&route).await?;
         if context.out.is_json() {
             return context.out.list(&list.workers, None);

@@ -2,38 +2,73 @@
 //! blanks or any script.
 
 use std::fmt::Display;
+use std::ops::Range;
 
 use lanyard_api::names::API;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::name_book::{WantedName, kinds_of};
 
 /// All but what RFC 3986 calls unreserved.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Route(String);
+pub(crate) struct Route {
+    text: String,
+    /// The part that is a name and no id yet.
+    named: Option<(WantedName, Range<usize>)>,
+}
 
 impl Route {
     pub(crate) fn to(parts: &[&str]) -> Self {
-        let mut text = API.to_owned();
-        for part in parts {
+        let (mut text, mut named) = (API.to_owned(), None);
+        for (at, part) in parts.iter().enumerate() {
             text.push('/');
+            let start = text.len();
             encode_into(&mut text, part);
+            if at == 1
+                && let Some(kinds) = kinds_of(parts[0], part)
+            {
+                named = Some((WantedName::of(kinds, part), start..text.len()));
+            }
         }
-        Self(text)
+        Self { text, named }
     }
 
     /// Adds to the query; nothing when there is no value.
     pub(crate) fn with(mut self, name: &str, value: Option<impl Display>) -> Self {
         let Some(value) = value else { return self };
-        self.0.push(if self.0.contains('?') { '&' } else { '?' });
-        self.0.push_str(name);
-        self.0.push('=');
-        encode_into(&mut self.0, &value.to_string());
+        let value = value.to_string();
+        self.text.push(if self.text.contains('?') { '&' } else { '?' });
+        self.text.push_str(name);
+        self.text.push('=');
+        encode_into(&mut self.text, &value);
+        match (name, &mut self.named) {
+            ("workspace", Some((wanted, _))) => wanted.workspace = Some(value),
+            ("plan", Some((wanted, _))) => wanted.plan = Some(value),
+            (_, _) => {}
+        }
         self
     }
 
+    /// The name in it that has to be looked up.
+    pub(super) fn wanted(&self) -> Option<&WantedName> {
+        self.named.as_ref().map(|(wanted, _)| wanted)
+    }
+
+    /// The same address with an id in the place of the name.
+    pub(super) fn resolved(&self, id: &str) -> Self {
+        let mut text = self.text.clone();
+        if let Some((_, place)) = &self.named {
+            let mut encoded = String::new();
+            encode_into(&mut encoded, id);
+            text.replace_range(place.clone(), &encoded);
+        }
+        Self { text, named: None }
+    }
+
     pub(crate) fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 
@@ -67,5 +102,27 @@ mod tests {
             .with("owner", None::<&str>)
             .with("limit", Some(5));
         assert_eq!(route.as_str(), "/api/v1/sessions?text=login%20%26%20test%2B1&limit=5");
+    }
+
+    #[test]
+    fn a_name_gives_way_to_its_id_and_a_whole_id_is_none() {
+        let id = "sess_01m7f3gs00fqqr28t5cy4tqkff";
+        let route =
+            Route::to(&["sessions", "a/b", "stop"]).with("workspace", Some("/x")).with("now", Some("true"));
+        let wanted = route.wanted().unwrap();
+        assert_eq!((wanted.name.as_str(), wanted.workspace.as_deref()), ("a/b", Some("/x")));
+        assert_eq!(
+            route.resolved(id).as_str(),
+            format!("/api/v1/sessions/{id}/stop?workspace=%2Fx&now=true")
+        );
+        for parts in [
+            ["sessions", id],
+            ["sessions", "bulk"],
+            ["plans", "import"],
+            ["tasks", "orchestrator:/task_x"],
+            ["agents", "demo"],
+        ] {
+            assert_eq!(Route::to(&parts).wanted(), None, "{parts:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Tables: columns apart by two blanks, nothing drawn. Ids are never cut.
 
+use crate::render::ids::shorten_cells;
 use crate::render::text::{fit, pad, width};
 
 const GAP: usize = 2;
@@ -28,9 +29,11 @@ impl Column {
     }
 }
 
-/// Draws the table. A column that is empty in every row is left out. `max` is the width of the terminal, if there is
+/// Draws the table. Ids are shown short. A column that is empty in every row is left out. `max` is the width of the terminal, if there is
 /// one.
 pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], max: Option<usize>) -> String {
+    let mut rows = rows.to_vec();
+    shorten_cells(&mut rows, columns.len());
     let used: Vec<usize> =
         (0..columns.len()).filter(|&at| rows.iter().any(|row| !row[at].is_empty())).collect();
     let mut widths: Vec<usize> = used
@@ -46,7 +49,7 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], max: Option<usize>
     let mut text = String::new();
     let titles: Vec<&str> = used.iter().map(|&at| columns[at].title).collect();
     push_row(&mut text, &titles, &widths);
-    for row in rows {
+    for row in &rows {
         let cells: Vec<&str> = used.iter().map(|&at| row[at].as_str()).collect();
         push_row(&mut text, &cells, &widths);
     }

@@ -6,14 +6,33 @@ use lanyard_api::types::TreeNode;
 use lanyard_core::SessionId;
 use lanyard_core::journal::Row;
 
+use crate::render::ids::Shortener;
 use crate::render::text::{fit, width};
 
-/// Draws a family, one session per line. `line` says what stands on it.
-pub(crate) fn draw(root: &TreeNode, line: &impl Fn(&Row) -> String, max: Option<usize>) -> String {
+/// Draws families, one session per line. `line` says what stands on it.
+pub(crate) fn draw(roots: &[TreeNode], line: &impl Fn(&Row) -> String, max: Option<usize>) -> String {
+    let mut ids = Vec::new();
+    for root in roots {
+        collect(root, &mut ids);
+    }
+    let shorten = Shortener::of(&ids);
+    let line = |row: &Row| {
+        let id = row.id.to_string();
+        line(row).replacen(&id, shorten.short(&id), 1)
+    };
     let mut text = String::new();
-    push(&mut text, "", &line(&root.session), max);
-    push_children(&mut text, root, "", line, max);
+    for root in roots {
+        push(&mut text, "", &line(&root.session), max);
+        push_children(&mut text, root, "", &line, max);
+    }
     text
+}
+
+fn collect(node: &TreeNode, ids: &mut Vec<String>) {
+    ids.push(node.session.id.to_string());
+    for child in &node.children {
+        collect(child, ids);
+    }
 }
 
 fn push_children(
@@ -89,7 +108,7 @@ mod tests {
 
     #[test]
     fn children_hang_below_their_parents_oldest_first() {
-        let drawn: String = forest(family()).iter().map(|root| draw(root, &name, None)).collect();
+        let drawn = draw(&forest(family()), &name, None);
         expect![[r"
             hub
             ├── first
@@ -112,6 +131,6 @@ mod tests {
             ├── second
             └── … more were…
         "]]
-        .assert_eq(&draw(&roots[0], &name, Some(16)));
+        .assert_eq(&draw(&roots[..1], &name, Some(16)));
     }
 }

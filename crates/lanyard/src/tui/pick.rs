@@ -17,11 +17,35 @@ use crate::render::text::{count, fit, pad};
 
 /// Rows around the list: the line one types in, and the foot.
 const ROWS_AROUND: u16 = 2;
-const LABEL: &str = "attach to> ";
+
+/// What a session is chosen for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Attach,
+    /// A command that was given no session.
+    Command,
+}
+
+impl Purpose {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Attach => "attach to> ",
+            Self::Command => "session> ",
+        }
+    }
+
+    const fn foot(self) -> &'static str {
+        match self {
+            Self::Attach => "type to filter · Up Down choose · Enter attaches · Esc leaves",
+            Self::Command => "type to filter · Up Down choose · Enter takes it · Esc leaves",
+        }
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Model {
     paint: Paint,
+    purpose: Purpose,
     rows: u16,
     now: Timestamp,
     link: Link,
@@ -30,9 +54,10 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn new(paint: Paint) -> Self {
+    pub(crate) fn new(paint: Paint, purpose: Purpose) -> Self {
         Self {
             paint,
+            purpose,
             rows: 24,
             now: Timestamp::from_millis(0),
             link: Link::Connecting,
@@ -93,8 +118,9 @@ impl Screen for Model {
     fn draw(&self, frame: &mut Frame<'_>) {
         let area = frame.area();
         let head = row(area, 0);
-        line(frame, head, &format!("{LABEL}{}", self.input.text()), self.paint.own());
-        let x = columns(LABEL) + columns(self.input.before());
+        let label = self.purpose.label();
+        line(frame, head, &format!("{label}{}", self.input.text()), self.paint.own());
+        let x = columns(label) + columns(self.input.before());
         let x = u16::try_from(x).unwrap_or(u16::MAX).min(area.width.saturating_sub(1));
         frame.set_cursor_position(Position::new(area.x + x, area.y));
         let list = Rect { y: area.y + 1.min(area.height), height: area.height.saturating_sub(2), ..area };
@@ -130,7 +156,7 @@ impl Screen for Model {
         }
         let foot = match self.link {
             Link::Down => "no daemon: `lanyard up` starts it",
-            Link::Up | Link::Connecting => "type to filter · Up Down choose · Enter attaches · Esc leaves",
+            Link::Up | Link::Connecting => self.purpose.foot(),
         };
         line(frame, row(area, usize::from(area.height.saturating_sub(1))), foot, self.paint.quiet());
     }

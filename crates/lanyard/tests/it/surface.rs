@@ -365,6 +365,6 @@ fn a_config_is_written_once_and_is_understood() {
 fn completions_are_made_for_every_shell() {
     let daemon = Daemon::prepare(Setup::default());
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        assert!(ok(&daemon, &["completions", shell]).contains("checkpoint"), "{shell}");
+        assert!(ok(&daemon, &["completions", shell]).contains("LANYARD_COMPLETE"), "{shell}");
     }
 }

@@ -1,6 +1,7 @@
 //! `lanyard attach` and `lanyard top` in a real terminal, against a real daemon with agents that work.
 
 mod attach;
+mod choice;
 mod flow;
 mod plain;
 mod terminal;

@@ -8,7 +8,7 @@ use lanyard_core::task::{Isolation, NewTask, ParentEnd, WorkerKind};
 
 use crate::cli::target::{folder, text_or_stdin};
 use crate::cli::words;
-use crate::client::Route;
+use crate::client::{A_PLAN, A_SESSION, A_TASK, Route};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::task::sentence;
@@ -103,9 +103,17 @@ struct Place {
 
 impl Add {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let new = self.body()?;
+        let mut new = self.body()?;
         let deploy = new.deploy;
-        let view: TaskView = context.client().await?.post(&Route::to(&["tasks"]), &new).await?;
+        let mut client = context.client().await?;
+        new.plan = client.id_if(A_PLAN, new.plan).await?;
+        new.session = client.id_if(A_SESSION, new.session).await?;
+        // Within a plan the daemon knows tasks by their keys.
+        if new.plan.is_none() {
+            new.parent = client.id_if(A_TASK, new.parent).await?;
+            new.depends_on = client.ids_of(A_TASK, new.depends_on).await?;
+        }
+        let view: TaskView = client.post(&Route::to(&["tasks"]), &new).await?;
         if context.out.is_json() {
             return context.out.json(&view);
         }

@@ -5,7 +5,7 @@ use lanyard_core::task::TaskState;
 
 use crate::cli::target::workspace;
 use crate::cli::words;
-use crate::client::{Client, Route};
+use crate::client::{A_PLAN, A_TASK, Client, Route};
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::render::task::listing;
@@ -48,8 +48,10 @@ pub(super) struct Ls {
 }
 
 impl Ls {
-    pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+    pub(super) async fn run(mut self, context: &Context) -> Result<(), Failure> {
         let mut client = context.client().await?;
+        self.plan = client.id_if(A_PLAN, self.plan).await?;
+        self.part_of = client.id_if(A_TASK, self.part_of).await?;
         let route = self.route();
         let (tasks, next) =
             read_all(&mut client, &route, self.cursor, self.limit.unwrap_or(usize::MAX)).await?;

@@ -9,7 +9,7 @@ use lanyard_core::task::{Mail, MailState};
 
 use super::{Target, at, told};
 use crate::cli::target::text_or_stdin;
-use crate::client::Client;
+use crate::client::{A_TASK, Client};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::text::one_line;
@@ -243,8 +243,9 @@ pub(super) struct Adopt {
 
 impl Adopt {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let body = AdoptTask { parent: self.by };
-        let view: TaskView = context.client().await?.post(&self.target.route(&["adopt"]), &body).await?;
+        let mut client = context.client().await?;
+        let body = AdoptTask { parent: client.id_if(A_TASK, self.by).await? };
+        let view: TaskView = client.post(&self.target.route(&["adopt"]), &body).await?;
         let heard = view.task.reports_to.map_or_else(|| "nobody".to_owned(), |to| to.to_string());
         told(context, &view, &format!("it reports to {heard}"))
     }

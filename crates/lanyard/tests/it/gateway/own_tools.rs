@@ -197,7 +197,7 @@ fn fnd_m4_what_agents_plan_is_shown_on_the_command_line() {
         "[>] active",
         "[ ] pending",
         "Test it",
-        &id,
+        &id[id.len() - 6..],
     ] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }

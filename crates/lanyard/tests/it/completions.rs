@@ -1,0 +1,155 @@
+//! Completions, each in its real shell: bash, zsh and fish.
+
+use std::process::{Command, Output, Stdio};
+
+use crate::support::{Daemon, Setup, binary};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A script for a shell, with `lanyard` on its PATH.
+fn in_shell(daemon: &Daemon, shell: &[&str], script: &str) -> Output {
+    let programs = binary().parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    Command::new(shell[0])
+        .args(&shell[1..])
+        .args(["-c", script])
+        .env("PATH", path)
+        .env("HOME", daemon.home())
+        .env("TERM", "xterm")
+        .env("LANYARD_DATA_DIR", daemon.home())
+        .env("LANYARD_CONFIG", daemon.config())
+        .env_remove("LANYARD_SESSION")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// Whether a shell is there; where it is not, one line tells how to get it.
+fn has(shell: &str) -> bool {
+    let found = Command::new(shell).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if found.is_err() {
+        eprintln!(
+            "{shell} is not installed (`apt install {shell}` installs it): its completions were not tested"
+        );
+    }
+    found.is_ok()
+}
+
+/// A daemon with a session, a plan with a task, and the end of the session's id.
+fn stage() -> (Daemon, String) {
+    let daemon = Daemon::start(Setup::default());
+    let ok = |words: &[&str]| {
+        let output = daemon.lanyard(words);
+        assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+        text(&output.stdout).trim().to_owned()
+    };
+    let id = ok(&["new", "--title", "Fix the login", "--alias", "login-fix"]);
+    ok(&["plan", "new", "The shop", "--name", "shop", "--workspace", "/tmp"]);
+    ok(&["task", "add", "the api", "--plan", "shop", "--task-key", "api", "--agent", "demo"]);
+    let end = id[id.len() - 6..].to_owned();
+    (daemon, end)
+}
+
+/// Candidates of bash for the last word of a line.
+fn bash(daemon: &Daemon, words: &[&str]) -> Vec<String> {
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let script = format!(
+        "source <(lanyard completions bash)\n\
+         function=$(complete -p lanyard | grep -o -- '-F [^ ]*' | cut -c4-)\n\
+         COMP_WORDS=({words}); COMP_CWORD={at}; COMP_TYPE=9\n\
+         $function lanyard \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"\n\
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        words = quoted.join(" "),
+        at = words.len() - 1,
+    );
+    let output = in_shell(daemon, &["bash", "--norc", "--noprofile"], &script);
+    assert_eq!(text(&output.stderr), "", "{words:?}");
+    text(&output.stdout).lines().map(str::to_owned).filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn bash_completes_names_of_everything_from_the_daemon() {
+    let (daemon, end) = stage();
+    for (words, wanted) in [
+        (&["lanyard", "show", "log"][..], "login-fix"),
+        (&["lanyard", "show", ""], "login-fix"),
+        (&["lanyard", "show", &end[..4]], end.as_str()),
+        (&["lanyard", "stop", "Fix"], "Fix\\ the\\ login"),
+        (&["lanyard", "new", "--parent", "log"], "login-fix"),
+        (&["lanyard", "run", "--agent", "de"], "demo"),
+        (&["lanyard", "plan", "show", "sh"], "shop"),
+        (&["lanyard", "task", "show", ""], "shop/api"),
+        (&["lanyard", "task", "cancel", "ap"], "api"),
+    ] {
+        // Options follow where nothing is typed.
+        assert_eq!(bash(&daemon, words).first().map(String::as_str), Some(wanted), "{words:?}");
+    }
+    // Commands and options complete as before.
+    assert_eq!(bash(&daemon, &["lanyard", "arch"]), ["archive"]);
+    assert_eq!(bash(&daemon, &["lanyard", "show", "--full"]), ["--full-ids"]);
+    assert_eq!(bash(&daemon, &["lanyard", "show", "nothing-like-this"]), Vec::<String>::new());
+}
+
+#[test]
+fn a_completion_starts_no_daemon_and_prints_no_error() {
+    let (daemon, _) = stage();
+    daemon.terminate();
+    assert_eq!(bash(&daemon, &["lanyard", "show", "log"]), Vec::<String>::new());
+    assert_eq!(bash(&daemon, &["lanyard", "--data-dir", "/dev/null/x", "show", "l"]), Vec::<String>::new());
+    assert_eq!(daemon.lanyard(&["ls"]).status.code(), Some(3), "no daemon was started");
+    // An unknown shell gets nothing, and no words that a shell would take for candidates.
+    let output = in_shell(&daemon, &["bash"], "LANYARD_COMPLETE=what lanyard -- lanyard show");
+    assert_eq!((text(&output.stdout), text(&output.stderr)), (String::new(), String::new()));
+}
+
+#[test]
+fn zsh_completes_names_at_its_prompt() {
+    if !has("zsh") {
+        return;
+    }
+    let (daemon, _) = stage();
+    let script = r#"
+        zmodload zsh/zpty
+        zpty shell zsh -f -i
+        zpty -w shell 'autoload -Uz compinit; compinit -u -D; source <(lanyard completions zsh); print -r -- READ""Y'
+        zpty -r -m shell seen '*READY*'
+        for word in "$@"; do
+            # The line is completed, and then printed instead of run.
+            zpty -w -n shell "lanyard $word"$'\t\C-aprint -r -- "GOT[\C-e]"\n'
+            zpty -r -m shell seen '*GOT\[lan*\]*'
+            print -r -- "${seen##*GOT}"
+        done"#;
+    let words = ["show log", "task show sh", "run --agent de", "stop Fix"];
+    let script = format!("set -- {}\n{script}", words.map(|word| format!("'{word}'")).join(" "));
+    let output = in_shell(&daemon, &["zsh", "-f"], &script);
+    let seen = text(&output.stdout);
+    for wanted in [
+        "[lanyard show login-fix",
+        "[lanyard task show shop/api",
+        "[lanyard run --agent demo",
+        "Fix\\ the\\ login",
+    ] {
+        assert!(seen.contains(wanted), "{wanted}: {seen} {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn fish_completes_names_with_their_titles() {
+    if !has("fish") {
+        return;
+    }
+    let (daemon, end) = stage();
+    let complete = |line: &str| {
+        let script = format!("lanyard completions fish | source; complete -C '{line}'");
+        let output = in_shell(&daemon, &["fish", "--no-config"], &script);
+        assert_eq!(text(&output.stderr), "", "{line}");
+        text(&output.stdout).trim().to_owned()
+    };
+    assert_eq!(complete("lanyard show log"), "login-fix\tFix the login (beginning)");
+    assert_eq!(complete(&format!("lanyard show {}", &end[..4])), format!("{end}\tFix the login (beginning)"));
+    assert_eq!(complete("lanyard task show sh"), "shop/api\tthe api (pending)");
+    assert_eq!(complete("lanyard plan show ").lines().next(), Some("shop\tThe shop (draft)"));
+    assert!(complete("lanyard stop Fix").starts_with("Fix the login\t"), "{}", complete("lanyard stop Fix"));
+}
