@@ -2,7 +2,21 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
 use serde::Deserialize;
+
+use crate::process;
+
+/// Builds both programs with a profile and returns cargo's messages.
+pub(crate) fn build(profile: &str, has_dashboard: bool) -> Result<String> {
+    let mut command = process::cargo(["build", "-p", "lanyard", "--message-format=json-render-diagnostics"]);
+    command.args(["--profile", profile]);
+    if has_dashboard {
+        // An earlier build found no folder it could have watched.
+        command.env("LANYARD_DASHBOARD_BUILT", "1");
+    }
+    process::read(&mut command)
+}
 
 #[derive(Debug, Deserialize)]
 struct Artifact {

@@ -1,5 +1,5 @@
 //! `cargo xtask`: the project's own tooling, in Rust so that it needs nothing but cargo and git, and Node for the
-//! dashboard alone.
+//! dashboard alone. `dist` also uses the tools that make packages: GNU tar, gzip, dpkg-deb.
 //!
 //! One file per subcommand. A new one is a module, a variant of [`Task`] and an arm in `main`.
 #![allow(clippy::print_stdout, reason = "a command line tool: data goes to stdout, talk to stderr")]
@@ -8,6 +8,7 @@ mod allow;
 mod artifact;
 mod audit;
 mod bench;
+mod dist;
 mod docs;
 mod process;
 mod schema;
@@ -43,6 +44,8 @@ enum Task {
     Docs(docs::Args),
     /// Write schema/openapi.json, or check that it is up to date
     Schema(schema::Args),
+    /// Make the packages of this platform: tarball, Debian, npm, checksums and bill of materials
+    Dist(dist::Args),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Task::Audit => audit::run(),
         Task::Docs(args) => docs::run(&args),
         Task::Schema(args) => schema::run(&args),
+        Task::Dist(args) => dist::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -74,15 +74,7 @@ fn next_steps(name: &str, at_work: bool) -> String {
 /// Builds the daemon and returns where cargo put it. Cargo is asked rather than guessed: the
 /// target directory, the profile and a configured target triple all have a say in it.
 pub(crate) fn build(debug: bool, has_dashboard: bool) -> Result<PathBuf> {
-    let mut command = process::cargo(["build", "-p", "lanyard", "--message-format=json-render-diagnostics"]);
-    if !debug {
-        command.arg("--release");
-    }
-    if has_dashboard {
-        // An earlier build found no folder it could have watched.
-        command.env("LANYARD_DASHBOARD_BUILT", "1");
-    }
-    let messages = process::read(&mut command)?;
+    let messages = artifact::build(if debug { "dev" } else { "release" }, has_dashboard)?;
     artifact::program("lanyard", &messages).context("cargo built no program called `lanyard`")
 }
 

@@ -28,7 +28,7 @@ use lanyard_store::Store;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lanyard_api::agents::settings::AgentSettings;
@@ -173,9 +173,11 @@ impl Agents {
     }
 }
 
-/// The program that is this daemon, for the supervisors and the built-in agent.
+/// The program that is this daemon, for the supervisors and the built-in agent. Its path is read once, at boot: an upgrade
+/// replaces the file under a running daemon, and the system then names the old one `lanyard (deleted)`.
 pub(crate) fn program() -> PathBuf {
-    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lanyard"))
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| std::env::current_exe().unwrap_or_else(|_| PathBuf::from("lanyard"))).clone()
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ mod link;
 mod logs;
 mod ls;
 mod mailbox;
+mod man;
 mod mcp;
 mod memory;
 mod metrics;
@@ -67,6 +68,7 @@ mod schema;
 mod scripted_agent;
 mod scripted_mcp;
 mod send;
+mod service;
 mod show;
 #[cfg(test)]
 mod shown;
@@ -234,6 +236,7 @@ enum Inside {
 enum Daemon {
     Up(up::Up),
     Down(down::Down),
+    Service(service::Service),
     Status(status::Status),
     Metrics(metrics::Metrics),
     Doctor(doctor::Doctor),
@@ -252,6 +255,8 @@ enum Advanced {
     Signal(signal::Signal),
     ScriptedAgent(scripted_agent::ScriptedAgent),
     Completions(completions::Completions),
+    #[command(hide = true)]
+    Man(man::Man),
     #[command(hide = true)]
     ScriptedMcp(scripted_mcp::ScriptedMcp),
     #[command(hide = true)]
@@ -490,6 +495,7 @@ impl Daemon {
             // The daemon wants all processors; everybody else waits for one answer at a time.
             Self::Up(up) => up.run(context),
             Self::Down(down) => block_on(down.run(context)),
+            Self::Service(service) => block_on(service.run(context)),
             Self::Status(status) => block_on(status.run(context)),
             Self::Metrics(metrics) => block_on(metrics.run(context)),
             Self::Doctor(doctor) => block_on(doctor.run(context)),
@@ -511,6 +517,7 @@ impl Advanced {
             Self::Signal(signal) => signal.run(context).await,
             Self::ScriptedAgent(agent) => agent.run(),
             Self::Completions(completions) => completions.run(context),
+            Self::Man(man) => man.run(context),
             Self::ScriptedMcp(server) => server.run(),
             Self::Schema(schema) => schema.run(context),
             Self::OpencodeBridge(bridge) => bridge.run().await,
@@ -571,13 +578,15 @@ impl Global {
 
 /// `lanyard` in the user's folder for data or configuration.
 fn user_folder(variable: &str, below_home: &str, option: &str) -> Result<PathBuf, Failure> {
+    Ok(base_folder(variable, below_home, option)?.join("lanyard"))
+}
+
+/// The user's folder for data or configuration of all programs.
+fn base_folder(variable: &str, below_home: &str, option: &str) -> Result<PathBuf, Failure> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    set(variable)
-        .or_else(|| set("HOME").map(|home| home.join(below_home)))
-        .map(|folder| folder.join("lanyard"))
-        .ok_or_else(|| {
-            Failure::usage("there is no home folder: HOME is not set", format!("name a place with {option}"))
-        })
+    set(variable).or_else(|| set("HOME").map(|home| home.join(below_home))).ok_or_else(|| {
+        Failure::usage("there is no home folder: HOME is not set", format!("name a place with {option}"))
+    })
 }
 
 /// The daemon works in another folder, so it needs whole paths.

@@ -37,6 +37,7 @@ impl Command {
                     | Advanced::ScriptedAgent(_)
                     | Advanced::ScriptedMcp(_)
                     | Advanced::Completions(_)
+                    | Advanced::Man(_)
                     | Advanced::Schema(_)
                     | Advanced::OpencodeBridge(_)
             ),

@@ -9,7 +9,7 @@ use expect_test::expect_file;
 use crate::support::binary;
 
 /// Commands of commands that have a page of their own.
-const VERBS: [(&str, &str); 54] = [
+const VERBS: [(&str, &str); 57] = [
     ("mcp", "url"),
     ("mcp", "wrap"),
     ("hook", "install"),
@@ -57,6 +57,9 @@ const VERBS: [(&str, &str); 54] = [
     ("mailbox", "show"),
     ("mailbox", "ack"),
     ("mailbox", "again"),
+    ("service", "install"),
+    ("service", "uninstall"),
+    ("service", "status"),
     ("notifications", "ls"),
     ("notifications", "show"),
     ("notifications", "read"),

@@ -32,6 +32,7 @@ mod own;
 mod receipts;
 mod scenario;
 mod scripted;
+mod service;
 mod shim;
 mod starting;
 mod storage;
