@@ -3,8 +3,8 @@
 //!
 //! The programs are those beside `xtask` in the target folder, or in `LANYARD_DIST_BINS`, to test what a release would ship.
 
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-#![allow(clippy::disallowed_methods, reason = "real processes are waited for in real time")]
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![expect(clippy::disallowed_methods, reason = "real processes are waited for in real time")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -69,14 +69,14 @@ fn dist(out: &Path, bins: &Path, words: &[&str]) -> Output {
         .unwrap()
 }
 
-fn must(output: Output) -> String {
+fn must(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}\n{text}\n{said}", output.status);
     text
 }
 
-fn must_fail(output: Output, code: &str) {
+fn must_fail(output: &Output, code: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains(&format!("[{code}]")), "{}: {said}", output.status);
 }
@@ -92,7 +92,7 @@ impl Place {
         let folder = tempfile::Builder::new().prefix("ly").tempdir_in("/tmp").unwrap();
         let place = Self { folder };
         let bins = programs(&place.path("."));
-        must(dist(&place.path("packages"), &bins, &["--only", kind, "--unpacked-max-mb", UNPACKED_MAX_MB]));
+        must(&dist(&place.path("packages"), &bins, &["--only", kind, "--unpacked-max-mb", UNPACKED_MAX_MB]));
         std::fs::create_dir_all(place.path("home")).unwrap();
         std::fs::create_dir_all(place.path("work")).unwrap();
         std::fs::write(place.path("config.toml"), "[daemon]\nlisten = \"127.0.0.1:0\"\n").unwrap();
@@ -130,7 +130,7 @@ impl Place {
     }
 
     fn run(&self, program: impl AsRef<Path>, words: &[&str]) -> String {
-        must(self.command(program).args(words).output().unwrap())
+        must(&self.command(program).args(words).output().unwrap())
     }
 
     fn installer(&self, words: &[&str]) -> Output {
@@ -197,7 +197,7 @@ fn page(address: &str) -> String {
 #[test]
 fn the_tarball_is_verified_installed_used_and_removed() {
     let place = Place::with("tarball");
-    must(place.installer(&["--prefix", "../p"]));
+    must(&place.installer(&["--prefix", "../p"]));
     for file in [
         "bin/lanyard-shim",
         "share/man/man1/lanyard.1",
@@ -215,32 +215,32 @@ fn the_tarball_is_verified_installed_used_and_removed() {
     place.use_it(&place.path("p/bin/lanyard"));
 
     // Again, and to the default place: the answer says whether it is on the PATH.
-    must(place.installer(&["--prefix", "../p"]));
+    must(&place.installer(&["--prefix", "../p"]));
     let said = place.installer(&[]).stderr;
     let said = String::from_utf8(said).unwrap();
     assert!(said.contains("home/.local/bin is not on the PATH"), "{said}");
     assert!(place.path("home/.local/bin/lanyard").is_file());
 
     std::fs::write(place.path("p/share/mine"), "kept").unwrap();
-    must(place.installer(&["--prefix", "../p", "--uninstall"]));
+    must(&place.installer(&["--prefix", "../p", "--uninstall"]));
     assert!(!place.path("p/bin").exists() && !place.path("p/share/man").exists());
     assert_eq!(std::fs::read_to_string(place.path("p/share/mine")).unwrap(), "kept");
     assert!(place.path("data").is_dir(), "sessions stay");
-    must_fail(place.installer(&["--prefix", "../p", "--uninstall"]), "not_installed");
+    must_fail(&place.installer(&["--prefix", "../p", "--uninstall"]), "not_installed");
 
     // One byte more is another tarball.
     let tarball = place.package(".tar.gz");
     std::fs::OpenOptions::new().append(true).open(&tarball).unwrap().write_all(b"x").unwrap();
-    must_fail(place.installer(&["--prefix", "../q"]), "checksum_wrong");
+    must_fail(&place.installer(&["--prefix", "../q"]), "checksum_wrong");
     std::fs::remove_file(place.path("packages/SHA256SUMS")).unwrap();
-    must_fail(place.installer(&["--prefix", "../q"]), "checksums_missing");
+    must_fail(&place.installer(&["--prefix", "../q"]), "checksums_missing");
     assert!(!place.path("q/bin").exists());
 }
 
 #[test]
 fn an_upgrade_in_place_leaves_a_running_agent_at_work() {
     let place = Place::with("tarball");
-    must(place.installer(&["--prefix", "../p"]));
+    must(&place.installer(&["--prefix", "../p"]));
     let lanyard = place.path("p/bin/lanyard");
     place.run(&lanyard, &["up", "--detach"]);
     let steps = "/run echo $PPID >> pids\n/ask May I go on?\n/run echo $PPID >> pids\n/say went on";
@@ -256,7 +256,7 @@ fn an_upgrade_in_place_leaves_a_running_agent_at_work() {
     until("the agent asks", || gate(&place.shown(&lanyard, session)).is_some());
 
     let before = std::fs::metadata(&lanyard).unwrap();
-    must(place.installer(&["--prefix", "../p"]));
+    must(&place.installer(&["--prefix", "../p"]));
     let after = std::fs::metadata(&lanyard).unwrap();
     assert_ne!(std::os::unix::fs::MetadataExt::ino(&before), std::os::unix::fs::MetadataExt::ino(&after));
     // The daemon whose file was replaced starts further agents.
@@ -346,7 +346,7 @@ fn checksums_and_the_bill_of_materials_are_right_and_repeatable() {
     let bins = programs(&place.path("."));
     let tarball = |out: &str| {
         let words = ["--only", "tarball", "--unpacked-max-mb", UNPACKED_MAX_MB];
-        must(dist(&place.path(out), &bins, &words));
+        must(&dist(&place.path(out), &bins, &words));
         std::fs::read_to_string(place.path(out).join("SHA256SUMS")).unwrap()
     };
     assert_eq!(tarball("first"), tarball("second"));

@@ -1,4 +1,4 @@
-//! The bill of materials: a CycloneDX document with every third-party Rust package in the programs.
+//! The bill of materials: a `CycloneDX` document with every third-party Rust package in the programs.
 
 use std::collections::BTreeMap;
 use std::fs;
