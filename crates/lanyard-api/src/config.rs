@@ -1,13 +1,16 @@
 //! The config file: one TOML file, every value optional, unknown names refused.
 
+mod changes;
 mod features;
+mod file;
+mod keys;
 mod memory;
 mod notifications;
 mod storage;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lanyard_core::continuity::ContinuityRules;
 use lanyard_core::flow::{FlowEvent, FlowSettings};
@@ -16,13 +19,16 @@ use lanyard_core::session::Intervention;
 use lanyard_core::task::health::HealthRules;
 use lanyard_core::task::schedule::FamilyRules;
 use lanyard_core::{Actor, ActorKind, Rules};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::agents::settings::{AgentSettings, DriverKind, McpSettings};
 use crate::http_url::HttpUrl;
 use crate::names::OWN_SERVER;
 
+pub use changes::{ConfigChange, ConfigChangeKind, LIVE, Takes, changes, takes_effect};
 pub use features::{Features, Switch};
+pub use file::{CONFIG_BYTES_MAX, ConfigError, ConfigFile};
+pub use keys::{is_known, known_keys, nearest_key};
 pub use memory::{Embeddings, MemoryConfig, MemorySwitch, SummaryMode};
 pub use notifications::{BodyKind, DESKTOP, Desktop, NotificationSettings, Webhook};
 pub use storage::{Retention, StorageRules, StorageSettings};
@@ -43,7 +49,7 @@ pub const DEMO: &str = "demo";
 /// What `lanyard init` writes: every setting with its default, commented out.
 pub const TEMPLATE: &str = include_str!("config.toml");
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     pub daemon: DaemonConfig,
@@ -74,7 +80,7 @@ pub struct Config {
     pub mcp: BTreeMap<String, McpSettings>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonConfig {
     pub listen: SocketAddr,
@@ -98,7 +104,7 @@ impl Default for DaemonConfig {
 }
 
 /// Which sessions people may send turns to.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct InterventionConfig {
     pub operators: Intervention,
@@ -129,7 +135,7 @@ impl InterventionConfig {
 }
 
 /// How tool calls pass.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GatewayConfig {
     /// When a call is in the log: soon after its answer went out, or before, and how safe it is then.
@@ -137,7 +143,7 @@ pub struct GatewayConfig {
 }
 
 /// When a call is in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallRecording {
     /// Soon after its answer went out; nobody waits for it.
@@ -150,7 +156,7 @@ pub enum CallRecording {
 }
 
 /// Secrets in logs.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedactionConfig {
     /// Lanyard's own tokens are taken out in any case.
@@ -167,30 +173,26 @@ impl Default for RedactionConfig {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    #[error("cannot read {path}")]
-    Read { path: PathBuf, source: std::io::Error },
-    #[error("{path} is not a valid config: {message}")]
-    Parse { path: PathBuf, message: String },
-}
-
 impl Config {
     /// A missing file is the default config; a file that cannot be read or understood is an error.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }),
-        };
-        let refuse = |message| ConfigError::Parse { path: path.to_owned(), message };
-        let config: Self = toml::from_str(&text).map_err(|error| refuse(error.to_string()))?;
-        config.check_mcp().map_err(refuse)?;
-        config.check_flow().map_err(refuse)?;
-        config.continuity.check().map_err(|what| refuse(format!("[continuity]: {what}")))?;
-        config.notifications.check().map_err(refuse)?;
-        config.memory.policy().map_err(|what| refuse(format!("[memory]: {what}")))?;
+        ConfigFile::read(path).map(|file| file.config)
+    }
+
+    /// The config of a text, checked. The path is only named in errors.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let config: Self = toml::from_str(text).map_err(|error| ConfigError::syntax(path, text, &error))?;
+        config.check().map_err(|message| ConfigError::refused(path, message))?;
         Ok(config)
+    }
+
+    /// The rules that no type expresses.
+    fn check(&self) -> Result<(), String> {
+        self.check_mcp()?;
+        self.check_flow()?;
+        self.continuity.check().map_err(|what| format!("[continuity]: {what}"))?;
+        self.notifications.check()?;
+        self.memory.policy().map_err(|what| format!("[memory]: {what}")).map(drop)
     }
 
     /// A server's name is part of addresses, and of tools' names in most agents.

@@ -4,6 +4,7 @@ mod agents;
 mod attach;
 mod audit;
 mod bulk;
+mod config;
 mod control;
 mod families;
 mod flows;
@@ -35,6 +36,7 @@ pub use attach::{
 };
 pub use audit::{AuditEntry, AuditKind, AuditPage};
 pub use bulk::{Bulk, BulkAction, BulkAnswer, BulkFilter, BulkOutcome, BulkResult};
+pub use config::{ConfigState, Reloaded};
 pub use control::{
     CallAnswer, CallEnded, CallLead, CallUnsent, GuidanceList, NewCall, NewStop, StopReceipt, StopStep,
     Stopping,
@@ -256,6 +258,9 @@ pub struct DaemonStatus {
     /// Whether all work is halted, since when, by whom and why.
     #[serde(default)]
     pub halt: HaltState,
+    /// The config file, and whether it is in use as it is now.
+    #[serde(default)]
+    pub config: ConfigState,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -26,12 +26,11 @@ mod words;
 
 use lanyard_store::Store;
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lanyard_api::agents::settings::AgentSettings;
 use lanyard_core::SessionId;
 use lanyard_core::session::Effect;
 use lanyard_git::snapshot::CheckpointStore;
@@ -42,6 +41,7 @@ use tokio::task::JoinHandle;
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::hub::Hub;
+use crate::live_config::LiveConfig;
 use crate::mcp::Addresses;
 use crate::notifications::Notifications;
 use crate::runs::Runs;
@@ -77,14 +77,14 @@ pub(crate) enum Compaction {
 /// Where the engine leaves what follows from its events.
 #[derive(Debug, Clone)]
 pub struct Wishes {
-    names: Arc<HashSet<String>>,
+    settings: LiveConfig,
     sender: mpsc::Sender<Wish>,
 }
 
 impl Wishes {
     /// Whether the config has an agent of this name. Who runs a session's agent is a fact of its record instead.
     pub(crate) fn can_run(&self, agent: &str) -> bool {
-        self.names.contains(agent)
+        self.settings.has_agent(agent)
     }
 
     /// Asks the session's agent to compact its context, and waits for its runner as long as this.
@@ -125,7 +125,7 @@ impl Wishes {
 
 /// The desk before it is opened: wishes may be put already.
 pub struct Agents {
-    settings: BTreeMap<String, AgentSettings>,
+    settings: LiveConfig,
     wishes: mpsc::Receiver<Wish>,
 }
 
@@ -137,10 +137,9 @@ impl std::fmt::Debug for Agents {
 
 /// Sets the desk up with the agents of the config.
 #[must_use]
-pub fn agents(settings: BTreeMap<String, AgentSettings>) -> (Agents, Wishes) {
+pub fn agents(settings: &LiveConfig) -> (Agents, Wishes) {
     let (sender, wishes) = mpsc::channel(WISHES_MAX);
-    let names = Arc::new(settings.keys().cloned().collect());
-    (Agents { settings, wishes }, Wishes { names, sender })
+    (Agents { settings: settings.clone(), wishes }, Wishes { settings: settings.clone(), sender })
 }
 
 impl Agents {
@@ -188,7 +187,8 @@ mod tests {
     /// left.
     #[tokio::test]
     async fn fnd_k13_a_compaction_that_nobody_answers_ends_with_its_bound() {
-        let (mut silent, wishes) = agents(BTreeMap::new());
+        let (mut silent, wishes) =
+            agents(&LiveConfig::new(lanyard_api::config::Config::default(), "lanyard".into()));
         let session = SessionId::from_u128(7);
         let asked = || wishes.compact(session, "k".to_owned(), Duration::ZERO);
         assert_eq!(asked().await, Compaction::Unanswered);

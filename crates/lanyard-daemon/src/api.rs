@@ -48,8 +48,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lanyard_api::config::{Features, InterventionConfig, StorageRules};
-use lanyard_core::{Rules, SessionId, Timestamp};
+use lanyard_core::{SessionId, Timestamp};
 use lanyard_git::snapshot::CheckpointStore;
 use tokio::sync::Notify;
 
@@ -64,10 +63,12 @@ use crate::families::Families;
 use crate::flow::Flows;
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
+use crate::live_config::LiveConfig;
 use crate::mcp::Gateway;
 use crate::memory::Memory;
 use crate::notifications::Notifications;
 use crate::presence::{Presence, Seen};
+use crate::reload::Reloader;
 use crate::telemetry::Telemetry;
 
 pub use attach::OwnRouter;
@@ -110,15 +111,13 @@ pub struct App {
     /// Where MCP clients come in.
     pub gateway: Gateway,
     pub clock: Arc<Clock>,
-    pub rules: Rules,
-    /// Which sessions people may send turns to.
-    pub intervention: InterventionConfig,
+    /// The settings in use.
+    pub config: LiveConfig,
+    /// Takes up changes of the config file.
+    pub reloader: Arc<Reloader>,
     /// What is counted of continuity.
     pub continuity: Arc<ContinuityCounter>,
     pub notifications: Notifications,
-    pub features: Features,
-    /// How much is kept, and for how long.
-    pub storage: StorageRules,
     /// Where spans go, if anybody collects them.
     pub telemetry: Option<Arc<Telemetry>>,
     pub tokens: Arc<TokenBook>,

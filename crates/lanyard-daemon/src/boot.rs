@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lanyard_api::config::Config;
+use lanyard_api::config::{Config, ConfigFile};
 use lanyard_api::home::{Home, HomeError, Running};
 use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{Signal, StateName, Status};
@@ -31,13 +31,15 @@ use crate::families;
 use crate::flow;
 use crate::hub::Hub;
 use crate::intercept::{self, Interceptor};
+use crate::live_config::LiveConfig;
 use crate::mcp::{Addresses, Gateway};
 use crate::memory::{Keeper, Memory};
 use crate::notice;
 use crate::notifications::{Notifications, Upkeep};
 use crate::outward::Address;
 use crate::presence::{Presence, Seen};
-use crate::redaction::redactor;
+use crate::redaction::{given, redactor};
+use crate::reload::{Overrides, Reloader};
 use crate::runs::Runs;
 use crate::server::serve;
 use crate::storage::Purger;
@@ -56,7 +58,10 @@ pub type OnReady = Box<dyn FnOnce(&Running, &App) + Send>;
 pub struct Options {
     /// The data folder.
     pub home: PathBuf,
-    pub config: Config,
+    /// The config file, with the overrides; its changes are taken up.
+    pub config: ConfigFile,
+    /// What the command line sets besides, for the next time the file is read.
+    pub overrides: Overrides,
     /// Overrides the config's address; port 0 takes any free one.
     pub listen: Option<SocketAddr>,
     /// Where traces and logs go, if anybody collects them.
@@ -108,29 +113,31 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let mut claim = home.claim()?;
     let clock = Arc::new(Clock::from_env().map_err(system("random bits"))?);
     let store = open(&home, &clock)?;
+    let config = &options.config.config;
     // The token first: whoever finds the sockets looks for it.
     let (operator, (tcp, socket, address)) = (operator_token(&home)?, listen(&home, &options).await?);
 
-    let (hub, rules) = (hub(&options.config, &store)?, options.config.rules());
-    let (memory, policy) = remembering(&options.config, &hub)?;
     let (program, presence) = (agents::program(), Presence::new(clock.clone()));
-    let settings = options.config.agents(&program);
-    let (desk, wishes) = agents::agents(settings.clone());
-    let (continuity, notifications) = watching(&store, &clock, &options.config)?;
-    let parts = parts(&store, &hub, &clock, presence.seen(), &options, &wishes, (&continuity, policy));
+    let (live, hub) = (LiveConfig::new(config.clone(), program.clone()), hub(config, &store)?);
+    let (memory, policy) = remembering(config, &hub)?;
+    let (desk, wishes) = agents::agents(&live);
+    let (continuity, notifications) = watching(&store, &clock, config)?;
+    let reloader = reloader(&options, &live, (&hub, &notifications, &clock));
+    let parts =
+        parts(&store, &hub, &clock, presence.seen(), (&options, &live), &wishes, (&continuity, policy));
     let (engine, thread) = start_engine(parts)?;
     let (runs, checkpoints) = (Runs::new(home.runs(), program), CheckpointStore::new(&home.dir));
-    let tokens = tokens(&operator, &store, &engine, &options.config)?;
-    let gateway = Gateway::open(&options.config, &home.dir).await;
-    let beside = beside(&home, address, &tokens, &options.config, (&notifications, &checkpoints));
+    let tokens = tokens(&operator, &store, &engine, config)?;
+    let gateway = Gateway::open(config, &home.dir).await;
+    let beside = beside(&home, address, &tokens, config, (&notifications, &checkpoints));
     let runs_wanted = wanted::wanted(&*store)?;
     let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), beside);
     let (adopted, agents) = Box::pin(open).await;
-    let roster = Roster::new(settings, options.config.default_agent(), runs, clock.clone(), home.checks());
+    let roster = Roster::new(&live, runs, clock.clone(), home.checks());
     settle(&engine, &store, &adopted).await?;
     wanted::revive(runs_wanted, &adopted, (&engine, &wishes, &clock)).await;
     tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
-    let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, &home.dir);
+    let tools = families::Tools::new(&engine, &store, &clock, &live, &roster, &tokens, &home.dir);
     // After what the last daemon left is settled, and before anybody can ask for anything new.
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
 
@@ -150,16 +157,14 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         presence,
         router: Mutex::default(),
         hub,
-        interceptor: Interceptor::new(engine.clone(), tokens.clone(), options.config.gateway.record),
+        interceptor: Interceptor::new(engine.clone(), tokens.clone(), config.gateway.record),
         gateway,
         memory,
         clock,
-        rules,
-        intervention: options.config.intervention.clone(),
+        config: live,
+        reloader,
         continuity,
         notifications,
-        features: options.config.features,
-        storage: options.config.storage_rules(),
         telemetry: options.telemetry,
         tokens,
         dashboard: Dashboard::from_env(),
@@ -171,10 +176,19 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     });
     // Said before the first answer: who was answered can read where. The sockets are open, so nobody is turned away.
     claim.announce(&running).map_err(system("the lock file"))?;
-    let at_work = AtWork::begin(&app, tcp, socket, options.config.daemon.keep_outcomes_ms);
+    let at_work = AtWork::begin(&app, tcp, socket);
     tracing::info!(%address, pid = running.pid, data = %home.dir.display(), "ready");
     (options.on_ready)(&running, &app);
     until_told(&app, at_work, ends, agents, (thread, tasks)).await
+}
+
+/// Takes up changes of the config file.
+fn reloader(
+    options: &Options,
+    live: &LiveConfig,
+    around: (&Arc<Hub>, &Notifications, &Arc<Clock>),
+) -> Arc<Reloader> {
+    Arc::new(Reloader::new(&options.config, options.overrides.clone(), live, around))
 }
 
 /// The flows, those that the last daemon left among them.
@@ -187,7 +201,7 @@ fn flows(
     hub: &Arc<Hub>,
 ) -> Result<flow::Flows, BootError> {
     let place = (home.dir.as_path(), agents::program());
-    let settings = options.config.flow.clone();
+    let settings = options.config.config.flow.clone();
     for url in settings.hooks.iter().filter_map(|hook| hook.url.as_ref()) {
         // Whether a certificate can be checked is found out here, before a flow needs the hook.
         Address::new(url, None).map_err(|what| BootError::Hook(format!("`url`: {what}")))?;
@@ -216,7 +230,7 @@ fn tokens(
 /// Where readers are fed, and secrets taken out of what they get.
 fn hub(config: &Config, store: &Arc<dyn Store>) -> Result<Arc<Hub>, BootError> {
     let hub = Hub::default();
-    hub.redact_with(redactor(config).map_err(BootError::Redaction)?);
+    hub.redact_with(redactor(config, &given(config)).map_err(BootError::Redaction)?);
     let hub = Arc::new(hub);
     let followed = hub.clone();
     store.tell_changes(Box::new(move |last| followed.note_records(last)));
@@ -259,7 +273,7 @@ fn parts(
     hub: &Arc<Hub>,
     clock: &Arc<Clock>,
     seen: Seen,
-    options: &Options,
+    (options, live): (&Options, &LiveConfig),
     wishes: &Wishes,
     (continuity, memory): (&Arc<ContinuityCounter>, MemoryPolicy),
 ) -> Parts {
@@ -270,9 +284,8 @@ fn parts(
         clock: clock.clone(),
         seen,
         memory,
-        rules: options.config.rules(),
+        settings: live.clone(),
         continuity: continuity.clone(),
-        features: options.config.features,
         telemetry: options.telemetry.clone(),
         runtime: tokio::runtime::Handle::current(),
     }
@@ -344,7 +357,8 @@ struct AtWork {
     telling: JoinHandle<()>,
     ticking: JoinHandle<()>,
     sweeping: JoinHandle<()>,
-    /// Notifications: upkeep, the watch over sessions, a line to each receiver, and the way to a collector.
+    /// Notifications: upkeep, the watch over sessions, a line to each receiver, and the way to a collector; and the watch
+    /// over the config file.
     notifying: Vec<JoinHandle<()>>,
     keeping: JoinHandle<()>,
     /// Purges what is deleted.
@@ -352,9 +366,9 @@ struct AtWork {
 }
 
 impl AtWork {
-    fn begin(app: &Arc<App>, tcp: TcpListener, socket: UnixListener, keep_outcomes_ms: u64) -> Self {
+    fn begin(app: &Arc<App>, tcp: TcpListener, socket: UnixListener) -> Self {
         let (engine, store, clock) = (app.engine.clone(), app.store.clone(), app.clock.clone());
-        let timers = Timers { engine, store, clock, rules: app.rules, keep_outcomes_ms };
+        let timers = Timers { engine, store, clock, settings: app.config.clone() };
         let (close, closing) = oneshot::channel();
         let router = crate::api::router(app);
         *app.router.lock() = Some(router.clone());
@@ -400,15 +414,15 @@ impl AtWork {
 
 fn notifying(app: &Arc<App>) -> Vec<JoinHandle<()>> {
     let (notifications, continuity) = (app.notifications.clone(), app.continuity.clone());
-    let mut tasks = notifications.start_sending();
+    let mut tasks = vec![tokio::spawn(notifications.clone().send_outward())];
     tasks.push(tokio::spawn(notifications.clone().watch_sessions(
         app.hub.clone(),
         app.presence.clone(),
-        app.rules.staleness,
+        app.config.clone(),
     )));
     tasks.push(tokio::spawn(Upkeep { notifications, continuity }.run()));
-    let stale_after_ms = app.rules.staleness.stale_after_ms;
-    tasks.push(tokio::spawn(intercept::tell_of_calls(app.engine.clone(), stale_after_ms)));
+    tasks.push(tokio::spawn(intercept::tell_of_calls(app.engine.clone(), app.config.clone())));
+    tasks.push(tokio::spawn(app.reloader.clone().watch()));
     tasks.extend(app.telemetry.clone().map(|telemetry| tokio::spawn(telemetry.run())));
     tasks
 }
@@ -448,7 +462,7 @@ async fn listen(
     home: &Home,
     options: &Options,
 ) -> Result<(TcpListener, UnixListener, SocketAddr), BootError> {
-    let address = options.listen.unwrap_or(options.config.daemon.listen);
+    let address = options.listen.unwrap_or(options.config.config.daemon.listen);
     let tcp = TcpListener::bind(address).await.map_err(|source| BootError::Listen { address, source })?;
     let bound = tcp.local_addr().map_err(|source| BootError::System { what: "the address", source })?;
     let path = home.socket();

@@ -22,12 +22,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use lanyard_api::config::Features;
 use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::session::{
     Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal, TurnResult,
 };
-use lanyard_core::{Actor, Cause, Outcome, Rules, SessionId, refusals};
+use lanyard_core::{Actor, Cause, Outcome, SessionId, refusals};
 use lanyard_store::{Durability, KeyHash, Loss, Store};
 use tokio::runtime::RuntimeFlavor;
 use tokio::sync::{mpsc, oneshot};
@@ -39,6 +38,7 @@ use crate::continuity::ContinuityCounter;
 use crate::families::halt::Halting;
 use crate::hub::Hub;
 use crate::intercept::Flags;
+use crate::live_config::LiveConfig;
 use crate::presence::Seen;
 use crate::redaction::Redaction;
 use crate::refusal::refuses;
@@ -296,9 +296,9 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     pub hub: Arc<Hub>,
     pub clock: Arc<Clock>,
-    pub rules: Rules,
+    /// The settings in use, read anew for each round.
+    pub settings: LiveConfig,
     pub continuity: Arc<ContinuityCounter>,
-    pub features: Features,
     /// Where turns that ended are told of, if anybody collects traces.
     pub telemetry: Option<Arc<Telemetry>>,
     /// What a session may remember that is nobody's child and names nothing else.

@@ -1,7 +1,8 @@
 //! The environment of programs that the daemon starts for others: MCP servers and the commands of agents.
 
 use std::ffi::{OsStr, OsString};
-use std::sync::OnceLock;
+
+use parking_lot::RwLock;
 
 /// Variables that a cleared environment keeps.
 pub(crate) const KEPT: [&str; 6] = ["HOME", "PATH", "LANG", "LC_ALL", "TERM", "USER"];
@@ -16,18 +17,22 @@ const CREDENTIALS: [&str; 4] = [
 ];
 
 /// Variables that the config names as secrets of the daemon.
-static SECRETS: OnceLock<Vec<String>> = OnceLock::new();
+static SECRETS: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
-/// Remembers which variables hold secrets of the daemon. Set once, at the start.
+/// Remembers which variables hold secrets of the daemon. A name that was secret once stays so.
 pub(crate) fn keep_private(secrets: Vec<String>) {
-    // A second daemon in the same process is a test, with the same kind of names.
-    let _ = SECRETS.set(secrets);
+    let mut kept = SECRETS.write();
+    for name in secrets {
+        if !kept.contains(&name) {
+            kept.push(name);
+        }
+    }
 }
 
 /// The variables of the daemon that another program may have: all but its own and its secrets, or a few harmless ones.
 pub(crate) fn inherited(clear: bool) -> Vec<(OsString, OsString)> {
-    let secrets = SECRETS.get().map_or(&[][..], Vec::as_slice);
-    std::env::vars_os().filter(|(name, _)| is_passed_on(name, clear, secrets)).collect()
+    let secrets = SECRETS.read();
+    std::env::vars_os().filter(|(name, _)| is_passed_on(name, clear, &secrets)).collect()
 }
 
 fn is_passed_on(name: &OsStr, clear: bool, secrets: &[String]) -> bool {

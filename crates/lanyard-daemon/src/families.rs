@@ -28,7 +28,6 @@ use std::time::Duration;
 
 use lanyard_core::refusal::RefusalKind;
 use lanyard_core::task::TaskRefusal;
-use lanyard_core::task::schedule::FamilyRules;
 use lanyard_core::{Actor, Rules, SessionId, TaskId, refusals};
 use lanyard_git::worktree::WorktreeError;
 use lanyard_store::{Store, StoreError};
@@ -39,6 +38,7 @@ use crate::auth::TokenBook;
 use crate::clock::Clock;
 use crate::engine::{AskError, Engine};
 use crate::hub::{Hub, Of, Over};
+use crate::live_config::LiveConfig;
 use crate::refusal::{Stated, error_chain, refuses};
 pub(crate) use add::Adding;
 pub(crate) use owner::Owner;
@@ -59,7 +59,7 @@ pub(crate) struct Tools {
     engine: Engine,
     store: Arc<dyn Store>,
     clock: Arc<Clock>,
-    rules: Rules,
+    settings: LiveConfig,
     agents: Roster,
     tokens: Arc<TokenBook>,
     /// Where worktrees are made.
@@ -73,7 +73,7 @@ impl Tools {
         engine: &Engine,
         store: &Arc<dyn Store>,
         clock: &Arc<Clock>,
-        rules: Rules,
+        settings: &LiveConfig,
         agents: &Roster,
         tokens: &Arc<TokenBook>,
         data: &Path,
@@ -82,12 +82,17 @@ impl Tools {
             engine: engine.clone(),
             store: store.clone(),
             clock: clock.clone(),
-            rules,
+            settings: settings.clone(),
             agents: agents.clone(),
             tokens: tokens.clone(),
             trees: data.join("trees"),
             runtime: tokio::runtime::Handle::current(),
         }
+    }
+
+    /// The rules in use.
+    fn rules(&self) -> Rules {
+        self.settings.rules()
     }
 }
 
@@ -191,7 +196,7 @@ pub struct Families {
     /// Told when tasks have ended.
     ends: Arc<Notify>,
     published: Published,
-    rules: FamilyRules,
+    settings: LiveConfig,
 }
 
 impl Families {
@@ -214,7 +219,7 @@ impl Families {
 
     /// A reader of tasks and plans, beside the owner.
     pub(crate) fn reader<'a>(&self, store: &'a dyn Store) -> TaskReader<'a> {
-        TaskReader::new(store, self.rules, &self.published)
+        TaskReader::new(store, self.settings.rules().families, &self.published)
     }
 
     /// Waits until a task ends, for as long as that takes.
@@ -237,8 +242,8 @@ pub(crate) fn start(
     hub: &Arc<Hub>,
 ) -> std::io::Result<(Families, std::thread::JoinHandle<()>)> {
     let (inbox, outlet) = mpsc::channel(INBOX_MAX);
-    let (published, rules) = (Published::default(), tools.rules.families);
-    let families = Families { inbox, ends: Arc::default(), published, rules };
+    let (published, settings) = (Published::default(), tools.settings.clone());
+    let families = Families { inbox, ends: Arc::default(), published, settings };
     let runtime = tools.runtime.clone();
     runtime.spawn(watch(families.clone(), hub.clone(), Of::Structure));
     runtime.spawn(watch(families.clone(), hub.clone(), Of::Ends));

@@ -74,8 +74,8 @@ impl Hub {
         self.redaction.begin(redactor);
     }
 
-    pub(crate) fn redactor(&self) -> Option<&Redactor> {
-        self.redaction.redactor().map(|redactor| &**redactor)
+    pub(crate) fn redactor(&self) -> Option<Arc<Redactor>> {
+        self.redaction.redactor()
     }
 
     /// Passes committed events on. Called by the engine; never waits for a reader.

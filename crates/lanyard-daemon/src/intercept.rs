@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use crate::auth::TokenBook;
 use crate::engine::{Ask, AskError, Engine, Request};
 use crate::failpoint;
+use crate::live_config::LiveConfig;
 
 /// Flags that are kept although nobody holds them; beyond that they are made anew when a call comes.
 const FLAGS_MAX: usize = 65_536;
@@ -135,13 +136,13 @@ struct Reported {
 
 /// Tells the engine of sessions whose calls take a while: a call under way is a sign of life, and all there is of an
 /// agent that its own host runs. Short calls cost nothing here. Runs until the daemon ends.
-pub(crate) async fn tell_of_calls(engine: Engine, stale_after_ms: u64) {
-    let lost_after = Duration::from_millis(stale_after_ms);
+pub(crate) async fn tell_of_calls(engine: Engine, settings: LiveConfig) {
     let mut reported: HashMap<SessionId, Reported> = HashMap::new();
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         looks.tick().await;
+        let lost_after = Duration::from_millis(settings.rules().staleness.stale_after_ms);
         for (session, calls) in look(&engine.flags, &mut reported, lost_after) {
             let signal = Signal::CallsInFlight { calls };
             let cause = Some(Cause::Signal(signal.name().to_owned()));

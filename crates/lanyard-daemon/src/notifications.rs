@@ -11,7 +11,7 @@ mod upkeep;
 mod watch;
 mod webhook;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -84,13 +84,14 @@ pub struct Notifications {
 struct Inner {
     store: Arc<dyn Store>,
     clock: Arc<Clock>,
-    targets: Targets,
-    settings: NotificationSettings,
+    targets: RwLock<Arc<Targets>>,
     /// The number of the last change. Held while one is made, so that looking and writing are one.
     last: Mutex<u64>,
     changed: channel::Sender<u64>,
     /// Something is to be sent, or to be looked at again.
-    wake: BTreeMap<String, Notify>,
+    wake: RwLock<BTreeMap<String, Arc<Notify>>>,
+    /// The receivers changed.
+    reloaded: Notify,
     tend: Notify,
     /// Sessions to look at in the next round, although nothing changes in them.
     again: Mutex<BTreeSet<SessionId>>,
@@ -98,7 +99,7 @@ struct Inner {
 
 impl std::fmt::Debug for Notifications {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Notifications").field("targets", &self.inner.targets).finish_non_exhaustive()
+        f.debug_struct("Notifications").field("targets", &self.targets()).finish_non_exhaustive()
     }
 }
 
@@ -109,13 +110,37 @@ impl Notifications {
         settings: &NotificationSettings,
     ) -> Result<Self, StoreError> {
         let last = store.last_notification_change()?;
-        let targets = Targets::of(settings);
-        let wake = targets.names().map(|name| (name.to_owned(), Notify::new())).collect();
         let (changed, _) = channel::channel(last);
-        let (settings, last, tend) = (settings.clone(), Mutex::new(last), Notify::new());
-        let again = Mutex::default();
-        let inner = Inner { store, clock, targets, settings, last, changed, wake, tend, again };
-        Ok(Self { inner: Arc::new(inner) })
+        let inner = Inner {
+            store,
+            clock,
+            targets: RwLock::default(),
+            last: Mutex::new(last),
+            changed,
+            wake: RwLock::default(),
+            reloaded: Notify::new(),
+            tend: Notify::new(),
+            again: Mutex::default(),
+        };
+        let all = Self { inner: Arc::new(inner) };
+        all.reload(settings);
+        Ok(all)
+    }
+
+    /// Takes up other settings. A try that is under way goes to its end.
+    pub(crate) fn reload(&self, settings: &NotificationSettings) {
+        let targets = Targets::of(settings);
+        let mut wake = self.inner.wake.write();
+        for name in targets.names() {
+            wake.entry(name.to_owned()).or_default();
+        }
+        *self.inner.targets.write() = Arc::new(targets);
+        wake.values().for_each(|line| line.notify_one());
+        self.inner.reloaded.notify_one();
+    }
+
+    fn targets(&self) -> Arc<Targets> {
+        self.inner.targets.read().clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, u64> {
@@ -297,7 +322,8 @@ impl Notifications {
     /// To everyone who takes it.
     fn deliveries_of(&self, made: &Notification) -> Vec<Delivery> {
         let now = self.inner.clock.now();
-        let takers = self.inner.targets.takers(made);
+        let targets = self.targets();
+        let takers = targets.takers(made);
         let id = || DeliveryId::mint(now, self.inner.clock.random());
         takers.map(|name| Delivery::new(id(), made.id, name.to_owned(), now)).collect()
     }
@@ -323,7 +349,8 @@ impl Notifications {
         **last = next;
         // A daemon that ends has said its last word.
         self.inner.changed.send_modify(|last| *last = (*last).max(next));
-        to.iter().filter_map(|name| self.inner.wake.get(name)).for_each(Notify::notify_one);
+        let wake = self.inner.wake.read();
+        to.iter().filter_map(|name| wake.get(name)).for_each(|line| line.notify_one());
         self.inner.tend.notify_one();
         Ok(())
     }

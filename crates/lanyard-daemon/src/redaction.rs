@@ -1,7 +1,7 @@
 //! What is taken out of logs: the config's say in it, and the values of this machine's secrets.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use lanyard_api::agents::settings::McpSettings;
 use lanyard_api::config::{Config, RedactionConfig};
@@ -10,21 +10,27 @@ use lanyard_core::redact::{Redactor, Scope, Wanted};
 use lanyard_core::session::{Envelope, Event, TurnEvent};
 use lanyard_core::task::{MailFrom, TaskEvent};
 use lanyard_core::{Actor, ActorKind};
+use parking_lot::RwLock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Looks for what agents could tell: the variables they inherit and those the config gives them or their servers.
-pub(crate) fn redactor(config: &Config) -> Result<Arc<Redactor>, String> {
-    let mut variables: Vec<(String, String)> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+/// The variables that a config gives agents and their servers.
+pub(crate) fn given(config: &Config) -> Vec<(String, String)> {
     let servers = config.agents.values().flat_map(|agent| agent.mcp.values()).chain(config.mcp.values());
     let given = servers.filter_map(|server| match server {
         McpSettings::Stdio(program) => Some(&program.env),
         McpSettings::Http(_) => None,
     });
     let given = given.chain(config.agents.values().map(|agent| &agent.env));
-    variables.extend(given.flatten().map(|(name, value)| (name.clone(), value.clone())));
+    given.flatten().map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Looks for what agents could tell: the variables they inherit and those that a config gives or gave them.
+pub(crate) fn redactor(config: &Config, given: &[(String, String)]) -> Result<Arc<Redactor>, String> {
+    let mut variables: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    variables.extend(given.iter().cloned());
     let RedactionConfig { enabled, names, prefixes } = config.redaction.clone();
     Redactor::new(&Wanted { variables, names, prefixes, own_only: !enabled }).map(Arc::new)
 }
@@ -33,18 +39,18 @@ pub(crate) fn redactor(config: &Config) -> Result<Arc<Redactor>, String> {
 /// redactor nothing is changed.
 #[derive(Debug, Default)]
 pub struct Redaction {
-    redactor: OnceLock<Arc<Redactor>>,
+    redactor: RwLock<Option<Arc<Redactor>>>,
     taken: AtomicU64,
 }
 
 impl Redaction {
-    /// From here on secrets are taken out. The first redactor stands for the life of the daemon.
+    /// From here on this redactor takes secrets out, in place of any before it.
     pub fn begin(&self, redactor: Arc<Redactor>) {
-        let _ = self.redactor.set(redactor);
+        *self.redactor.write() = Some(redactor);
     }
 
-    pub(crate) fn redactor(&self) -> Option<&Arc<Redactor>> {
-        self.redactor.get()
+    pub(crate) fn redactor(&self) -> Option<Arc<Redactor>> {
+        self.redactor.read().clone()
     }
 
     /// Secrets taken out so far.
@@ -57,7 +63,7 @@ impl Redaction {
     }
 
     pub(crate) fn text(&self, text: String, scope: Scope) -> String {
-        match self.redactor.get().and_then(|redactor| redactor.redacted(&text, scope)) {
+        match self.redactor().and_then(|redactor| redactor.redacted(&text, scope)) {
             Some((clean, count)) => {
                 self.count(count);
                 clean
@@ -68,7 +74,7 @@ impl Redaction {
 
     /// An event of another log than a session's, without its secrets.
     pub(crate) fn event<T: Serialize + DeserializeOwned>(&self, event: T, scope: Scope) -> Result<T, String> {
-        let Some(redactor) = self.redactor.get() else { return Ok(event) };
+        let Some(redactor) = self.redactor() else { return Ok(event) };
         let body = serde_json::to_vec(&event).map_err(|error| error.to_string())?;
         if !redactor.suspects(&body) {
             return Ok(event);

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lanyard_core::session::StateName;
-use lanyard_core::{Actor, Cause, Rules, SessionId, Timestamp};
+use lanyard_core::{Actor, Cause, SessionId, Timestamp};
 use lanyard_store::{Store, StoreError};
 
 use crate::clock::Clock;
 use crate::engine::{Ask, Engine, Request};
+use crate::live_config::LiveConfig;
 
 const TICK: Duration = Duration::from_secs(1);
 /// When time comes from a file, a scenario should not wait for it.
@@ -30,8 +31,7 @@ pub(crate) struct Timers {
     pub(crate) engine: Engine,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<Clock>,
-    pub(crate) rules: Rules,
-    pub(crate) keep_outcomes_ms: u64,
+    pub(crate) settings: LiveConfig,
 }
 
 impl Timers {
@@ -84,20 +84,20 @@ impl Timers {
             };
             deferred.insert(session, now.plus_millis(again_ms));
         }
-        let before = now.minus_millis(self.keep_outcomes_ms);
+        let before = now.minus_millis(self.settings.storage().keep_outcomes_ms);
         self.on_disk(move |store| store.sweep(before, SWEEP_MAX)).await?;
         Ok(())
     }
 
     async fn forget_keys(&self, now: Timestamp) {
-        let before = now.minus_millis(self.keep_outcomes_ms);
+        let before = now.minus_millis(self.settings.storage().keep_outcomes_ms);
         if let Err(error) = self.on_disk(move |store| store.forget_keys(before, SWEEP_MAX)).await {
             tracing::warn!(error, "the keys of tasks that ended long ago could not be forgotten");
         }
     }
 
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<SessionId>, String> {
-        let staleness = self.rules.staleness;
+        let staleness = self.settings.rules().staleness;
         let resting = now.minus_millis(staleness.idle_after_ms);
         // A session turned idle `idle_after` into its quiet time; the rest of `stale_after` is what it has left.
         let idle = now.minus_millis(staleness.stale_after_ms.saturating_sub(staleness.idle_after_ms));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lanyard_api::config::Config;
+use lanyard_api::config::ConfigFile;
 use lanyard_api::home::Home;
 use lanyard_api::types::{DaemonStatus, Me};
 use lanyard_core::Timestamp;
@@ -98,12 +98,12 @@ impl Context {
         Failure::unreachable("daemon_not_running", title, advice)
     }
 
-    pub(crate) fn config(&self) -> Result<Config, Failure> {
-        Config::load(&self.config_path).map_err(|error| {
+    pub(crate) fn config_file(&self) -> Result<ConfigFile, Failure> {
+        ConfigFile::read(&self.config_path).map_err(|error| {
             Failure::local(
                 "config_invalid",
                 chain(&error),
-                "correct the file, or see what it can hold with `lanyard init --print`",
+                "correct it with `lanyard config edit`, or see what it can hold with `lanyard init --print`",
             )
         })
     }

@@ -12,10 +12,11 @@ const CRATES: [&str; 3] =
     ["crates/lanyard-api/src/", "crates/lanyard-daemon/src/", "crates/lanyard-git/src/"];
 
 /// Files, or folders with a `/` behind, that may open files by themselves; and why.
-const ALLOWED: [(&str, &str); 14] = [
+const ALLOWED: [(&str, &str); 15] = [
     ("workspace_files", "the one module that opens files of a workspace"),
+    ("agents/credentials.rs", "files in the user's home that agents document; only regular ones are opened"),
     ("clock.rs", "the boot time, from the kernel"),
-    ("config.rs", "the operator's config"),
+    ("config/file.rs", "the operator's config, if it is a regular file"),
     ("dashboard.rs", "the dashboard's own files"),
     ("flow/plan_lock.rs", "locks in the user's runtime folder"),
     ("home.rs", "the data folder"),

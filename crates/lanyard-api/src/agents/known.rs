@@ -1,8 +1,12 @@
 //! Agents Lanyard knows how to run, and where programs are: for `lanyard agents` and for the first config.
 
 use std::ffi::OsStr;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use crate::agents::settings::{AgentSettings, ClientFiles, DriverKind, OutputForm, PerTurn};
 
@@ -130,6 +134,46 @@ pub fn find(program: &str, path: &str) -> Option<PathBuf> {
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(program))
         .find(|place| executable(place))
+}
+
+/// How long a program may take to say its version.
+const VERSION_WAIT: Duration = Duration::from_secs(3);
+const VERSION_POLL: Duration = Duration::from_millis(10);
+/// Bytes of its answer that are read.
+const VERSION_BYTES_MAX: u64 = 4 * 1024;
+/// Characters of a version that are shown.
+const VERSION_CHARS_MAX: usize = 80;
+
+/// The first line of what a program says to `--version`; none when it fails or takes longer than 3 s. Blocks.
+#[must_use]
+pub fn version(mut command: Command) -> Option<String> {
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    let stdout = child.stdout.take()?;
+    let (answer, answers) = mpsc::channel();
+    // A thread of its own, since a program that says nothing would hold this one. It ends with the program's output.
+    std::thread::spawn(move || {
+        let mut said = Vec::new();
+        let _ = stdout.take(VERSION_BYTES_MAX).read_to_end(&mut said);
+        let _ = answer.send(said);
+    });
+    let mut waited = Duration::ZERO;
+    let status = loop {
+        match child.try_wait().ok()? {
+            Some(status) => break status,
+            None if waited >= VERSION_WAIT => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+            None => std::thread::sleep(VERSION_POLL),
+        }
+        waited += VERSION_POLL;
+    };
+    let said = answers.recv_timeout(VERSION_WAIT).ok()?;
+    let text = String::from_utf8_lossy(&said);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(lanyard_core::text::one_line(line, VERSION_CHARS_MAX)).filter(|_| status.success())
 }
 
 /// The PATH an agent's program is looked for on.

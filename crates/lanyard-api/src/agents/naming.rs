@@ -20,15 +20,13 @@ pub fn unknown(name: &str, configured: &[&str], installed: bool) -> AgentRefusal
             code: "agent_not_configured",
             title: format!("the agent `{name}` is installed, but not in the config; configured: {names}"),
             advice: format!(
-                "add `[agents.{name}]` to the config as `lanyard init --print` shows it, and restart the daemon"
+                "add `[agents.{name}]` to the config as `lanyard init --print` shows it; the daemon reloads it"
             ),
         };
     }
     let advice = match near(name, configured) {
         Some(near) => format!("did you mean `{near}`? `lanyard agents` lists them all"),
-        None => {
-            "name one of those, or add it to the config (`lanyard init`) and restart the daemon".to_owned()
-        }
+        None => "name one of those, or add it to the config with `lanyard config edit`".to_owned(),
     };
     AgentRefusal {
         code: "agent_unknown",
@@ -44,15 +42,14 @@ pub fn undecided(configured: &[&str]) -> AgentRefusal {
         [] => AgentRefusal {
             code: "agent_none_configured",
             title: "no agent is configured".to_owned(),
-            advice: "write a config for the agents installed here with `lanyard init` and restart the daemon, or \
-                     try the built-in one with `--agent demo`"
+            advice: "write a config for the agents installed here with `lanyard init`, or see the built-in one work \
+                     with `lanyard demo`"
                 .to_owned(),
         },
         several => AgentRefusal {
             code: "agent_default_missing",
             title: format!("several agents are configured and none is the default: {}", listed(several)),
-            advice: "name one with `--agent`, or set `default_agent` under `[daemon]` in the config and restart the \
-                     daemon"
+            advice: "name one with `--agent`, or choose a default with `lanyard config set daemon.default_agent NAME`"
                 .to_owned(),
         },
     }
@@ -66,9 +63,7 @@ pub fn program_missing(name: &str, program: &str) -> AgentRefusal {
         title: format!(
             "the agent `{name}` cannot be started: its program `{program}` is missing here, or not executable"
         ),
-        advice: format!(
-            "install it, or change `command` under `[agents.{name}]` in the config and restart the daemon"
-        ),
+        advice: format!("install it, or change `command` under `[agents.{name}]` with `lanyard config edit`"),
     }
 }
 
@@ -98,12 +93,12 @@ mod tests {
         let none = undecided(&[]);
         assert_eq!(none.code, "agent_none_configured");
         assert!(
-            none.advice.contains("lanyard init") && none.advice.contains("--agent demo"),
+            none.advice.contains("lanyard init") && none.advice.contains("lanyard demo"),
             "{}",
             none.advice
         );
         let several = undecided(&["claude", "codex"]);
         assert_eq!(several.code, "agent_default_missing");
-        assert!(several.title.contains("claude, codex") && several.advice.contains("default_agent"));
+        assert!(several.title.contains("claude, codex") && several.advice.contains("daemon.default_agent"));
     }
 }

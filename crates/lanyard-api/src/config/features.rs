@@ -1,9 +1,9 @@
 //! Switches for parts people may have to do without for a while. What a switch hides is not forgotten: switched on
 //! again, everything is there.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Switch {
     #[default]
@@ -11,7 +11,7 @@ pub enum Switch {
     Off,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Features {
     /// Attaching to a session. Off, `attach` is refused; prompts, logs and every other route go on.

@@ -31,7 +31,7 @@ pub enum SummaryMode {
     LongTerm,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryConfig {
     pub mode: MemorySwitch,
@@ -86,7 +86,7 @@ impl MemoryConfig {
 }
 
 /// An OpenAI-compatible endpoint for embeddings. Without one, words alone find things.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Embeddings {
     /// The address of the endpoint itself, such as `http://127.0.0.1:11434/v1/embeddings`; empty for none.

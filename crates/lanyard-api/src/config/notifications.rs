@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use hyper::Uri;
 use lanyard_core::notification::{NotificationKind, QuietHours, RetryRules, Severity};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The name under which the desktop gets its deliveries.
 pub const DESKTOP: &str = "desktop";
@@ -14,7 +14,7 @@ const WEBHOOKS_MAX: usize = 32;
 /// The longest pause between two tries.
 const PAUSE_MS_MAX: u64 = 10 * 60_000;
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NotificationSettings {
     pub desktop: Desktop,
@@ -45,7 +45,7 @@ impl NotificationSettings {
 }
 
 /// Notifications on the desktop of the daemon's user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Desktop {
     #[default]
@@ -55,7 +55,7 @@ pub enum Desktop {
 }
 
 /// An address notifications are posted to.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Webhook {
     pub url: String,
@@ -96,7 +96,7 @@ fn retry_ms() -> u64 {
 }
 
 /// What is posted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BodyKind {
     /// The notification as the API shows it.

@@ -1,6 +1,6 @@
 //! How much is kept, and for how long.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// One day in milliseconds.
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -8,7 +8,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 const ALARM_BYTES: u64 = 4 << 30;
 
 /// Sessions that ended long ago are deleted, by the same purge as `lanyard rm`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
     /// Days after its end at which a session is deleted; 0 keeps all.
@@ -25,7 +25,7 @@ impl Retention {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StorageSettings {
     /// Bytes of the journal and its write-ahead log beyond which people are told; 0 for never.

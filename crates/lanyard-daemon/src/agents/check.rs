@@ -31,7 +31,7 @@ impl Roster {
     /// Tries an agent of the config. It is carried to its end even if nobody waits for it any more. Nothing when there
     /// is no such agent.
     pub async fn check(&self, name: &str) -> Option<CheckOutcome> {
-        let settings = self.settings(name)?.clone();
+        let settings = self.settings(name)?;
         let (roster, name) = (self.clone(), name.to_owned());
         let work = tokio::spawn(async move {
             let checked = roster.try_out(&name, &settings).await;

@@ -202,8 +202,8 @@ async fn tell(desk: &Desk, ours: &Ours, how: RunEnd, why: &str, receipt: Receipt
     }
     desk.shared.note(ours.session.id, signal).await;
     let session = &ours.session;
-    let settings = desk.shared.settings.get(session.hands.agent.as_deref().unwrap_or_default());
-    if let (Some(settings), Some(lost), None) = (settings, &session.turn, &session.stop) {
+    let settings = desk.shared.settings.agent(session.hands.agent.as_deref().unwrap_or_default());
+    if let (Some(settings), Some(lost), None) = (&settings, &session.turn, &session.stop) {
         auto_resume(&desk.shared, settings, session.id, run, lost).await;
     }
 }

@@ -3,35 +3,27 @@
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
 
-use lanyard_api::agents::known::{KNOWN, place};
+use lanyard_api::agents::known::{self, KNOWN, place};
 use lanyard_api::agents::naming::{self, AgentRefusal};
 use lanyard_api::agents::settings::{AgentSettings, DriverKind};
 use lanyard_api::config::DEMO;
 use lanyard_core::session::{AgentInfo, Capabilities};
-use tokio::io::AsyncReadExt;
 use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
+use crate::live_config::LiveConfig;
 use crate::runs::Runs;
 
-/// How long a program may take to say its version.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(3);
-/// Bytes of what it says that are looked at.
-const VERSION_BYTES_MAX: u64 = 4 * 1024;
-/// Characters of a version that are shown.
-const VERSION_CHARS_MAX: usize = 80;
 /// Agents that may be checked at a time: each is a whole process tree.
 const CHECKS_MAX: usize = 4;
 
 /// The agents of the config, those that are installed, and a way to try one.
 #[derive(Clone)]
 pub struct Roster {
-    settings: Arc<BTreeMap<String, AgentSettings>>,
-    default: Option<String>,
+    settings: LiveConfig,
     pub(super) runs: Runs,
     pub(super) clock: Arc<Clock>,
     /// Where an agent that is tried finds itself: empty folders, one per try.
@@ -42,7 +34,7 @@ pub struct Roster {
 
 impl std::fmt::Debug for Roster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Roster").field("agents", &self.settings.keys()).finish_non_exhaustive()
+        f.debug_struct("Roster").finish_non_exhaustive()
     }
 }
 
@@ -83,58 +75,52 @@ impl Roster {
 
     /// What tries of an earlier daemon left behind in `folder` is removed.
     #[must_use]
-    pub fn new(
-        settings: BTreeMap<String, AgentSettings>,
-        default: Option<String>,
-        runs: Runs,
-        clock: Arc<Clock>,
-        folder: PathBuf,
-    ) -> Self {
+    pub fn new(settings: &LiveConfig, runs: Runs, clock: Arc<Clock>, folder: PathBuf) -> Self {
         if let Err(error) = std::fs::remove_dir_all(&folder)
             && error.kind() != std::io::ErrorKind::NotFound
         {
             tracing::warn!(folder = %folder.display(), %error, "what checks of agents left could not be removed");
         }
-        for (name, settings) in &settings {
+        for (name, settings) in &settings.now().agents {
             for warning in settings.warnings() {
                 tracing::warn!(agent = name, "{warning}");
             }
         }
-        let (settings, checked) = (Arc::new(settings), Arc::default());
-        Self { settings, default, runs, clock, folder, checks: Arc::new(Semaphore::new(CHECKS_MAX)), checked }
+        let (settings, checked) = (settings.clone(), Arc::default());
+        Self { settings, runs, clock, folder, checks: Arc::new(Semaphore::new(CHECKS_MAX)), checked }
     }
 
     /// The agent used where none is named.
-    pub fn default_name(&self) -> Result<&str, AgentRefusal> {
-        let names = || self.names().into_iter().filter(|name| *name != DEMO).collect::<Vec<_>>();
-        self.default.as_deref().ok_or_else(|| naming::undecided(&names()))
+    pub fn default_name(&self) -> Result<String, AgentRefusal> {
+        let in_use = self.settings.now();
+        let names =
+            || in_use.agents.keys().map(String::as_str).filter(|name| *name != DEMO).collect::<Vec<_>>();
+        in_use.config.default_agent().ok_or_else(|| naming::undecided(&names()))
     }
 
     /// The settings of an agent by a name that somebody chose.
-    pub fn named(&self, name: &str) -> Result<&AgentSettings, AgentRefusal> {
+    pub fn named(&self, name: &str) -> Result<AgentSettings, AgentRefusal> {
         self.settings(name).ok_or_else(|| {
+            let in_use = self.settings.now();
+            let names: Vec<&str> = in_use.agents.keys().map(String::as_str).collect();
             let known = KNOWN.iter().find(|known| known.name == name);
             let installed = known.is_some_and(|known| place(&known.settings()).is_some());
-            naming::unknown(name, &self.names(), installed)
+            naming::unknown(name, &names, installed)
         })
     }
 
     /// Whether the agent is configured and its program is on this machine. Looks at files, so it may block for a moment.
     pub fn can_start(&self, name: &str) -> Result<(), AgentRefusal> {
         let settings = self.named(name)?;
-        if place(settings).is_some() {
+        if place(&settings).is_some() {
             return Ok(());
         }
         Err(naming::program_missing(name, settings.command.first().map_or("", String::as_str)))
     }
 
-    fn names(&self) -> Vec<&str> {
-        self.settings.keys().map(String::as_str).collect()
-    }
-
     #[must_use]
-    pub fn settings(&self, name: &str) -> Option<&AgentSettings> {
-        self.settings.get(name)
+    pub fn settings(&self, name: &str) -> Option<AgentSettings> {
+        self.settings.agent(name)
     }
 
     /// Everything configured, then what is installed beside it.
@@ -149,9 +135,10 @@ impl Roster {
             version: None,
             checked: checked.get(name).cloned(),
         };
+        let in_use = self.settings.now();
         let mut listed: Vec<Listed> =
-            self.settings.iter().map(|(name, settings)| row(name, settings, true)).collect();
-        let others = KNOWN.iter().filter(|known| !self.settings.contains_key(known.name));
+            in_use.agents.iter().map(|(name, settings)| row(name, settings, true)).collect();
+        let others = KNOWN.iter().filter(|known| !in_use.agents.contains_key(known.name));
         let others = others.map(|known| row(known.name, &known.settings(), false));
         listed.extend(others.filter(|row| row.found.is_some()));
         if with_versions {
@@ -173,27 +160,9 @@ impl Roster {
     }
 }
 
-/// The first line of what a program says to `--version`.
+/// The first line of what a program says to `--version`, without any variable of the daemon's own.
 pub(super) async fn version(program: impl AsRef<Path>) -> Option<String> {
-    let mut command = tokio::process::Command::new(program.as_ref());
-    crate::runs::withhold(command.as_std_mut());
-    let mut child = command
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .ok()?;
-    let stdout = child.stdout.take()?;
-    let mut said = Vec::new();
-    let heard = async {
-        stdout.take(VERSION_BYTES_MAX).read_to_end(&mut said).await?;
-        child.wait().await
-    };
-    let status = tokio::time::timeout(VERSION_TIMEOUT, heard).await.ok()?.ok()?;
-    let text = String::from_utf8_lossy(&said);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    let line = lanyard_core::text::one_line(line, VERSION_CHARS_MAX);
-    Some(line).filter(|_| status.success())
+    let mut command = Command::new(program.as_ref());
+    crate::runs::withhold(&mut command);
+    tokio::task::spawn_blocking(move || known::version(command)).await.ok().flatten()
 }

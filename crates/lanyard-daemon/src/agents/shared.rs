@@ -1,11 +1,10 @@
 //! What all runners work with, and how they speak to the engine.
 
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lanyard_api::agents::settings::AgentSettings;
 use lanyard_core::session::{Command, Event, InterruptCause, Receipt, RunEnd, Signal, TurnEvent};
 use lanyard_core::{Actor, Cause, Outcome, RunId, Session, SessionId};
 use lanyard_git::snapshot::CheckpointStore;
@@ -15,6 +14,7 @@ use crate::agents::runner::process_of;
 use crate::clock::Clock;
 use crate::engine::{Ask, AskError, Engine, Key, Request};
 use crate::hub::Hub;
+use crate::live_config::LiveConfig;
 use crate::mcp::Addresses;
 use crate::notifications::Notifications;
 use crate::refusal::error_chain;
@@ -35,7 +35,7 @@ pub(super) struct Shared {
     pub(super) hub: Arc<Hub>,
     pub(super) clock: Arc<Clock>,
     pub(super) runs: Runs,
-    pub(super) settings: BTreeMap<String, AgentSettings>,
+    pub(super) settings: LiveConfig,
     /// Sessions that show a subagent, and the session whose run it is part of.
     pub(super) mirrors: Mutex<HashMap<SessionId, SessionId>>,
     /// Where agents reach MCP servers.

@@ -30,7 +30,7 @@ struct ListQuery {
 pub(super) async fn list(State(app): Shared, uri: Uri) -> Result<Json<AgentList>, Problem> {
     let query: ListQuery = query(&uri)?;
     let listed = app.agents.list(query.versions).await;
-    let default = app.agents.default_name().ok().map(str::to_owned);
+    let default = app.agents.default_name().ok();
     Ok(Json(AgentList { agents: listed.into_iter().map(entry).collect(), default }))
 }
 

@@ -56,7 +56,7 @@ pub(super) async fn attach(
     offered: Offered,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade(&headers, offered)?;
-    let ask = Attach::read(&uri, &headers)?.allowed(app.features)?;
+    let ask = Attach::read(&uri, &headers)?.allowed(app.config.features())?;
     let authorization = bearer(&headers, app.address.port()).map(Cow::into_owned).unwrap_or_default();
     let session = target.0;
     // Joined before the session is read: nothing can come between what is read and what is heard.

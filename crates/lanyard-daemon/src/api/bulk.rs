@@ -134,7 +134,7 @@ async fn foreseen(app: &Arc<App>, held: &Session, command: &Command) -> Result<T
         let id = held.id;
         *children = on_disk(app, move |store| store.live_children(id)).await?;
     }
-    Ok(match decide(held, &command, app.clock.now(), &app.rules) {
+    Ok(match decide(held, &command, app.clock.now(), &app.config.rules()) {
         Ok(events) if events.is_empty() => Ok(BulkResult::Unchanged),
         Ok(_) => Ok(BulkResult::WouldDo),
         Err(refusal) => Err((refusal.code().to_owned(), refusal.to_string())),

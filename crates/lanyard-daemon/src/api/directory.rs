@@ -143,7 +143,7 @@ pub(super) async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, P
     let live_since = query
         .live
         .filter(|live| *live)
-        .map(|_| app.clock.now().minus_millis(app.rules.staleness.prune_after_ms));
+        .map(|_| app.clock.now().minus_millis(app.config.rules().staleness.prune_after_ms));
     Ok(Filter {
         status: query.status.and_then(StatusWord::status),
         lifecycle: marker.or(query.lifecycle),
@@ -162,7 +162,7 @@ pub(super) async fn filter(app: &Arc<App>, query: ListQuery) -> Result<Filter, P
         live_since,
         text: query.text,
         attention: query.attention.unwrap_or(false),
-        silent_since: Some(app.clock.now().minus_millis(app.rules.staleness.suspect_after_ms)),
+        silent_since: Some(app.clock.now().minus_millis(app.config.rules().staleness.suspect_after_ms)),
         sort: query.sort.unwrap_or_default(),
     })
 }
@@ -188,7 +188,7 @@ pub(super) async fn get(State(app): Shared, target: Target) -> Result<Json<Sessi
     let loaded = load(&app, target.0).await?;
     let id = loaded.session.id;
     let waits_below = on_disk(&app, move |store| store.waits_below(id)).await?;
-    let mut view = view(&loaded.session, &loaded.lineage, app.clock.now(), &app.rules.staleness);
+    let mut view = view(&loaded.session, &loaded.lineage, app.clock.now(), &app.config.rules().staleness);
     // Whose child waits for a person waits with it.
     view.suspected_orphan &= !waits_below;
     let runtime = Runtime::new(view.state, view.last_seq, app.presence.count(view.id));

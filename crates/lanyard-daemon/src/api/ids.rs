@@ -211,7 +211,7 @@ async fn resume_session(
 /// Level, depth and call stack of a session, derived from its chain of parents and never counted.
 pub(super) async fn delegation(State(app): Shared, target: Target) -> Result<Json<Delegation>, Problem> {
     let me = load(&app, target.0).await?;
-    let (staleness, clock) = (app.rules.staleness, app.clock.clone());
+    let (staleness, clock) = (app.config.rules().staleness, app.clock.clone());
     let (session, lineage) = (me.session.clone(), me.lineage.clone());
     let (call_stack, children, truncated) = on_families_disk(&app, move |store| {
         let mut stack = Vec::new();

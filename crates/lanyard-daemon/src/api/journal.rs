@@ -81,7 +81,7 @@ pub(super) fn status(app: &App, store: &dyn Store) -> Result<JournalStatus, lany
     let (tombstones, purging) = store.tombstones()?;
     Ok(JournalStatus {
         size: store.size()?,
-        alarm_bytes: app.storage.storage.alarm_bytes,
+        alarm_bytes: app.config.storage().storage.alarm_bytes,
         tombstones,
         purging,
         notices: store.notices(),

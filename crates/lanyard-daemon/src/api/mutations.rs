@@ -148,7 +148,7 @@ async fn make(
     let lock = app.underway.lock(key.key);
     let _held = lock.lock().await;
     let now = mutation.at;
-    let kept_since = now.minus_millis(app.storage.keep_outcomes_ms);
+    let kept_since = now.minus_millis(app.config.storage().keep_outcomes_ms);
     match on_disk(app, move |store| reserve(store, key, now, kept_since)).await?? {
         Reserved::New => {}
         Reserved::Answered(answer) => return Ok(answer.into_response()),

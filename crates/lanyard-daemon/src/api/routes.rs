@@ -20,8 +20,8 @@ use lanyard_api::types::{
     NewResume, NewRollback, NewSeen, NewSessionMemory, NewSignInLink, NewStop, NewSubagent, NewToken,
     NewTurn, NewWriter, NotificationBulk, NotificationBulkAnswer, NotificationDetail, NotificationEdit,
     NotificationPage, NotificationPurge, NotificationsPurged, PlanList, PlanMarkdown, PlanView, PresenceList,
-    PurgeView, Reason, Rebuilt, RecordFrame, Resumed, RetryTask, RolledBack, RunReport, RunToken, SendAgain,
-    SessionDetail, SessionPage, SignIn, SignInLink, SignedIn, SnapshotList, StopReceipt, Stopping,
+    PurgeView, Reason, Rebuilt, RecordFrame, Reloaded, Resumed, RetryTask, RolledBack, RunReport, RunToken,
+    SendAgain, SessionDetail, SessionPage, SignIn, SignInLink, SignedIn, SnapshotList, StopReceipt, Stopping,
     StreamFrame, Subagent, TaskDiff, TaskEdit, TaskLog, TaskPage, TaskView, TokenInfo, TokenList, TreeNode,
     TurnList, TurnReceipt, WorkerList, WorkspaceDiff, WriterAnswer, WriterView,
 };
@@ -204,6 +204,7 @@ fn about_the_daemon() -> Vec<Route> {
         look!("/openapi.json" LookAll "openapi" "This document." &[] => serde_json::Value, system::openapi),
         change!(post "/rebuild" Operate "rebuild" "Make all projections again from the log." Reason => 200 Rebuilt, system::rebuild),
         Route { answers: (202, None), ..change!(post "/shutdown" Operate "shutdown" "End the daemon; sessions stay." Reason => 202 Reason, system::shutdown) },
+        change!(post "/reload" Operate "reload" "Read the config file again and take up what can be taken up." Reason => 200 Reloaded, system::reload),
         change!(post "/gc" Operate "gc" "Remove what belongs to nothing; `dry_run` only counts." NewGc => 200 GcReport, journal::gc),
         change!(post "/backup" Operate "backup" "Write a checked copy of the journal to a file on the daemon's machine." NewBackup => 200 BackupReceipt, journal::backup),
         look!("/audit" LookAll "audit" "Stops, guidance and answers of all sessions, newest first." AUDIT => AuditPage, audit::list),

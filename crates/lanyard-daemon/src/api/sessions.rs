@@ -133,13 +133,13 @@ pub(super) async fn migrate(State(app): Shared, target: Target, change: Change<M
 async fn carried(app: &Arc<App>, id: SessionId, agent: &str) -> Result<Option<Continuity>, Problem> {
     let session = load(app, id).await?.session;
     let to = match app.agents.can_start(agent) {
-        Ok(()) => app.agents.settings(agent).cloned(),
+        Ok(()) => app.agents.settings(agent),
         // The host or client that runs a session may call its agent what it likes.
         Err(_) if session.driver() != DrivenBy::Lanyard => None,
         Err(refusal) => return Err(Problem::of_agent(StatusCode::UNPROCESSABLE_ENTITY, refusal)),
     };
     let Some(to) = to.filter(|_| session.hands.agent.as_deref() != Some(agent)) else { return Ok(None) };
-    let from = session.hands.agent.as_deref().and_then(|agent| app.agents.settings(agent)).cloned();
+    let from = session.hands.agent.as_deref().and_then(|agent| app.agents.settings(agent));
     on_disk(app, move |store| handover::carried(store, &session, from.as_ref(), &to)).await
 }
 

@@ -124,7 +124,7 @@ pub(super) async fn me(State(app): Shared, Extension(caller): Extension<Caller>)
 }
 
 fn limits(app: &App) -> MyLimits {
-    let rules = &app.rules;
+    let rules = &app.config.rules();
     MyLimits {
         guidance_chars: rules.limits.guidance_chars,
         overlong: rules.limits.overlong,

@@ -8,8 +8,8 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use lanyard_api::types::{
-    CheckReport, DaemonStatus, NewToken, OperatorStateCount, Reason, Rebuilt, StateCount, StorageState,
-    TokenInfo, TokenList,
+    CheckReport, DaemonStatus, NewToken, OperatorStateCount, Reason, Rebuilt, Reloaded, StateCount,
+    StorageState, TokenInfo, TokenList,
 };
 use lanyard_core::{Actor, ActorKind, Address, SessionId, TokenId};
 use lanyard_store::StoredToken;
@@ -55,12 +55,25 @@ pub(super) async fn status(State(app): Shared) -> Result<Json<DaemonStatus>, Pro
         states: states.into_iter().map(|(state, sessions)| StateCount { state, sessions }).collect(),
         operator_states: by_word.collect(),
         halt: app.engine.halting.how().into(),
+        config: app.reloader.state(),
     }))
 }
 
 pub(super) async fn shutdown(State(app): Shared, _: Change<Reason>) -> StatusCode {
     app.shutdown.notify_one();
     StatusCode::ACCEPTED
+}
+
+/// A file that cannot be used is refused, and the settings that were read before stay in use.
+pub(super) async fn reload(State(app): Shared, _: Change<Reason>) -> Result<Json<Reloaded>, Problem> {
+    let reloader = app.reloader.clone();
+    let done = tokio::task::spawn_blocking(move || reloader.reload()).await;
+    let done = done.unwrap_or_else(|_| Err("reading the file was cut off".to_owned()));
+    done.map(Json).map_err(|why| {
+        let advice =
+            "correct the file with `lanyard config edit`; until then the settings read before stay in use";
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "config_invalid", why, advice)
+    })
 }
 
 pub(super) async fn check(State(app): Shared) -> Result<Json<CheckReport>, Problem> {

@@ -60,7 +60,7 @@ pub(super) async fn send(
         take_over: resume,
     };
     let epoch = writer_epoch.or(epoch);
-    let intervention = app.intervention.of(&change.actor);
+    let intervention = app.config.now().config.intervention.of(&change.actor);
     let sending = Sending { message, writer_epoch: epoch, client, intervention, again };
     let ask = Ask::Send { session: target.0, sending: Box::new(sending) };
     let request = Request { ask, actor: change.actor, cause: change.cause, keys: change.keys };

@@ -26,7 +26,7 @@ pub(super) async fn get(State(app): Shared, target: Target) -> Result<Json<Write
 pub(super) fn entry(app: &App, session: SessionId, writer: Writer) -> WriterEntry {
     let seen = (app.seen)(session, writer.pen.connection);
     let last = seen.into_iter().chain([writer.since, app.started_at]).max().unwrap_or(writer.since);
-    let present = app.clock.now().millis_since(last) <= app.rules.writer.lapse_ms;
+    let present = app.clock.now().millis_since(last) <= app.config.rules().writer.lapse_ms;
     WriterEntry { writer, present, last_seen_at: seen }
 }
 

@@ -91,7 +91,7 @@ impl Worker {
         let Some(redactor) = self.hub.redactor().filter(|redactor| redactor.suspects(&body)) else {
             return Ok(body.into());
         };
-        let count = redact(redactor, envelope)?;
+        let count = redact(&redactor, envelope)?;
         if count == 0 {
             return Ok(body.into());
         }

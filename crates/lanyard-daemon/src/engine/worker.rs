@@ -18,6 +18,7 @@ use crate::engine::residents::Residents;
 use crate::engine::sharing::Sharing;
 use crate::engine::{Ask, AskError, Engine, Input, LoadResult, Parts, Reply, Work};
 use crate::hub::Hub;
+use crate::live_config::LiveConfig;
 use crate::presence::Seen;
 use crate::refusal::error_chain;
 use crate::telemetry::Telemetry;
@@ -33,6 +34,8 @@ pub(super) struct Worker {
     pub(super) store: Arc<dyn Store>,
     pub(super) hub: Arc<Hub>,
     pub(super) clock: Arc<Clock>,
+    settings: LiveConfig,
+    /// The rules of this round.
     pub(super) rules: Rules,
     pub(super) continuity: Arc<ContinuityCounter>,
     pub(super) features: Features,
@@ -68,9 +71,10 @@ impl Worker {
             store: parts.store,
             hub: parts.hub,
             clock: parts.clock,
-            rules: parts.rules,
+            rules: parts.settings.rules(),
+            features: parts.settings.features(),
+            settings: parts.settings,
             continuity: parts.continuity,
-            features: parts.features,
             telemetry: parts.telemetry,
             memory: parts.memory,
             wishes: parts.wishes,
@@ -92,6 +96,7 @@ impl Worker {
     /// One round: what is ready, what follows from it, and everyone's answer. Answers whether to go on.
     pub(super) fn round(&mut self, first: Input, mut next: impl FnMut() -> Option<Input>) -> bool {
         self.draft.now = self.clock.now();
+        (self.rules, self.features) = (self.settings.rules(), self.settings.features());
         let mut open = self.stage(first);
         for _ in 1..ROUND_MAX {
             match next() {

@@ -149,7 +149,7 @@ impl Owner {
         let agents = &self.tools.agents;
         let found = match new.agent.as_deref() {
             Some(agent) => agents.named(agent),
-            None => agents.default_name().and_then(|agent| agents.named(agent)),
+            None => agents.default_name().and_then(|agent| agents.named(&agent)),
         };
         found.map(drop).map_err(|refusal| wrong(refusal.code, refusal.title, refusal.advice))
     }

@@ -78,7 +78,7 @@ impl Owner {
         };
         let now = self.now();
         let vitals = vitals(&session, &log, now);
-        let rules = self.tools.rules.health;
+        let rules = self.tools.rules().health;
         let condition = judge(&vitals, &rules);
         self.health.found.insert(worker, Found { condition, seq: session.seq, log });
         // Who waits for its children is at rest, as it should be.

@@ -85,7 +85,7 @@ impl Owner {
         };
         if task.state == TaskState::Pending && blocked.is_none() && !force {
             // That its plan is not active yet holds nobody who asks for it by name.
-            let rules = self.tools.rules.families;
+            let rules = self.tools.rules().families;
             let field = Field { tasks: &self.tasks, plan: None, halted: false, rules: &rules };
             // Whoever asks for it may have resolved a conflict.
             let task = &Task { conflict: None, ..task.clone() };
@@ -152,7 +152,7 @@ impl Owner {
         self.load_around(id)?;
         let task = self.task(id)?.clone();
         let plan = plans::status(&*self.tools.store, &task)?;
-        let rules = self.tools.rules.families;
+        let rules = self.tools.rules().families;
         let field = Field { tasks: &self.tasks, plan, halted: self.halted, rules: &rules };
         Ok(schedule::hold(&task, &field))
     }
@@ -307,7 +307,7 @@ impl Owner {
         let Some(task) = self.tasks.get(&id) else { return };
         let why = task.reason.clone().unwrap_or_else(|| "its agent was lost".to_owned());
         let actor = Actor::system("health");
-        let event = if task.remedies.restarts < self.tools.rules.health.restarts {
+        let event = if task.remedies.restarts < self.tools.rules().health.restarts {
             TaskEvent::Remedied { remedy: Remedy::Restart, why, turns }
         } else {
             let reason = Some(format!("its agent was lost {} times: {why}", task.remedies.restarts + 1));

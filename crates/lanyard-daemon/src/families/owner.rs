@@ -247,7 +247,7 @@ impl Owner {
         let due: Vec<TaskId> =
             self.tries.iter().filter(|(_, (_, at))| *at <= now).map(|(task, _)| *task).collect();
         self.pokes.extend(due);
-        let patience = self.tools.rules.health.patience_ms / 1_000;
+        let patience = self.tools.rules().health.patience_ms / 1_000;
         if self.ticks.is_multiple_of(patience.clamp(1, HEALTH_TICKS)) {
             self.look_at_health();
             self.boxes.extend(self.mail.keys().copied());

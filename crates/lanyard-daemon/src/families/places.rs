@@ -29,7 +29,7 @@ impl Owner {
         let Some(loaded) = self.tools.store.load(by)? else { return Err(AskError::Unknown(by).into()) };
         self.deep_enough(&loaded, !new.spec.may_spawn)?;
         let to = find::box_of(&*self.tools.store, by)?;
-        let rules = self.tools.rules.families;
+        let rules = self.tools.rules().families;
         let open = self.tasks.open_below(to).count() + beside;
         if open >= rules.breadth as usize {
             let what = format!("{open} tasks below you have not ended, which is all you may have");
@@ -50,7 +50,7 @@ impl Owner {
     fn deep_enough(&self, parent: &Loaded, leaf: bool) -> Result<(), FamilyError> {
         let new = NewSession { leaf, ..NewSession::default() };
         let under = Some((&parent.session, &parent.lineage));
-        let Err(refusal) = create(&new, "", under, &self.tools.rules.limits) else { return Ok(()) };
+        let Err(refusal) = create(&new, "", under, &self.tools.rules().limits) else { return Ok(()) };
         if let Refusal::DepthExceeded { .. } = refusal {
             let (tools, session) = (self.tools.clone(), parent.session.id);
             let reason = Some(EMERGENCY.to_owned());
@@ -87,7 +87,7 @@ impl Owner {
     }
 
     fn within_budget(&mut self, to: MailTo, beside: usize) -> Result<(), FamilyError> {
-        let budget = self.tools.rules.families.budget as usize;
+        let budget = self.tools.rules().families.budget as usize;
         let root = self.root_of(to)?;
         let mut made: HashSet<TaskId> = HashSet::new();
         let mut boxes = VecDeque::from([root]);
@@ -115,7 +115,7 @@ impl Owner {
     }
 
     fn not_too_fast(&mut self, by: SessionId, beside: usize) -> Result<(), FamilyError> {
-        let (now, most) = (self.now(), self.tools.rules.families.spawns_per_minute as usize);
+        let (now, most) = (self.now(), self.tools.rules().families.spawns_per_minute as usize);
         self.spawns.retain(|_, times| times.back().is_some_and(|at| now.millis_since(*at) < MINUTE_MS));
         let times = self.spawns.entry(by).or_default();
         times.retain(|at| now.millis_since(*at) < MINUTE_MS);
@@ -143,6 +143,6 @@ impl Owner {
         // A person's task is not held up by what its parent's agent may do; it only stands beside it then.
         let new = NewSession { leaf: true, ..NewSession::default() };
         let under = Some((&parent.session, &parent.lineage));
-        create(&new, "", under, &self.tools.rules.limits).is_ok().then_some(session)
+        create(&new, "", under, &self.tools.rules().limits).is_ok().then_some(session)
     }
 }

@@ -113,7 +113,7 @@ impl Owner {
         let unnamed =
             letter.from.task.and_then(|id| self.tasks.get(&id)).is_some_and(|task| task.spec.agent.is_none());
         if let (true, Ok(agent)) = (unnamed, self.tools.agents.default_name()) {
-            agent.clone_into(&mut letter.from.name);
+            letter.from.name = agent;
         }
         letter
     }
@@ -363,7 +363,7 @@ impl Owner {
         });
         let rests =
             matches!(session.state.name(), StateName::BetweenTurn | StateName::Idle | StateName::Stale);
-        self.tools.rules.families.wake
+        self.tools.rules().families.wake
             && ours
             && at_work
             && rests

@@ -112,7 +112,7 @@ async fn create(
     let agent = match (&task.spec.agent, tools.agents.default_name()) {
         (Some(agent), _) => Some(agent.clone()),
         (None, _) if external => None,
-        (None, Ok(agent)) => Some(agent.to_owned()),
+        (None, Ok(agent)) => Some(agent),
         (None, Err(refusal)) => return Done::Failed { why: refusal.title, for_good: true },
     };
     let new = NewSession {

@@ -114,7 +114,7 @@ impl Driver {
     fn new_session(&self, invocation: &Invocation, title: &str) -> Ask {
         let role = self.flow.settings.role(invocation.role);
         // A flow is begun with the agents of its roles; one of an older daemon may lack them.
-        let default = || self.tools.agents.default_name().ok().map(str::to_owned);
+        let default = || self.tools.agents.default_name().ok();
         let agent = role.agent.clone().or_else(default);
         let new = NewSession {
             title: Some(lanyard_core::text::cut(title, lanyard_core::text::NAME_CHARS_MAX).0.to_owned()),

@@ -129,7 +129,7 @@ impl Flows {
             let unusable = |refusal: AgentRefusal| bad(refusal.code, refusal.title, refusal.advice);
             let name = match role.agent.take() {
                 Some(name) => name,
-                None => agents.default_name().map_err(unusable)?.to_owned(),
+                None => agents.default_name().map_err(unusable)?,
             };
             agents.can_start(&name).map_err(unusable)?;
             role.agent = Some(name);

@@ -52,7 +52,7 @@ pub(super) fn looked(
     let row = turn.map(|turn| store.turn(session, turn)).transpose()?.flatten();
     let session = loaded.session;
     let settings = session.hands.agent.as_deref().and_then(|agent| agents.settings(agent));
-    let ways = settings.map(|settings| settings.resume.as_slice()).unwrap_or_default();
+    let ways = settings.as_ref().map(|settings| settings.resume.as_slice()).unwrap_or_default();
     let can = session.run.as_ref().is_some_and(|run| run.capabilities.resume || run.capabilities.load);
     let native = session.native.is_some() && can && ways.contains(&ResumeWay::Native);
     let by_words = ways.iter().any(|way| matches!(way, ResumeWay::Replay | ResumeWay::Preamble));

@@ -3,8 +3,9 @@
 //! A try is written down before it is made. So a daemon that is killed in the middle tries again, and says so: the same
 //! delivery, with a higher `Lanyard-Attempt`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lanyard_api::config::{DESKTOP, Desktop, NotificationSettings, Webhook};
@@ -13,6 +14,7 @@ use lanyard_core::notification::{
     Delivery, Notification, NotificationStatus, QuietHours, RetryRules, Severity,
 };
 use lanyard_store::{DeliveryFilter, NotificationBatch};
+use tokio::task::JoinSet;
 
 use crate::failpoint;
 use crate::notifications::secret::Secret;
@@ -26,10 +28,12 @@ const TICK: Duration = Duration::from_secs(1);
 const SCRIPTED_TICK: Duration = Duration::from_millis(20);
 
 /// Who gets notifications.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Targets {
-    by_name: BTreeMap<String, Target>,
+    by_name: BTreeMap<String, Arc<Target>>,
     quiet: Option<QuietHours>,
+    /// How long a dismissed notification is kept.
+    pub(super) keep_ms: u64,
 }
 
 #[derive(Debug)]
@@ -40,9 +44,10 @@ pub(crate) enum Target {
 
 impl Targets {
     pub(super) fn of(settings: &NotificationSettings) -> Self {
-        let webhook =
-            |(name, webhook): (&String, &Webhook)| (name.clone(), Target::Webhook(webhook.clone().into()));
-        let mut by_name: BTreeMap<String, Target> = settings.webhooks.iter().map(webhook).collect();
+        let webhook = |(name, webhook): (&String, &Webhook)| {
+            (name.clone(), Arc::new(Target::Webhook(webhook.clone().into())))
+        };
+        let mut by_name: BTreeMap<String, Arc<Target>> = settings.webhooks.iter().map(webhook).collect();
         match settings.desktop {
             Desktop::Off => {}
             Desktop::Auto => {
@@ -50,11 +55,12 @@ impl Targets {
                 if program.is_none() {
                     tracing::info!("no desktop, or no notify-send: notifications are not shown there");
                 }
-                by_name.extend(program.map(|program| (DESKTOP.to_owned(), Target::Desktop(program))));
+                let shown = program.map(|program| (DESKTOP.to_owned(), Arc::new(Target::Desktop(program))));
+                by_name.extend(shown);
             }
         }
         // Checked when the config was read.
-        Self { by_name, quiet: settings.quiet().unwrap_or_default() }
+        Self { by_name, quiet: settings.quiet().unwrap_or_default(), keep_ms: settings.keep_ms }
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -80,18 +86,27 @@ impl Target {
 }
 
 impl Notifications {
-    /// Starts a line for each receiver. They run until the daemon ends.
-    pub(crate) fn start_sending(&self) -> Vec<tokio::task::JoinHandle<()>> {
-        let abandoned = self.clone();
-        let mut lines = vec![tokio::spawn(async move {
-            if let Err(error) = abandoned.aside(Self::give_up_abandoned).await {
+    /// Runs a line for each receiver until the daemon ends. A reload starts those of new receivers; the line of one that
+    /// is gone ends by itself.
+    pub(crate) async fn send_outward(self) {
+        let mut lines = JoinSet::new();
+        let mut served = BTreeSet::new();
+        loop {
+            if let Err(error) = self.aside(Self::give_up_abandoned).await {
                 tracing::warn!(%error, "deliveries to receivers that are no more could not be looked at");
             }
-        })];
-        for name in self.inner.targets.names() {
-            lines.push(tokio::spawn(self.clone().line(name.to_owned())));
+            for name in self.targets().names().filter(|name| served.insert((*name).to_owned())) {
+                lines.spawn(self.clone().line(name.to_owned()));
+            }
+            tokio::select! {
+                () = self.inner.reloaded.notified() => {}
+                Some(ended) = lines.join_next() => {
+                    if let Ok(name) = ended {
+                        served.remove(&name);
+                    }
+                }
+            }
         }
-        lines
     }
 
     /// What is left for receivers the config no longer names is given up, visibly.
@@ -99,20 +114,21 @@ impl Notifications {
         let filter = DeliveryFilter { pending: Some(true), ..DeliveryFilter::default() };
         let now = self.inner.clock.now();
         let pending = self.inner.store.deliveries(&filter, usize::MAX)?;
-        let abandoned = pending.iter().filter(|held| !self.inner.targets.by_name.contains_key(&held.to));
+        let targets = self.targets();
+        let abandoned = pending.iter().filter(|held| !targets.by_name.contains_key(&held.to));
         let deliveries: Vec<_> =
             abandoned.map(|held| held.dead("no receiver of that name is in the config", now)).collect();
         self.settle(deliveries)
     }
 
-    async fn line(self, name: String) {
-        let Some(target) = self.inner.targets.by_name.get(&name) else { return };
-        let Some(wake) = self.inner.wake.get(&name) else { return };
+    /// Sends to one receiver for as long as the config names it; answers its name.
+    async fn line(self, name: String) -> String {
+        let Some(wake) = self.inner.wake.read().get(&name).cloned() else { return name };
         let tick = if self.inner.clock.is_scripted() { SCRIPTED_TICK } else { TICK };
         let mut next_due = Some(Timestamp::from_millis(0));
-        loop {
+        while let Some(target) = self.targets().by_name.get(&name).cloned() {
             if next_due.is_some_and(|due| due <= self.inner.clock.now()) {
-                next_due = match self.send_due(&name, target).await {
+                next_due = match self.send_due(&name, &target).await {
                     Ok(next_due) => next_due,
                     Err(error) => {
                         tracing::warn!(to = name, %error, "deliveries cannot be read or written");
@@ -125,6 +141,7 @@ impl Notifications {
                 () = tokio::time::sleep(tick) => {}
             }
         }
+        name
     }
 
     /// Sends what is due to one receiver, in order. Answers when to look again.
@@ -213,7 +230,7 @@ impl Notifications {
         if held.severity == Severity::Critical {
             return None;
         }
-        let rest = self.inner.targets.quiet?.rest(self.inner.clock.minute_of_day(now))?;
+        let rest = self.targets().quiet?.rest(self.inner.clock.minute_of_day(now))?;
         Some(now.plus_millis(u64::from(rest) * 60_000))
     }
 
@@ -238,8 +255,6 @@ impl Notifications {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use lanyard_core::notification::{NewNotification, NotificationKind};
     use lanyard_core::{DeliveryId, NotificationId};
     use lanyard_store::{Notifications as _, SqliteJournal, SqliteOptions};

@@ -85,7 +85,7 @@ impl Notifications {
         if now.as_millis() / 1_000 % 60 != 0 {
             return Ok(());
         }
-        self.purge(Some(now.minus_millis(self.inner.settings.keep_ms)))?;
+        self.purge(Some(now.minus_millis(self.targets().keep_ms)))?;
         let counts = self.inner.store.notification_counts()?;
         let all: u64 = counts.iter().map(|(_, count)| count).sum();
         let extra = usize::try_from(all).unwrap_or(usize::MAX).saturating_sub(KEPT_MAX);

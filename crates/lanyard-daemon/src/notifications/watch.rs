@@ -18,6 +18,7 @@ use lanyard_core::{Session, SessionId, Staleness, Timestamp};
 use lanyard_store::{Filter, NotificationFilter, NotificationOrder, Sort, Store};
 
 use crate::hub::{Hub, Of, Over};
+use crate::live_config::LiveConfig;
 use crate::notifications::{BULK_MAX, NotificationError, Notifications};
 use crate::presence::Presence;
 
@@ -38,13 +39,19 @@ const SCRIPTED_ROUND: Duration = Duration::from_millis(50);
 #[derive(Clone)]
 struct Look {
     presence: Arc<Presence>,
-    staleness: Staleness,
+    settings: LiveConfig,
+}
+
+impl Look {
+    fn staleness(&self) -> Staleness {
+        self.settings.rules().staleness
+    }
 }
 
 impl Notifications {
     /// Runs until the daemon ends.
-    pub(crate) async fn watch_sessions(self, hub: Arc<Hub>, presence: Arc<Presence>, staleness: Staleness) {
-        let look = Look { presence, staleness };
+    pub(crate) async fn watch_sessions(self, hub: Arc<Hub>, presence: Arc<Presence>, settings: LiveConfig) {
+        let look = Look { presence, settings };
         let round = if self.inner.clock.is_scripted() { SCRIPTED_ROUND } else { ROUND };
         loop {
             let changes = hub.changes(Of::Structure);
@@ -76,7 +83,7 @@ impl Notifications {
 
     /// Every session that needs attention, every one that a notification still says so of, and every child at rest.
     fn look_around(&self, look: &Look) -> Result<(), NotificationError> {
-        let pressing = self.pressing(look.staleness.suspect_after_ms)?;
+        let pressing = self.pressing(look.staleness().suspect_after_ms)?;
         let mut sessions: BTreeSet<SessionId> = pressing.iter().map(|row| row.id).collect();
         let held = self.lasting(None)?;
         sessions.extend(held.iter().filter(|held| watched_key(&held.key)).filter_map(|held| held.session));
@@ -92,7 +99,7 @@ impl Notifications {
     /// Silence is no change, and neither are words: those that fell silent, those that spoke again, those whose reader
     /// may have left without a mark, and those whose parent may have gone.
     fn look_again(&self, look: &Look) -> Result<(), NotificationError> {
-        let pressing = self.pressing(look.staleness.suspect_after_ms)?;
+        let pressing = self.pressing(look.staleness().suspect_after_ms)?;
         let silent = pressing.iter().filter(|row| row.attention.contains(&Attention::SuspectedOrphan));
         let mut sessions: BTreeSet<SessionId> = silent.map(|row| row.id).collect();
         let held = self.lasting(Some(NotificationKind::SuspectedOrphan))?;
@@ -139,7 +146,8 @@ impl Notifications {
     /// Whether a session has a reason to be as quiet as it is.
     fn life(&self, session: &Session, quiet_ms: u64, look: &Look) -> Result<Liveness, NotificationError> {
         let store: &dyn Store = &*self.inner.store;
-        let (staleness, suspect_after_ms) = (&look.staleness, look.staleness.suspect_after_ms);
+        let staleness = &look.staleness();
+        let suspect_after_ms = staleness.suspect_after_ms;
         if quiet_ms <= suspect_after_ms || session.is_waiting() || store.waits_below(session.id)? {
             return Ok(Liveness::Live);
         }

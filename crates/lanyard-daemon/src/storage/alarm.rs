@@ -10,7 +10,7 @@ const KEY: &str = "journal-size";
 const MEBI: u64 = 1 << 20;
 
 pub(super) async fn look(app: &Arc<App>) {
-    let limit = app.storage.storage.alarm_bytes;
+    let limit = app.config.storage().storage.alarm_bytes;
     if limit == 0 {
         return;
     }

@@ -31,7 +31,7 @@ pub(crate) fn collect(app: &Arc<App>, wanted: &NewGc) -> Result<GcReport, StoreE
     let outcomes = if wanted.dry_run {
         0
     } else {
-        let old = app.clock.now().minus_millis(app.storage.keep_outcomes_ms);
+        let old = app.clock.now().minus_millis(app.config.storage().keep_outcomes_ms);
         let mut swept = 0;
         loop {
             let some = store.sweep(old, OUTCOMES_PAGE)?;

@@ -18,8 +18,8 @@ pub(crate) const PRUNE_MAX: usize = 100_000;
 
 /// Deletes what the config wants deleted.
 pub(super) async fn sweep(app: &Arc<App>) {
-    let Some(after_ms) = app.storage.retention.after_ms() else { return };
-    let days = app.storage.retention.ended_after_days;
+    let Some(after_ms) = app.config.storage().retention.after_ms() else { return };
+    let days = app.config.storage().retention.ended_after_days;
     let wanted = Prune {
         ended_after_ms: after_ms,
         actor: Actor::system("retention"),
@@ -73,7 +73,7 @@ pub(crate) async fn prune(app: &Arc<App>, wanted: Prune) -> Result<u64, String> 
 
 async fn ended(app: &Arc<App>, after_ms: u64, max: usize) -> Result<Vec<SessionId>, String> {
     let before = app.clock.now().minus_millis(after_ms);
-    let (store, archived) = (app.store.clone(), app.storage.retention.archived);
+    let (store, archived) = (app.store.clone(), app.config.storage().retention.archived);
     let due = tokio::task::spawn_blocking(move || due(&*store, before, archived, max)).await;
     due.map_err(|error| error.to_string())?.map_err(|error| error_chain(&error))
 }

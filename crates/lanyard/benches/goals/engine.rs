@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use lanyard_api::config::Features;
+use lanyard_api::config::Config;
 use lanyard_core::continuity::ContinuityRules;
 use lanyard_core::session::{Command, NewSession, Role, Signal};
-use lanyard_core::{Actor, Cause, Rules, SessionId, TurnId};
+use lanyard_core::{Actor, Cause, SessionId, TurnId};
 use lanyard_daemon::clock::Clock;
 use lanyard_daemon::continuity::ContinuityCounter;
 use lanyard_daemon::engine::{Ask, Engine, Key, Parts, Request, start};
 use lanyard_daemon::hub::Hub;
+use lanyard_daemon::live_config::LiveConfig;
 use tokio::runtime::Runtime;
 
 use crate::fixture;
@@ -42,18 +43,18 @@ impl Rig {
     pub(crate) fn start(home: &Path, sessions: usize) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let clock = Arc::new(Clock::from_env()?);
-        let (_desk, wishes) = lanyard_daemon::agents::agents(std::collections::BTreeMap::new());
+        let settings = LiveConfig::new(Config::default(), "lanyard".into());
+        let (_desk, wishes) = lanyard_daemon::agents::agents(&settings);
         let store = Arc::new(fixture::open(home)?);
         let parts = Parts {
             seen: Arc::new(|_, _| None),
             wishes,
             continuity: ContinuityCounter::open(ContinuityRules::default(), &*store)?,
-            features: Features::default(),
             telemetry: None,
             store,
             hub: Arc::new(Hub::default()),
             clock: clock.clone(),
-            rules: Rules::default(),
+            settings,
             memory: lanyard_core::memory::MemoryPolicy::default(),
             runtime: runtime.handle().clone(),
         };

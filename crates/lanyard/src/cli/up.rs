@@ -8,6 +8,7 @@ use std::time::Duration;
 use lanyard_api::home::{Home, HomeError, Running};
 use lanyard_api::types::NewSignInLink;
 use lanyard_daemon::api::App;
+use lanyard_daemon::reload::Overrides;
 use lanyard_daemon::telemetry::Telemetry;
 use lanyard_daemon::{BootError, Options};
 use lanyard_store::{SqliteJournal, SqliteOptions};
@@ -101,13 +102,11 @@ impl Up {
             // Fails only for the leader of a process group, which has left the terminal's session already.
             let _ = rustix::process::setsid();
         }
-        let mut config = context.config()?;
+        let mut config = context.config_file()?;
         // By value from here on: with each session, and never in the environment.
-        config.memory.tags.extend(self.memory_tags);
-        if !self.memory_allow.is_empty() {
-            config.memory.allow = self.memory_allow;
-        }
-        config.memory.policy().map_err(|what| Failure::usage(what, "see `lanyard up --help`"))?;
+        let overrides = Overrides { memory_tags: self.memory_tags, memory_allow: self.memory_allow };
+        config.config = overrides.onto(config.config);
+        config.config.memory.policy().map_err(|what| Failure::usage(what, "see `lanyard up --help`"))?;
         let (out, in_background) = (context.out, self.in_background);
         let telemetry = log_to_stderr(out);
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -117,6 +116,7 @@ impl Up {
         let ended = runtime.block_on(serve_when_free(|| Options {
             home: context.home.dir.clone(),
             config: config.clone(),
+            overrides: overrides.clone(),
             listen: self.listen,
             telemetry: telemetry.clone(),
             on_ready: Box::new(move |running, app| announce(out, in_background, running, app)),

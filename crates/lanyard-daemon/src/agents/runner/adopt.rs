@@ -27,7 +27,7 @@ impl Runner {
         orders: mpsc::Receiver<Order>,
     ) -> Option<Self> {
         let agent = session.hands.agent.clone().unwrap_or_default();
-        let settings = shared.settings.get(&agent).cloned()?;
+        let settings = shared.settings.agent(&agent)?;
         let workspace = PathBuf::from(session.workspace.clone()?);
         let family = shared.mirrors_of(session.id, held.id).await;
         let greeted = held.phase == RunPhase::Ready;

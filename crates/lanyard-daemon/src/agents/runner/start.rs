@@ -94,7 +94,7 @@ type Failure = (String, String);
 pub(in crate::agents) async fn start(mut start: Start) -> Left {
     let Some(session) = start.shared.session(start.session).await else { return Left::default() };
     let agent = session.hands.agent.clone().unwrap_or_default();
-    let Some(settings) = start.shared.settings.get(&agent).cloned() else {
+    let Some(settings) = start.shared.settings.agent(&agent) else {
         return nobody_runs(start, &agent).await;
     };
     // Ended while it waited, by a crash or a cancel: nobody needs a process for it.
@@ -500,7 +500,7 @@ impl Runner {
             position: from,
             here: from,
             actions: VecDeque::new(),
-            pen: Pen::new(shared.hub.redaction.redactor().cloned()),
+            pen: Pen::new(shared.hub.redaction.redactor()),
             report_at: None,
             held_since: None,
             reported: from,

@@ -61,7 +61,7 @@ pub(super) async fn find(
         let mates = Mates::in_workspace(store, &workspace)?;
         let family = me.as_ref().map(|me| me.session.id);
         let mut rows = workspace::sessions(store, &workspace, family, Ended::Without)?;
-        let suspect_after = app.rules.staleness.suspect_after_ms;
+        let suspect_after = app.config.rules().staleness.suspect_after_ms;
         rows.retain(|row| app.clock.elapsed_ms(row.last_activity_at) >= suspect_after);
         let mut found = Vec::new();
         for row in rows.into_iter().take(LOOKED_AT_MAX) {
@@ -98,7 +98,7 @@ fn look(
     me: Option<&Me>,
     session: &Session,
 ) -> Result<(Facts, Liveness), Refused> {
-    let staleness = &app.rules.staleness;
+    let staleness = &app.config.rules().staleness;
     let quiet_ms = app.clock.elapsed_ms(session.last_activity_at);
     let other_parent = session.parent.filter(|parent| me.is_none_or(|me| me.session.id != *parent));
     let looked_after = match other_parent {

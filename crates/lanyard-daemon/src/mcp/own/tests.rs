@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use lanyard_api::agents::settings::{AgentSettings, DriverKind};
-use lanyard_api::config::{CallRecording, Config, Features, InterventionConfig, MemoryConfig, StorageRules};
+use lanyard_api::config::{CallRecording, Config, ConfigFile, MemoryConfig};
 use lanyard_core::memory::MemoryPolicy;
 use lanyard_core::policy::{MemoryMode, Staleness};
 use lanyard_core::session::{Command, NewSession, Signal};
@@ -35,7 +35,9 @@ use crate::engine::{self, Ask, Parts, Request};
 use crate::families;
 use crate::hub::Hub;
 use crate::intercept::Interceptor;
+use crate::live_config::LiveConfig;
 use crate::mcp::Gateway;
+use crate::reload::{Overrides, Reloader};
 use crate::runs::Runs;
 
 const WORKSPACE: &str = "/w";
@@ -50,6 +52,25 @@ struct Room {
     threads: Vec<std::thread::JoinHandle<()>>,
     /// Gone when the journal is closed.
     folder: Arc<tempfile::TempDir>,
+}
+
+/// These rules, and one agent that cannot be started.
+fn settings(rules: Rules) -> LiveConfig {
+    let helper = AgentSettings::of(DriverKind::Acp, vec!["/nonexistent/helper".to_owned()]);
+    let agents = BTreeMap::from([("helper".to_owned(), helper)]);
+    let Rules { staleness, limits, stop, writer, families, health } = rules;
+    let config = Config { agents, staleness, limits, stop, writer, families, health, ..Config::default() };
+    LiveConfig::new(config, "/nonexistent/lanyard".into())
+}
+
+/// For a file that is not there.
+fn reloader(
+    folder: &std::path::Path,
+    live: &LiveConfig,
+    around: (&Arc<Hub>, &crate::notifications::Notifications, &Arc<Clock>),
+) -> Arc<Reloader> {
+    let file = ConfigFile::read(&folder.join("config.toml")).unwrap();
+    Arc::new(Reloader::new(&file, Overrides::default(), live, around))
 }
 
 impl Room {
@@ -73,9 +94,8 @@ impl Room {
         let clock = Arc::new(Clock::from_env().unwrap());
         let hub = Arc::new(Hub::default());
         let redaction = hub.redaction.clone();
-        let helper = AgentSettings::of(DriverKind::Acp, vec!["/nonexistent/helper".to_owned()]);
-        let settings = BTreeMap::from([("helper".to_owned(), helper)]);
-        let (desk, wishes) = agents(settings.clone());
+        let live = settings(rules);
+        let (desk, wishes) = agents(&live);
         let continuity = ContinuityCounter::open(Config::default().continuity, &*store).unwrap();
         let told = Config::default().notifications;
         let notifications = crate::notifications::Notifications::open(store.clone(), clock.clone(), &told);
@@ -86,9 +106,8 @@ impl Room {
             store: store.clone(),
             hub: hub.clone(),
             clock: clock.clone(),
-            rules,
+            settings: live.clone(),
             continuity: continuity.clone(),
-            features: Features::default(),
             telemetry: None,
             // Sessions that say nothing else may remember all; what a policy forbids is tested with policies.
             memory: MemoryPolicy::of(MemoryMode::Full),
@@ -98,13 +117,14 @@ impl Room {
         let runs = Runs::new(folder.path().join("runs"), "/nonexistent/lanyard".into());
         let (place, checks) = ((folder.path(), "/nonexistent/lanyard".into()), folder.path().join("checks"));
         let tokens = Arc::new(TokenBook::new("operator", &[], engine.live.clone()));
-        let roster = Roster::new(settings, Some("helper".to_owned()), runs, clock.clone(), checks);
-        let tools = families::Tools::new(&engine, &store, &clock, rules, &roster, &tokens, folder.path());
+        let roster = Roster::new(&live, runs, clock.clone(), checks);
+        let tools = families::Tools::new(&engine, &store, &clock, &live, &roster, &tokens, folder.path());
         let (families, tasks) = families::start(tools, &hub).unwrap();
         let settings = lanyard_core::flow::FlowSettings::default();
         let tools =
             crate::flow::Tools::new(&engine, &store, &clock, &roster, settings, &notifications, place);
         let flows = crate::flow::Flows::start(tools, &hub).unwrap();
+        let reloader = reloader(folder.path(), &live, (&hub, &notifications, &clock));
         let app = Arc::new(App {
             flows,
             seen: Arc::new(|_, _| None),
@@ -123,13 +143,11 @@ impl Room {
             gateway: Gateway::new(&Config::default(), folder.path()),
             continuity,
             notifications,
-            storage: StorageRules::default(),
-            features: Features::default(),
             telemetry: None,
             started_at: clock.now(),
             clock,
-            rules,
-            intervention: InterventionConfig::default(),
+            config: live,
+            reloader,
             tokens,
             dashboard: crate::dashboard::Dashboard::from_env(),
             engine,

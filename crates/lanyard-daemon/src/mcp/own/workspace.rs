@@ -163,7 +163,7 @@ async fn peers(caller: &Caller, workspace: String, files: Vec<String>) -> Told {
         let mut peers = Vec::new();
         for row in sessions(store, &workspace, me, Ended::Without)? {
             // At work lately, or with a process that still is.
-            let lately = app.clock.elapsed_ms(row.last_activity_at) < app.rules.staleness.idle_after_ms;
+            let lately = app.clock.elapsed_ms(row.last_activity_at) < app.config.rules().staleness.idle_after_ms;
             if Some(row.id) == me || peers.len() >= PEERS_MAX {
                 continue;
             }

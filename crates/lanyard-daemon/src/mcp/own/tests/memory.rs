@@ -478,7 +478,7 @@ async fn an_unreadable_stored_policy_closes_memory_with_a_warning() {
     let room = Room::new();
     let id = SessionId::mint(room.app.clock.now(), room.app.clock.random());
     let new = NewSession { workspace: Some(WORKSPACE.to_owned()), ..NewSession::default() };
-    let created = create(&new, "local", None, &room.app.rules.limits).unwrap();
+    let created = create(&new, "local", None, &room.app.config.rules().limits).unwrap();
     let envelope = Envelope {
         seq: 1,
         session: id,
