@@ -20,7 +20,9 @@ mod compact;
 mod complete;
 mod completion;
 mod completions;
+mod config;
 mod delegation;
+mod demo;
 mod diff;
 mod doctor;
 mod down;
@@ -57,6 +59,7 @@ mod open;
 mod opencode_bridge;
 mod plan;
 mod prompt;
+mod reload;
 mod replay;
 mod reset;
 mod restore;
@@ -90,6 +93,7 @@ mod workers;
 mod writer;
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{FromArgMatches, Parser, Subcommand};
@@ -163,6 +167,7 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum Look {
     Run(run::Run),
+    Demo(demo::Demo),
     Attach(attach::Attach),
     Top(top::Top),
     Open(open::Open),
@@ -245,6 +250,8 @@ enum Daemon {
     Gc(gc::Gc),
     Agents(agents::Agents),
     Init(init::Init),
+    Config(config::ConfigArgs),
+    Reload(reload::Reload),
     Instructions(instructions::Instructions),
     Token(token::Token),
 }
@@ -325,9 +332,7 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         let words = runtime()?.block_on(missing.choose(&context))?;
         return run(read(&words).map_err(|error| misread(&error))?);
     }
-    let Some(command) = cli.command else {
-        return Out::new(Form::People, false).data(help::OVERVIEW);
-    };
+    let Some(command) = cli.command else { return alone(cli.global) };
     // Works wherever it is started: without a home, a data folder or a daemon.
     if let Command::Advanced(Advanced::ScriptedAgent(agent)) = command {
         return agent.run();
@@ -372,10 +377,24 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
     }
 }
 
+/// `lanyard` without a command: a first start or a short status for a person at a terminal, the overview for all others.
+fn alone(global: Global) -> Result<(), Failure> {
+    let at_terminal = ask::can_ask() && std::io::stdout().is_terminal();
+    if !at_terminal || global.form() == Form::Json || inside().is_some() {
+        return Out::new(Form::People, false).data(help::OVERVIEW);
+    }
+    let context = global.context()?;
+    if context.config_path.exists() {
+        return block_on(init::glance(&context));
+    }
+    block_on(init::guided(&context))
+}
+
 impl Look {
     async fn run(self, context: &Context) -> Result<(), Failure> {
         match self {
             Self::Run(run) => run.run(context).await,
+            Self::Demo(demo) => demo.run(context).await,
             Self::Attach(attach) => attach.run(context).await,
             Self::Top(top) => top.run(context).await,
             Self::Open(open) => open.run(context).await,
@@ -503,7 +522,9 @@ impl Daemon {
             Self::Restore(restore) => restore.run(context),
             Self::Gc(gc) => block_on(gc.run(context)),
             Self::Agents(agents) => block_on(agents.run(context)),
-            Self::Init(init) => init.run(context),
+            Self::Init(init) => block_on(init.run(context)),
+            Self::Config(config) => block_on(config.run(context)),
+            Self::Reload(reload) => block_on(reload.run(context)),
             Self::Instructions(instructions) => instructions.run(context),
             Self::Token(token) => block_on(token.run(context)),
         }

@@ -25,6 +25,16 @@ pub(super) fn agreed(context: &Context, question: &str) -> Result<bool, Failure>
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
+/// Asks for a line; nothing when there will be none.
+pub(super) fn asked(context: &Context, question: &str) -> Result<Option<String>, Failure> {
+    context.out.question(question);
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer).map_err(|error| {
+        Failure::local("terminal", format!("cannot ask: {error}"), "use `lanyard init`, which asks nothing")
+    })?;
+    Ok((read > 0).then(|| answer.trim().to_owned()))
+}
+
 /// Lines somebody types while other things happen.
 pub(super) struct Keyboard(Option<mpsc::Receiver<String>>);
 

@@ -3,6 +3,7 @@
 mod agents;
 mod folder;
 mod journal;
+mod mend;
 mod service;
 
 use serde::Serialize;
@@ -14,10 +15,13 @@ use crate::render::text::{one_line, pad};
 const EXAMPLES: &str = "\
 Looks at the data folder, the config, the daemon, the agents' programs and the journal. Works with and
 without a running daemon, and does not start one. Ends with 1 if something fails; a warning is no failure.
+--fix mends what is safe, each named before it is done: modes of the data folder and the token, missing
+folders, a socket nobody listens on, temporary files. It deletes no data.
 --rebuild makes the listings, aliases and indexes again from the log; the log itself is not touched.
 
 Examples:
   lanyard doctor
+  lanyard doctor --fix
   lanyard doctor --rebuild
   lanyard doctor --json | jq '.items[] | select(.level != \"ok\")'";
 
@@ -25,6 +29,9 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Doctor {
+    /// Mend what is safe to mend, and look again
+    #[arg(long)]
+    fix: bool,
     /// Make everything that is derived from the log again
     #[arg(long)]
     rebuild: bool,
@@ -78,7 +85,11 @@ impl Finding {
 
 impl Doctor {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        if self.fix {
+            mend::mend(context)?;
+        }
         let mut findings = folder::check(&context.home);
+        findings.extend(mend::findings(context));
         let (config, found) = service::config(context);
         findings.push(found);
         let (running, found) = service::daemon(context).await;

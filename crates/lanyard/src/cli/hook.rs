@@ -101,6 +101,25 @@ impl Hook {
     }
 }
 
+impl Place {
+    /// The settings of one agent for all projects of the user.
+    pub(super) fn of_user(agent: Harness) -> Self {
+        Self { agent, project: false, user: true }
+    }
+}
+
+/// The settings file a hook goes into.
+pub(super) fn settings_file(context: &Context, place: &Place) -> Result<PathBuf, Failure> {
+    target(context, place).map(|target| target.path())
+}
+
+/// Puts the hook in; answers the file, and what a person still has to do.
+pub(super) fn put(context: &Context, place: &Place) -> Result<(PathBuf, Option<&'static str>), Failure> {
+    let target = target(context, place)?;
+    hook::install(&target, &context.home.dir).map_err(|error| unusable(&error))?;
+    Ok((target.path(), next_step(target.harness)))
+}
+
 fn install(context: &Context, place: &Place) -> Result<(), Failure> {
     let target = target(context, place)?;
     let path = target.path().display().to_string();

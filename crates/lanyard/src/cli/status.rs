@@ -77,6 +77,13 @@ fn card(status: &DaemonStatus) -> String {
     if let Some(halted) = warning(&status.halt) {
         lines.push(("halt", halted));
     }
+    if let Some(error) = &status.config.error {
+        lines.push(("config", format!("the file is not used: {}", one_line(error))));
+    }
+    if !status.config.needs_restart.is_empty() {
+        let keys: Vec<&str> = status.config.needs_restart.iter().map(|change| change.key.as_str()).collect();
+        lines.push(("restart", format!("needed for {}", one_line(&keys.join(", ")))));
+    }
     if status.calls_unrecorded > 0 {
         let lost = format!("{} tool calls passed while storage was unavailable", status.calls_unrecorded);
         lines.push(("not written", lost));

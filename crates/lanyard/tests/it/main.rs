@@ -11,6 +11,7 @@ mod auth;
 mod bridge;
 mod calls;
 mod completions;
+mod config;
 mod crash;
 mod dashboard;
 mod directory;

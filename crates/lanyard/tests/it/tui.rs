@@ -4,6 +4,7 @@ mod attach;
 mod choice;
 mod flow;
 mod plain;
+mod start;
 mod terminal;
 mod top;
 

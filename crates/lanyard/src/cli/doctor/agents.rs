@@ -24,7 +24,7 @@ struct Agent {
 
 pub(super) async fn check(context: &Context, config: Option<&Config>, running: &Running) -> Vec<Finding> {
     let known = match (running, config) {
-        (Running::Answers, _) => told(context).await.ok().flatten(),
+        (Running::Answers(_), _) => told(context).await.ok().flatten(),
         (Running::Nobody { .. }, Some(config)) => Some(configured(config)),
         (Running::Nobody { .. }, None) | (Running::Mute, _) => None,
     };
@@ -58,12 +58,13 @@ fn judge(agents: &[Agent], default: Option<&str>) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(default) = default.filter(|default| !agents.iter().any(|agent| agent.name == *default)) {
         let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
-        let fix = format!("set `default_agent` under [daemon] to one of: {}", names.join(", "));
+        let fix =
+            format!("choose one of {} with `lanyard config set daemon.default_agent NAME`", names.join(", "));
         findings.push(Finding::fail(NAME, format!("the default agent `{default}` is not configured"), fix));
     }
     for agent in agents.iter().filter(|agent| !agent.found) {
         let what = format!("there is no program `{}` for the agent `{}`", agent.program, agent.name);
-        let fix = "install it, or correct its `command` in the config; the daemon's PATH counts";
+        let fix = "install it, or correct its `command` with `lanyard config edit`; the daemon's PATH counts";
         findings.push(if default == Some(agent.name.as_str()) {
             Finding::fail(NAME, what, fix)
         } else {

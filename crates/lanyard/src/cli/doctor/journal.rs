@@ -13,7 +13,7 @@ const NAME: &str = "journal";
 
 pub(super) async fn check(context: &Context, running: &Running, rebuild: bool) -> Vec<Finding> {
     match running {
-        Running::Answers => {
+        Running::Answers(_) => {
             through_daemon(context, rebuild).await.unwrap_or_else(|failure| vec![refused(failure)])
         }
         Running::Mute => vec![Finding::warn(NAME, "not looked at", "see the daemon first")],

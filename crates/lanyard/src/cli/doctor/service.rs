@@ -3,19 +3,20 @@
 use std::io::ErrorKind;
 use std::net::TcpListener;
 
-use lanyard_api::config::Config;
+use lanyard_api::config::{Config, ConfigFile};
 use lanyard_api::home::{Claim, HomeError};
-use lanyard_api::types::{DaemonStatus, StorageState};
+use lanyard_api::types::{ConfigState, DaemonStatus, StorageState};
 
 use super::Finding;
+use crate::cli::reload::RESTART;
 use crate::client::{SIGN_OF_LIFE_TIMEOUT, Wire};
 use crate::context::Context;
 use crate::failure::{Failure, chain};
 
 /// Who has the data folder.
 pub(super) enum Running {
-    /// A daemon that answers.
-    Answers,
+    /// A daemon that answers, and the config it uses.
+    Answers(Box<ConfigState>),
     /// A daemon that does not.
     Mute,
     /// Nobody; it is held here until the doctor is done, so that no daemon starts in the middle of it.
@@ -30,10 +31,12 @@ pub(super) fn config(context: &Context) -> (Option<Config>, Finding) {
             (Some(config), Finding::ok(NAME, format!("{shown} is understood")))
         }
         Ok(config) => {
-            (Some(config), Finding::ok(NAME, format!("{shown} is not there; everything has its default")))
+            let what = format!("{shown} is not there; every setting has its default");
+            (Some(config), Finding::ok(NAME, what))
         }
         Err(error) => {
-            let fix = "correct it, or see what it can hold with `lanyard init --print`";
+            let fix =
+                "correct it with `lanyard config edit`, or see what it can hold with `lanyard init --print`";
             (None, Finding::fail(NAME, chain(&error), fix))
         }
     }
@@ -47,7 +50,10 @@ pub(super) async fn daemon(context: &Context) -> (Running, Vec<Finding>) {
         Err(failure) => Err(failure),
     };
     match answer {
-        Ok(Some(status)) => (Running::Answers, healthy(&status)),
+        Ok(Some(status)) => {
+            let findings = healthy(&status);
+            (Running::Answers(Box::new(status.config)), findings)
+        }
         Ok(None) => silent(context),
         Err(failure) => {
             let (what, fix) = match failure {
@@ -106,16 +112,39 @@ fn silent(context: &Context) -> (Running, Vec<Finding>) {
     }
 }
 
-/// A config that was changed after the daemon had read it. The lock file is written when a daemon starts.
-pub(super) fn edited(context: &Context, running: &Running) -> Option<Finding> {
-    let Running::Answers = running else { return None };
-    let changed = |path: &std::path::Path| path.metadata().and_then(|found| found.modified()).ok();
-    let (config, start) = (changed(&context.config_path)?, changed(&context.home.lock())?);
-    (config > start).then(|| {
-        let what = format!("{} was changed after the daemon started", context.config_path.display());
-        let fix = "restart the daemon to use it: `lanyard down && lanyard up --detach`; agents keep running";
-        Finding::warn("config", what, fix)
-    })
+/// A config that is not in use as it is: changed since it was read, refused, another file, or waiting for a restart.
+pub(super) fn edited(context: &Context, running: &Running) -> Vec<Finding> {
+    let Running::Answers(state) = running else { return Vec::new() };
+    let digest = ConfigFile::read(&context.config_path).ok().map(|file| file.digest);
+    unused(state, &context.config_path.display().to_string(), digest.as_deref())
+}
+
+/// What is not in use of the file at a path with this digest; a file that is not valid has none.
+fn unused(state: &ConfigState, path: &str, digest: Option<&str>) -> Vec<Finding> {
+    const NAME: &str = "config";
+    let mut findings = Vec::new();
+    // A daemon of an older version says nothing of its config.
+    if state.path.is_empty() {
+        return findings;
+    }
+    if state.path != path {
+        let what = format!("the daemon uses {}, this command {path}", state.path);
+        findings.push(Finding::warn(NAME, what, "start both with the same --config or LANYARD_CONFIG"));
+        return findings;
+    }
+    if let Some(error) = &state.error {
+        let what = format!("the file is not used, and the settings read before are: {error}");
+        findings.push(Finding::fail(NAME, what, "correct it with `lanyard config edit`"));
+    } else if digest.is_some_and(|digest| digest != state.digest) {
+        let what = format!("{} was changed after the daemon read it", state.path);
+        findings.push(Finding::warn(NAME, what, "have it read again with `lanyard reload`"));
+    }
+    if !state.needs_restart.is_empty() {
+        let keys: Vec<&str> = state.needs_restart.iter().map(|change| change.key.as_str()).collect();
+        let what = format!("these settings need a restart of the daemon: {}", keys.join(", "));
+        findings.push(Finding::warn(NAME, what, format!("restart it: `{RESTART}`; agents keep running")));
+    }
+    findings
 }
 
 /// Whether the next daemon can listen where it should.
@@ -141,4 +170,30 @@ pub(super) fn port(config: Option<&Config>, running: &Running) -> Vec<Finding> {
         Finding::warn(NAME, what, "use 127.0.0.1 unless you mean it; every request needs a token either way")
     });
     [Some(free), exposed].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use lanyard_api::config::{ConfigChange, ConfigChangeKind};
+
+    use super::super::Level;
+    use super::*;
+
+    /// FND-N10: a file that is not in use as it is, for whatever reason.
+    #[test]
+    fn fnd_n10_a_config_that_is_not_in_use_is_found() {
+        let used = ConfigState { path: "/c".into(), digest: "d1".into(), ..ConfigState::default() };
+        let levels = |state: &ConfigState, path: &str, digest| -> Vec<Level> {
+            unused(state, path, digest).iter().map(|finding| finding.level).collect()
+        };
+        assert_eq!(levels(&used, "/c", Some("d1")), []);
+        assert_eq!(levels(&used, "/c", Some("d2")), [Level::Warn], "changed since");
+        assert_eq!(levels(&used, "/other", Some("d1")), [Level::Warn], "another file");
+        let key = ConfigChange { key: "daemon.listen".into(), change: ConfigChangeKind::Changed };
+        let waits = ConfigState { needs_restart: vec![key], ..used.clone() };
+        assert_eq!(levels(&waits, "/c", Some("d1")), [Level::Warn]);
+        let refused = ConfigState { error: Some("line 3".into()), ..used };
+        assert_eq!(levels(&refused, "/c", None), [Level::Fail]);
+        assert_eq!(levels(&ConfigState::default(), "/c", Some("d1")), [], "an older daemon");
+    }
 }

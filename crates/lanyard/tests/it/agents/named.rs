@@ -63,10 +63,12 @@ fn fnd_n2_send_to_a_session_that_nothing_runs_is_refused_at_once() {
 fn fnd_n4_no_agent_is_chosen_in_silence() {
     let none = Daemon::start(Setup::default());
     let stderr = refused(&none.lanyard(&["run", "fix the failing test"]), "agent_none_configured");
-    assert!(stderr.contains("lanyard init") && stderr.contains("--agent demo"), "{stderr}");
+    assert!(stderr.contains("lanyard init") && stderr.contains("lanyard demo"), "{stderr}");
     assert_eq!(none.request("GET", "/api/v1/sessions", &[], None).json()["sessions"], json!([]));
     let demo = none.lanyard(&["run", "--agent", "demo", "--cwd", "/tmp", "/say hello"]);
     assert_eq!(String::from_utf8_lossy(&demo.stdout), "hello\n");
+    let demo = none.lanyard(&["demo", "/say the same"]);
+    assert_eq!(String::from_utf8_lossy(&demo.stdout), "the same\n");
 
     let two = Stage::of(&[("a", &[], ""), ("b", &[], "")]);
     let stderr = refused(&two.daemon.lanyard(&["run", "fix the failing test"]), "agent_default_missing");

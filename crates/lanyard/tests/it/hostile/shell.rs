@@ -7,7 +7,7 @@ use serde_json::json;
 use super::kit::{CLEARED, INHERITED, Stage, ask};
 
 /// Commands of an operator, as a hostile agent would use them.
-const OPERATORS: [&str; 22] = [
+const OPERATORS: [&str; 25] = [
     "ls",
     "gates",
     "answer gate_00000000000000000000000001 allow",
@@ -26,6 +26,9 @@ const OPERATORS: [&str; 22] = [
     "down",
     "up --detach",
     "doctor",
+    "reload",
+    "config set daemon.default_agent evil",
+    "demo",
     "open",
     "task ls",
     "halt",

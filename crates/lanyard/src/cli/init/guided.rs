@@ -1,0 +1,108 @@
+//! `lanyard` alone on a terminal, with nothing configured: a few questions, then everything is done at once. Nothing is
+//! written before the last answer, so Ctrl-C leaves nothing behind.
+
+use super::found::{self, FoundAgent};
+use super::{StartChoices, StartReport, carry_out, harness, told};
+use crate::cli::ask::asked;
+use crate::cli::config::Keep;
+use crate::cli::hook;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::hook::Harness;
+
+/// Questions about one thing before it is given up.
+const TRIES_MAX: u32 = 5;
+
+pub(in crate::cli) async fn guided(context: &Context) -> Result<(), Failure> {
+    context.out.data("Lanyard keeps agent sessions alive, and lets you watch, steer and stop them.\n")?;
+    let found = found::agents();
+    context.out.data(&format!("{}\n", found::table(&found)))?;
+    context
+        .out
+        .data("Enter accepts the answer in brackets. Ctrl-C leaves; nothing is written before the end.\n")?;
+    let default = default_agent(context, &found)?;
+    let mut hooks = Vec::new();
+    for harness in found.iter().filter_map(harness) {
+        hooks.extend(hook_for(context, harness)?);
+    }
+    let question = format!("Write the config to {}?", context.config_path.display());
+    if !yes(context, &question, true)? {
+        let advice = "`lanyard init --print` shows the config; `lanyard demo` needs none";
+        return Err(Failure::local("start_declined", "nothing was written", advice));
+    }
+    let start = yes(context, "Start the daemon now?", true)?;
+    let choices = StartChoices { keep: Keep::Existing, default, hooks, start };
+    let done = carry_out(context, found, choices).await?;
+    context.out.data(&format!("\nWrote {}\n{}\n\n{}", done.config.display(), told(&done), next(&done)))
+}
+
+/// The three commands that come next.
+fn next(done: &StartReport) -> String {
+    let run = match &done.default_agent {
+        Some(_) => {
+            "lanyard run \"what does this project do?\"   give the agent work in this folder, and watch it"
+        }
+        None => "lanyard demo                               watch the built-in agent work",
+    };
+    format!(
+        "Next:\n  {run}\n  lanyard open                               see and steer all sessions in a browser\n  \
+         lanyard --help                             see all commands\n"
+    )
+}
+
+fn default_agent(context: &Context, found: &[FoundAgent]) -> Result<Option<String>, Failure> {
+    let Some(suggested) = found::suggested(found) else { return Ok(None) };
+    if found.len() == 1 {
+        return Ok(Some(suggested.to_owned()));
+    }
+    let names: Vec<&str> = found.iter().map(|agent| agent.known.name).collect();
+    for _ in 0..TRIES_MAX {
+        let question = format!("Default agent ({}) [{suggested}]: ", names.join(", "));
+        let answer = answer(context, &question)?;
+        if answer.is_empty() {
+            return Ok(Some(suggested.to_owned()));
+        }
+        if let Some(name) = names.iter().find(|name| **name == answer) {
+            return Ok(Some((*name).to_owned()));
+        }
+        context
+            .out
+            .question(&format!("There is no `{}` among them.\n", crate::render::text::one_line(&answer)));
+    }
+    Err(given_up())
+}
+
+fn hook_for(context: &Context, harness: Harness) -> Result<Option<Harness>, Failure> {
+    let file = hook::settings_file(context, &hook::Place::of_user(harness))?;
+    let question = format!(
+        "Install hooks for {} in {}? They let a stop and your words reach its own tools.",
+        harness.as_str(),
+        file.display()
+    );
+    Ok(yes(context, &question, false)?.then_some(harness))
+}
+
+fn yes(context: &Context, question: &str, default: bool) -> Result<bool, Failure> {
+    let choice = if default { "[Y/n]" } else { "[y/N]" };
+    for _ in 0..TRIES_MAX {
+        match answer(context, &format!("{question} {choice} "))?.to_lowercase().as_str() {
+            "" => return Ok(default),
+            "y" | "yes" => return Ok(true),
+            "n" | "no" => return Ok(false),
+            _ => context.out.question("Please answer y or n.\n"),
+        }
+    }
+    Err(given_up())
+}
+
+fn answer(context: &Context, question: &str) -> Result<String, Failure> {
+    asked(context, question)?.ok_or_else(|| {
+        context.out.question("\n");
+        Failure::local("start_declined", "the answers ended; nothing was written", "run `lanyard` again")
+    })
+}
+
+fn given_up() -> Failure {
+    let title = format!("no answer was understood in {TRIES_MAX} tries; nothing was written");
+    Failure::local("start_declined", title, "run `lanyard` again, or `lanyard init`, which asks nothing")
+}
