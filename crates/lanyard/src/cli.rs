@@ -45,6 +45,7 @@ mod inbox;
 mod init;
 mod instructions;
 mod link;
+mod log;
 mod logs;
 mod ls;
 mod mailbox;
@@ -58,6 +59,7 @@ mod notifications;
 mod open;
 mod opencode_bridge;
 mod plan;
+mod printer;
 mod prompt;
 mod reload;
 mod replay;
@@ -83,6 +85,7 @@ mod task;
 mod token;
 mod top;
 mod tree;
+mod turn_list;
 mod turns;
 mod unstop;
 mod up;
@@ -175,6 +178,7 @@ enum Look {
     Ls(ls::Ls),
     Show(show::Show),
     Tree(tree::Tree),
+    Log(log::Log),
     Logs(logs::Logs),
     Turns(turns::Turns),
     Audit(audit::Audit),
@@ -402,6 +406,7 @@ impl Look {
             Self::Ls(ls) => ls.run(context).await,
             Self::Show(show) => show.run(context).await,
             Self::Tree(tree) => tree.run(context).await,
+            Self::Log(log) => log.run(context).await,
             Self::Logs(logs) => logs.run(context).await,
             Self::Turns(turns) => turns.run(context).await,
             Self::Audit(audit) => audit.run(context).await,

@@ -1,7 +1,7 @@
 //! Answering a gate in a dialogue: lines in, an answer out. The prompt of `lanyard gate`, the one in place of
 //! `lanyard flow watch` and the one of `lanyard top` are this. Knows no stream, no screen and no daemon.
 
-use lanyard_api::types::FlowAnswer;
+use lanyard_api::types::{FlowAnswer, GateAnswer};
 use lanyard_core::flow::gate::parse;
 use lanyard_core::flow::{Choice, FlowGate, FlowGateKind};
 use lanyard_core::session::Question;
@@ -127,20 +127,51 @@ pub(crate) const fn word(choice: Choice, kind: FlowGateKind) -> &'static str {
 
 /// The prompt for an agent's question, on one line.
 pub(crate) fn approval_prompt(question: &Question) -> String {
-    let options = question.options.iter();
-    let others: Vec<String> =
-        options.map(|option| format!("{} ({})", option.id, one_line(&option.name))).collect();
-    format!("a = allow, d = deny, or one of: {} > ", others.join(", "))
+    let options: Vec<String> = (1..)
+        .zip(&question.options)
+        .map(|(number, option)| format!("{number} {}", one_line(&option.name)))
+        .collect();
+    let letters = match (question.choose("allow"), question.choose("deny")) {
+        (Some(_), Some(_)) => "; a = allow, d = deny",
+        _ => "",
+    };
+    format!("{}{letters} > ", options.join(", "))
 }
 
-/// The option that was typed; nothing for an empty line, after which the same is asked again.
-pub(crate) fn approval_option(line: &str) -> Option<&str> {
-    match line.trim() {
-        "" => None,
-        "a" | "y" => Some("allow"),
-        "d" | "n" => Some("deny"),
-        other => Some(other),
-    }
+/// Reads an answer to an agent's question as it is typed: the number, id or name of an option, `a` or `d`, each also
+/// with words for the agent behind a colon. What is no answer is told with all that can be typed instead.
+pub(crate) fn read_approval(question: &Question, line: &str) -> Result<GateAnswer, String> {
+    let typed = line.trim();
+    let (word, words) = match typed.split_once(':') {
+        Some((word, words)) => (word.trim(), Some(words.trim()).filter(|words| !words.is_empty())),
+        None => (typed, None),
+    };
+    let named = |word: &str| question.options.iter().find(|option| option.name.eq_ignore_ascii_case(word));
+    let nth = |word: &str| question.options.get(word.parse::<usize>().ok()?.checked_sub(1)?);
+    let known = |word: &str| question.choose(word).or_else(|| named(word)).or_else(|| nth(word));
+    let option = match word {
+        "a" | "y" => known(word).or_else(|| question.choose("allow")),
+        "d" | "n" => known(word).or_else(|| question.choose("deny")),
+        word => known(word),
+    };
+    // The name of an option may have a colon in it.
+    let (option, words) = match option {
+        Some(option) => (Some(option), words),
+        None => (known(typed), None),
+    };
+    option
+        .map(|option| GateAnswer { option: option.id.clone(), message: words.map(str::to_owned) })
+        .ok_or_else(|| {
+            let options: Vec<String> = (1..)
+                .zip(&question.options)
+                .map(|(number, option)| format!("{number} ({})", one_line(&option.name)))
+                .collect();
+            let options = options.join(", ");
+            if typed.is_empty() {
+                return format!("type {options}");
+            }
+            format!("`{}` is no answer; type {options}", fit(&one_line(typed), ECHO_COLUMNS))
+        })
 }
 
 #[cfg(test)]
@@ -287,5 +318,57 @@ mod tests {
         assert!(dialogue.renew(escalation(false)));
         assert_eq!(dialogue.prompt(), "f/o/q > ");
         assert!(matches!(dialogue.line("c"), Next::Again(_)));
+    }
+
+    fn question(options: &[(&str, &str, &str)]) -> Question {
+        let options: Vec<serde_json::Value> = options
+            .iter()
+            .map(|(id, name, kind)| serde_json::json!({"id": id, "name": name, "kind": kind}))
+            .collect();
+        serde_json::from_value(serde_json::json!({
+            "kind": "permission", "title": "Which?", "request": "1", "options": options,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn an_agents_question_is_answered_by_number_letter_id_or_name() {
+        let permission = question(&[
+            ("yes", "Allow once", "allow_once"),
+            ("always", "Always allow", "allow_always"),
+            ("no", "Reject", "reject_once"),
+        ]);
+        assert_eq!(
+            approval_prompt(&permission),
+            "1 Allow once, 2 Always allow, 3 Reject; a = allow, d = deny > "
+        );
+        for (line, option, words) in [
+            ("1", "yes", None),
+            ("a", "yes", None),
+            (" d ", "no", None),
+            ("allow", "yes", None),
+            ("always allow", "always", None),
+            ("no: use staging", "no", Some("use staging")),
+            ("3:", "no", None),
+        ] {
+            let answer = read_approval(&permission, line).unwrap();
+            assert_eq!((answer.option.as_str(), answer.message.as_deref()), (option, words), "{line}");
+        }
+        for (line, why) in [
+            ("", "type 1 (Allow once), 2 (Always allow), 3 (Reject)"),
+            ("4", "`4` is no answer; type 1 (Allow once), 2 (Always allow), 3 (Reject)"),
+            ("maybe", "`maybe` is no answer; type 1 (Allow once), 2 (Always allow), 3 (Reject)"),
+        ] {
+            assert_eq!(read_approval(&permission, line).unwrap_err(), why);
+        }
+    }
+
+    #[test]
+    fn a_question_with_options_of_its_own_has_no_allow() {
+        let own = question(&[("choice1", "Left: the old way", "other"), ("choice2", "Right", "other")]);
+        assert_eq!(approval_prompt(&own), "1 Left: the old way, 2 Right > ");
+        assert_eq!(read_approval(&own, "left: the old way").unwrap().option, "choice1");
+        assert_eq!(read_approval(&own, "2").unwrap().option, "choice2");
+        assert!(read_approval(&own, "a").is_err());
     }
 }

@@ -101,6 +101,13 @@ impl Out {
         stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| unwritten(&error))
     }
 
+    /// Text that was asked for and is made for this medium already: nothing of others in it steers a terminal.
+    #[expect(clippy::unused_self, reason = "who prints has an `Out`, so that one can see who does")]
+    pub(crate) fn document(&self, text: &str) -> Result<(), Failure> {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| unwritten(&error))
+    }
+
     /// Text as stdout gets it.
     fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.columns.is_some() { Cow::Owned(harmless(text)) } else { Cow::Borrowed(text) }

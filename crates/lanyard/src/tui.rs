@@ -15,4 +15,3 @@ pub(crate) mod term;
 pub(crate) mod testing;
 pub(crate) mod top;
 pub(crate) mod transcript;
-pub(crate) mod wrap;

@@ -74,7 +74,11 @@ pub struct GateList {
 pub struct GateEntry {
     pub session: SessionId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
     #[serde(flatten)]
     pub gate: Gate,
 }

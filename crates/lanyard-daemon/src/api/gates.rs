@@ -71,5 +71,12 @@ pub(super) async fn answer(
 
 pub(super) fn entries(session: &Session, wanted: impl Fn(&Gate) -> bool) -> Vec<GateEntry> {
     let gates = session.gates.iter().filter(|gate| wanted(gate)).cloned();
-    gates.map(|gate| GateEntry { session: session.id, agent: session.hands.agent.clone(), gate }).collect()
+    let entry = |gate| GateEntry {
+        session: session.id,
+        session_title: session.title.clone(),
+        agent: session.hands.agent.clone(),
+        workspace: session.workspace.clone(),
+        gate,
+    };
+    gates.map(entry).collect()
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::content;
 use crate::render::text::{fit, one_line};
+use crate::render::tool::telling;
 
 /// Columns of what a tool was called with, in the title of the call.
 const TITLE_COLUMNS: usize = 100;
@@ -256,7 +257,6 @@ fn returned(call: &str, is_error: bool, content: &Value, changes: Vec<ToolCallCo
 }
 
 const PLACES: [&str; 3] = ["path", "file_path", "filePath"];
-const TELLING: [&str; 5] = ["command", "cmd", "pattern", "query", "url"];
 
 /// The file a call is about, where it says so in full.
 fn place(arguments: &Value) -> Option<&str> {
@@ -265,8 +265,7 @@ fn place(arguments: &Value) -> Option<&str> {
 
 /// A tool with what says most of its arguments.
 fn title(tool: &str, arguments: &Value) -> String {
-    let telling = TELLING.iter().chain(&PLACES).find_map(|name| arguments[*name].as_str());
-    match telling.map(one_line).filter(|text| !text.is_empty()) {
+    match telling(arguments).map(|text| one_line(&text)).filter(|text| !text.is_empty()) {
         Some(text) => format!("{}: {}", one_line(tool), fit(&text, TITLE_COLUMNS)),
         None => one_line(tool),
     }

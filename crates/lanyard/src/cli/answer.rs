@@ -6,7 +6,7 @@ use lanyard_core::flow::{FlowGate, gate};
 use lanyard_core::session::GateStatus;
 use lanyard_core::{FlowId, GateId, Outcome};
 
-use super::gate::{answered, post};
+use super::gate::{answered, at_prompt, post};
 use crate::client::{A_SESSION, AN_ASKER, Client, Route};
 use crate::context::Context;
 use crate::dialogue;
@@ -19,9 +19,11 @@ const EXAMPLES: &str = "\
 The first answer stands: the same one again changes nothing, another one is refused. A session or
 a flow can be named instead of a gate when it asks one thing only. A flow is answered with c
 (continue-session), f (fix), o (override) or q (abort), of which it offers some; `lanyard gate`
-shows which, and what each does.
+shows which, and what each does. Without an option the question is shown and the answer is read at a
+prompt, as `lanyard gate` does.
 
 Examples:
+  lanyard answer
   lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf allow
   lanyard answer fix-login deny --message \"use the staging database\"
   lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf always --session fix-login
@@ -31,12 +33,12 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Answer {
-    /// The gate, as `lanyard gates` shows it, or the session or flow that asks
+    /// The gate, as `lanyard gates` shows it, or the session or flow that asks [default: the only one]
     #[arg(value_name = "GATE|ID", value_parser = NonEmptyStringValueParser::new())]
-    what: String,
-    /// `allow`, `always`, `deny`, `never` or the id of an option; of a flow `c`, `f`, `o` or `q`
-    #[arg(value_name = "OPTION")]
-    option: String,
+    what: Option<String>,
+    /// `allow`, `always`, `deny`, `never` or the id of an option; of a flow `c`, `f`, `o` or `q` [default: ask]
+    #[arg(value_name = "OPTION", value_parser = NonEmptyStringValueParser::new())]
+    option: Option<String>,
     /// Words for the agent, where it takes them
     #[arg(long, visible_alias = "guidance")]
     message: Option<String>,
@@ -53,8 +55,18 @@ enum Asker {
 
 impl Answer {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
+        let (Some(what), Some(option)) = (&self.what, &self.option) else {
+            if self.message.is_some() || self.session.is_some() {
+                return Err(Failure::usage(
+                    "an option is missing",
+                    "name the gate and an option, or neither",
+                ));
+            }
+            return at_prompt(context, self.what.as_deref()).await;
+        };
+        let (what, option) = (what.clone(), option.clone());
         let mut client = context.client().await?;
-        let what = client.id_of(AN_ASKER, &self.what).await?;
+        let what = client.id_of(AN_ASKER, &what).await?;
         let asker = match (what.parse::<GateId>(), &self.session) {
             (Ok(gate), Some(session)) => Asker::Session(client.id_of(A_SESSION, session).await?, gate),
             (Ok(gate), None) => asker(&mut client, gate).await?,
@@ -64,9 +76,9 @@ impl Answer {
             },
         };
         match asker {
-            Asker::Flow(flow, gate) => self.answer_flow(context, &mut client, flow, &gate).await,
+            Asker::Flow(flow, gate) => self.answer_flow(context, &mut client, &option, flow, &gate).await,
             Asker::Session(session, gate) => {
-                let body = GateAnswer { option: self.option, message: self.message };
+                let body = GateAnswer { option, message: self.message };
                 let route = Route::to(&["sessions", &session, "gates", &gate.to_string()]);
                 let outcome: Outcome = client.post(&route, &body).await?;
                 context.out.receipt(&outcome, None, &format!("{gate} is answered: {}", body.option))
@@ -78,19 +90,20 @@ impl Answer {
         self,
         context: &Context,
         client: &mut Client<'_>,
+        option: &str,
         flow: FlowId,
         gate: &FlowGate,
     ) -> Result<(), Failure> {
-        let answer = self.read(gate)?;
+        let answer = self.read(option, gate)?;
         let view = post(client, &flow.to_string(), &gate.id.to_string(), "answer", &answer).await?;
         answered(context, &view, &answer)
     }
 
     /// The choice, with the words after its colon or those of the option.
-    fn read(&self, gate: &FlowGate) -> Result<FlowAnswer, Failure> {
-        let (choice, words) = dialogue::read(gate, &self.option).map_err(|why| {
+    fn read(&self, option: &str, gate: &FlowGate) -> Result<FlowAnswer, Failure> {
+        let (choice, words) = dialogue::read(gate, option).map_err(|why| {
             let advice = format!("`lanyard gate {}` shows what each answer does", gate.id);
-            let known = gate::parse(&self.option).is_some();
+            let known = gate::parse(option).is_some();
             Failure::local(if known { "choice_not_offered" } else { "choice_unknown" }, why, advice)
         })?;
         let guidance = match (words, self.message.clone()) {

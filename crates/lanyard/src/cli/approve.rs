@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use lanyard_api::types::{GateAnswer, GateEntry};
+use lanyard_api::types::GateEntry;
 use lanyard_core::{GateId, Outcome};
 
 use crate::client::Route;
 use crate::context::Context;
-use crate::dialogue::{approval_option, approval_prompt};
+use crate::dialogue::{approval_prompt, read_approval};
 use crate::failure::Failure;
 use crate::render::approval::approval;
 use crate::render::text::one_line;
@@ -41,10 +41,13 @@ impl Approvals {
 
     /// Answers the first question with what was typed. What is not taken is told, and asked again.
     pub(super) async fn line(&mut self, context: &Context, line: &str) -> Option<String> {
-        let (entry, option) = (self.open.first()?.clone(), approval_option(line)?);
+        let entry = self.open.first()?.clone();
+        let body = match read_approval(&entry.gate.question, line) {
+            Ok(answer) => answer,
+            Err(why) => return Some(why),
+        };
         self.posts += 1;
         let (session, gate) = (entry.session.to_string(), entry.gate.id);
-        let body = GateAnswer { option: option.to_owned(), message: None };
         let route = Route::to(&["sessions", &session, "gates", &gate.to_string()]);
         let part = format!("approve.{gate}.{}", self.posts);
         let sent = async {
@@ -55,7 +58,7 @@ impl Approvals {
             Ok(_) => {
                 self.answered.insert(gate);
                 self.open.remove(0);
-                Some(format!("answered: {option}"))
+                Some(format!("answered: {}", one_line(&body.option)))
             }
             Err(Failure::Told { problem, .. }) => {
                 Some(format!("not taken: {} [{}]", one_line(&problem.title), problem.code))

@@ -6,7 +6,8 @@ use clap::builder::NonEmptyStringValueParser;
 use lanyard_core::SessionId;
 use lanyard_core::session::SessionView;
 
-use super::logs::{Printer, read};
+use super::logs::EventLines;
+use super::printer::Printer;
 use super::target::workspace;
 use crate::client::{Address, Cursor, Feed, Route};
 use crate::context::{Context, daemon_now};
@@ -176,9 +177,9 @@ async fn plain(context: &Context, view: &SessionView, how: How) -> Result<(), Fa
     out.note("there is no terminal to draw on: showing the log as text, as `lanyard logs -f` does");
     let id = view.id.to_string();
     let last = how.last.map_or(0, |last| view.last_seq.saturating_sub(last));
-    let mut printer = Printer::new(context, view, last);
+    let mut printer = Printer::new(context, view, last, EventLines::new(context));
     let mut client = context.client().await?;
-    read(&mut client, &id, last, view.last_seq, |event| printer.print(event)).await?;
+    printer.read(&mut client, &id, view.last_seq).await?;
     drop(client);
     printer.follow(&id).await
 }

@@ -1,110 +1,242 @@
-//! `lanyard gate`: the prompt at which a flow's question is answered.
+//! `lanyard gate`: the prompt at which questions of agents and flows are answered.
 
 use std::io::IsTerminal;
 
 use clap::builder::NonEmptyStringValueParser;
-use lanyard_api::types::{FlowAnswer, FlowGateEntry, FlowView, GateList};
+use lanyard_api::types::{FlowAnswer, FlowGateEntry, FlowView, GateEntry, GateList};
+use lanyard_core::session::GateStatus;
+use lanyard_core::{FlowId, GateId, Outcome};
+use serde::Serialize;
 
-use super::ask::Keyboard;
+use super::ask::{Keyboard, can_ask};
 use super::flow;
-use super::gates::flow_gates;
+use super::gates::cards;
 use crate::client::{AN_ASKER, Client, Route};
 use crate::context::{Context, daemon_now};
-use crate::dialogue::{Dialogue, Next};
+use crate::dialogue::{Dialogue, Next, approval_prompt, read_approval};
 use crate::failure::Failure;
-use crate::render::flow::sentence;
+use crate::render::flow::{sentence, title};
 use crate::render::flow_gate::open_gate;
-use crate::render::text::one_line;
+use crate::render::gate_card::gate_card;
+use crate::render::text::{count, one_line, quoted};
 
 const EXAMPLES: &str = "\
-Shows what a flow asks, what speaks for it and what can be answered, and reads the answer from stdin:
-a letter (`c`), its name (`continue-session`), or either with words for the agent (`c: fix the
-import`). What is no answer, or is not offered, is asked again. Without an answer the gate stays open.
+Shows what an agent or a flow asks and what can be answered, and reads the answer from stdin. An
+agent is answered with the number of an option, its name, `a` (allow) or `d` (deny); a flow with a
+letter (`c`) or its name (`continue-session`). Words for the agent follow a colon, as in
+`d: use the staging key`. Invalid answers are asked again; without an answer it stays open.
 
 Examples:
   lanyard gate
+  lanyard gate fix-login
   lanyard gate gate_01m7n5djg0fayvh8t5cxyjkdnf
   echo \"f: begin again\" | lanyard gate flow_01m7n5djg0fayvh8t5cxyjkdnf
 
 Exit codes: 0 answered, 1 refused or failed, 2 not understood, 3 no daemon that answers, 4 it stays
 open";
 
-/// Answer what a flow asks, at a prompt
+/// Answer what an agent or a flow asks, at a prompt
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Gate {
-    /// The gate, as `lanyard gates` shows it, or its flow [default: the only one]
-    #[arg(value_name = "GATE|FLOW", value_parser = NonEmptyStringValueParser::new())]
+    /// The gate, as `lanyard gates` shows it, or its session or flow [default: the only one]
+    #[arg(value_name = "GATE|ID", value_parser = NonEmptyStringValueParser::new())]
     gate: Option<String>,
 }
 
 impl Gate {
     pub(super) async fn run(self, context: &Context) -> Result<(), Failure> {
-        let mut client = context.client().await?;
-        let list: GateList = client.get(&Route::to(&["gates"])).await?;
-        let entry = match &self.gate {
-            Some(named) => find(&list, &client.id_of(AN_ASKER, named).await?)?,
-            None => match list.flows.as_slice() {
-                [only] => only.clone(),
-                [] => {
-                    context.out.note("no flow asks anything; `lanyard gates` lists what agents ask");
-                    return Ok(());
-                }
-                several => return which(context, &mut client, several).await,
-            },
-        };
+        at_prompt(context, self.gate.as_deref()).await
+    }
+}
+
+/// An open question, of whomever.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+enum OpenQuestion {
+    Flow(Box<FlowGateEntry>),
+    Session(Box<GateEntry>),
+}
+
+/// Asks the question that is named, or the only one there is.
+pub(super) async fn at_prompt(context: &Context, named: Option<&str>) -> Result<(), Failure> {
+    let mut client = context.client().await?;
+    let list: GateList = client.get(&Route::to(&["gates"])).await?;
+    let mut found: Vec<OpenQuestion> = match named {
+        Some(named) => {
+            let id = client.id_of(AN_ASKER, named).await?;
+            find(&mut client, list, &id).await?
+        }
+        None => all(list),
+    };
+    let mut keyboard = None;
+    if found.len() > 1 {
         if context.out.is_json() {
-            context.out.json(&entry)?;
+            context.out.list(&found, None)?;
             return Err(Failure::Ended(flow::STILL_OPEN));
         }
-        prompt(context, &mut client, entry).await
+        if !can_ask() {
+            return ambiguous(context, &mut client, found).await;
+        }
+        found = vec![choose(context, keyboard.insert(Keyboard::of_stdin()), found).await?];
     }
-}
-
-fn find(list: &GateList, named: &str) -> Result<FlowGateEntry, Failure> {
-    let is = |entry: &&FlowGateEntry| entry.gate.id.to_string() == named || entry.flow.to_string() == named;
-    if let Some(entry) = list.flows.iter().find(is) {
-        return Ok(entry.clone());
-    }
-    if list.gates.iter().any(|entry| entry.gate.id.to_string() == named) {
-        let title = format!("{named} is an agent's question, not a flow's");
-        let advice = format!("answer it with `lanyard answer {named} allow`, or `deny`");
-        return Err(Failure::local("gate_of_session", title, advice));
-    }
-    let title = format!("no flow waits for an answer to `{}`", one_line(named));
-    Err(Failure::local("gate_not_open", title, "list what waits with `lanyard gates`"))
-}
-
-/// Several wait: they are listed, and one has to be named.
-async fn which(context: &Context, client: &mut Client<'_>, several: &[FlowGateEntry]) -> Result<(), Failure> {
+    let Some(question) = found.pop() else {
+        context.out.note("nobody asks anything");
+        return Ok(());
+    };
     if context.out.is_json() {
-        context.out.list(several, None)?;
+        context.out.json(&question)?;
         return Err(Failure::Ended(flow::STILL_OPEN));
     }
+    let keyboard = keyboard.unwrap_or_else(Keyboard::of_stdin);
+    match question {
+        OpenQuestion::Flow(entry) => ask_flow(context, &mut client, keyboard, *entry).await,
+        OpenQuestion::Session(entry) => ask_session(context, &mut client, keyboard, &entry).await,
+    }
+}
+
+/// All that is open, the longest waiting first.
+fn all(list: GateList) -> Vec<OpenQuestion> {
+    let flows = list.flows.into_iter().map(|entry| OpenQuestion::Flow(Box::new(entry)));
+    let gates = list.gates.into_iter().map(|entry| OpenQuestion::Session(Box::new(entry)));
+    let mut all: Vec<OpenQuestion> = flows.chain(gates).collect();
+    all.sort_by_key(|question| match question {
+        OpenQuestion::Flow(entry) => entry.gate.opened_at,
+        OpenQuestion::Session(entry) => entry.gate.opened_at,
+    });
+    all
+}
+
+/// Those of a gate, a flow or a session.
+async fn find(client: &mut Client<'_>, list: GateList, named: &str) -> Result<Vec<OpenQuestion>, Failure> {
+    let is = |question: &OpenQuestion| match question {
+        OpenQuestion::Flow(entry) => entry.gate.id.to_string() == named || entry.flow.to_string() == named,
+        OpenQuestion::Session(entry) => {
+            entry.gate.id.to_string() == named || entry.session.to_string() == named
+        }
+    };
+    let mut found: Vec<OpenQuestion> = all(list).into_iter().filter(is).collect();
+    let is_session = named.parse::<GateId>().is_err() && named.parse::<FlowId>().is_err();
+    if found.is_empty() && is_session {
+        let list: GateList = client.get(&Route::to(&["sessions", named, "gates"])).await?;
+        let open = list.gates.into_iter().filter(|entry| entry.gate.status == GateStatus::Open);
+        found = open.map(|entry| OpenQuestion::Session(Box::new(entry))).collect();
+    }
+    if found.is_empty() {
+        let title = format!("nobody waits for an answer to `{}`", one_line(named));
+        return Err(Failure::local("gate_not_open", title, "list what waits with `lanyard gates`"));
+    }
+    Ok(found)
+}
+
+/// Several wait and nobody is there to choose: they are shown, and one has to be named.
+async fn ambiguous(
+    context: &Context,
+    client: &mut Client<'_>,
+    several: Vec<OpenQuestion>,
+) -> Result<(), Failure> {
     let now = daemon_now(client).await?;
-    context.out.data(&flow_gates(several, now, context.out.columns))?;
-    let title = format!("{} flows ask something", several.len());
+    let title = format!("{} wait", count(several.len(), "question"));
+    let (mut gates, mut flows) = (Vec::new(), Vec::new());
+    for question in several {
+        match question {
+            OpenQuestion::Flow(entry) => flows.push(*entry),
+            OpenQuestion::Session(entry) => gates.push(*entry),
+        }
+    }
+    context.out.data(&cards(&GateList { gates, flows, truncated: false }, now, context.out.columns))?;
     Err(Failure::local("gate_ambiguous", title, "name the gate: `lanyard gate GATE`"))
 }
 
-async fn prompt(context: &Context, client: &mut Client<'_>, entry: FlowGateEntry) -> Result<(), Failure> {
-    let mut keyboard = Keyboard::of_stdin();
+/// Lets the user choose one by its number.
+async fn choose(
+    context: &Context,
+    keyboard: &mut Keyboard,
+    mut several: Vec<OpenQuestion>,
+) -> Result<OpenQuestion, Failure> {
+    context.out.question(&format!("{} wait:\n", count(several.len(), "question")));
+    for (number, question) in (1..).zip(&several) {
+        let (who, what) = match question {
+            OpenQuestion::Flow(entry) => (title(&entry.title), one_line(&entry.gate.reason)),
+            OpenQuestion::Session(entry) => {
+                let agent = entry.agent.as_deref().map_or_else(|| "agent".to_owned(), one_line);
+                let title = entry.session_title.as_deref().map(|title| format!(" in {}", quoted(title)));
+                (format!("{agent}{}", title.unwrap_or_default()), one_line(&entry.gate.question.title))
+            }
+        };
+        context.out.question(&format!("  {number}  {who}: {what}\n"));
+    }
+    loop {
+        context.out.question(&format!("which one (1 to {}) > ", several.len()));
+        let Some(line) = keyboard.next().await else {
+            context.out.question("\n");
+            context.out.note("all of them stay open; `lanyard gates` lists them");
+            return Err(Failure::Ended(flow::STILL_OPEN));
+        };
+        let number = line.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        if let Some(at) = number.filter(|at| *at < several.len()) {
+            return Ok(several.swap_remove(at));
+        }
+    }
+}
+
+/// The next line that is typed, or read from a pipe and shown; nothing when there are no more.
+async fn typed(context: &Context, keyboard: &mut Keyboard, prompt: &str) -> Option<String> {
+    context.out.question(prompt);
+    let Some(line) = keyboard.next().await else {
+        context.out.question("\n");
+        return None;
+    };
+    if !std::io::stdin().is_terminal() {
+        // A terminal shows what is typed; whoever reads a log of this sees it too.
+        context.out.question(&format!("{}\n", one_line(&line)));
+    }
+    Some(line)
+}
+
+async fn ask_session(
+    context: &Context,
+    client: &mut Client<'_>,
+    mut keyboard: Keyboard,
+    entry: &GateEntry,
+) -> Result<(), Failure> {
+    let (session, id) = (entry.session.to_string(), entry.gate.id);
+    let question = &entry.gate.question;
+    let now = daemon_now(client).await?;
+    context.out.question(&gate_card(entry, now, context.out.columns));
+    loop {
+        let Some(line) = typed(context, &mut keyboard, &approval_prompt(question)).await else {
+            context.out.note(&format!("{id} stays open and the agent waits; `lanyard gate {id}` asks again"));
+            return Err(Failure::Ended(flow::STILL_OPEN));
+        };
+        let answer = match read_approval(question, &line) {
+            Ok(answer) => answer,
+            Err(why) => {
+                context.out.question(&format!("{why}\n"));
+                continue;
+            }
+        };
+        let route = Route::to(&["sessions", &session, "gates", &id.to_string()]);
+        let outcome: Outcome = client.post_part("answer", &route, &answer).await?;
+        return context.out.receipt(&outcome, None, &format!("answered: {}", one_line(&answer.option)));
+    }
+}
+
+async fn ask_flow(
+    context: &Context,
+    client: &mut Client<'_>,
+    mut keyboard: Keyboard,
+    entry: FlowGateEntry,
+) -> Result<(), Failure> {
     let (flow, id) = (entry.flow.to_string(), entry.gate.id);
-    let typed_here = std::io::stdin().is_terminal();
     let mut posts = 0;
     flow::tell_gate(context, &entry);
     let mut dialogue = Dialogue::new(entry.gate);
     loop {
-        context.out.question(&dialogue.prompt());
-        let Some(line) = keyboard.next().await else {
-            context.out.question("\n");
+        let Some(line) = typed(context, &mut keyboard, &dialogue.prompt()).await else {
             context.out.note(&flow::stays_open(id));
             return Err(Failure::Ended(flow::STILL_OPEN));
         };
-        if !typed_here {
-            // A terminal shows what is typed; whoever reads a log of this sees it too.
-            context.out.question(&format!("{}\n", one_line(&line)));
-        }
         let answer = match dialogue.line(&line) {
             Next::Again(why) => {
                 context.out.question(&format!("{why}\n"));

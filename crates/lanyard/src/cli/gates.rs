@@ -1,28 +1,19 @@
 //! `lanyard gates`: the questions that wait for an answer.
 
 use clap::builder::NonEmptyStringValueParser;
-use lanyard_api::types::{FlowGateEntry, GateEntry, GateList};
+use lanyard_api::types::{FlowGateEntry, GateList};
 use lanyard_core::Timestamp;
-use lanyard_core::session::GateStatus;
 use serde_json::Value;
 
 use crate::client::Route;
 use crate::context::{Context, daemon_now};
 use crate::failure::Failure;
 use crate::render::flow::title;
+use crate::render::flow_gate::{choices, question};
+use crate::render::gate_card::gate_card;
 use crate::render::table::{Column, table};
 use crate::render::text::one_line;
 use crate::render::time::ago;
-
-const COLUMNS: [Column; 7] = [
-    Column::whole("GATE"),
-    Column::whole("SESSION"),
-    Column::elastic("AGENT", 5),
-    Column::whole("ASKED"),
-    Column::whole("STATUS"),
-    Column::elastic("OPTIONS", 10),
-    Column::elastic("QUESTION", 20),
-];
 
 const FLOW_COLUMNS: [Column; 6] = [
     Column::whole("GATE"),
@@ -41,8 +32,8 @@ session, f fixes it in a new one, o lets it pass, q aborts. Of one session, sett
 Examples:
   lanyard gates
   lanyard gates fix-login
-  lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf allow
-  lanyard gate";
+  lanyard gate
+  lanyard answer gate_01m7n5djg0fayvh8t5cxyjkdnf allow";
 
 /// List what agents and flows ask and wait for
 #[derive(Debug, clap::Args)]
@@ -72,50 +63,42 @@ impl Gates {
             return Ok(());
         }
         let now = daemon_now(&mut client).await?;
-        let mut tables: Vec<String> = Vec::new();
-        if !list.flows.is_empty() {
-            tables.push(flow_gates(&list.flows, now, context.out.columns));
-        }
-        if !list.gates.is_empty() {
-            tables.push(self.session_gates(&list.gates, now, context.out.columns));
-        }
-        context.out.data(&tables.join("\n"))
+        context.out.data(&cards(&list, now, context.out.columns))
     }
+}
 
-    fn session_gates(&self, gates: &[GateEntry], now: Timestamp, max: Option<usize>) -> String {
-        let row = |entry: &GateEntry| {
-            let options: Vec<String> =
-                entry.gate.question.options.iter().map(|option| one_line(&option.id)).collect();
-            vec![
-                entry.gate.id.to_string(),
-                if self.session.is_some() { String::new() } else { entry.session.to_string() },
-                entry.agent.as_deref().map(one_line).unwrap_or_default(),
-                ago(now, entry.gate.opened_at),
-                if self.session.is_some() { status(entry) } else { String::new() },
-                options.join(", "),
-                one_line(&entry.gate.question.title),
-            ]
-        };
-        table(&COLUMNS, &gates.iter().map(row).collect::<Vec<_>>(), max)
-    }
+/// Every question in full, those of flows first.
+pub(super) fn cards(list: &GateList, now: Timestamp, max: Option<usize>) -> String {
+    let flows = list.flows.iter().map(|entry| {
+        let (asked, choices) = (question(entry, Some(now)), choices(&entry.gate).join("\n           "));
+        let (flow, id) = (entry.flow, entry.gate.id);
+        let letters = letters(entry);
+        format!("{asked}  flow     {flow}\n  options  {choices}\n  answer   lanyard gate {id} ({letters})\n")
+    });
+    let gates = list.gates.iter().map(|entry| gate_card(entry, now, max));
+    flows.chain(gates).collect::<Vec<_>>().join("\n")
 }
 
 /// What flows ask, as a table.
 pub(super) fn flow_gates(gates: &[FlowGateEntry], now: Timestamp, max: Option<usize>) -> String {
     let row = |entry: &FlowGateEntry| {
-        let letters: Vec<String> =
-            entry.gate.offered().iter().map(|choice| choice.letter().to_string()).collect();
         let place = entry.phase.as_ref().unwrap_or(&entry.title);
         vec![
             entry.gate.id.to_string(),
             entry.flow.to_string(),
             entry.gate.kind.as_str().to_owned(),
             ago(now, entry.gate.opened_at),
-            letters.join(", "),
+            letters(entry),
             format!("{}: {}", title(place), one_line(&entry.gate.reason)),
         ]
     };
     table(&FLOW_COLUMNS, &gates.iter().map(row).collect::<Vec<_>>(), max)
+}
+
+fn letters(entry: &FlowGateEntry) -> String {
+    let letters: Vec<String> =
+        entry.gate.offered().iter().map(|choice| choice.letter().to_string()).collect();
+    letters.join(", ")
 }
 
 /// All gates in one list, each with its `id` and whose it is: a `session` or a `flow`.
@@ -135,12 +118,4 @@ fn rows(list: &GateList) -> Result<Vec<Value>, Failure> {
         rows.push(serde_json::to_value(entry).map_err(unwritable)?);
     }
     Ok(rows)
-}
-
-fn status(entry: &GateEntry) -> String {
-    match &entry.gate.status {
-        GateStatus::Open => "waits".to_owned(),
-        GateStatus::Answered { option, by, .. } => format!("{} by {}", one_line(option), one_line(&by.name)),
-        GateStatus::Withdrawn { .. } => "withdrawn".to_owned(),
-    }
 }

@@ -16,7 +16,7 @@ Lanyard keeps agent sessions alive, and lets you watch, steer and stop them from
   lanyard ls                                 see what is live
   lanyard open                               see and steer all of them in a browser
   lanyard show ID                            see one session
-  lanyard logs -f ID                         follow what happens in it
+  lanyard log ID                             read what was said and done in it
   lanyard guide ID \"use the staging key\"     say something to a running agent
   lanyard gates                              see what agents ask; `lanyard answer` answers
   lanyard stop ID                            ask it to end; again to insist

@@ -7,7 +7,7 @@ use lanyard_core::session::{Envelope, SessionView, State};
 use lanyard_core::{Session, SessionId};
 use serde_json::{Value, json};
 
-use super::logs::read;
+use super::printer::read;
 use crate::client::Route;
 use crate::context::Context;
 use crate::failure::Failure;

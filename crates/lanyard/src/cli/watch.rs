@@ -5,7 +5,7 @@ mod show;
 
 use std::collections::VecDeque;
 
-use lanyard_api::types::{GateAnswer, Reason};
+use lanyard_api::types::Reason;
 use lanyard_core::session::{
     ChangeEvent, ControlEvent, Ending, Envelope, Event, GateEvent, InboxEvent, InterruptCause, Question,
     TranscriptEvent, TurnEvent, TurnOutcome,
@@ -18,10 +18,10 @@ use super::ask::Keyboard;
 use super::follow::Follower;
 use crate::client::Route;
 use crate::context::Context;
-use crate::dialogue::{approval_option, approval_prompt};
+use crate::dialogue::{approval_prompt, read_approval};
 use crate::failure::{Exit, Failure};
 use crate::render::text::one_line;
-use crate::render::time::span;
+use crate::render::transcript::{session_end, turn_end};
 use crate::seen::mark_seen;
 use show::Show;
 
@@ -189,7 +189,7 @@ impl Watch<'_> {
     }
 
     fn turn(&mut self, event: &TurnEvent, at: Timestamp) -> bool {
-        let (turn, verdict) = match event {
+        let (turn, code) = match event {
             TurnEvent::Started { turn, .. } => {
                 if *turn == self.watched.turn {
                     self.began = Some(at);
@@ -197,19 +197,14 @@ impl Watch<'_> {
                 return false;
             }
             TurnEvent::CancelRequested { .. } => return false,
-            TurnEvent::Finished { turn, outcome, reason, .. } => {
-                (turn, finished(*outcome, reason.as_deref()))
-            }
-            TurnEvent::Interrupted { turn, cause, reason, .. } => (turn, cut(*cause, reason.as_deref())),
+            TurnEvent::Finished { turn, outcome, .. } => (turn, finished(*outcome)),
+            TurnEvent::Interrupted { turn, cause, .. } => (turn, interrupted(*cause)),
         };
         if *turn != self.watched.turn {
             return false;
         }
-        let (code, mut sentence) = verdict;
-        if let Some(began) = self.began {
-            sentence = format!("{sentence} after {}", span(at.millis_since(began)));
-        }
-        self.verdict = Some((code, sentence));
+        let took_ms = self.began.map(|began| at.millis_since(began));
+        self.verdict = turn_end(event, took_ms).map(|sentence| (code, sentence));
         !self.stopping
     }
 
@@ -220,13 +215,12 @@ impl Watch<'_> {
                 false
             }
             ChangeEvent::Ended { how, reason } => {
-                let reason = reason.as_deref().map(|reason| format!(": {}", one_line(reason)));
-                let reason = reason.unwrap_or_default();
-                self.verdict = Some(match how {
-                    Ending::Completed => (0, format!("the session was completed{reason}")),
-                    Ending::Failed => (1, format!("the session failed{reason}")),
-                    Ending::Stopped => (STOPPED, format!("the session was stopped{reason}")),
-                });
+                let code = match how {
+                    Ending::Completed => 0,
+                    Ending::Failed => 1,
+                    Ending::Stopped => STOPPED,
+                };
+                self.verdict = Some((code, session_end(*how, reason.as_deref())));
                 true
             }
             ChangeEvent::Deleted { .. } => {
@@ -322,9 +316,12 @@ impl Watch<'_> {
     }
 
     async fn answer(&mut self, session: SessionId, gate: GateId, line: &str) {
-        // Asked again.
-        let Some(option) = approval_option(line) else { return };
-        let body = GateAnswer { option: option.to_owned(), message: None };
+        let Some((_, _, question)) = self.gates.iter().find(|(_, held, _)| *held == gate) else { return };
+        let body = match read_approval(question, line) {
+            Ok(body) => body,
+            // Asked again.
+            Err(why) => return self.show.line(&why),
+        };
         let route = Route::to(&["sessions", &session.to_string(), "gates", &gate.to_string()]);
         if self.post(&format!("answer.{gate}"), &route, &body).await {
             self.gates.retain(|(_, held, _)| *held != gate);
@@ -362,7 +359,7 @@ impl Watch<'_> {
 
     fn leave(&mut self) -> Result<bool, Failure> {
         let id = self.watched.session;
-        self.show.line(&format!("it goes on without you; see it with `lanyard logs -f {id}`"));
+        self.show.line(&format!("it goes on without you; see it with `lanyard log -f {id}`"));
         Err(Failure::Ended(LEFT))
     }
 
@@ -386,23 +383,19 @@ impl Watch<'_> {
     }
 }
 
-fn finished(outcome: TurnOutcome, reason: Option<&str>) -> Verdict {
-    let reason = reason.map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
+fn finished(outcome: TurnOutcome) -> u8 {
     match outcome {
-        TurnOutcome::Completed => (0, format!("completed{reason}")),
-        TurnOutcome::Failed => (1, format!("failed{reason}")),
-        TurnOutcome::Refused => (1, format!("refused by the agent{reason}")),
+        TurnOutcome::Completed => 0,
+        TurnOutcome::Failed | TurnOutcome::Refused => 1,
     }
 }
 
-fn cut(cause: InterruptCause, reason: Option<&str>) -> Verdict {
-    let reason = reason.map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
+fn interrupted(cause: InterruptCause) -> u8 {
     match cause {
-        InterruptCause::User if reason == ": cancelled" => (CANCELLED, "cancelled".to_owned()),
-        InterruptCause::User => (CANCELLED, format!("cancelled{reason}")),
+        InterruptCause::User => CANCELLED,
         InterruptCause::Crash
         | InterruptCause::Timeout
         | InterruptCause::HostLost
-        | InterruptCause::Limit => (CUT_SHORT, format!("interrupted by {}{reason}", cause.as_str())),
+        | InterruptCause::Limit => CUT_SHORT,
     }
 }

@@ -155,6 +155,8 @@ pub(crate) struct Model {
     transcript: Transcript,
     paging: bool,
     input: Input,
+    /// The prompt that was recalled into the line, counted back from the newest.
+    recalled: Option<usize>,
     aim: Aim,
     delivery: Delivery,
     over: Over,
@@ -196,6 +198,7 @@ impl Model {
             transcript: Transcript::default(),
             paging: false,
             input: Input::default(),
+            recalled: None,
             aim: Aim::Turn,
             delivery: Delivery::Queue,
             over: Over::Nothing,

@@ -8,11 +8,14 @@ pub(crate) struct Input {
     text: String,
     /// Always between two letters.
     cursor: usize,
+    /// The text that was deleted last, to be put back. Deletions in a row are one.
+    killed: String,
+    killing: bool,
 }
 
 impl Input {
     pub(crate) fn holding(text: &str) -> Self {
-        Self { text: text.to_owned(), cursor: text.len() }
+        Self { text: text.to_owned(), cursor: text.len(), ..Self::default() }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -29,12 +32,13 @@ impl Input {
     }
 
     pub(crate) fn take(&mut self) -> String {
-        self.cursor = 0;
+        (self.cursor, self.killing) = (0, false);
         std::mem::take(&mut self.text)
     }
 
     /// Puts text at the cursor. Nothing goes in that a terminal would obey, and nothing that does not fit.
     pub(crate) fn insert(&mut self, text: &str) {
+        self.killing = false;
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let text = crate::render::text::harmless(&text);
         if self.text.len() + text.len() <= BYTES_MAX {
@@ -46,54 +50,77 @@ impl Input {
     pub(crate) fn backspace(&mut self) {
         let from = self.left_of(self.cursor);
         self.text.replace_range(from..self.cursor, "");
-        self.cursor = from;
+        self.go(from);
     }
 
     pub(crate) fn delete(&mut self) {
         let to = self.right_of(self.cursor);
         self.text.replace_range(self.cursor..to, "");
+        self.killing = false;
     }
 
     pub(crate) fn delete_word(&mut self) {
-        let from = self.word_left_of();
-        self.text.replace_range(from..self.cursor, "");
-        self.cursor = from;
+        self.kill(self.word_left_of(), self.cursor);
+    }
+
+    pub(crate) fn delete_next_word(&mut self) {
+        self.kill(self.cursor, self.word_right_of());
     }
 
     pub(crate) fn delete_to_start(&mut self) {
-        self.text.replace_range(..self.cursor, "");
-        self.cursor = 0;
+        self.kill(0, self.cursor);
     }
 
     pub(crate) fn delete_to_end(&mut self) {
-        self.text.truncate(self.cursor);
+        self.kill(self.cursor, self.text.len());
+    }
+
+    /// Puts back what was deleted last.
+    pub(crate) fn yank(&mut self) {
+        let text = self.killed.clone();
+        self.insert(&text);
     }
 
     pub(crate) fn left(&mut self) {
-        self.cursor = self.left_of(self.cursor);
+        self.go(self.left_of(self.cursor));
     }
 
     pub(crate) fn right(&mut self) {
-        self.cursor = self.right_of(self.cursor);
+        self.go(self.right_of(self.cursor));
     }
 
     pub(crate) fn word_left(&mut self) {
-        self.cursor = self.word_left_of();
+        self.go(self.word_left_of());
     }
 
     pub(crate) fn word_right(&mut self) {
-        let rest = &self.text[self.cursor..];
-        let blanks = rest.len() - rest.trim_start().len();
-        let word = rest[blanks..].find(char::is_whitespace).unwrap_or(rest.len() - blanks);
-        self.cursor += blanks + word;
+        self.go(self.word_right_of());
     }
 
     pub(crate) fn home(&mut self) {
-        self.cursor = 0;
+        self.go(0);
     }
 
     pub(crate) fn end(&mut self) {
-        self.cursor = self.text.len();
+        self.go(self.text.len());
+    }
+
+    fn go(&mut self, to: usize) {
+        (self.cursor, self.killing) = (to, false);
+    }
+
+    /// Takes out a range that begins or ends at the cursor.
+    fn kill(&mut self, from: usize, to: usize) {
+        let gone: String = self.text.drain(from..to).collect();
+        if !std::mem::replace(&mut self.killing, true) {
+            self.killed.clear();
+        }
+        if from < self.cursor {
+            self.killed.insert_str(0, &gone);
+        } else {
+            self.killed.push_str(&gone);
+        }
+        self.cursor = from;
     }
 
     fn left_of(&self, at: usize) -> usize {
@@ -102,6 +129,13 @@ impl Input {
 
     fn right_of(&self, at: usize) -> usize {
         self.text[at..].chars().next().map_or(at, |letter| at + letter.len_utf8())
+    }
+
+    fn word_right_of(&self) -> usize {
+        let rest = &self.text[self.cursor..];
+        let blanks = rest.len() - rest.trim_start().len();
+        let word = rest[blanks..].find(char::is_whitespace).unwrap_or(rest.len() - blanks);
+        self.cursor + blanks + word
     }
 
     fn word_left_of(&self) -> usize {
@@ -147,6 +181,29 @@ mod tests {
         input.delete_to_end();
         input.delete_to_start();
         assert!(input.is_empty());
+    }
+
+    #[test]
+    fn what_was_deleted_is_put_back_and_deletions_in_a_row_are_one() {
+        let mut input = Input::holding("fix the login test");
+        input.delete_word();
+        input.delete_word();
+        assert_eq!(input.text(), "fix the ");
+        input.yank();
+        assert_eq!(input.text(), "fix the login test");
+        input.home();
+        input.delete_next_word();
+        input.delete_to_end();
+        assert_eq!(input.text(), "");
+        input.yank();
+        assert_eq!((input.text(), input.before()), ("fix the login test", "fix the login test"));
+        // A move in between begins anew.
+        input.delete_word();
+        input.left();
+        input.delete_to_start();
+        input.end();
+        input.yank();
+        assert_eq!(input.text(), " fix the login");
     }
 
     #[test]

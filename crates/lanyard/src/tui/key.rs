@@ -6,6 +6,7 @@ use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModif
 pub(crate) enum Key {
     Char(char),
     Ctrl(char),
+    Alt(char),
     Enter,
     /// Enter with Alt or Shift, where the terminal tells them apart, or Ctrl-J.
     NewLine,
@@ -14,6 +15,7 @@ pub(crate) enum Key {
     Esc,
     Backspace,
     WordBackspace,
+    WordDelete,
     Delete,
     Left,
     Right,
@@ -21,6 +23,12 @@ pub(crate) enum Key {
     WordRight,
     Up,
     Down,
+    /// Up and Down with Shift.
+    RowUp,
+    RowDown,
+    /// Up and Down with Alt or Ctrl.
+    EntryUp,
+    EntryDown,
     Home,
     End,
     Top,
@@ -69,7 +77,8 @@ fn named(event: KeyEvent) -> Option<Key> {
         KeyCode::Char(letter) if ctrl => Key::Ctrl(letter.to_ascii_lowercase()),
         KeyCode::Char('b') if alt => Key::WordLeft,
         KeyCode::Char('f') if alt => Key::WordRight,
-        KeyCode::Char(_) if alt => return None,
+        KeyCode::Char('d') if alt => Key::WordDelete,
+        KeyCode::Char(letter) if alt => Key::Alt(letter.to_ascii_lowercase()),
         KeyCode::Char(letter) => Key::Char(letter),
         KeyCode::Enter if alt || shift => Key::NewLine,
         KeyCode::Enter => Key::Enter,
@@ -78,11 +87,16 @@ fn named(event: KeyEvent) -> Option<Key> {
         KeyCode::Esc => Key::Esc,
         KeyCode::Backspace if alt || ctrl => Key::WordBackspace,
         KeyCode::Backspace => Key::Backspace,
+        KeyCode::Delete if alt || ctrl => Key::WordDelete,
         KeyCode::Delete => Key::Delete,
         KeyCode::Left if ctrl || alt => Key::WordLeft,
         KeyCode::Right if ctrl || alt => Key::WordRight,
         KeyCode::Left => Key::Left,
         KeyCode::Right => Key::Right,
+        KeyCode::Up if ctrl || alt => Key::EntryUp,
+        KeyCode::Down if ctrl || alt => Key::EntryDown,
+        KeyCode::Up if shift => Key::RowUp,
+        KeyCode::Down if shift => Key::RowDown,
         KeyCode::Up => Key::Up,
         KeyCode::Down => Key::Down,
         KeyCode::Home if ctrl => Key::Top,
@@ -123,6 +137,17 @@ mod tests {
         assert_eq!(key(KeyCode::Enter, none), Some(Heard::Key(Key::Enter)));
         assert_eq!(key(KeyCode::Enter, KeyModifiers::ALT), Some(Heard::Key(Key::NewLine)));
         assert_eq!(key(KeyCode::F(1), none), None);
+        for (code, modifiers, expected) in [
+            (KeyCode::Char('d'), KeyModifiers::ALT, Key::WordDelete),
+            (KeyCode::Char('b'), KeyModifiers::ALT, Key::WordLeft),
+            (KeyCode::Char('T'), KeyModifiers::ALT, Key::Alt('t')),
+            (KeyCode::Up, KeyModifiers::ALT, Key::EntryUp),
+            (KeyCode::Down, KeyModifiers::CONTROL, Key::EntryDown),
+            (KeyCode::Up, KeyModifiers::SHIFT, Key::RowUp),
+            (KeyCode::Up, none, Key::Up),
+        ] {
+            assert_eq!(key(code, modifiers), Some(Heard::Key(expected)));
+        }
         let mut released = KeyEvent::new(KeyCode::Enter, none);
         released.kind = KeyEventKind::Release;
         assert_eq!(heard(Event::Key(released)), None);

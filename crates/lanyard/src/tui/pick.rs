@@ -12,8 +12,8 @@ use super::key::Key;
 use super::message::{Do, Exit, Link, Message, Screen};
 use super::paint::{Paint, line, row};
 use super::top::row::words;
-use super::wrap::columns;
 use crate::render::text::{count, fit, pad};
+use crate::render::wrap::columns;
 
 /// Rows around the list: the line one types in, and the foot.
 const ROWS_AROUND: u16 = 2;

@@ -46,6 +46,12 @@ fn key(word: &str) -> Key {
         "backtab" => Key::BackTab,
         "esc" => Key::Esc,
         "backspace" => Key::Backspace,
+        "entryup" => Key::EntryUp,
+        "entrydown" => Key::EntryDown,
+        "rowup" => Key::RowUp,
+        "rowdown" => Key::RowDown,
+        "worddelete" => Key::WordDelete,
+        "wordleft" => Key::WordLeft,
         "up" => Key::Up,
         "down" => Key::Down,
         "end" => Key::End,
@@ -54,9 +60,10 @@ fn key(word: &str) -> Key {
         "bottom" => Key::Bottom,
         "pageup" => Key::PageUp,
         "pagedown" => Key::PageDown,
-        word => match word.strip_prefix("ctrl-") {
-            Some(letter) => Key::Ctrl(letter.chars().next().unwrap()),
-            None => Key::Char(word.chars().next().unwrap()),
+        word => match word.split_once('-') {
+            Some(("ctrl", letter)) => Key::Ctrl(letter.chars().next().unwrap()),
+            Some(("alt", letter)) => Key::Alt(letter.chars().next().unwrap()),
+            _ => Key::Char(word.chars().next().unwrap()),
         },
     }
 }

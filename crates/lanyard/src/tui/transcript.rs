@@ -1,14 +1,19 @@
 //! The part of a session's log that is on the screen or near it: entries broken into rows, the newest kept, older ones
 //! asked for when somebody scrolls up to them. Nothing here grows without bound.
 
-mod narrate;
+mod entry;
+mod opening;
 
 use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::wrap::wrap;
-use narrate::{Narration, Told};
+use crate::render::text::harmless;
+use crate::render::tool::ToolReturn;
+use crate::render::transcript::{Transcriber, TranscriptItem};
+pub(crate) use entry::RowLook;
+use entry::{Entry, Kind, Layout};
+pub(crate) use opening::Selection;
 
 /// Entries kept in memory. A long turn has some hundreds; this is an afternoon of them.
 pub(crate) const ENTRIES_MAX: usize = 3_000;
@@ -16,82 +21,9 @@ pub(crate) const ENTRIES_MAX: usize = 3_000;
 const ENTRY_BYTES_MAX: usize = 32 * 1024;
 /// Events asked for at a time when scrolling.
 pub(crate) const PAGE_EVENTS: u64 = 300;
-
-/// What an entry is; decides how it looks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Prompt,
-    Words,
-    Thought,
-    Line,
-    /// A question, a stop, an end that was no completion.
-    Loud,
-    /// A tool call and what came of it.
-    Call {
-        call: String,
-        outcome: Option<String>,
-    },
-    /// The end of a turn.
-    End,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) kind: Kind,
-    /// The last event that went into it.
-    seq: u64,
-    text: String,
-    /// The message that words are part of, where the agent names it.
-    message_id: Option<String>,
-    /// An empty row stands before it.
-    apart: bool,
-    rows: Vec<String>,
-}
-
-impl Entry {
-    fn new(kind: Kind, seq: u64, text: String) -> Self {
-        // A turn stands apart from what was before it.
-        let apart = kind == Kind::Prompt;
-        Self { kind, seq, text, message_id: None, apart, rows: Vec::new() }
-    }
-
-    /// Words that come after `last`: of the same message, or of a new one that stands apart.
-    fn words(last: Option<&Self>, seq: u64, text: String, message_id: Option<&str>) -> Self {
-        let message_id = message_id.map(str::to_owned);
-        let apart =
-            last.is_some_and(|last| last.kind == Kind::Words && !last.goes_on_with(message_id.as_deref()));
-        Self { message_id, apart, ..Self::new(Kind::Words, seq, text) }
-    }
-
-    /// Whether words of this message belong to it.
-    fn goes_on_with(&self, message_id: Option<&str>) -> bool {
-        self.kind == Kind::Words && (message_id.is_none() || self.message_id.as_deref() == message_id)
-    }
-
-    fn lay_out(&mut self, width: usize) {
-        let (first, rest) = match self.kind {
-            Kind::Prompt => ("> ", "  "),
-            Kind::Words => ("", ""),
-            Kind::Thought => ("┊ ", "┊ "),
-            Kind::Line | Kind::Call { .. } => ("· ", "    "),
-            Kind::Loud => ("! ", "    "),
-            Kind::End => ("── ", "   "),
-        };
-        let text = match &self.kind {
-            Kind::Call { outcome, .. } => match outcome {
-                Some(outcome) => format!("{}: {outcome}", self.text),
-                None => format!("{} …", self.text),
-            },
-            Kind::Prompt | Kind::Words | Kind::Thought | Kind::Line | Kind::Loud | Kind::End => {
-                self.text.trim_end().to_owned()
-            }
-        };
-        self.rows = wrap(&text, width, first, rest);
-        if self.apart {
-            self.rows.insert(0, String::new());
-        }
-    }
-}
+/// Prompts kept to be recalled, and the size of one.
+const PROMPTS_MAX: usize = 200;
+const PROMPT_BYTES_MAX: usize = 32 * 1024;
 
 /// Where the newest rows that are shown stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,18 +32,31 @@ pub(crate) struct Scroll {
     pub(crate) below: usize,
 }
 
+/// A row on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ShownRow<'a> {
+    pub(crate) look: RowLook,
+    pub(crate) text: &'a str,
+    /// It belongs to the selected tool call.
+    pub(crate) chosen: bool,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
     entries: VecDeque<Entry>,
     rows: usize,
-    width: usize,
+    layout: Layout,
     /// Everything after `from` and up to `to` is in here.
     from: u64,
     to: u64,
     /// The newest event there is.
     head: u64,
     preview: Option<Entry>,
-    narration: Narration,
+    transcriber: Transcriber,
+    /// The tool call that is selected.
+    chosen: Option<String>,
+    /// Prompts of this session, the newest last.
+    prompts: VecDeque<String>,
     pub(crate) scroll: Scroll,
 }
 
@@ -134,30 +79,27 @@ impl Transcript {
 
     /// The newest tool call, and whether it has come back.
     pub(crate) fn last_call(&self) -> Option<(&str, bool)> {
-        self.entries.iter().rev().find_map(|entry| match &entry.kind {
-            Kind::Call { outcome, .. } if !entry.text.is_empty() => {
-                Some((entry.text.as_str(), outcome.is_some()))
-            }
-            Kind::Call { .. }
-            | Kind::Prompt
-            | Kind::Words
-            | Kind::Thought
-            | Kind::Line
-            | Kind::Loud
-            | Kind::End => None,
-        })
+        let call =
+            self.entries.iter().rev().find_map(|entry| entry.tool().filter(|tool| !tool.title.is_empty()));
+        call.map(|tool| (tool.title.as_str(), tool.returned.is_some()))
+    }
+
+    /// The prompt `back` before the newest one.
+    pub(crate) fn prompt(&self, back: usize) -> Option<&str> {
+        self.prompts.iter().rev().nth(back).map(String::as_str)
     }
 
     pub(crate) fn resize(&mut self, width: usize) {
-        if width == self.width {
+        if width == self.layout.width {
             return;
         }
-        self.width = width;
+        self.layout.width = width;
+        let layout = self.layout;
         for entry in &mut self.entries {
-            entry.lay_out(width);
+            entry.lay_out(layout);
         }
         if let Some(preview) = &mut self.preview {
-            preview.lay_out(width);
+            preview.lay_out(layout);
         }
         self.count();
     }
@@ -185,15 +127,14 @@ impl Transcript {
             return;
         }
         let before = self.total();
-        let text = crate::render::text::harmless(text);
         let mut entry = match self.entries.back() {
-            _ if thought => Entry::new(Kind::Thought, self.to, text),
+            _ if thought => Entry::new(Kind::Thought, self.to, harmless(text)),
             Some(last) if last.goes_on_with(message_id) => {
-                Entry { seq: self.to, text: format!("{}{text}", last.text), ..last.clone() }
+                Entry { seq: self.to, text: format!("{}{}", last.text, harmless(text)), ..last.clone() }
             }
             last => Entry::words(last, self.to, text, message_id),
         };
-        entry.lay_out(self.width);
+        entry.lay_out(self.layout);
         self.preview = Some(entry);
         self.keep_place(before);
     }
@@ -204,7 +145,7 @@ impl Transcript {
 
     /// Events before the oldest here.
     pub(crate) fn prepend(&mut self, events: &[Value]) {
-        let mut older = Self { width: self.width, ..Self::default() };
+        let mut older = Self { layout: self.layout, ..Self::default() };
         let mut first = self.from;
         for raw in events {
             let seq = raw["seq"].as_u64().unwrap_or(0);
@@ -222,6 +163,11 @@ impl Transcript {
         self.settle_calls(&mut older);
         for entry in older.entries.into_iter().rev() {
             self.entries.push_front(entry);
+        }
+        for prompt in older.prompts.into_iter().rev() {
+            if self.prompts.len() < PROMPTS_MAX {
+                self.prompts.push_front(prompt);
+            }
         }
         while self.entries.len() > ENTRIES_MAX {
             let Some(gone) = self.entries.pop_back() else { break };
@@ -251,7 +197,7 @@ impl Transcript {
     /// Begins anew with the newest events.
     pub(crate) fn replace(&mut self, events: &[Value]) {
         let head = self.head;
-        *self = Self { width: self.width, head, ..Self::default() };
+        *self = Self { layout: self.layout, head, ..Self::default() };
         let first = events.first().and_then(|raw| raw["seq"].as_u64()).unwrap_or(1);
         (self.from, self.to) = (first.saturating_sub(1), first.saturating_sub(1));
         self.append(events);
@@ -275,8 +221,8 @@ impl Transcript {
     }
 
     /// The rows that fit into `height`, oldest first, each with what it is part of.
-    pub(crate) fn visible(&self, height: usize) -> Vec<(&Kind, &str)> {
-        let mut rows: Vec<(&Kind, &str)> = Vec::with_capacity(height);
+    pub(crate) fn visible(&self, height: usize) -> Vec<ShownRow<'_>> {
+        let mut rows: Vec<ShownRow<'_>> = Vec::with_capacity(height);
         let mut skip = self.scroll.below;
         let hidden = usize::from(self.replaced() > 0);
         let shown = self.preview.iter().chain(self.entries.iter().rev().skip(hidden));
@@ -290,7 +236,7 @@ impl Transcript {
                     rows.reverse();
                     return rows;
                 }
-                rows.push((&entry.kind, row.as_str()));
+                rows.push(ShownRow { look: row.look, text: &row.text, chosen: self.is_chosen(entry) });
             }
         }
         rows.reverse();
@@ -312,19 +258,42 @@ impl Transcript {
 
     fn push(&mut self, seq: u64, raw: &Value) {
         self.to = seq;
-        for told in self.narration.tell(raw) {
-            match told {
-                Told::Entry(kind, text) => self.add(Entry::new(kind, seq, text)),
-                Told::Words { text, message_id } => {
-                    self.add(Entry::words(self.entries.back(), seq, text, message_id.as_deref()));
+        for item in self.transcriber.read(raw) {
+            match item {
+                TranscriptItem::Prompt { text, .. } => {
+                    self.remember(&text);
+                    self.add(Entry::new(Kind::Prompt, seq, harmless(text.trim())));
                 }
-                Told::Returned { call, outcome } => self.returned(seq, &call, outcome),
+                TranscriptItem::Words { text, message_id, .. } => {
+                    self.add(Entry::words(self.entries.back(), seq, &text, message_id.as_deref()));
+                }
+                TranscriptItem::Thought(text) => self.add(Entry::new(Kind::Thought, seq, harmless(&text))),
+                TranscriptItem::Tool(tool) => self.add(Entry::call(seq, *tool)),
+                TranscriptItem::Returned(returned) => self.returned(seq, *returned),
+                TranscriptItem::Note(text) => self.add(Entry::new(Kind::Line, seq, text)),
+                TranscriptItem::Loud(text) => self.add(Entry::new(Kind::Loud, seq, text)),
+                TranscriptItem::Asks { title, .. } => {
+                    self.add(Entry::new(Kind::Loud, seq, format!("asks: {title}")));
+                }
+                TranscriptItem::End { text, completed } => {
+                    self.add(Entry::new(Kind::End { completed }, seq, text));
+                }
             }
         }
     }
 
+    fn remember(&mut self, prompt: &str) {
+        if prompt.len() > PROMPT_BYTES_MAX || self.prompts.back().is_some_and(|last| last == prompt) {
+            return;
+        }
+        self.prompts.push_back(prompt.to_owned());
+        if self.prompts.len() > PROMPTS_MAX {
+            self.prompts.pop_front();
+        }
+    }
+
     fn add(&mut self, mut entry: Entry) {
-        let width = self.width;
+        let layout = self.layout;
         if let Some(last) = self.entries.back_mut()
             && matches!(
                 (&last.kind, &entry.kind),
@@ -336,46 +305,45 @@ impl Transcript {
             self.rows -= last.rows.len();
             last.text.push_str(&entry.text);
             last.seq = entry.seq;
-            last.lay_out(width);
+            last.lay_out(layout);
             self.rows += last.rows.len();
             return;
         }
-        entry.lay_out(width);
+        entry.lay_out(layout);
         self.rows += entry.rows.len();
         self.entries.push_back(entry);
     }
 
-    fn returned(&mut self, seq: u64, call: &str, outcome: String) {
-        let width = self.width;
-        let open =
-            self.entries.iter_mut().rev().find(
-                |entry| matches!(&entry.kind, Kind::Call { call: held, outcome: None } if held == call),
-            );
-        let kind = Kind::Call { call: call.to_owned(), outcome: Some(outcome) };
-        if let Some(entry) = open {
+    fn returned(&mut self, seq: u64, returned: ToolReturn) {
+        let layout = self.layout;
+        let is_open = |entry: &&mut Entry| {
+            entry.tool().is_some_and(|tool| tool.id == returned.id && tool.returned.is_none())
+        };
+        if let Some(entry) = self.entries.iter_mut().rev().find(is_open) {
             self.rows -= entry.rows.len();
-            entry.kind = kind;
-            entry.lay_out(width);
+            entry.settle(returned);
+            entry.lay_out(layout);
             self.rows += entry.rows.len();
         } else {
-            // Its beginning is further up than what was read.
-            self.add(Entry::new(kind, seq, String::new()));
+            self.add(Entry::result(seq, returned));
         }
     }
 
     /// Calls of an older page whose results are here already: told on one line again.
     fn settle_calls(&mut self, older: &mut Self) {
-        let width = self.width;
+        let layout = self.layout;
         for entry in &mut older.entries {
-            let Kind::Call { call, outcome: outcome @ None } = &mut entry.kind else { continue };
-            let result = self.entries.iter().position(|held| {
-                held.text.is_empty() && matches!(&held.kind, Kind::Call { call: other, .. } if other == call)
-            });
+            let Some(tool) = entry.tool().filter(|tool| tool.returned.is_none()) else { continue };
+            let result = self
+                .entries
+                .iter()
+                .position(|held| held.tool().is_some_and(|held| held.title.is_empty() && held.id == tool.id));
             if let Some(at) = result
-                && let Some(Entry { kind: Kind::Call { outcome: known, .. }, .. }) = self.entries.remove(at)
+                && let Some(Kind::Call(held)) = self.entries.remove(at).map(|held| held.kind)
+                && let Some(returned) = held.returned
             {
-                *outcome = known;
-                entry.lay_out(width);
+                entry.settle(returned);
+                entry.lay_out(layout);
             }
         }
         if let (Some(last), Some(first)) = (older.entries.back(), self.entries.front())
@@ -386,7 +354,7 @@ impl Transcript {
             older.entries.pop_back();
             if let Some(first) = self.entries.front_mut() {
                 first.text.insert_str(0, &head);
-                first.lay_out(width);
+                first.lay_out(layout);
             }
         }
     }

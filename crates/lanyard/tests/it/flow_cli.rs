@@ -251,7 +251,7 @@ fn what_cannot_be_done_says_what_can() {
     );
     refused(&lanyard(&["gate", "gate_01m7n5djg0fayvh8t5cxyjkdnf"]), "gate_not_open", "lanyard gates");
     refused(&lanyard(&["answer", "gate_01m7n5djg0fayvh8t5cxyjkdnf", "c"]), "gate_not_open", "lanyard gates");
-    assert!(text(&lanyard(&["gate"]).stderr).contains("no flow asks anything"));
+    assert!(text(&lanyard(&["gate"]).stderr).contains("nobody asks anything"));
     // One flow at a time works at a plan.
     let first = desk.ok(&["flow", "run", &desk.plan(), "--detach"]);
     refused(&lanyard(&["flow", "run", &desk.plan(), "--detach"]), "plan_taken", &first);

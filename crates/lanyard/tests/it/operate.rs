@@ -3,6 +3,7 @@
 
 mod checks;
 mod gates;
+mod reading;
 mod resuming;
 mod stage;
 mod stopped;

@@ -10,20 +10,34 @@ use lanyard_core::session::Envelope;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::text::{harmless, one_line};
-use crate::render::turn::{Narrator, Piece};
+use crate::render::transcript::{CallPairs, Transcriber, TranscriptItem};
 
 /// Line ends between two messages: the first one's own, and an empty line.
 const PARAGRAPH_NEWLINES: usize = 2;
 
 pub(super) struct Show<'a> {
     context: &'a Context,
-    narrator: Narrator,
-    children: HashMap<SessionId, (String, Narrator)>,
+    told: ToldItems,
+    children: HashMap<SessionId, (String, ToldItems)>,
     tail: Tail,
     /// Line ends at the end of the agent's words so far; nothing before the first of them.
     newlines: Option<usize>,
     on_terminal: bool,
     dims: bool,
+}
+
+/// Events of one session as items, a call and its result being one.
+#[derive(Default)]
+struct ToldItems {
+    transcriber: Transcriber,
+    pairs: CallPairs,
+}
+
+impl ToldItems {
+    fn items(&mut self, envelope: &Envelope) -> Vec<TranscriptItem> {
+        let items = self.transcriber.tell(envelope);
+        items.into_iter().filter_map(|item| self.pairs.join(item)).collect()
+    }
 }
 
 /// What the last line on the terminal is.
@@ -43,7 +57,7 @@ impl<'a> Show<'a> {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
             context,
-            narrator: Narrator::default(),
+            told: ToldItems::default(),
             children: HashMap::new(),
             tail: Tail::Done,
             newlines: None,
@@ -55,7 +69,7 @@ impl<'a> Show<'a> {
     /// What a subagent's lines begin with.
     pub(super) fn name(&mut self, child: SessionId, agent: Option<&str>) {
         let name = agent.map_or_else(|| child.to_string(), one_line);
-        self.children.insert(child, (name, Narrator::default()));
+        self.children.insert(child, (name, ToldItems::default()));
     }
 
     /// Shows an event of the session, or of one of its subagents.
@@ -64,26 +78,30 @@ impl<'a> Show<'a> {
             return Ok(());
         }
         let Some(child) = child else {
-            let pieces = self.narrator.tell(envelope);
-            return self.pieces(pieces);
+            let items = self.told.items(envelope);
+            return self.items(items);
         };
-        let Some((name, narrator)) = self.children.get_mut(&child) else { return Ok(()) };
-        let (name, pieces) = (name.clone(), narrator.tell(envelope));
-        for piece in pieces {
-            // Its words are for the agent that sent it; `lanyard logs` shows them.
-            if let Piece::Line(line) = piece {
-                self.line(&format!("{name}: {line}"));
-            }
+        let Some((name, told)) = self.children.get_mut(&child) else { return Ok(()) };
+        let (name, items) = (name.clone(), told.items(envelope));
+        // Its words are for the agent that sent it; `lanyard log` shows them.
+        for line in items.iter().flat_map(lines) {
+            self.line(&format!("{name}: {line}"));
         }
         Ok(())
     }
 
-    fn pieces(&mut self, pieces: Vec<Piece>) -> Result<(), Failure> {
-        for piece in pieces {
-            match piece {
-                Piece::Words { text, begins, .. } => self.words(&text, begins)?,
-                Piece::Line(line) => self.line(&line),
-                Piece::Thought(text) => self.thought(&text),
+    fn items(&mut self, items: Vec<TranscriptItem>) -> Result<(), Failure> {
+        for item in items {
+            match &item {
+                TranscriptItem::Words { text, begins, .. } => self.words(text, *begins)?,
+                TranscriptItem::Thought(text) => self.thought(text),
+                TranscriptItem::Prompt { .. }
+                | TranscriptItem::Tool(_)
+                | TranscriptItem::Returned(_)
+                | TranscriptItem::Note(_)
+                | TranscriptItem::Loud(_)
+                | TranscriptItem::Asks { .. }
+                | TranscriptItem::End { .. } => lines(&item).iter().for_each(|line| self.line(line)),
             }
         }
         Ok(())
@@ -158,11 +176,27 @@ impl<'a> Show<'a> {
         if self.context.out.is_json() {
             return Ok(());
         }
-        let open = self.narrator.open_calls();
+        let open = self.told.pairs.unfinished();
         if !completed {
-            self.pieces(open)?;
+            self.items(open)?;
         }
         self.line(sentence);
         Ok(())
+    }
+}
+
+/// An item in lines. A prompt was typed here, and the end of a turn is told when the command ends.
+fn lines(item: &TranscriptItem) -> Vec<String> {
+    match item {
+        TranscriptItem::Tool(tool) => vec![format!("tool {}", tool.line())],
+        TranscriptItem::Note(text) | TranscriptItem::Loud(text) => vec![text.clone()],
+        TranscriptItem::Asks { gate, title } => {
+            vec![format!("asks: {title}"), format!("answer with `lanyard answer {gate} allow` or `… deny`")]
+        }
+        TranscriptItem::Prompt { .. }
+        | TranscriptItem::Words { .. }
+        | TranscriptItem::Thought(_)
+        | TranscriptItem::Returned(_)
+        | TranscriptItem::End { .. } => Vec::new(),
     }
 }

@@ -7,11 +7,11 @@ use ratatui::text::{Line, Span};
 
 use super::{Aim, Mode, Model, Over};
 use crate::render::text::{fit, one_line, quoted};
+use crate::render::wrap::{columns, wrap};
 use crate::tui::face::{Face, lasting};
 use crate::tui::message::Link;
 use crate::tui::paint::{both_ends, hints, key_page, line, overlay, row};
-use crate::tui::transcript::Kind;
-use crate::tui::wrap::{columns, wrap};
+use crate::tui::transcript::RowLook;
 
 /// Rows the input may take before it scrolls.
 const INPUT_ROWS_MAX: usize = 6;
@@ -19,26 +19,27 @@ const STATUS_ROWS_MAX: usize = 3;
 /// Steps of a stop that are shown, newest last.
 const STEPS_SHOWN: usize = 4;
 
-const HELP: [(&str, &str); 19] = [
+const HELP: [(&str, &str); 20] = [
     ("Enter", "send what is typed; Ctrl-J or Alt-Enter: new line"),
-    ("Tab", "while a turn runs: queue, steer, interrupt, if free"),
-    ("Ctrl-G", "type guidance for the running agent instead"),
+    ("Tab", "while a turn runs: queue, steer, interrupt, send if free"),
+    ("", "(after the turn, into it, instead of it, not at all)"),
+    ("Up Down", "earlier prompts of this session, when nothing is typed"),
+    ("Ctrl-A E W U K Y", "start, end; delete a word, to start, to end; put back"),
+    ("Alt-B F D", "a word back, a word forward, delete the next word"),
+    ("Alt-Up Alt-Down", "select a tool call; Enter or Ctrl-T opens and closes it"),
+    ("Alt-T", "open or close all tool calls: output and diffs"),
+    ("PgUp PgDn", "scroll; Shift-Up, Shift-Down by a row; Home, End"),
     ("1 2 3 …", "answer the question shown; Esc puts it aside"),
+    ("Ctrl-G", "type guidance for the running agent instead"),
     ("Ctrl-O", "go to the session below that asks"),
     ("Ctrl-S", "stop the session (asks first); once more raises the stop"),
     ("Ctrl-X", "take back a stop that is pending, below level 3"),
     ("Ctrl-C", "detach, cancel the turn, stop, or go on"),
-    ("Ctrl-W", "take the right to write, or give it back"),
-    ("Ctrl-Y Ctrl-N", "let another write who asks, or not"),
     ("Ctrl-Q", "the queue: reorder, edit, withdraw, move up"),
-    ("PgUp PgDn", "scroll; Up, Down by a row, Home, End all the way"),
+    ("Alt-W", "take the right to write, or give it back"),
+    ("Alt-Y Alt-N", "let another write who asks, or not"),
     ("Ctrl-D, q", "detach (q when nothing is typed)"),
     ("?", "this page (when nothing is typed)"),
-    ("", ""),
-    ("queue", "runs after the turn, and after what waits"),
-    ("steer", "goes into the running turn"),
-    ("interrupt", "cancels the running turn and runs next"),
-    ("send if free", "is refused while a turn runs"),
 ];
 
 /// Where everything is.
@@ -116,20 +117,17 @@ fn transcript(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let rows = model.transcript.visible(usize::from(area.height));
     // Short ones stand at the bottom, near the line one types in.
     let gap = usize::from(area.height).saturating_sub(rows.len());
-    for (at, (kind, text)) in rows.iter().enumerate() {
-        let style = match kind {
-            Kind::Prompt => model.paint.own(),
-            Kind::Words => Style::new(),
-            Kind::Thought | Kind::Line => model.paint.quiet(),
-            Kind::Loud => model.paint.loud(),
-            Kind::Call { outcome, .. } => match outcome.as_deref() {
-                Some(outcome) if outcome != "ok" => model.paint.bad(),
-                Some(_) | None => model.paint.quiet(),
-            },
-            Kind::End if text.contains("completed") => model.paint.good(),
-            Kind::End => model.paint.bad(),
+    for (at, shown) in rows.iter().enumerate() {
+        let style = match shown.look {
+            RowLook::Own => model.paint.own(),
+            RowLook::Plain => Style::new(),
+            RowLook::Quiet => model.paint.quiet(),
+            RowLook::Loud => model.paint.loud(),
+            RowLook::Good => model.paint.good(),
+            RowLook::Bad => model.paint.bad(),
         };
-        line(frame, row(area, gap + at), text, style);
+        let style = if shown.chosen { style.patch(model.paint.chosen()) } else { style };
+        line(frame, row(area, gap + at), shown.text, style);
     }
     if rows.is_empty() && area.height > 0 {
         let text = if model.link == Link::Up { "nothing was said yet" } else { "connecting …" };
@@ -145,7 +143,7 @@ fn panel(model: &Model, width: usize) -> Vec<(String, Style)> {
         let text = format!("! {} asks to write here{}", takeover.name, left.unwrap_or_default());
         rows.push((text, model.paint.loud()));
         rows.push((
-            "  y lets them, n keeps it with you; Ctrl-Y, Ctrl-N while typing".to_owned(),
+            "  y lets them, n keeps it with you; Alt-Y, Alt-N while typing".to_owned(),
             model.paint.loud(),
         ));
     }
@@ -271,18 +269,22 @@ fn foot(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         return line(frame, area, &one_line(&notice.text), style);
     }
     let parts: &[&str] = match (&model.aim, model.mode) {
-        (_, Mode::ReadOnly) => &["PgUp PgDn scroll", "q detach", "Ctrl-Q queue"],
+        (_, Mode::ReadOnly) => &["PgUp PgDn scroll", "Alt-T tools", "q detach", "Ctrl-Q queue"],
         (Aim::Guidance, _) => &["Enter gives it to the running agent", "Esc back"],
         (Aim::Edit(_), _) => &["Enter changes the queued message", "Esc leaves it as it is"],
+        (Aim::Turn, _) if model.transcript.is_selecting() => {
+            &["Enter opens and closes", "Alt-Up Alt-Down others", "Alt-T all", "Esc back"]
+        }
         (Aim::Turn, _) if model.is_busy() => &[
             "Tab delivery",
             "Ctrl-D detach",
             "Ctrl-G guide",
             "Ctrl-S stop",
+            "Ctrl-T tool",
             "Ctrl-C leave …",
             "Ctrl-Q queue",
         ],
-        (Aim::Turn, _) => &["Enter sends", "Ctrl-D detach", "Ctrl-W writer", "Ctrl-Q queue"],
+        (Aim::Turn, _) => &["Enter sends", "Ctrl-T tool", "Ctrl-D detach", "Alt-W writer", "Ctrl-Q queue"],
     };
     line(frame, area, &hints(parts, usize::from(area.width)), model.paint.quiet());
 }

@@ -72,6 +72,12 @@ impl Model {
             | Key::BackTab
             | Key::Backspace
             | Key::WordBackspace
+            | Key::WordDelete
+            | Key::Alt(_)
+            | Key::RowUp
+            | Key::RowDown
+            | Key::EntryUp
+            | Key::EntryDown
             | Key::Left
             | Key::Right
             | Key::WordLeft

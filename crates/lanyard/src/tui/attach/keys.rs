@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{Aim, Asked, Do, Exit, Input, Mode, Model, Over, SETTLE_TICKS, draw, leave};
 use crate::tui::key::Key;
+use crate::tui::transcript::Selection;
 
 impl Model {
     pub(super) fn key(&mut self, key: Key) -> Vec<Do> {
@@ -18,14 +19,21 @@ impl Model {
             Over::Inbox => return self.inbox_key(key),
             Over::Again(_) => return self.again_key(key),
         }
-        if let Some(done) = self.answer_key(key) {
+        if let Some(done) = self.answer_key(key).or_else(|| self.tool_key(key)) {
             return done;
         }
         match key {
-            Key::Ctrl(letter) => self.order_key(letter),
-            Key::Up | Key::Down | Key::PageUp | Key::PageDown | Key::Top | Key::Bottom => {
-                self.scroll_key(key)
-            }
+            Key::Ctrl(letter) => self.order_key(key, letter),
+            Key::Alt(letter) => self.alt_key(letter),
+            Key::Up | Key::Down if self.recalls() => self.recall(key),
+            Key::Up
+            | Key::Down
+            | Key::RowUp
+            | Key::RowDown
+            | Key::PageUp
+            | Key::PageDown
+            | Key::Top
+            | Key::Bottom => self.scroll_key(key),
             Key::Char('q') if self.input.is_empty() && self.aim == Aim::Turn => leave(),
             Key::Char('?') if self.input.is_empty() => {
                 self.over = Over::Help;
@@ -54,11 +62,14 @@ impl Model {
             | Key::NewLine
             | Key::Backspace
             | Key::WordBackspace
+            | Key::WordDelete
             | Key::Delete
             | Key::Left
             | Key::Right
             | Key::WordLeft
             | Key::WordRight
+            | Key::EntryUp
+            | Key::EntryDown
             | Key::Home
             | Key::End => {
                 type_key(&mut self.input, key);
@@ -67,8 +78,32 @@ impl Model {
         }
     }
 
+    /// Selects, opens and closes tool calls.
+    fn tool_key(&mut self, key: Key) -> Option<Vec<Do>> {
+        let height = draw::transcript_rows(self);
+        if key == Key::EntryUp {
+            self.transcript.select(Selection::Older, height);
+        } else if key == Key::EntryDown {
+            self.transcript.select(Selection::Newer, height);
+        } else if key == Key::Ctrl('t')
+            || (key == Key::Enter && self.input.is_empty() && self.transcript.is_selecting())
+        {
+            if !self.transcript.toggle(height) {
+                self.say("no tool call has anything to open");
+            }
+        } else if key == Key::Alt('t') {
+            let open = self.transcript.toggle_all(height);
+            self.say(if open { "all tool calls are open" } else { "all tool calls are closed" });
+        } else if key == Key::Esc && self.transcript.is_selecting() {
+            self.transcript.deselect();
+        } else {
+            return None;
+        }
+        Some(Vec::new())
+    }
+
     /// Keys with Ctrl: what can be done to the session.
-    fn order_key(&mut self, letter: char) -> Vec<Do> {
+    fn order_key(&mut self, key: Key, letter: char) -> Vec<Do> {
         match letter {
             'd' => return leave(),
             'c' => self.over = Over::Leave,
@@ -87,14 +122,52 @@ impl Model {
                 let body = json!({"reason": "asked for while attached"});
                 return self.call(Asked::Unstop, &["stop", "withdraw"], body);
             }
-            'w' => return self.writer_key(),
-            'a' => self.input.home(),
-            'e' => self.input.end(),
-            'u' => self.input.delete_to_start(),
-            'k' => self.input.delete_to_end(),
-            _ => {}
+            _ => type_key(&mut self.input, key),
         }
         Vec::new()
+    }
+
+    /// Keys with Alt: the right to write.
+    fn alt_key(&mut self, letter: char) -> Vec<Do> {
+        match letter {
+            'w' if self.mode == Mode::ReadOnly => {
+                self.say("read-only: started with -r");
+                Vec::new()
+            }
+            'w' => self.writer_key(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether Up and Down recall prompts: nothing is typed but a prompt that was recalled.
+    fn recalls(&self) -> bool {
+        let as_recalled =
+            self.recalled.is_some_and(|back| self.transcript.prompt(back) == Some(self.input.text()));
+        self.mode == Mode::Write && self.aim == Aim::Turn && (self.input.is_empty() || as_recalled)
+    }
+
+    /// An earlier prompt, or a later one; after the newest comes an empty line.
+    fn recall(&mut self, key: Key) -> Vec<Do> {
+        let recalled = self.recalled.filter(|_| !self.input.is_empty());
+        let back = match (key, recalled) {
+            (Key::Up, None) => Some(0),
+            (Key::Up, Some(back)) => Some(back + 1),
+            (_, back) => back.and_then(|back| back.checked_sub(1)),
+        };
+        let Some(back) = back else {
+            (self.recalled, self.input) = (None, Input::default());
+            return Vec::new();
+        };
+        if let Some(prompt) = self.transcript.prompt(back) {
+            (self.recalled, self.input) = (Some(back), Input::holding(prompt));
+            return Vec::new();
+        }
+        // Earlier ones may be in a part of the log that was not read yet.
+        let older = self.older_page();
+        let words =
+            if older.is_empty() { "no earlier prompt" } else { "reading further back; press Up again" };
+        self.say(words);
+        older
     }
 
     /// Takes the right to write, asks for it, or gives it back.
@@ -118,7 +191,7 @@ impl Model {
         }
         let bare = self.input.is_empty();
         if self.takeover().is_some() {
-            let pressed = |letter| key == Key::Ctrl(letter) || (bare && key == Key::Char(letter));
+            let pressed = |letter| key == Key::Alt(letter) || (bare && key == Key::Char(letter));
             let verb = if pressed('y') { "grant" } else { "deny" };
             if let Some(epoch) = self.own_epoch().filter(|_| pressed('y') || pressed('n')) {
                 let body = json!({"connection": self.connection, "epoch": epoch});
@@ -232,13 +305,14 @@ impl Model {
     fn scroll_key(&mut self, key: Key) -> Vec<Do> {
         let height = draw::transcript_rows(self);
         let page = height.saturating_sub(2).max(1);
-        let by = if matches!(key, Key::Up | Key::Down) { 1 } else { page };
+        let is_row = matches!(key, Key::Up | Key::Down | Key::RowUp | Key::RowDown);
+        let by = if is_row { 1 } else { page };
         if key == Key::Bottom {
             self.transcript.down(usize::MAX);
             self.catch_up()
         } else if key == Key::Top {
             self.up(usize::MAX / 2, height)
-        } else if matches!(key, Key::Up | Key::PageUp) {
+        } else if matches!(key, Key::Up | Key::RowUp | Key::PageUp) {
             self.up(by, height)
         } else {
             self.down(by)
@@ -247,8 +321,13 @@ impl Model {
 
     fn up(&mut self, by: usize, height: usize) -> Vec<Do> {
         let at_top = self.transcript.up(by, height);
+        if at_top { self.older_page() } else { Vec::new() }
+    }
+
+    /// Asks for the events before the oldest that are here, once at a time.
+    fn older_page(&mut self) -> Vec<Do> {
         match self.transcript.older() {
-            Some((after, limit)) if at_top && !self.paging => {
+            Some((after, limit)) if !self.paging => {
                 self.paging = true;
                 vec![self.page(Asked::Older, after, limit)]
             }
@@ -274,15 +353,24 @@ pub(crate) fn type_key(input: &mut Input, key: Key) {
         Key::Char(letter) => input.insert(letter.encode_utf8(&mut [0; 4])),
         Key::NewLine => input.insert("\n"),
         Key::Backspace => input.backspace(),
-        Key::WordBackspace => input.delete_word(),
+        Key::WordBackspace | Key::Ctrl('w') => input.delete_word(),
+        Key::WordDelete => input.delete_next_word(),
+        Key::Ctrl('u') => input.delete_to_start(),
+        Key::Ctrl('k') => input.delete_to_end(),
+        Key::Ctrl('y') => input.yank(),
         Key::Delete => input.delete(),
-        Key::Left => input.left(),
-        Key::Right => input.right(),
+        Key::Left | Key::Ctrl('b') => input.left(),
+        Key::Right | Key::Ctrl('f') => input.right(),
         Key::WordLeft => input.word_left(),
         Key::WordRight => input.word_right(),
-        Key::Home => input.home(),
-        Key::End => input.end(),
+        Key::Home | Key::Ctrl('a') => input.home(),
+        Key::End | Key::Ctrl('e') => input.end(),
         Key::Ctrl(_)
+        | Key::Alt(_)
+        | Key::RowUp
+        | Key::RowDown
+        | Key::EntryUp
+        | Key::EntryDown
         | Key::Enter
         | Key::Tab
         | Key::BackTab

@@ -136,7 +136,7 @@ impl Model {
             "writer_held" => {
                 let holder = self.writer().map_or_else(|| "somebody else".to_owned(), |one| one.name.clone());
                 let title = format!("not sent: {holder} writes here");
-                self.complain(&Refused { title, advice: "Ctrl-W asks for it".to_owned(), ..refused.clone() });
+                self.complain(&Refused { title, advice: "Alt-W asks for it".to_owned(), ..refused.clone() });
             }
             _ => self.complain(refused),
         }

@@ -43,7 +43,7 @@ fn story() -> Vec<Value> {
     [
         (
             "turn.started",
-            json!({"turn": "turn_1", "prompt": "fix the failing login test", "prompt_hash": "x", "opening": {"kind": "new"}}),
+            json!({"turn": "turn_01m7n5djg0fayvh8t5cxyjkdnt", "prompt": "fix the failing login test", "prompt_hash": "x", "opening": {"kind": "new"}}),
         ),
         ("thought", json!({"text": "First the test, then the code it tests."})),
         (

@@ -11,11 +11,11 @@ use super::row::{Words, words};
 use super::{Model, Over};
 use crate::render::flow_gate::{choices, items, tail};
 use crate::render::text::{count, fit, one_line, pad};
+use crate::render::wrap::{columns, wrap};
 use crate::tui::directory::{Need, need};
 use crate::tui::face::lasting;
 use crate::tui::message::{Link, Verb};
 use crate::tui::paint::{both_ends, hints, key_page, line, overlay, row};
-use crate::tui::wrap::{columns, wrap};
 
 /// Rows of a review's items and of evidence in the dialogue that answers a gate.
 const ITEMS_MAX: usize = 5;

@@ -7,14 +7,14 @@ use super::*;
 use crate::tui::testing::event;
 
 fn shown(transcript: &Transcript, height: usize) -> String {
-    transcript.visible(height).iter().fold(String::new(), |text, (_, row)| text + row + "\n")
+    transcript.visible(height).iter().fold(String::new(), |text, row| text + row.text + "\n")
 }
 
 fn story() -> Vec<Value> {
     [
         (
             "turn.started",
-            json!({"turn": "turn_1", "prompt": "fix it", "prompt_hash": "x", "opening": {"kind": "new"}}),
+            json!({"turn": "turn_01m7n5djg0fayvh8t5cxyjkdnt", "prompt": "fix it", "prompt_hash": "x", "opening": {"kind": "new"}}),
         ),
         ("thought", json!({"text": "hm, a test fails"})),
         ("message", json!({"role": "agent", "text": "Looking at the "})),
@@ -23,8 +23,8 @@ fn story() -> Vec<Value> {
         ("tool.returned", json!({"call": "1", "is_error": true, "content": "no such file"})),
         ("tool.called", json!({"call": "2", "tool": "read", "arguments": {"path": "src/a.rs"}})),
         ("no.such.event", json!({"text": "from a later version"})),
-        ("turn.queued", json!({"turn": "turn_2", "prompt": "and the docs", "delivery": "queue"})),
-        ("turn.finished", json!({"turn": "turn_1", "outcome": "completed"})),
+        ("turn.queued", json!({"turn": "turn_01m7n5djg0fayvh8t5cxyjkdnv", "prompt": "and the docs", "delivery": "queue"})),
+        ("turn.finished", json!({"turn": "turn_01m7n5djg0fayvh8t5cxyjkdnt", "outcome": "completed"})),
     ]
     .into_iter()
     .zip(1..)
@@ -33,7 +33,7 @@ fn story() -> Vec<Value> {
 }
 
 fn told(width: usize) -> Transcript {
-    let mut transcript = Transcript { width, ..Transcript::default() };
+    let mut transcript = Transcript { layout: Layout { width, all_open: false }, ..Transcript::default() };
     for raw in story() {
         transcript.live(raw["seq"].as_u64().unwrap(), &raw);
     }
@@ -49,23 +49,23 @@ fn a_turn_reads_from_prompt_to_end_and_an_unknown_event_is_passed_over() {
     check(
         &told(60),
         20,
-        &expect![[r#"
+        &expect![[r"
 
             > fix it
             ┊ hm, a test fails
             Looking at the failing test.
-            · bash cargo test: failed, no such file
+            ▸ bash cargo test: failed, no such file
             · read src/a.rs …
-            · queued by somebody: "and the docs"
             ── completed after 9s
-        "#]],
+        "]],
     );
 }
 
 /// FND-N8.
 #[test]
 fn fnd_n8_messages_of_different_ids_stand_apart_and_a_preview_goes_on_with_its_own() {
-    let mut transcript = Transcript { width: 40, ..Transcript::default() };
+    let mut transcript =
+        Transcript { layout: Layout { width: 40, all_open: false }, ..Transcript::default() };
     let said = |seq, id: &str, text: &str| {
         event(seq, "message", &json!({"role": "agent", "text": text, "message_id": id}))
     };
@@ -108,7 +108,8 @@ fn an_event_counts_once() {
 
 #[test]
 fn a_preview_goes_on_in_the_same_line_and_the_event_takes_its_place() {
-    let mut transcript = Transcript { width: 40, ..Transcript::default() };
+    let mut transcript =
+        Transcript { layout: Layout { width: 40, all_open: false }, ..Transcript::default() };
     transcript.live(1, &event(1, "message", &json!({"role": "agent", "text": "I am "})));
     transcript.preview(false, "goi", None);
     transcript.preview(false, "going", None);
@@ -142,7 +143,8 @@ fn a_preview_goes_on_in_the_same_line_and_the_event_takes_its_place() {
 #[test]
 fn older_events_come_before_and_a_call_finds_its_result() {
     let all = story();
-    let mut transcript = Transcript { width: 60, ..Transcript::default() };
+    let mut transcript =
+        Transcript { layout: Layout { width: 60, all_open: false }, ..Transcript::default() };
     transcript.join(5);
     for raw in &all[5..] {
         transcript.live(raw["seq"].as_u64().unwrap(), raw);
@@ -151,27 +153,26 @@ fn older_events_come_before_and_a_call_finds_its_result() {
     check(
         &transcript,
         3,
-        &expect![[r#"
-        · read src/a.rs …
-        · queued by somebody: "and the docs"
-        ── completed
-    "#]],
+        &expect![[r"
+            ▸ an earlier call: failed, no such file
+            · read src/a.rs …
+            ── completed
+        "]],
     );
     transcript.prepend(&all[..5]);
     assert_eq!(transcript.older(), None);
     check(
         &transcript,
         20,
-        &expect![[r#"
+        &expect![[r"
 
             > fix it
             ┊ hm, a test fails
             Looking at the failing test.
-            · bash cargo test: failed, no such file
+            ▸ bash cargo test: failed, no such file
             · read src/a.rs …
-            · queued by somebody: "and the docs"
             ── completed
-        "#]],
+        "]],
     );
 }
 
@@ -193,7 +194,8 @@ fn whoever_scrolled_up_is_not_moved_by_what_comes() {
 fn memory_is_bounded_and_what_was_let_go_is_asked_for_again() {
     let line = |seq: u64| event(seq, "file.changed", &json!({"path": format!("src/{seq}.rs")}));
     let bound = u64::try_from(ENTRIES_MAX).unwrap();
-    let mut transcript = Transcript { width: 60, ..Transcript::default() };
+    let mut transcript =
+        Transcript { layout: Layout { width: 60, all_open: false }, ..Transcript::default() };
     let last = 3 * bound;
     for seq in 1..=last {
         transcript.live(seq, &line(seq));

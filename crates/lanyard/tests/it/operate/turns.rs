@@ -60,7 +60,7 @@ fn the_exit_code_tells_how_a_turn_ended() {
     let stage = Stage::new();
     for (script, code, sentence) in [
         ("/stop refusal", 1, "refused by the agent"),
-        ("/error -32000 out of order", 1, "failed: out of order"),
+        ("/error -32000 out of order", 1, ": out of order"),
         ("/die", 7, "interrupted by crash"),
         ("/stop max_tokens", 7, "interrupted by limit"),
     ] {
@@ -187,7 +187,7 @@ fn ctrl_c_leaves_a_turn_running_and_says_how_to_come_back() {
     let stage = Stage::new();
     let (session, output) = stage.watched("/say! at it\n/wait-file go", |_| {});
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains(&format!("lanyard logs -f {session}")), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains(&format!("lanyard log -f {session}")), "{}", text(&output.stderr));
     assert_eq!(stage.get(&format!("/sessions/{session}"))["state"], "executing");
     std::fs::write(stage.workspace().join("go"), "").unwrap();
     assert_eq!(stage.until_at_rest(&session)["state"], "between_turn");

@@ -11,7 +11,7 @@ const CTRL_D: &str = "\u{4}";
 const CTRL_G: &str = "\u{7}";
 const CTRL_Q: &str = "\u{11}";
 const CTRL_S: &str = "\u{13}";
-const CTRL_W: &str = "\u{17}";
+const ALT_W: &str = "\u{1b}w";
 
 fn attached(stage: &Stage, id: &str) -> Terminal {
     let terminal = Terminal::lanyard(&stage.daemon, &["attach", id], 100, 30);
@@ -183,7 +183,7 @@ fn the_right_to_write_passes_from_screen_to_screen() {
     let id = stage.detached("/say hello");
     stage.until_at_rest(&id);
     let mut first = attached(&stage, &id);
-    first.press(CTRL_W);
+    first.press(ALT_W);
     first.until_shows("writer: you");
     let mut second = Terminal::lanyard(&stage.daemon, &["attach", &id], 100, 30);
     second.until_shows("writer: local (cli)");
@@ -191,7 +191,7 @@ fn the_right_to_write_passes_from_screen_to_screen() {
     second.press("/say from the second\r");
     second.until_shows("[writer_held]");
     second.until_shows("send> /say from the second");
-    second.press(CTRL_W);
+    second.press(ALT_W);
     first.until_shows("asks to write here");
     first.press("y");
     second.until_shows("writer: you");
@@ -233,4 +233,55 @@ fn a_read_only_screen_and_a_list_to_choose_from() {
     terminal.press("q");
     assert_eq!(terminal.ended(), Some(0));
     assert_eq!(stage.get(&format!("/sessions/{id}"))["last_seq"], before);
+}
+
+/// Tool output and diffs open and close, prompts are recalled, and the line is edited as in a shell.
+#[test]
+fn tools_open_prompts_come_back_and_the_line_is_edited() {
+    let stage = Stage::new();
+    let id = stage.detached("/run printf 'alpha\\nbeta\\n'\n/edit new.txt fresh\n/say ready");
+    stage.until_at_rest(&id);
+    let mut terminal = attached(&stage, &id);
+    terminal.until_shows("▸ run printf");
+    terminal.until("closed", |text| !text.contains("│ alpha") && !text.contains("│ + fresh"));
+    // The newest call first.
+    terminal.press("\u{14}");
+    terminal.until_shows("│ + fresh");
+    terminal.press("\u{14}");
+    terminal.until("closed", |text| !text.contains("│ + fresh"));
+    terminal.press("\u{1b}[1;3A");
+    terminal.until_shows("Enter opens and closes");
+    terminal.press("\r");
+    terminal.until_shows("│ alpha");
+    terminal.until("one", |text| !text.contains("│ + fresh"));
+    terminal.press("\u{1b}t");
+    terminal.until("all", |text| text.contains("│ alpha") && text.contains("│ + fresh"));
+    terminal.press("\u{1b}t");
+    terminal.until("none", |text| !text.contains("│ alpha") && !text.contains("│ + fresh"));
+
+    // Up at an empty line recalls the prompt; Down leaves an empty line again.
+    terminal.press("\u{1b}[A");
+    terminal.until_shows("send> /run printf");
+    terminal.press("\u{1b}[B");
+    terminal.until("empty", |text| !text.contains("send> /run"));
+    terminal.press("/say one two three");
+    // Ctrl-W twice, Ctrl-A, Ctrl-K, Ctrl-Y.
+    terminal.press("\u{17}\u{17}");
+    terminal.until("two words gone", |text| text.lines().any(|line| line.trim_end() == "send> /say one"));
+    terminal.until_shows("writer: free");
+    terminal.press("\u{19}");
+    terminal.until_shows("send> /say one two three");
+    terminal.press("\u{1}\u{1b}d");
+    terminal.until("a word gone", |text| text.lines().any(|line| line.trim_end() == "send>  one two three"));
+    terminal.press("\u{b}\u{19}");
+    terminal.until_shows("send>  one two three");
+    terminal.press("\u{15}");
+    terminal.until("nothing left", |text| text.lines().any(|line| line.trim_end() == "send>"));
+    terminal.press("?");
+    for words in ["Up Down", "Ctrl-A E W U K Y", "Alt-Up Alt-Down", "Alt-T", "(asks first)", "Alt-W"] {
+        terminal.until_shows(words);
+    }
+    terminal.press("x");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.ended(), Some(0));
 }

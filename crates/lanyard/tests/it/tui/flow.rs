@@ -76,7 +76,7 @@ fn fnd_n6_a_permission_is_given_where_the_flow_is_watched() {
     let first =
         desk.until("gates", |list| list["gates"].as_array()?.first()?["id"].as_str().map(str::to_owned));
     terminal.press("maybe\r");
-    terminal.until_shows("not taken:");
+    terminal.until_shows("`maybe` is no answer");
     terminal.press("a\r");
     terminal.until_shows("answered: allow");
     desk.until("gates", |list| {

@@ -37,13 +37,13 @@ fn a_running_turn() {
             ┊ First the test, then the code it tests.
             I will run the test first, and then look at what it says about the login form
             and its handler.
-            · bash cargo test login: failed, 1 test failed
+            ▸ bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
             The test still
             executing 11s · tool bash cargo test login · writer: free · also here: ann (web)
             queue> and then▏
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · ? help
+            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -67,12 +67,12 @@ fn a_wide_screen() {
             > fix the failing login test
             ┊ First the test, then the code it tests.
             I will run the test first, and then look at what it says about the login form and its handler.
-            · bash cargo test login: failed, 1 test failed
+            ▸ bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
             executing 11s · tool bash cargo test login · 1 note waits · writer: operator (web)
             queue> ▏
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-C leave … · Ctrl-Q queue · ? help
+            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · Ctrl-C leave … · Ctrl-Q queue · ? help
         "#]],
     );
 }
@@ -95,7 +95,7 @@ fn a_narrow_screen_with_a_question() {
             ┊ First the test, then the code it tests.
             I will run the test first, and then look at what it says
             about the login form and its handler.
-            · bash cargo test login: failed, 1 test failed
+            ▸ bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
             ? asks: Run `rm -rf build`?
@@ -124,7 +124,7 @@ fn a_question_is_open() {
             ┊ First the test, then the code it tests.
             I will run the test first, and then look at what it says about the login form
             and its handler.
-            · bash cargo test login: failed, 1 test failed
+            ▸ bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
             ? asks: Run `rm -rf build`?
@@ -132,7 +132,7 @@ fn a_question_is_open() {
               (press a number, Esc to put it aside)
             executing 11s · 1 question · tool bash cargo test login · writer: free
             queue> ▏
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · ? help
+            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -167,7 +167,7 @@ fn a_stop_rises() {
             ┊ First the test, then the code it tests.
             I will run the test first, and then look at what it says about the login form
             and its handler.
-            · bash cargo test login: failed, 1 test failed
+            ▸ bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
             ! stop level 2 (immediate), session
@@ -177,7 +177,7 @@ fn a_stop_rises() {
             executing, stopping 11s · stop level 2 · tool bash cargo test login
             writer: free
             queue> ▏
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · ? help
+            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -203,12 +203,12 @@ fn the_queue() {
             > fix │ it waits (interrupted): g lets it go on                                             │
             ┊ Firs└ j k move · e edit · x withdraw · p front · s steer · i interrupt · P pause · g go ──┘
             I will run the test first, and then look at what it says about the login form and its handler.
-            · bash cargo test login: failed, 1 test failed
+            ▸ bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
             executing 11s · tool bash cargo test login · 2 queued, waits (interrupted) · writer: free
             queue>
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-C leave … · Ctrl-Q queue · ? help
+            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · Ctrl-C leave … · ? help
         "#]],
     );
     check(
@@ -223,7 +223,7 @@ fn the_queue() {
             ┊ Fi┌ Queue ───────────────────────────────────────────┐
             I wi│   1 [queue] then the docs                        │
             abou│ > 2 [queue] and a changelog line with its number │
-            · ba│ it waits (interrupted): g lets it go on          │
+            ▸ ba│ it waits (interrupted): g lets it go on          │
             · fi└ j k move · e edit · x withdraw · p s i · g go ───┘
             · bash cargo test login …
             executing 11s · tool bash cargo test login
@@ -249,14 +249,14 @@ fn another_asks_to_write() {
             ┊ First the test, then the code it tests.
             I will run the test first, and then look at what it says about the login form
             and its handler.
-            · bash cargo test login: failed, 1 test failed
+            ▸ bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
             ! ann (web) asks to write here (8s left)
-              y lets them, n keeps it with you; Ctrl-Y, Ctrl-N while typing
+              y lets them, n keeps it with you; Alt-Y, Alt-N while typing
             executing 11s · tool bash cargo test login · writer: you
             queue> ▏
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · ? help
+            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -272,30 +272,30 @@ fn the_page_of_keys() {
         &expect![[r#"
             scripted  "fix the failing login test"                     sess_01m7n5djg0fayvh8t5cxyjkdnf
 
-                   ┌ Keys ───────────────────────────────────────────────────────────────────┐
-                   │ Enter          send what is typed; Ctrl-J or Alt-Enter: new line        │
-                   │ Tab            while a turn runs: queue, steer, interrupt, if free      │
-                   │ Ctrl-G         type guidance for the running agent instead              │
-                   │ 1 2 3 …        answer the question shown; Esc puts it aside             │
-                   │ Ctrl-O         go to the session below that asks                        │
-                   │ Ctrl-S         stop the session (asks first); once more raises the stop │
-                   │ Ctrl-X         take back a stop that is pending, below level 3          │
-                   │ Ctrl-C         detach, cancel the turn, stop, or go on                  │
-                   │ Ctrl-W         take the right to write, or give it back                 │
-                   │ Ctrl-Y Ctrl-N  let another write who asks, or not                       │
-                   │ Ctrl-Q         the queue: reorder, edit, withdraw, move up              │
-                   │ PgUp PgDn      scroll; Up, Down by a row, Home, End all the way         │
-                   │ Ctrl-D, q      detach (q when nothing is typed)                         │
-            > fix t│ ?              this page (when nothing is typed)                        │
-            ┊ First│                                                                         │
-            I will │ queue          runs after the turn, and after what waits                │its
-            handler│ steer          goes into the running turn                               │
-            · bash │ interrupt      cancels the running turn and runs next                   │
-            · file │ send if free   is refused while a turn runs                             │
-            · bash └ any key closes ─────────────────────────────────────────────────────────┘
-            executing 11s · tool bash cargo test login · writer: free
+                  ┌ Keys ──────────────────────────────────────────────────────────────────────┐
+                  │ Enter             send what is typed; Ctrl-J or Alt-Enter: new line        │
+                  │ Tab               while a turn runs: queue, steer, interrupt, send if free │
+                  │                   (after the turn, into it, instead of it, not at all)     │
+                  │ Up Down           earlier prompts of this session, when nothing is typed   │
+                  │ Ctrl-A E W U K Y  start, end; delete a word, to start, to end; put back    │
+                  │ Alt-B F D         a word back, a word forward, delete the next word        │
+                  │ Alt-Up Alt-Down   select a tool call; Enter or Ctrl-T opens and closes it  │
+                  │ Alt-T             open or close all tool calls: output and diffs           │
+                  │ PgUp PgDn         scroll; Shift-Up, Shift-Down by a row; Home, End         │
+                  │ 1 2 3 …           answer the question shown; Esc puts it aside             │
+                  │ Ctrl-G            type guidance for the running agent instead              │
+                  │ Ctrl-O            go to the session below that asks                        │
+                  │ Ctrl-S            stop the session (asks first); once more raises the stop │
+            > fix │ Ctrl-X            take back a stop that is pending, below level 3          │
+            ┊ Firs│ Ctrl-C            detach, cancel the turn, stop, or go on                  │
+            I will│ Ctrl-Q            the queue: reorder, edit, withdraw, move up              │s
+            handle│ Alt-W             take the right to write, or give it back                 │
+            ▸ bash│ Alt-Y Alt-N       let another write who asks, or not                       │
+            · file│ Ctrl-D, q         detach (q when nothing is typed)                         │
+            · bash│ ?                 this page (when nothing is typed)                        │
+            execut└ any key closes ────────────────────────────────────────────────────────────┘
             queue>
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-C leave … · ? help
+            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -319,12 +319,12 @@ fn leaving_is_asked_about() {
             ┊ First the test,│ c  cancel the turn                         │
             I will run the te│ s  stop the session                        │the login form
             and its handler. │ g  go on                                   │
-            · bash cargo test└ Ctrl-C again detaches ─────────────────────┘
+            ▸ bash cargo test└ Ctrl-C again detaches ─────────────────────┘
             · file src/login.rs +3 -1
             · bash cargo test login …
             executing 11s · tool bash cargo test login · writer: free
             queue>
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · ? help
+            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -349,12 +349,12 @@ fn a_turn_that_may_have_run() {
             ┊ Fir│ acted on it. Look at the log before you run it once more.         │
             I wil│                                                                   │orm
             and i│ deploy to staging                                                 │
-            · bas└ y runs it again, n does not ──────────────────────────────────────┘
+            ▸ bas└ y runs it again, n does not ──────────────────────────────────────┘
             · file src/login.rs +3 -1
             · bash cargo test login …
             executing 11s · tool bash cargo test login · writer: free
             queue>
-            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · ? help
+            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
         "#]],
     );
 }
@@ -373,11 +373,11 @@ fn read_only_and_idle() {
             ┊ First the test, then the code it tests.
             I will run the test first, and then look at what it says about the login form
             and its handler.
-            · bash cargo test login: failed, 1 test failed
+            ▸ bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
             between_turn 12s · last tool bash cargo test login · read-only
-            PgUp PgDn scroll · q detach · Ctrl-Q queue · ? help
+            PgUp PgDn scroll · Alt-T tools · q detach · Ctrl-Q queue · ? help
         "#]],
     );
     let mut model = attached(Mode::Write, &at_rest);
@@ -390,7 +390,7 @@ fn read_only_and_idle() {
             · bash cargo test login …
             between_turn 12s · last tool bash cargo test login · writer: free
             send> ▏
-            Enter sends · Ctrl-D detach · Ctrl-W writer · Ctrl-Q queue · ? help
+            Enter sends · Ctrl-T tool · Ctrl-D detach · Alt-W writer · Ctrl-Q queue · ? help
         "#]],
     );
 }
@@ -413,7 +413,7 @@ fn the_daemon_is_away_and_something_is_typed_over_several_rows() {
             ┊ First the test, then the code it tests.
             I will run the test first, and then look at what
             it says about the login form and its handler.
-            · bash cargo test login: failed, 1 test failed
+            ▸ bash cargo test login: failed, 1 test failed
             · file src/login.rs +3 -1
             · bash cargo test login …
             no daemon: `lanyard up` starts it · executing 11s
@@ -460,20 +460,99 @@ fn a_session_below_asks() {
         80,
         12,
         &expect![[r#"
-        scripted  "fix the failing login test"           sess_01m7n5djg0fayvh8t5cxyjkdnf
-        ┊ First the test, then the code it tests.
-        I will run the test first, and then look at what it says about the login form
-        and its handler.
-        · bash cargo test login: failed, 1 test failed
-        · file src/login.rs +3 -1
-        · bash cargo test login …
-        ? checker below asks: sess_01m7n5djg0fayvh8t5cxyjkdnc
-          Ctrl-O goes there; Ctrl-D there comes back here
-        executing 11s · tool bash cargo test login · writer: free
-        queue> ▏
-        Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · ? help
-    "#]],
+            scripted  "fix the failing login test"           sess_01m7n5djg0fayvh8t5cxyjkdnf
+            ┊ First the test, then the code it tests.
+            I will run the test first, and then look at what it says about the login form
+            and its handler.
+            ▸ bash cargo test login: failed, 1 test failed
+            · file src/login.rs +3 -1
+            · bash cargo test login …
+            ? checker below asks: sess_01m7n5djg0fayvh8t5cxyjkdnc
+              Ctrl-O goes there; Ctrl-D there comes back here
+            executing 11s · tool bash cargo test login · writer: free
+            queue> ▏
+            Tab delivery · Ctrl-D detach · Ctrl-G guide · Ctrl-S stop · Ctrl-T tool · ? help
+        "#]],
     );
     let gone = press(&mut model, "ctrl-o");
     assert!(matches!(&gone[..], [Do::Leave(Exit::Attach(_))]), "{gone:?}");
+}
+
+/// The first call failed and has output; the second has not returned.
+#[test]
+fn a_tool_call_is_selected_and_opened() {
+    let mut model = running(&json!({}));
+    let edit = json!({"filePath": "src/login.rs", "oldString": "a\nb", "newString": "a\nc"});
+    model.update(Message::Frame(event(
+        8,
+        "tool.called",
+        &json!({"call": "3", "tool": "edit", "arguments": edit}),
+    )));
+    model.update(Message::Frame(event(9, "tool.returned", &json!({"call": "3", "is_error": false}))));
+    press(&mut model, "entryup enter");
+    check(
+        &mut model,
+        80,
+        22,
+        &expect![[r#"
+        scripted  "fix the failing login test"           sess_01m7n5djg0fayvh8t5cxyjkdnf
+
+
+
+
+
+
+        > fix the failing login test
+        ┊ First the test, then the code it tests.
+        I will run the test first, and then look at what it says about the login form
+        and its handler.
+        ▸ bash cargo test login: failed, 1 test failed
+        · file src/login.rs +3 -1
+        · bash cargo test login …
+        ▾ edit src/login.rs: ok
+          src/login.rs
+          │   a
+          │ - b
+          │ + c
+        executing 11s · last tool edit src/login.rs · writer: free
+        queue> ▏
+        Enter opens and closes · Alt-Up Alt-Down others · Alt-T all · Esc back · ? help
+    "#]],
+    );
+    press(&mut model, "alt-t");
+    check(
+        &mut model,
+        80,
+        26,
+        &expect![[r#"
+        scripted  "fix the failing login test"           sess_01m7n5djg0fayvh8t5cxyjkdnf
+
+
+
+
+
+
+
+
+        > fix the failing login test
+        ┊ First the test, then the code it tests.
+        I will run the test first, and then look at what it says about the login form
+        and its handler.
+        ▾ bash cargo test login: failed, 1 test failed
+          output
+          │ 1 test failed
+        · file src/login.rs +3 -1
+        · bash cargo test login …
+        ▾ edit src/login.rs: ok
+          src/login.rs
+          │   a
+          │ - b
+          │ + c
+        executing 11s · last tool edit src/login.rs · writer: free
+        queue> ▏
+        all tool calls are open
+    "#]],
+    );
+    press(&mut model, "alt-t esc");
+    assert!(!model.transcript.is_selecting());
 }

@@ -50,7 +50,7 @@ fn words_that_were_not_taken_are_given_back() {
     model.update(Message::Reply(Asked::Turn(1), Err(refusal("writer_held", false))));
     assert_eq!(model.input.text(), "mine");
     let said = model.notice.clone().unwrap().text;
-    assert_eq!(said, "not sent: operator (web) writes here [writer_held]; Ctrl-W asks for it");
+    assert_eq!(said, "not sent: operator (web) writes here [writer_held]; Alt-W asks for it");
     // Not over what is being typed.
     press(&mut model, r#"enter "new" "#);
     model.update(Message::Reply(Asked::Turn(2), Err(refusal("inbox_full", false))));
@@ -190,7 +190,7 @@ fn the_right_to_write_is_asked_for_given_and_kept() {
     let mut model = running(&json!({"writer": writer(OTHER, &json!(null))}));
     check(
         &mut model,
-        "ctrl-w",
+        "alt-w",
         &expect![[r#"
             Claim: Post /sessions/S/writer {"connection":"conn_01m7n5djg0fayvh8t5cxyjkdna","client":"cli","take":true}
         "#]],
@@ -209,7 +209,7 @@ fn the_right_to_write_is_asked_for_given_and_kept() {
     assert!(matches!(&sent[0], Do::Call(_, call) if call.writer == Some(4)), "{sent:?}");
     check(
         &mut model,
-        r#"n y "typing" ctrl-n ctrl-y ctrl-w"#,
+        r#"n y "typing" alt-n alt-y alt-w"#,
         &expect![[r#"
             Handover: Post /sessions/S/writer/deny {"connection":"conn_01m7n5djg0fayvh8t5cxyjkdna","epoch":4}
             Handover: Post /sessions/S/writer/grant {"connection":"conn_01m7n5djg0fayvh8t5cxyjkdna","epoch":4}
@@ -254,7 +254,7 @@ fn read_only_touches_nothing() {
     let all =
         json!({"gates": [gate()], "inbox": queue(), "writer": writer(OWN, &json!({"connection": OTHER}))});
     let mut model = attached(Mode::ReadOnly, &all);
-    let keys = r#"1 y n "text" enter tab ctrl-g ctrl-s ctrl-x ctrl-w ctrl-c c ctrl-c s ctrl-q x p e g j esc"#;
+    let keys = r#"1 y n "text" enter tab ctrl-g ctrl-s ctrl-x alt-w ctrl-c c ctrl-c s ctrl-q x p e g j esc"#;
     check(
         &mut model,
         keys,
@@ -313,7 +313,7 @@ fn older_events_are_read_when_one_scrolls_up_to_them() {
     check(&mut model, "pageup", &expect![""]);
     check(
         &mut model,
-        "top up",
+        "top rowup",
         &expect![[r"
         Older: Get /sessions/S/events?after=200&limit=300
     "]],
@@ -322,7 +322,7 @@ fn older_events_are_read_when_one_scrolls_up_to_them() {
         .map(|seq| event(seq, "file.changed", &json!({"path": format!("src/{seq}.rs")})))
         .collect();
     model.update(Message::Reply(Asked::Older, Ok(json!({"events": page, "head": 559}))));
-    check(&mut model, "up", &expect![""]);
+    check(&mut model, "rowup", &expect![""]);
     check(
         &mut model,
         "top",
@@ -332,6 +332,47 @@ fn older_events_are_read_when_one_scrolls_up_to_them() {
     );
     check(&mut model, "bottom", &expect![""]);
     assert_eq!(model.transcript.scroll.below, 0);
+}
+
+/// Up at an empty line recalls what was asked; what is typed is never replaced.
+#[test]
+fn earlier_prompts_are_recalled_at_an_empty_line() {
+    let mut model = running(&json!({}));
+    for (seq, prompt) in [(8, "second"), (9, "second"), (10, "third\nwith two lines")] {
+        let started = json!({
+            "turn": "turn_01m7n5djg0fayvh8t5cxyjkdnt", "prompt": prompt, "prompt_hash": "x", "opening": {"kind": "new"},
+        });
+        model.update(Message::Frame(event(seq, "turn.started", &started)));
+    }
+    let line = |model: &mut Model, keys: &str| {
+        press(model, keys);
+        model.input.text().to_owned()
+    };
+    assert_eq!(line(&mut model, "up"), "third\nwith two lines");
+    assert_eq!(line(&mut model, "up"), "second", "equal ones in a row are one");
+    assert_eq!(line(&mut model, "up"), "fix the failing login test");
+    assert_eq!(line(&mut model, "up"), "fix the failing login test", "there is none before");
+    assert_eq!(line(&mut model, "down"), "second");
+    assert_eq!(line(&mut model, "down down"), "");
+    assert_eq!(line(&mut model, r#""typed" up"#), "typed");
+    assert_eq!(line(&mut model, "ctrl-u up "), "third\nwith two lines");
+    assert_eq!(line(&mut model, r#""!" up"#), "third\nwith two lines!", "it was changed");
+}
+
+#[test]
+fn the_line_is_edited_as_in_a_shell() {
+    let mut model = running(&json!({}));
+    for (keys, text) in [
+        (r#""fix the login test" ctrl-w"#, "fix the login "),
+        ("ctrl-y", "fix the login test"),
+        ("ctrl-a worddelete", " the login test"),
+        ("ctrl-e ctrl-u", ""),
+        ("ctrl-y wordleft ctrl-k", " the login "),
+        ("ctrl-y", " the login test"),
+    ] {
+        check(&mut model, keys, &expect![""]);
+        assert_eq!(model.input.text(), text, "{keys}");
+    }
 }
 
 #[test]
