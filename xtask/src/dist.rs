@@ -180,13 +180,12 @@ fn metadata() -> Result<Workspace> {
 
 /// `SOURCE_DATE_EPOCH`, else the time of the last commit.
 fn epoch() -> Result<u64> {
-    let text = match env::var("SOURCE_DATE_EPOCH") {
-        Ok(text) => text,
-        Err(_) => {
-            let mut git = std::process::Command::new("git");
-            git.args(["log", "-1", "--format=%ct"]).current_dir(process::root());
-            process::read(&mut git).context("set SOURCE_DATE_EPOCH where there is no git repository")?
-        }
+    let text = if let Ok(text) = env::var("SOURCE_DATE_EPOCH") {
+        text
+    } else {
+        let mut git = std::process::Command::new("git");
+        git.args(["log", "-1", "--format=%ct"]).current_dir(process::root());
+        process::read(&mut git).context("set SOURCE_DATE_EPOCH where there is no git repository")?
     };
     text.trim().parse().with_context(|| format!("`{}` is no number of seconds", text.trim()))
 }

@@ -58,11 +58,11 @@ pub(super) fn packages(target: &str) -> Result<Vec<Shipped>> {
     let arguments = ["metadata", "--format-version", "1", "--locked", "--filter-platform", target];
     let graph: PackageGraph = serde_json::from_str(&process::read(&mut process::cargo(arguments))?)
         .context("`cargo metadata` printed something unknown")?;
-    Ok(reached(graph))
+    Ok(reached(&graph))
 }
 
 /// Third-party packages that `lanyard` depends on to run.
-fn reached(graph: PackageGraph) -> Vec<Shipped> {
+fn reached(graph: &PackageGraph) -> Vec<Shipped> {
     let edges: BTreeMap<&str, &[Edge]> =
         graph.resolve.nodes.iter().map(|node| (node.id.as_str(), node.deps.as_slice())).collect();
     let mut seen = BTreeSet::new();
@@ -136,7 +136,7 @@ mod tests {
             packages.collect::<Vec<_>>().join(","),
             nodes.join(",")
         );
-        let found = reached(serde_json::from_str(&text).unwrap());
+        let found = reached(&serde_json::from_str(&text).unwrap());
         assert_eq!(found.iter().map(|package| package.name.as_str()).collect::<Vec<_>>(), ["deep", "run"]);
     }
 }

@@ -156,7 +156,9 @@ mod tests {
             "rm D/token.new (a token that was never used)",
         ]);
         assert_eq!(told(true), all);
-        in_home(&home, true).iter().for_each(|mend| mend.carry_out().unwrap());
+        for mend in in_home(&home, true) {
+            mend.carry_out().unwrap();
+        }
         assert_eq!(told(true), Vec::<String>::new());
         assert!(home.journal().exists() && home.dir.join(".doctor-1").exists());
     }

@@ -54,7 +54,7 @@ pub(crate) struct Entry {
     pub(super) message_id: Option<String>,
     /// An empty row stands before it.
     pub(super) apart: bool,
-    /// OpenedPart or closed by itself; else as all are.
+    /// Whether this entry was opened or closed on its own; else it is as all are.
     pub(super) opened: Option<bool>,
     pub(super) rows: Vec<EntryRow>,
 }

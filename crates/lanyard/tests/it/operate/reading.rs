@@ -202,8 +202,8 @@ fn a_question_is_shown_whole_and_answered_at_a_prompt() {
         "{told}"
     );
     stage.until_at_rest(&session);
-    let log = ok(&stage, &["log", &session]);
-    assert!(log.contains("permission: allow_once") && log.contains("answered by "), "{log}");
+    let read = ok(&stage, &["log", &session]);
+    assert!(read.contains("permission: allow_once") && read.contains("answered by "), "{read}");
 
     let second = stage.detached("/ask And now?");
     stage.until(&second, |shown| shown["gates"] != json!([]));
