@@ -13,7 +13,7 @@ fn a_second_turn_is_refused_naming_the_one_that_runs() {
     let refused = desk.send(&json!({"prompt": "two"}));
     assert_eq!((refused.status, refused.code().as_str()), (409, "turn_rejected_busy"));
     assert!(refused.text().contains(&first), "{}", refused.text());
-    assert!(refused.text().contains("--delivery queue"), "{}", refused.text());
+    assert!(refused.text().contains("--when next"), "{}", refused.text());
 }
 
 /// S3-15, S3-17: a repeat attaches to the turn that runs; once it is over it gets the outcome and the place in the log.
