@@ -8,6 +8,7 @@ mod agents;
 mod api;
 mod attach;
 mod auth;
+mod book;
 mod bridge;
 mod calls;
 mod completions;
