@@ -105,9 +105,10 @@ mod tests {
             call stack   sess_00000000000000000000000001
                            sess_00000000000000000000000002  architect
 
-            CHILD                            AGENT  STATE      LIVENESS  MADE    TASK                             TASK STATE
-            sess_00000000000000000000000003  codex  executing  live      3m ago  task_00000000000000000000000003  [>] running
-            sess_00000000000000000000000004  codex  executing  orphaned  3m ago  task_00000000000000000000000004  [>] running
-        "]].assert_eq(&delegation(&told, now(), None));
+            CHILD   AGENT  STATE      LIVENESS  MADE    TASK    TASK STATE
+            000003  codex  executing  live      3m ago  000003  [>] running
+            000004  codex  executing  orphaned  3m ago  000004  [>] running
+        "]]
+        .assert_eq(&delegation(&told, now(), None));
     }
 }

@@ -146,10 +146,11 @@ mod tests {
         let why = json!({"to": "escalate", "reason": "The author needs a person: which key?"});
         let asking = view(&log(&[created(), ("flow.moved", why)]));
         expect![[r"
-            FLOW                             STATE                          PHASE            FOR    BEGUN   TITLE
-            flow_00000000000000000000000003  execute                        2/3 Add the API  3m12s  4m ago  Release 1.0
-            flow_00000000000000000000000003  escalate, waits for an answer  2/3 Add the API  3m12s  4m ago  Release 1.0
-        "]].assert_eq(&listing(&[working.clone(), asking.clone()], time(252), None));
+            FLOW    STATE                          PHASE            FOR    BEGUN   TITLE
+            000003  execute                        2/3 Add the API  3m12s  4m ago  Release 1.0
+            000003  escalate, waits for an answer  2/3 Add the API  3m12s  4m ago  Release 1.0
+        "]]
+        .assert_eq(&listing(&[working.clone(), asking.clone()], time(252), None));
         expect!["flow_00000000000000000000000003 is escalate, waits for an answer, phase 2/3 Add the API: The author needs a person: which key?"].assert_eq(&sentence(&asking));
         expect!["phase 2/3 Add the API · execute · step 1, author at work · 3m13s"]
             .assert_eq(&status(&working, 1_500));

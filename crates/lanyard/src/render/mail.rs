@@ -145,10 +145,10 @@ mod tests {
         let shown = mail(2, MailState::Shown { session: session_id(7), shown_at: then() });
         let dead = mail(3, MailState::Dead { why: "nobody is left".to_owned(), dead_at: then() });
         expect![[r"
-            MAIL                             STATE        SENT    KIND              FROM   TO                               TEXT
-            mail_00000000000000000000000001  [ ] pending  3m ago  question          codex  task_00000000000000000000000002  which branch?
-            mail_00000000000000000000000002  [>] shown    3m ago  ended: completed  codex  task_00000000000000000000000002  The login test is green. Nothing else was touched.�[2J
-            mail_00000000000000000000000003  [!] dead     3m ago  ended: completed  codex  task_00000000000000000000000002  The login test is green. Nothing else was touched.�[2J
+            MAIL    STATE        SENT    KIND              FROM   TO      TEXT
+            000001  [ ] pending  3m ago  question          codex  000002  which branch?
+            000002  [>] shown    3m ago  ended: completed  codex  000002  The login test is green. Nothing else was touched.�[2J
+            000003  [!] dead     3m ago  ended: completed  codex  000002  The login test is green. Nothing else was touched.�[2J
         "]].assert_eq(&mails(&[word, shown, dead], now(), None));
     }
 

@@ -236,9 +236,9 @@ mod tests {
         old.current_phase = Some("build".to_owned());
         old.current_agent = Some("Coordinator".to_owned());
         expect![[r"
-            PLAN                             NAME     STATUS               PRIORITY  DONE  PHASE  AGENT        TASKS                 MADE    TITLE
-            plan_00000000000000000000000009  release  active               high      0/3                       2 pending, 1 running  3m ago  Release 1.0
-            plan_00000000000000000000000009           completed, archived            2/2   build  Coordinator                        3m ago  Release 1.0
+            PLAN    NAME     STATUS               PRIORITY  DONE  PHASE  AGENT        TASKS                 MADE    TITLE
+            000009  release  active               high      0/3                       2 pending, 1 running  3m ago  Release 1.0
+            000009           completed, archived            2/2   build  Coordinator                        3m ago  Release 1.0
         "]].assert_eq(&plans(&[row(), old], now(), None));
     }
 
@@ -277,11 +277,11 @@ mod tests {
             done         0 of 3 tasks
             tasks        2 pending, 1 running
 
-            TASK                             STATE          AFTER                                 AGENT  WORK                           NOTE
-            task_00000000000000000000000001  [>] running                                                 api: the API
-            task_00000000000000000000000003  [x] completed                                        codex    one route of it
-            task_00000000000000000000000002  [ ] pending    api, task_00000000000000000000000033         docs: write it down            waits for api
-            task_00000000000000000000000004  [!] failed                                                  a part of another plan's task
+            TASK    STATE          AFTER                                 AGENT  WORK                           NOTE
+            000001  [>] running                                                 api: the API
+            000003  [x] completed                                        codex    one route of it
+            000002  [ ] pending    api, task_00000000000000000000000033         docs: write it down            waits for api
+            000004  [!] failed                                                  a part of another plan's task
         "]].assert_eq(&plan_card(&view, now(), None));
     }
 

@@ -147,9 +147,9 @@ mod tests {
         stopping.agent = Some("opencode".to_owned());
         let now = Timestamp::from_millis(1_794_729_600_000 + 200_000);
         expect![[r"
-            ID                               STATE  DETAIL                         AGENT     TURNS  ACTIVE  TITLE
-            sess_00000000000000000000000001  idle   interrupted (crash), archived            2      3m ago  fix the login test
-            sess_00000000000000000000000002  idle   executing, stopping            opencode  2      3m ago
+            ID      STATE  DETAIL                         AGENT     TURNS  ACTIVE  TITLE
+            000001  idle   interrupted (crash), archived            2      3m ago  fix the login test
+            000002  idle   executing, stopping            opencode  2      3m ago
         "]]
         .assert_eq(&listing(&[crashed, stopping], now, None));
     }

@@ -114,9 +114,9 @@ mod tests {
             &TWO,
             None,
             &expect![[r"
-                ID                               STATE      AGENT     TITLE
-                sess_01m7n5djg0fayvh8t5cxyjkdnf  executing  opencode  fix the failing login test before lunch
-                sess_01m7n5djg0fayvh8t5cxyjkdng  idle                 漢字のタイトル
+                ID      STATE      AGENT     TITLE
+                yjkdnf  executing  opencode  fix the failing login test before lunch
+                yjkdng  idle                 漢字のタイトル
             "]],
         );
     }
@@ -127,9 +127,9 @@ mod tests {
             &TWO,
             Some(72),
             &expect![[r"
-                ID                               STATE      AGENT     TITLE
-                sess_01m7n5djg0fayvh8t5cxyjkdnf  executing  opencode  fix the failing l…
-                sess_01m7n5djg0fayvh8t5cxyjkdng  idle                 漢字のタイトル
+                ID      STATE      AGENT     TITLE
+                yjkdnf  executing  opencode  fix the failing login test before lunch
+                yjkdng  idle                 漢字のタイトル
             "]],
         );
     }
@@ -140,9 +140,9 @@ mod tests {
             &TWO,
             Some(20),
             &expect![[r"
-                ID                               STATE      AGENT  TITLE
-                sess_01m7n5djg0fayvh8t5cxyjkdnf  executing  open…  fix the…
-                sess_01m7n5djg0fayvh8t5cxyjkdng  idle              漢字の…
+                ID      STATE      AGENT  TITLE
+                yjkdnf  executing  open…  fix the…
+                yjkdng  idle              漢字の…
             "]],
         );
     }

@@ -239,11 +239,11 @@ mod tests {
         let mut failed = task(4, TaskState::Failed, "deploy");
         failed.task.reason = Some("the agent crashed".to_owned());
         expect![[r"
-            TASK                             STATE                         KEY    AGENT  SINCE   WAITING                      TITLE                 NOTE
-            task_00000000000000000000000001  [ ] pending                   notes         3m ago                               write the�[31m notes  waits for task_2
-            task_00000000000000000000000002  [>] running, being cancelled         codex  3m ago  2 children, 1 piece of mail  fix the login test    stuck: in a turn, and nothing comes
-            task_00000000000000000000000003  [x] completed                               3m ago                               review                two remarks, both small
-            task_00000000000000000000000004  [!] failed                                  3m ago                               deploy                the agent crashed
+            TASK    STATE                         KEY    AGENT  SINCE   WAITING                      TITLE                 NOTE
+            000001  [ ] pending                   notes         3m ago                               write the�[31m notes  waits for task_2
+            000002  [>] running, being cancelled         codex  3m ago  2 children, 1 piece of mail  fix the login test    stuck: in a turn, and nothing comes
+            000003  [x] completed                               3m ago                               review                two remarks, both small
+            000004  [!] failed                                  3m ago                               deploy                the agent crashed
         "]]
         .assert_eq(&listing(&[held, stuck, done, failed], now(), None));
     }

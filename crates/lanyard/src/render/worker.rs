@@ -110,10 +110,10 @@ mod tests {
         new.last_activity_at = None;
         new.task_state = TaskState::Deploying;
         expect![[r"
-            WORKER                             KIND        AGENT  HEALTH                                                  RUN      ACTIVE  TASK                             STATE          TITLE
-            worker_00000000000000000000000001  background  codex  well                                                    3, live  3m ago  task_00000000000000000000000001  [>] running    fix the login test
-            worker_00000000000000000000000002  background  codex  error streak, nudged 2 times, restarted, asks a person  3        3m ago  task_00000000000000000000000002  [>] running    fix the login test
-            worker_00000000000000000000000003  external                                                                                    task_00000000000000000000000003  [+] deploying  fix the login test
+            WORKER  KIND        AGENT  HEALTH                                                  RUN      ACTIVE  TASK    STATE          TITLE
+            000001  background  codex  well                                                    3, live  3m ago  000001  [>] running    fix the login test
+            000002  background  codex  error streak, nudged 2 times, restarted, asks a person  3        3m ago  000002  [>] running    fix the login test
+            000003  external                                                                                    000003  [+] deploying  fix the login test
         "]].assert_eq(&workers(&[row(1), sick, new], now(), None));
     }
 }

@@ -241,7 +241,11 @@ fn what_cannot_be_done_says_what_can() {
     let empty = desk.stage.workspace().join("empty.md").display().to_string();
     std::fs::write(&empty, "# A title and nothing else\n").unwrap();
     refused(&lanyard(&["flow", "run", &empty]), "plan_without_phases", "## Phase 1");
-    refused(&lanyard(&["flow", "run", &desk.plan(), "--author", "nobody"]), "agent_unknown", "lanyard config edit");
+    refused(
+        &lanyard(&["flow", "run", &desk.plan(), "--author", "nobody"]),
+        "agent_unknown",
+        "lanyard config edit",
+    );
     refused(&lanyard(&["flow", "watch"]), "no_flow", "lanyard flow run PLAN.md");
     refused(&lanyard(&["flow", "report"]), "no_flow", "lanyard flow run PLAN.md");
     refused(
