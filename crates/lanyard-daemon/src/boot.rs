@@ -45,6 +45,7 @@ use crate::server::serve;
 use crate::storage::Purger;
 use crate::telemetry::Telemetry;
 use crate::timers::Timers;
+use crate::trees::OwnTrees;
 
 /// Longest path a Unix socket can have, with its final NUL.
 const SOCKET_PATH_MAX: usize = 107;
@@ -112,8 +113,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let home = Home::create(&options.home)?;
     let mut claim = home.claim()?;
     let clock = Arc::new(Clock::from_env().map_err(system("random bits"))?);
-    let store = open(&home, &clock)?;
-    let config = &options.config.config;
+    let (store, config) = (open(&home, &clock)?, &options.config.config);
     // The token first: whoever finds the sockets looks for it.
     let (operator, (tcp, socket, address)) = (operator_token(&home)?, listen(&home, &options).await?);
 
@@ -121,28 +121,28 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     let (live, hub) = (LiveConfig::new(config.clone(), program.clone()), hub(config, &store)?);
     let (memory, policy) = remembering(config, &hub)?;
     let (desk, wishes) = agents::agents(&live);
-    let (continuity, notifications) = watching(&store, &clock, config)?;
-    let reloader = reloader(&options, &live, (&hub, &notifications, &clock));
+    let continuity = ContinuityCounter::open(config.continuity, &*store)?;
     let parts =
         parts(&store, &hub, &clock, presence.seen(), (&options, &live), &wishes, (&continuity, policy));
     let (engine, thread) = start_engine(parts)?;
+    let notifications = notifications((&engine, &store, &clock), config, &continuity)?;
+    let reloader = reloader(&options, &live, (&hub, &notifications, &clock));
     let (runs, checkpoints) = (Runs::new(home.runs(), program), CheckpointStore::new(&home.dir));
     let tokens = tokens(&operator, &store, &engine, config)?;
-    let gateway = Gateway::open(config, &home.dir).await;
     let beside = beside(&home, address, &tokens, config, (&notifications, &checkpoints));
-    let runs_wanted = wanted::wanted(&*store)?;
+    let (gateway, runs_wanted) = (Gateway::open(config, &home.dir).await, wanted::wanted(&*store)?);
     let open = desk.open(engine.clone(), store.clone(), hub.clone(), clock.clone(), runs.clone(), beside);
     let (adopted, agents) = Box::pin(open).await;
     let roster = Roster::new(&live, runs, clock.clone(), home.checks());
     settle(&engine, &store, &adopted).await?;
     wanted::revive(runs_wanted, &adopted, (&engine, &wishes, &clock)).await;
     tokio::spawn(catch_up(engine.clone(), store.clone(), clock.clone()));
-    let tools = families::Tools::new(&engine, &store, &clock, &live, &roster, &tokens, &home.dir);
+    let (trees, running) = (own_trees(&home, &store, &clock, &hub).await, running(&home, address, &clock));
+    let tools = families::Tools::new(&engine, &store, &clock, &live, &roster, &tokens, &trees);
     // After what the last daemon left is settled, and before anybody can ask for anything new.
     let (families, tasks) = families::start(tools, &hub).map_err(system("a thread"))?;
 
-    let flows = flows((&engine, &store, &clock), &roster, &options, &notifications, &home, &hub)?;
-    let running = running(&home, address, &clock);
+    let flows = flows((&engine, &store, &clock), &roster, &options, &notifications, (&home, &trees), &hub)?;
     let app = Arc::new(App {
         engine: engine.clone(),
         families,
@@ -153,6 +153,7 @@ pub async fn run(options: Options) -> Result<(), BootError> {
         rollbacks: Mutex::default(),
         checkpoints,
         underway: Underway::default(),
+        trees,
         store,
         presence,
         router: Mutex::default(),
@@ -182,6 +183,13 @@ pub async fn run(options: Options) -> Result<(), BootError> {
     until_told(&app, at_work, ends, agents, (thread, tasks)).await
 }
 
+/// Worktrees of the data folder, after what the last daemon began and did not finish was taken back.
+async fn own_trees(home: &Home, store: &Arc<dyn Store>, clock: &Arc<Clock>, hub: &Hub) -> OwnTrees {
+    let trees = OwnTrees::new((&home.dir, agents::program()), store, clock, &hub.redaction);
+    trees.recover().await;
+    trees
+}
+
 /// Takes up changes of the config file.
 fn reloader(
     options: &Options,
@@ -197,10 +205,10 @@ fn flows(
     roster: &Roster,
     options: &Options,
     notifications: &Notifications,
-    home: &Home,
+    (home, trees): (&Home, &OwnTrees),
     hub: &Arc<Hub>,
 ) -> Result<flow::Flows, BootError> {
-    let place = (home.dir.as_path(), agents::program());
+    let place = (home.dir.as_path(), agents::program(), trees);
     let settings = options.config.config.flow.clone();
     for url in settings.hooks.iter().filter_map(|hook| hook.url.as_ref()) {
         // Whether a certificate can be checked is found out here, before a flow needs the hook.
@@ -252,22 +260,22 @@ fn remembering(config: &Config, hub: &Hub) -> Result<(Memory, MemoryPolicy), Boo
     Ok((Memory::new(&config.memory, hub.redaction.clone()).map_err(BootError::Memory)?, policy))
 }
 
-/// What is counted and told, with what the last daemon had told.
-fn watching(
-    store: &Arc<dyn Store>,
-    clock: &Arc<Clock>,
+/// What people are told, with what the last daemon had told.
+fn notifications(
+    (engine, store, clock): (&Engine, &Arc<dyn Store>, &Arc<Clock>),
     config: &Config,
-) -> Result<(Arc<ContinuityCounter>, Notifications), BootError> {
+    continuity: &ContinuityCounter,
+) -> Result<Notifications, BootError> {
     crate::environment::keep_private(config.notifications.secret_variables());
-    let continuity = ContinuityCounter::open(config.continuity, &**store)?;
-    let notifications = Notifications::open(store.clone(), clock.clone(), &config.notifications)?;
-    if let Err(error) = notifications.recall_alerts(&continuity) {
+    let settings = &config.notifications;
+    let notifications = Notifications::open(store.clone(), engine.sink(), clock.clone(), settings)?;
+    if let Err(error) = notifications.recall_alerts(continuity) {
         tracing::warn!(%error, "what was told of continuity cannot be read");
     }
-    Ok((continuity, notifications))
+    Ok(notifications)
 }
 
-/// What the engine works with, in the runtime of whoever calls.
+/// What the engine works with, in the caller's runtime.
 fn parts(
     store: &Arc<dyn Store>,
     hub: &Arc<Hub>,
@@ -488,8 +496,8 @@ fn hosts(address: SocketAddr) -> HashSet<String> {
     hosts
 }
 
-/// Turns that were running when the last daemon ended have nobody working on them any more, and a stop that waited
-/// for such a turn, or that nobody was told of before the crash, has nothing left to wait for.
+/// Turns that were running when the last daemon ended have no agent any more, and a stop that waited
+/// for such a turn, or that was not delivered before the crash, has nothing left to wait for.
 async fn settle(
     engine: &Engine,
     store: &Arc<dyn Store>,
@@ -516,7 +524,7 @@ async fn settle(
     Ok(())
 }
 
-/// Deadlines that were running, and ends of children nobody was told of.
+/// Deadlines that were running, and ends of children that were not reported.
 async fn catch_up(engine: Engine, store: Arc<dyn Store>, clock: Arc<Clock>) {
     let stopping = Filter { status: Some(Status::Stopping), ..Filter::default() };
     let stopped = move |store: &dyn Store| store.list(&stopping, None, SETTLE_PAGE).map(|page| page.rows);

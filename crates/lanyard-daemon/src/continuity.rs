@@ -54,14 +54,14 @@ impl ContinuityCounter {
         self.lock().window.add(at, tally);
     }
 
-    /// Somebody failed to get back to a session; one they make now may be an accident.
+    /// A client failed to get back to a session; one that it makes now may be an accident.
     pub(crate) fn lost_the_way(&self, who: &Actor, now: Timestamp) {
         if is_somebody(who) {
             self.lock().accidents.failed(who, now);
         }
     }
 
-    /// Whether the session somebody makes comes from such a failure.
+    /// Whether a new session comes from such a failure.
     pub(crate) fn is_accident(&self, who: &Actor, now: Timestamp) -> bool {
         is_somebody(who) && self.lock().accidents.made(who, now, self.rules.accident_ms)
     }
@@ -97,7 +97,7 @@ impl ContinuityCounter {
         }
     }
 
-    /// Reads what is on disk again, after a journal that failed: a batch nobody was answered may be there all the same.
+    /// Reads what is on disk again, after a journal that failed: a batch without an acknowledgement may be there all the same.
     pub(crate) fn reload(&self, store: &(impl Tallies + ?Sized)) -> Result<(), StoreError> {
         let mut window = restored(store)?;
         let mut held = self.lock();
@@ -115,14 +115,14 @@ impl ContinuityCounter {
         (*held.window.totals(), held.window.sum(now, self.rules.window_ms))
     }
 
-    /// The alerts that hold now, and those that somebody was told of.
+    /// The alerts that hold now, and those that were notified.
     pub(crate) fn alerts(&self, now: Timestamp) -> (Vec<Alert>, BTreeSet<AlertKind>) {
         let held = self.lock();
         let window = held.window.sum(now, self.rules.window_ms);
         (assess(&window, &self.rules, &held.told), held.told.clone())
     }
 
-    /// Somebody has been told that an alert began or ended.
+    /// The begin or the end of an alert was notified.
     pub(crate) fn told(&self, kind: AlertKind, holds: bool) {
         let mut held = self.lock();
         if holds {

@@ -1,5 +1,6 @@
-//! The engine owns the live sessions. It drains everything that is ready, appends once, publishes, and answers last. What
-//! piled up during one commit is the next commit's batch.
+//! The engine owns the live sessions, and commits everything: events of sessions, and the records of tasks, mail, flows and
+//! notifications, whose own modules decide about them. It drains everything that is ready, appends once, publishes, and
+//! answers last. What piled up during one commit is the next commit's batch.
 //!
 //! Its rounds are made by its own thread, but for a request that is the only one, whose caller need not wait for another
 //! thread to wake. Whoever makes a round has the helm, and nobody else can reach a session's state.
@@ -11,6 +12,7 @@ mod commit;
 mod decisions;
 mod draft;
 mod helm;
+mod records;
 mod residents;
 mod sharing;
 mod turns;
@@ -27,7 +29,7 @@ use lanyard_core::session::{
     Call, Command, Lead, NewSession, Passage, Refusal, Returned, Signal, TurnResult,
 };
 use lanyard_core::{Actor, Cause, Outcome, SessionId, refusals};
-use lanyard_store::{Durability, KeyHash, Loss, Store};
+use lanyard_store::{Durability, KeyHash, Loss, RecordBatch, Store};
 use tokio::runtime::RuntimeFlavor;
 use tokio::sync::{mpsc, oneshot};
 
@@ -280,6 +282,8 @@ enum Input {
         session: SessionId,
         result: LoadResult,
     },
+    /// Records to commit.
+    Write(Box<RecordWrite>),
     /// Time has passed; a failed journal is tried again.
     Tick,
     Stop,
@@ -289,6 +293,13 @@ enum Input {
 struct Work {
     request: Request,
     answer: Option<oneshot::Sender<Result<Reply, AskError>>>,
+}
+
+/// Writes of records, and their caller.
+#[derive(Debug)]
+struct RecordWrite {
+    records: RecordBatch,
+    answer: oneshot::Sender<Result<(), AskError>>,
 }
 
 /// What the engine works with.
@@ -377,6 +388,28 @@ impl Engine {
     /// Asks and does not wait for the answer, only for a place: nothing is dropped, a flood is slowed.
     pub async fn ask_later(&self, request: Request) -> Result<(), AskError> {
         self.behind.put(request).await
+    }
+
+    /// Commits records with whatever else the round commits, and waits until they are on disk. After `Unavailable` they may
+    /// still turn out to be written: the caller reads them again before it goes on.
+    pub(crate) async fn write(&self, records: RecordBatch) -> Result<(), AskError> {
+        let (answer, answered) = oneshot::channel();
+        place_in(&self.inbox).await?.send(Input::Write(Box::new(RecordWrite { records, answer })));
+        answered.await.map_err(|_| AskError::Closing)?
+    }
+
+    /// As [`Self::write`], for a thread outside of the runtime.
+    pub(crate) fn write_blocking(&self, records: RecordBatch) -> Result<(), AskError> {
+        let (answer, answered) = oneshot::channel();
+        let write = Input::Write(Box::new(RecordWrite { records, answer }));
+        self.inbox.blocking_send(write).map_err(|_| AskError::Closing)?;
+        answered.blocking_recv().map_err(|_| AskError::Closing)?
+    }
+
+    /// [`Self::write_blocking`] as a function, for modules that the engine's own depend on.
+    pub(crate) fn sink(&self) -> impl Fn(RecordBatch) -> Result<(), String> + Send + Sync + 'static {
+        let engine = self.clone();
+        move |records| engine.write_blocking(records).map_err(|error| error.to_string())
     }
 
     /// Says that time has passed. Lost when the engine is busy, which is as good: it then looks by itself.

@@ -22,7 +22,6 @@ pub(crate) mod read;
 mod reports;
 mod work;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +39,7 @@ use crate::engine::{AskError, Engine};
 use crate::hub::{Hub, Of, Over};
 use crate::live_config::LiveConfig;
 use crate::refusal::{Stated, error_chain, refuses};
+use crate::trees::OwnTrees;
 pub(crate) use add::Adding;
 pub(crate) use owner::Owner;
 use read::{Published, TaskReader};
@@ -62,13 +62,13 @@ pub(crate) struct Tools {
     settings: LiveConfig,
     agents: Roster,
     tokens: Arc<TokenBook>,
-    /// Where worktrees are made.
-    trees: PathBuf,
+    /// Worktrees are made and set up there.
+    trees: OwnTrees,
     runtime: tokio::runtime::Handle,
 }
 
 impl Tools {
-    /// In the runtime of whoever calls, with worktrees in the data folder.
+    /// In the runtime of whoever calls.
     pub(crate) fn new(
         engine: &Engine,
         store: &Arc<dyn Store>,
@@ -76,7 +76,7 @@ impl Tools {
         settings: &LiveConfig,
         agents: &Roster,
         tokens: &Arc<TokenBook>,
-        data: &Path,
+        trees: &OwnTrees,
     ) -> Self {
         Self {
             engine: engine.clone(),
@@ -85,7 +85,7 @@ impl Tools {
             settings: settings.clone(),
             agents: agents.clone(),
             tokens: tokens.clone(),
-            trees: data.join("trees"),
+            trees: trees.clone(),
             runtime: tokio::runtime::Handle::current(),
         }
     }

@@ -36,6 +36,7 @@ use crate::hub::{Hub, Of, Over};
 use crate::notifications::Notifications;
 use crate::refusal::{Stated, error_chain, refuses};
 use crate::runs::Runs;
+use crate::trees::OwnTrees;
 pub(crate) use begin::Beginning;
 use driver::Driver;
 
@@ -54,8 +55,8 @@ pub(crate) struct Tools {
     store: Arc<dyn Store>,
     clock: Arc<Clock>,
     agents: Roster,
-    /// Where worktrees are made.
-    trees: PathBuf,
+    /// Worktrees are made and set up there.
+    trees: OwnTrees,
     /// The runs of checks.
     checks: Runs,
     /// The config's.
@@ -73,14 +74,14 @@ impl Tools {
         agents: &Roster,
         settings: FlowSettings,
         notifications: &Notifications,
-        (data, program): (&Path, PathBuf),
+        (data, program, trees): (&Path, PathBuf, &OwnTrees),
     ) -> Self {
         Self {
             engine: engine.clone(),
             store: store.clone(),
             clock: clock.clone(),
             agents: agents.clone(),
-            trees: data.join("trees"),
+            trees: trees.clone(),
             checks: Runs::new(data.join("flow-checks"), program),
             settings,
             notifications: notifications.clone(),

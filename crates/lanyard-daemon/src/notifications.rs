@@ -22,7 +22,8 @@ use lanyard_core::notification::{
 };
 use lanyard_core::{Actor, DeliveryId, NotificationId, SessionId, refusals};
 use lanyard_store::{
-    AppendError, DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, Store, StoreError,
+    AppendError, DeliveryFilter, NotificationBatch, NotificationFilter, NotificationOrder, RecordBatch,
+    Store, StoreError,
 };
 use tokio::sync::{Notify, watch as channel};
 
@@ -75,14 +76,18 @@ pub(crate) struct Bulked {
     pub(crate) more: bool,
 }
 
-/// The one place notifications are written from; clones share it.
+/// The one place that decides about notifications; the engine commits them. Clones share it.
 #[derive(Clone)]
 pub struct Notifications {
     inner: Arc<Inner>,
 }
 
+/// Commits records, and answers when they are on disk, or why they are not. It blocks.
+type RecordSink = dyn Fn(RecordBatch) -> Result<(), String> + Send + Sync;
+
 struct Inner {
     store: Arc<dyn Store>,
+    sink: Box<RecordSink>,
     clock: Arc<Clock>,
     targets: RwLock<Arc<Targets>>,
     /// The number of the last change. Held while one is made, so that looking and writing are one.
@@ -106,6 +111,7 @@ impl std::fmt::Debug for Notifications {
 impl Notifications {
     pub(crate) fn open(
         store: Arc<dyn Store>,
+        sink: impl Fn(RecordBatch) -> Result<(), String> + Send + Sync + 'static,
         clock: Arc<Clock>,
         settings: &NotificationSettings,
     ) -> Result<Self, StoreError> {
@@ -113,6 +119,7 @@ impl Notifications {
         let (changed, _) = channel::channel(last);
         let inner = Inner {
             store,
+            sink: Box::new(sink),
             clock,
             targets: RwLock::default(),
             last: Mutex::new(last),
@@ -166,7 +173,7 @@ impl Notifications {
         Ok(id)
     }
 
-    /// What a key tells of is over: its notification is marked so, and dismissed where nobody need handle it any more.
+    /// What a key tells of is over: its notification is marked so, and dismissed where it needs no handling any more.
     /// What is to be said about the end is written with it. Answers whether there was one.
     pub(crate) fn end(
         &self,
@@ -239,8 +246,7 @@ impl Notifications {
         if held.over_at.is_none() {
             return Err(NotificationError::Lasts);
         }
-        let batch = NotificationBatch { removed: vec![id], ..NotificationBatch::default() };
-        Ok(self.inner.store.write_notifications(&batch)?)
+        self.commit(&NotificationBatch { removed: vec![id], ..NotificationBatch::default() })
     }
 
     /// Takes those away that were dismissed and whose condition is over, last changed before then. Answers how many.
@@ -260,9 +266,7 @@ impl Notifications {
             return Ok(0);
         }
         let count = removed.len();
-        self.inner
-            .store
-            .write_notifications(&NotificationBatch { removed, ..NotificationBatch::default() })?;
+        self.commit(&NotificationBatch { removed, ..NotificationBatch::default() })?;
         Ok(count)
     }
 
@@ -282,9 +286,7 @@ impl Notifications {
                 return Ok(count);
             }
             count += removed.len();
-            self.inner
-                .store
-                .write_notifications(&NotificationBatch { removed, ..NotificationBatch::default() })?;
+            self.commit(&NotificationBatch { removed, ..NotificationBatch::default() })?;
         }
     }
 
@@ -345,13 +347,23 @@ impl Notifications {
         }
         let to: Vec<String> = deliveries.iter().map(|delivery| delivery.to.clone()).collect();
         let batch = NotificationBatch { notifications, deliveries, removed: Vec::new() };
-        self.inner.store.write_notifications(&batch)?;
+        // What is refused may be on disk after all: its numbers are not given again.
         **last = next;
+        self.commit(&batch)?;
         // A daemon that ends has said its last word.
         self.inner.changed.send_modify(|last| *last = (*last).max(next));
         let wake = self.inner.wake.read();
         to.iter().filter_map(|name| wake.get(name)).for_each(|line| line.notify_one());
         self.inner.tend.notify_one();
+        Ok(())
+    }
+
+    /// Hands writes to the engine, and waits until they are on disk.
+    fn commit(&self, batch: &NotificationBatch) -> Result<(), NotificationError> {
+        let records = self.inner.store.notification_records(batch)?;
+        if !records.is_empty() {
+            (self.inner.sink)(records).map_err(NotificationError::Store)?;
+        }
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
-//! Flows: records with a log, each written by its one driver in the daemon.
+//! Flows: records with a log.
 
 use lanyard_core::FlowId;
 use lanyard_core::flow::{Flow, FlowEnvelope};
 
-use crate::error::{AppendError, StoreError};
+use crate::error::StoreError;
 use crate::records::{
     KeyValue, RecordBatch, RecordKey, RecordKind, RecordOrder, RecordQuery, RecordRef, Records, Stored, get,
     list, log,
@@ -11,11 +11,6 @@ use crate::records::{
 
 /// Flows, as [`Records`] keeps them.
 pub trait Flows: Records {
-    /// Writes the whole batch in one transaction, as [`Records::write_records`] does.
-    fn write_flows(&self, batch: &FlowBatch) -> Result<(), AppendError> {
-        self.write_records(&batch.records().map_err(AppendError::Unavailable)?)
-    }
-
     /// A damaged row is rebuilt from the flow's log; one that cannot be is an error.
     fn flow(&self, id: FlowId) -> Result<Option<Flow>, StoreError> {
         get(self, id.as_u128())
@@ -52,7 +47,8 @@ pub struct FlowBatch {
 }
 
 impl FlowBatch {
-    fn records(&self) -> Result<RecordBatch, StoreError> {
+    /// The writes of the batch.
+    pub fn records(&self) -> Result<RecordBatch, StoreError> {
         let mut batch = RecordBatch::default();
         for entry in &self.entries {
             batch.add_entry(RecordRef { kind: RecordKind::Flow, id: entry.flow.as_u128() }, entry)?;

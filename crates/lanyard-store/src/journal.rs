@@ -1,8 +1,8 @@
 //! The contract of a journal. SQLite implements it; the contract suite in `tests/it` runs on every backend.
 //!
-//! All calls block. Appends to session logs come one at a time, from the thread that runs the engine's round. Tasks,
-//! memory, tokens, notifications and purges are written by other threads on the same connection, one transaction at a
-//! time. Any number of threads read.
+//! All calls block. Appends come one at a time, from the thread that runs the engine's round: events of sessions, and the
+//! records of tasks, mail, flows, notifications and deliveries. Papers, memory, tokens, counts and purges are written by
+//! other threads on the same connection, one transaction at a time. Any number of threads read.
 
 use bytes::Bytes;
 use lanyard_core::continuity::Tally;
@@ -13,11 +13,12 @@ use lanyard_core::{Actor, Address, Outcome, Session, SessionId, Timestamp, Token
 
 use crate::error::{AppendError, StoreError};
 use crate::query::{Cursor, Filter, Listing};
+use crate::records::RecordBatch;
 
 /// The durable log.
 pub trait Journal: Send + Sync {
-    /// Writes the whole batch in one transaction: entries, session rows, outcomes, turn rows. When it answers `Ok`, all
-    /// of it is as safe as its [`Durability`] says and visible to readers; when it answers `Err`, nothing of it is
+    /// Writes the whole batch in one transaction: entries, session rows, outcomes, turn rows, records. When it answers `Ok`,
+    /// all of it is as safe as its [`Durability`] says and visible to readers; when it answers `Err`, nothing of it is
     /// visible and none of its sequence numbers are taken. After `Unavailable` a crash may still bring the batch back
     /// whole: callers report it as not acknowledged, never as not done.
     fn append(&self, batch: &Batch) -> Result<(), AppendError>;
@@ -209,7 +210,7 @@ pub enum Durability {
     Synced,
 }
 
-/// One commit of session logs.
+/// One commit.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub durability: Durability,
@@ -223,6 +224,8 @@ pub struct Batch {
     pub turns: Vec<TurnStep>,
     /// The counters that the entries increment, and the time: exact, because they are written with the entries.
     pub tally: Option<(Timestamp, Tally)>,
+    /// The records that change with the entries.
+    pub records: RecordBatch,
 }
 
 /// An event, encoded once as the wire event; readers get these bytes.

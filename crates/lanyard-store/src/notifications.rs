@@ -28,17 +28,17 @@ pub trait Tallies: Send + Sync {
 
 /// Notifications and their deliveries, as [`Records`] keeps them.
 pub trait Notifications: Records {
-    /// Writes the whole batch in one synced transaction. A second notification of the same key, while the first is not
-    /// over, contradicts.
-    fn write_notifications(&self, batch: &NotificationBatch) -> Result<(), AppendError> {
-        let mut records = batch.records().map_err(AppendError::Unavailable)?;
+    /// The writes of a batch; a removed notification takes its stored deliveries with it. A second notification of the same
+    /// key, while the first is not over, contradicts.
+    fn notification_records(&self, batch: &NotificationBatch) -> Result<RecordBatch, StoreError> {
+        let mut records = batch.records()?;
         for id in &batch.removed {
             let of = DeliveryFilter { notification: Some(*id), ..DeliveryFilter::default() };
-            let theirs = self.deliveries(&of, usize::MAX).map_err(AppendError::Unavailable)?;
+            let theirs = self.deliveries(&of, usize::MAX)?;
             records.removed.extend(theirs.iter().map(Stored::of));
             records.removed.push(RecordRef { kind: RecordKind::Notification, id: id.as_u128() });
         }
-        self.write_records(&records)
+        Ok(records)
     }
 
     /// A damaged one is an error.

@@ -16,17 +16,15 @@ use lanyard_core::{DeliveryId, FlowId, MailId, NotificationId, Record, TaskId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::{AppendError, StoreError};
+use crate::error::StoreError;
 use fold::LogFold;
 pub(crate) use fold::{Findings, SummedLog};
 
-/// Records and their logs. All calls block. Each record is written by one owner at a time; any number of threads read what
-/// has been committed.
+/// Records and their logs. All calls block. Records are written with [`crate::Journal::append`]; any number of threads read
+/// what has been committed.
 pub trait Records: Send + Sync {
-    /// Writes the whole batch in one transaction. When it answers `Ok`, all of it is on disk and can be read; when it
-    /// answers `Err`, nothing of it can. As with `append`, after `Unavailable` nothing is written until `recover`, and a
-    /// crash may still bring the batch back whole.
-    fn write_records(&self, batch: &RecordBatch) -> Result<(), AppendError>;
+    /// The first contradiction between the batch and the stored records, because of which `append` would refuse it.
+    fn contradiction(&self, batch: &RecordBatch) -> Result<Option<String>, StoreError>;
 
     /// Reads one record; `read` is not called when there is none. A damaged row is made again from its log; a record that
     /// cannot be made is an error.
@@ -146,7 +144,7 @@ impl fmt::Display for RecordRef {
     }
 }
 
-/// One commit of records.
+/// Writes of records. All of them are in one commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordBatch {
     /// Entries in the order of their events. Per record, `seq` continues without a gap.
@@ -249,6 +247,23 @@ pub(crate) trait Stored: PartialEq + Serialize + DeserializeOwned {
 }
 
 impl RecordBatch {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.rows.is_empty() && self.removed.is_empty()
+    }
+
+    /// Adds the writes of another batch after its own.
+    pub fn append(&mut self, mut other: Self) {
+        self.entries.append(&mut other.entries);
+        self.rows.append(&mut other.rows);
+        self.removed.append(&mut other.removed);
+    }
+
+    /// The records that the batch writes or removes. All records that have entries have rows.
+    pub fn records(&self) -> impl Iterator<Item = RecordRef> {
+        self.rows.iter().map(|row| row.of).chain(self.removed.iter().copied())
+    }
+
     pub(crate) fn add_entry<E: lanyard_core::LogEntry>(
         &mut self,
         of: RecordRef,

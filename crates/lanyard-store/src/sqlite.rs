@@ -62,6 +62,7 @@ use crate::journal::{Batch, Durability, EventPage, Journal, KeptOutcome, KeyHash
 use crate::sqlite::boot::{Boot, boot};
 use crate::sqlite::catalog::Catalog;
 use crate::sqlite::checkpoint::Checkpointer;
+use crate::sqlite::plan::Plan;
 use crate::sqlite::pool::Pool;
 use crate::sqlite::read::Log;
 use crate::sqlite::rows::{Head, Sid};
@@ -170,6 +171,17 @@ impl SqliteJournal {
             writer.fail(&StoreError::Stopped("a write ended in a panic".to_owned()));
             writer
         })
+    }
+
+    /// The writes of a batch, checked against what is stored.
+    fn plan(&self, batch: &Batch, conn: &rusqlite::Connection, end: rows::Pos) -> Result<Plan, AppendError> {
+        let catalog = self.catalog();
+        let plan = plan::plan(batch, &catalog, end).map_err(AppendError::Contradiction)?;
+        plan.check_aliases(batch, &catalog, conn)?;
+        match records::contradiction(conn, &batch.records).map_err(AppendError::Unavailable)? {
+            Some(what) => Err(AppendError::Contradiction(what)),
+            None => Ok(plan),
+        }
     }
 
     fn pass(&self, point: &'static str) {
@@ -281,17 +293,13 @@ impl Journal for SqliteJournal {
     fn append(&self, batch: &Batch) -> Result<(), AppendError> {
         let mut writer = self.writer();
         let conn = writer.usable().map_err(AppendError::Unavailable)?;
-        let plan = {
-            let catalog = self.catalog();
-            let plan = plan::plan(batch, &catalog, writer.end).map_err(AppendError::Contradiction)?;
-            match plan.check_aliases(batch, &catalog, conn) {
-                Ok(()) => plan,
-                Err(AppendError::Unavailable(error)) => {
-                    writer.fail(&error);
-                    return Err(AppendError::Unavailable(error));
-                }
-                Err(contradiction @ AppendError::Contradiction(_)) => return Err(contradiction),
+        let plan = match self.plan(batch, conn, writer.end) {
+            Ok(plan) => plan,
+            Err(AppendError::Unavailable(error)) => {
+                writer.fail(&error);
+                return Err(AppendError::Unavailable(error));
             }
+            Err(contradiction @ AppendError::Contradiction(_)) => return Err(contradiction),
         };
         let fresh: std::collections::HashMap<Sid, Head> =
             plan.touched.values().map(|touched| (touched.sid, touched.head)).collect();
@@ -300,9 +308,11 @@ impl Journal for SqliteJournal {
             None => self.catalog().facts(sid).map_or_else(Head::default, |facts| facts.head),
         };
         let write = |conn: &rusqlite::Connection, elevator: &mut heads::Elevator| {
-            writer::write_batch(conn, elevator, batch, &plan, head_of)
+            writer::write_batch(conn, elevator, batch, &plan, head_of)?;
+            records::write(conn, &batch.records)
         };
-        writer.commit(batch.durability, |point| self.pass(point), write).map_err(AppendError::Unavailable)?;
+        let changed = writer.commit(batch.durability, |point| self.pass(point), write);
+        let changed = changed.map_err(AppendError::Unavailable)?;
         writer.end = plan.end;
         writer::publish(&mut self.catalog.write(), &plan);
         for ((sid, card, change), session) in plan.cards.iter().zip(&batch.sessions) {
@@ -310,6 +320,7 @@ impl Journal for SqliteJournal {
                 self.texts.put(*sid, || (!card.deleted).then(|| search_text(session)));
             }
         }
+        self.changed(changed);
         self.tend_wal(&mut writer);
         Ok(())
     }

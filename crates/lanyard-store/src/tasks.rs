@@ -1,9 +1,9 @@
-//! Tasks and mail: records, written by their one owner in the daemon. A task has a log; mail has none.
+//! Tasks and mail: records. A task has a log; mail has none.
 
 use lanyard_core::task::{Mail, MailTo, Task, TaskEnvelope, TaskState};
 use lanyard_core::{MailId, PlanId, SessionId, TaskId, WorkerId};
 
-use crate::error::{AppendError, StoreError};
+use crate::error::StoreError;
 use crate::records::{
     KeyRange, KeyValue, RecordBatch, RecordKey, RecordKind, RecordOrder, RecordQuery, RecordRef, Records,
     Stored, get, list, log,
@@ -11,11 +11,6 @@ use crate::records::{
 
 /// Tasks and mail, as [`Records`] keeps them.
 pub trait Tasks: Records {
-    /// Writes the whole batch in one transaction, as [`Records::write_records`] does.
-    fn write_work(&self, batch: &WorkBatch) -> Result<(), AppendError> {
-        self.write_records(&batch.records().map_err(AppendError::Unavailable)?)
-    }
-
     /// A damaged row is rebuilt from the task's log; one that cannot be is an error.
     fn task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
         get(self, id.as_u128())
@@ -170,7 +165,8 @@ pub struct WorkBatch {
 }
 
 impl WorkBatch {
-    fn records(&self) -> Result<RecordBatch, StoreError> {
+    /// The writes of the batch.
+    pub fn records(&self) -> Result<RecordBatch, StoreError> {
         let mut batch = RecordBatch::default();
         for entry in &self.entries {
             batch.add_entry(RecordRef { kind: RecordKind::Task, id: entry.task.as_u128() }, entry)?;

@@ -33,7 +33,7 @@ refusals! {
     pub enum NotificationRefusal {
         NotificationDismissed => "notification_dismissed", Conflict
             ("the notification was dismissed")
-            ("a dismissed notification stays so; what happens anew is raised anew");
+            ("a dismissed notification stays dismissed; the next occurrence raises a new one");
         SnoozeInPast { until: Timestamp } => "snooze_in_past", Invalid
             ("the snooze would end at {until}, which is not in the future")
             ("send `until` in the future, or `snooze_ms` of at least 1");

@@ -32,9 +32,11 @@ pub fn wanted(session: &Session, life: Liveness) -> Vec<NewNotification> {
     let mut wanted: Vec<NewNotification> = session
         .open_gates()
         .map(|gate| {
-            let text =
-                format!("It waits in \"{name}\". Answer with `lanyard answer {} allow`, or `deny`.", gate.id);
-            let title = format!("Asked: {}", gate.question.title);
+            let text = format!(
+                "Session \"{name}\" waits. Answer with `lanyard answer {} allow`, or `deny`.",
+                gate.id
+            );
+            let title = format!("Approval: {}", gate.question.title);
             let (kind, key) = (NotificationKind::GateWaiting, format!("gate:{}", gate.id));
             of(kind, Severity::Warning, key, title, text, Some(gate.id.to_string()))
         })
@@ -128,7 +130,7 @@ fn is_undelivered(note: &Note) -> bool {
 #[must_use]
 pub fn wanted_of_gate(flow: &Flow, gate: &FlowGate) -> NewNotification {
     let choices: Vec<&str> = gate.offered().iter().map(|choice| choice.as_str()).collect();
-    let text = format!("{} Answer with `lanyard gate {}`: {}.", gate.reason, gate.id, choices.join(", "));
+    let text = format!("{} Answer with `lanyard answer {}`: {}.", gate.reason, gate.id, choices.join(", "));
     NewNotification {
         kind: NotificationKind::FlowWaiting,
         severity: Severity::Warning,
@@ -144,7 +146,7 @@ pub fn wanted_of_gate(flow: &Flow, gate: &FlowGate) -> NewNotification {
 /// The notification of a flow that ended without a person's request.
 #[must_use]
 pub fn wanted_of_end(flow: &Flow) -> NewNotification {
-    let reason = flow.reason.as_deref().unwrap_or("nobody knows why");
+    let reason = flow.reason.as_deref().unwrap_or("the reason is unknown");
     NewNotification {
         kind: NotificationKind::FlowFailed,
         severity: Severity::Warning,

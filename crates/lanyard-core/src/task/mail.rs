@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{IdError, MailId, NoteId, SessionId, TaskId, WorkerId};
-use crate::session::directive;
+use crate::session::{Settled, directive};
 use crate::task::record::TaskState;
 use crate::text::cut;
 use crate::time::Timestamp;
@@ -224,6 +224,41 @@ impl Mail {
     #[must_use]
     pub const fn note(&self) -> NoteId {
         NoteId::from_u128(self.id.as_u128())
+    }
+
+    /// The message of the same note.
+    #[must_use]
+    pub const fn of_note(note: NoteId) -> MailId {
+        MailId::from_u128(note.as_u128())
+    }
+
+    /// The message after its note was queued for a session's agent; none when it did not wait for that.
+    #[must_use]
+    pub fn queued(&self, session: SessionId, given_at: Timestamp) -> Option<Self> {
+        let state = MailState::Given { session, note: self.note(), given_at };
+        (self.state == MailState::Pending).then(|| Self { state, times: self.times + 1, ..self.clone() })
+    }
+
+    /// The message after its note was settled in a session; none when that changes nothing. Words that were heard, or
+    /// withdrawn, are settled wherever the message is; words that were not wait again in their box.
+    #[must_use]
+    pub fn settled(&self, session: SessionId, how: Settled, at: Timestamp) -> Option<Self> {
+        let heard = |how: &str| MailState::Acknowledged {
+            session: Some(session),
+            acknowledged_at: at,
+            how: how.to_owned(),
+        };
+        let state = match how {
+            Settled::Acknowledged => heard("its agent went on after it"),
+            Settled::Withdrawn => heard("somebody took it back"),
+            Settled::Expired | Settled::Undelivered => MailState::Pending,
+        };
+        let changes = match &self.state {
+            MailState::Given { session: to, .. } => state.is_settled() || *to == session,
+            MailState::Pending | MailState::Shown { .. } => state.is_settled(),
+            MailState::Acknowledged { .. } | MailState::Dead { .. } => false,
+        };
+        changes.then(|| Self { state, ..self.clone() })
     }
 }
 

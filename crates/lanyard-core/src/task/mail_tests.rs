@@ -142,3 +142,32 @@ fn fnd_n7_words_from_above_wait_for_the_next_run() {
     "#]]
     .assert_eq(&TaskState::ALL.map(row).concat());
 }
+
+/// S4-15: a message follows its note, and is settled once.
+#[test]
+fn a_message_is_given_with_its_note_and_settled_with_it() {
+    use crate::session::Settled;
+
+    let (one, other) = (session_id(1), session_id(2));
+    let pending = mail(MailKind::Ended, Some(TaskState::Completed), child());
+    assert_eq!(Mail::of_note(pending.note()), pending.id);
+    let given = pending.queued(one, at(1)).unwrap();
+    assert_eq!(given.state, MailState::Given { session: one, note: given.note(), given_at: at(1) });
+    assert_eq!((given.times, given.queued(other, at(2))), (1, None));
+    let shown = Mail { state: MailState::Shown { session: one, shown_at: at(1) }, ..pending.clone() };
+    for unsettled in [&pending, &given, &shown] {
+        for how in [Settled::Acknowledged, Settled::Withdrawn] {
+            let heard = unsettled.settled(one, how, at(3)).unwrap();
+            assert!(heard.state.is_settled() && !heard.state.is_dead(), "{how:?}");
+            for again in [Settled::Acknowledged, Settled::Withdrawn, Settled::Expired, Settled::Undelivered] {
+                assert_eq!(heard.settled(one, again, at(4)), None);
+            }
+        }
+    }
+    for how in [Settled::Expired, Settled::Undelivered] {
+        let back = given.settled(one, how, at(3)).unwrap();
+        assert_eq!((back.state, back.times), (MailState::Pending, 1), "{how:?}");
+        assert_eq!(given.settled(other, how, at(3)), None, "a session it was not given to");
+        assert_eq!((pending.settled(one, how, at(3)), shown.settled(one, how, at(3))), (None, None));
+    }
+}

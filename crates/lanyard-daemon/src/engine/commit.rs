@@ -48,6 +48,7 @@ impl Worker {
         let staged = self.encoded(&mut envelope).and_then(|body| {
             self.apply(&envelope)?;
             self.stage_entry(&envelope, body);
+            self.follow_notes(&envelope);
             Ok(())
         });
         if let Err(defect) = staged {
@@ -118,17 +119,15 @@ impl Worker {
     pub(super) fn commit(&mut self) {
         let now = self.draft.now;
         let mut draft = std::mem::replace(&mut self.draft, Draft::new(now));
-        // A command that had nothing to change still has an outcome to keep under its key.
-        let nothing = draft.batch.entries.is_empty() && draft.batch.outcomes.is_empty();
-        if !nothing || draft.poison.is_some() {
+        if draft.is_empty() {
+            self.attend(draft.flagged.drain());
+        } else {
             self.with_rows(&mut draft);
             failpoint::hit("before_append");
             if let Err(error) = self.append(&draft) {
                 self.engine.unrecorded(draft.behind);
                 self.undo(&draft);
-                for (_, result) in &mut draft.answers {
-                    *result = Err(error.clone());
-                }
+                draft.refuse(&error);
             } else {
                 failpoint::hit("after_append");
                 self.hub.publish(&draft.batch.entries);
@@ -153,11 +152,12 @@ impl Worker {
                 self.follow_up(std::mem::take(&mut draft.effects));
                 self.let_go_of_deleted(&draft);
             }
-        } else {
-            self.attend(draft.flagged.drain());
         }
         for (answer, result) in draft.answers {
             // A caller that went away misses its answer; the outcome is kept under its key.
+            let _ = answer.send(result);
+        }
+        for (answer, result) in draft.writes {
             let _ = answer.send(result);
         }
     }

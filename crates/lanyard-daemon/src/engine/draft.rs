@@ -1,15 +1,18 @@
 //! What one round of the engine has made so far and not yet committed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use lanyard_core::continuity::Tally;
 use lanyard_core::session::Effect;
 use lanyard_core::{SessionId, Timestamp};
-use lanyard_store::{Batch, Durability, KeyHash};
+use lanyard_store::{Batch, Durability, KeyHash, RecordBatch, RecordRef};
 use tokio::sync::oneshot;
 
 use crate::engine::{AskError, Reply};
 use crate::telemetry::TurnSpan;
+
+/// The answer to writes of records.
+pub(super) type RecordAnswer = (oneshot::Sender<Result<(), AskError>>, Result<(), AskError>);
 
 pub(super) type Answer = (oneshot::Sender<Result<Reply, AskError>>, Result<Reply, AskError>);
 
@@ -33,6 +36,10 @@ pub(super) struct Draft {
     pub(super) keys: HashMap<KeyHash, usize>,
     pub(super) aliases: HashSet<AliasPlace>,
     pub(super) answers: Vec<Answer>,
+    /// Records in the batch. None is written twice in one commit.
+    pub(super) records: BTreeSet<RecordRef>,
+    /// The answers of those who write records.
+    pub(super) writes: Vec<RecordAnswer>,
     /// Tool calls in this round whose answer went out already.
     pub(super) behind: u64,
     /// An event did not apply: a defect. Nothing of the round may be written.
@@ -51,9 +58,30 @@ impl Draft {
             keys: HashMap::new(),
             aliases: HashSet::new(),
             answers: Vec::new(),
+            records: BTreeSet::new(),
+            writes: Vec::new(),
             behind: 0,
             poison: None,
         }
+    }
+
+    /// Adds writes of records that contradict neither the store nor each other.
+    pub(super) fn add_records(&mut self, records: RecordBatch) {
+        self.batch.durability = Durability::Synced;
+        self.records.extend(records.records());
+        self.batch.records.append(records);
+    }
+
+    /// Whether there is nothing to commit. A command that had nothing to change still has an outcome to keep under its key.
+    pub(super) fn is_empty(&self) -> bool {
+        let Batch { entries, outcomes, records, .. } = &self.batch;
+        entries.is_empty() && outcomes.is_empty() && records.is_empty() && self.poison.is_none()
+    }
+
+    /// Nothing of the round is on disk.
+    pub(super) fn refuse(&mut self, error: &AskError) {
+        self.answers.iter_mut().for_each(|(_, result)| *result = Err(error.clone()));
+        self.writes.iter_mut().for_each(|(_, result)| *result = Err(error.clone()));
     }
 
     /// What the round's events count for is written with them.

@@ -126,8 +126,9 @@ impl Worker {
                 }
             }
             Input::Loaded { session, result } => self.arrived(session, result),
+            Input::Write(write) => self.write_records(*write),
             Input::Tick => {
-                // Papers and tasks have writers of their own; getting the journal going again is the engine's.
+                // Papers and memory have writers of their own; getting the journal going again is the engine's.
                 if self.failed.is_none()
                     && let Some(why) = self.store.failure()
                 {
@@ -146,12 +147,8 @@ impl Worker {
 
     /// Carries a request out, or lets it wait for a session it needs.
     fn take(&mut self, work: Work) {
-        if self.failed.is_some() {
-            self.try_recover();
-        }
-        if self.failed.is_some() {
-            let error = self.engine.stats.storage_error().unwrap_or_default();
-            return self.answer(work, Err(AskError::Unavailable(error)));
+        if let Err(error) = self.writable() {
+            return self.answer(work, Err(error));
         }
         if let Some(session) = self.missing(&work.request.ask) {
             return self.wait_for(session, work);
@@ -159,6 +156,17 @@ impl Worker {
         let result = self.carry_out(&work.request);
         self.note_decision(&work.request, &result);
         self.answer(work, result);
+    }
+
+    /// Refuses while the journal cannot be written.
+    pub(super) fn writable(&mut self) -> Result<(), AskError> {
+        if self.failed.is_some() {
+            self.try_recover();
+        }
+        match self.failed {
+            Some(_) => Err(AskError::Unavailable(self.engine.stats.storage_error().unwrap_or_default())),
+            None => Ok(()),
+        }
     }
 
     /// Everyone is answered after the commit, in the order they were staged.

@@ -105,8 +105,8 @@ pub(crate) fn session_at(store: &dyn Store, text: &str) -> Result<SessionId, Fam
 pub(crate) fn no_worker(task: &Task) -> FamilyError {
     refused(
         "no_worker",
-        format!("nobody works at task {}: it is {}", task.id, task.state),
-        format!("have it worked at with `lanyard resume {}`", task.id),
+        format!("task {} has no worker: it is {}", task.id, task.state),
+        format!("start it with `lanyard resume {}`", task.id),
     )
 }
 

@@ -90,7 +90,7 @@ impl Owner {
             // Whoever asks for it may have resolved a conflict.
             let task = &Task { conflict: None, ..task.clone() };
             if let Some(hold) = schedule::hold(task, &field) {
-                let what = format!("task {} cannot be worked at now: {hold}", task.id);
+                let what = format!("task {} cannot start now: {hold}", task.id);
                 return Err(refused("task_held", what, "wait, or deploy it with `--force`"));
             }
         }
@@ -374,7 +374,7 @@ impl Owner {
         let Some(to) = task.reports_to else {
             return Err(refused(
                 "no_parent",
-                format!("nobody hears of task {id}"),
+                format!("task {id} reports to no task or session"),
                 "end your turn with it instead",
             ));
         };

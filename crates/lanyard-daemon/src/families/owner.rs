@@ -8,7 +8,7 @@ use lanyard_core::task::mail::admit;
 use lanyard_core::task::{
     Kin, Mail, MailFrom, MailTo, SeenSession, Task, TaskEnvelope, TaskEvent, TaskState, Want, observe, want,
 };
-use lanyard_core::{Actor, PlanId, SessionId, TaskId, Timestamp};
+use lanyard_core::{Actor, MailId, PlanId, SessionId, TaskId, Timestamp};
 use lanyard_store::{MailFilter, StoreError, TaskFilter, WorkBatch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -106,8 +106,10 @@ impl Owner {
         while open {
             let Some(first) = inbox.blocking_recv() else { return };
             if self.stale {
+                // What was refused may be on disk after all, once the journal has recovered.
+                let failing = self.tools.engine.stats.storage_error().is_some();
                 match self.load() {
-                    Ok(()) => self.stale = false,
+                    Ok(()) => self.stale = failing,
                     Err(error) => tracing::error!(error = error_chain(&error), "tasks cannot be read"),
                 }
             }
@@ -318,6 +320,13 @@ impl Owner {
     pub(super) fn write_mail(&mut self, mail: Mail) {
         let scope = of_mail(&mail.from);
         let Some(mail) = self.redacted(mail, scope) else { return };
+        self.batch.mail.retain(|other| other.id != mail.id);
+        self.batch.mail.push(mail.clone());
+        self.hold_mail(mail);
+    }
+
+    /// Holds a message as it is, and looks at what it concerns.
+    pub(super) fn hold_mail(&mut self, mail: Mail) {
         self.boxes.insert(mail.to);
         if let MailTo::Task(task) = mail.to {
             self.pokes.insert(task);
@@ -326,10 +335,22 @@ impl Owner {
         held.retain(|other| other.id != mail.id);
         if !mail.state.is_settled() {
             let at = held.partition_point(|other| other.seq < mail.seq);
-            held.insert(at, mail.clone());
+            held.insert(at, mail);
         }
-        self.batch.mail.retain(|other| other.id != mail.id);
-        self.batch.mail.push(mail);
+    }
+
+    /// Takes up a message as it is on disk: the engine changes it with the note of its session. Answers the message; none
+    /// when this round changes it too.
+    pub(super) fn take_up(&mut self, id: MailId) -> Result<Option<Mail>, StoreError> {
+        if self.batch.mail.iter().any(|mail| mail.id == id) {
+            return Ok(None);
+        }
+        let stored = self.tools.store.mail(id)?;
+        let held = |mail: &Mail| self.mail.get(&mail.to).is_some_and(|held| held.contains(mail));
+        if let Some(mail) = stored.clone().filter(|mail| !held(mail)) {
+            self.hold_mail(mail);
+        }
+        Ok(stored)
     }
 
     /// Makes the round durable. When that fails, what is held in memory is read again before the next.
@@ -344,11 +365,10 @@ impl Owner {
         failpoint::hit("families_before_write");
         let written = match poison {
             Some(defect) => Err(FamilyError::Unavailable(defect)),
-            None => self
-                .tools
-                .store
-                .write_work(&batch)
-                .map_err(|error| FamilyError::Unavailable(error_chain(&error))),
+            None => batch
+                .records()
+                .map_err(FamilyError::from)
+                .and_then(|records| Ok(self.tools.engine.write_blocking(records)?)),
         };
         failpoint::hit("families_after_write");
         if let Err(error) = &written {

@@ -18,6 +18,7 @@ use crate::engine::{Ask, AskError, Key, Request};
 use crate::failpoint;
 use crate::families::owner::Owner;
 use crate::families::{FamilyError, Input, Tools, find, refused};
+use crate::refusal::error_chain;
 
 /// Messages that are on their way to one session at a time.
 const GIVEN_MAX: usize = 8;
@@ -160,6 +161,9 @@ impl Owner {
     pub(super) fn tend(&mut self, to: MailTo) -> Result<(), FamilyError> {
         let Some(held) = self.mail.get(&to).filter(|held| !held.is_empty()).cloned() else { return Ok(()) };
         for mail in &held {
+            if self.has_moved_on(mail)? {
+                continue;
+            }
             if let Some(state) = self.state_now(mail)? {
                 self.write_mail(Mail { state, ..mail.clone() });
             }
@@ -177,7 +181,14 @@ impl Owner {
         Ok(())
     }
 
-    /// What has become of a message that is on its way.
+    /// Whether the engine has changed a message with its note, which is then held as it is on disk. Asked after the session
+    /// was seen to be over, the answer is final.
+    pub(super) fn has_moved_on(&mut self, mail: &Mail) -> Result<bool, FamilyError> {
+        let on_its_way = matches!(mail.state, MailState::Given { .. }) || self.giving.contains(&mail.to);
+        Ok(on_its_way && self.take_up(mail.id)?.is_some_and(|stored| stored.state != mail.state))
+    }
+
+    /// What has become of a message that is on its way, where the engine has not settled it with its note.
     fn state_now(&self, mail: &Mail) -> Result<Option<MailState>, FamilyError> {
         let acknowledged = |session: SessionId, how: &str| {
             let acknowledged_at = self.now();
@@ -269,7 +280,8 @@ impl Owner {
     /// Nobody is left who would take it: the next above gets it, or it is kept as a dead letter, which is seen.
     fn pass_on(&mut self, to: MailTo, why: &str, next: Option<MailTo>) -> Result<(), FamilyError> {
         for mail in self.mail.get(&to).cloned().unwrap_or_default() {
-            if mail.state != MailState::Pending || self.waits_for_parent(&mail)? || self.waits_here(&mail)? {
+            let waits = mail.state == MailState::Pending && !self.has_moved_on(&mail)?;
+            if !waits || self.waits_for_parent(&mail)? || self.waits_here(&mail)? {
                 continue;
             }
             let Some(next) = next else {
@@ -381,13 +393,18 @@ impl Owner {
             // Looked at again when the session changes, and with the clock.
             tracing::debug!(mailbox = %gave.to, session = %gave.session, error, "mail could not be given");
         }
-        let now = self.now();
         for id in gave.given {
-            let held =
-                self.mail.get(&gave.to).and_then(|held| held.iter().find(|mail| mail.id == id)).cloned();
-            if let Some(mail) = held.filter(|mail| mail.state == MailState::Pending) {
-                let state = MailState::Given { session: gave.session, note: mail.note(), given_at: now };
-                self.write_mail(Mail { state, times: mail.times + 1, ..mail });
+            match self.take_up(id) {
+                // Its note was queued before, by a daemon that did not write both together.
+                Ok(Some(mail)) if mail.to == gave.to => {
+                    if let Some(given) = mail.queued(gave.session, self.now()) {
+                        self.write_mail(given);
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::error!(mail = %id, error = error_chain(&error), "a message cannot be read");
+                }
             }
         }
     }

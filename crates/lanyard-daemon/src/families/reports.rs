@@ -39,7 +39,7 @@ impl Owner {
             Some(task) => self.fenced(task, session),
             None => Err(refused(
                 "no_task",
-                format!("session {session} works at no task"),
+                format!("session {session} has no task"),
                 "end it with memory_agent, action complete, or in a sentence at the end of your turn",
             )),
         }
@@ -191,8 +191,9 @@ impl Owner {
                     }
                 }
             };
-            let nobody =
-                || refused("no_parent", "nobody is above you", "tell the user at the end of your turn");
+            let nobody = || {
+                refused("no_parent", "your task reports to no other", "tell the user at the end of your turn")
+            };
             return above.ok_or_else(nobody);
         }
         let wanted = MailTo::Task(self.named(to)?);
@@ -301,7 +302,7 @@ impl Owner {
         for mail in held {
             let mine =
                 mail.kind == MailKind::Ended && mail.from.task.is_some_and(|task| tasks.contains(&task));
-            if mine && mail.state == MailState::Pending {
+            if mine && mail.state == MailState::Pending && !self.has_moved_on(&mail)? {
                 let state = MailState::Shown { session, shown_at: now };
                 let mail = Mail { state, times: mail.times + 1, ..mail };
                 self.write_mail(mail.clone());

@@ -141,9 +141,13 @@ async fn create(
 
 /// Its own worktree, where it wants one and can have one.
 async fn tree(tools: &Tools, task: &Task) -> Result<Option<Tree>, WorktreeError> {
-    let (root, store, task) = (tools.trees.clone(), tools.store.clone(), task.clone());
+    let (root, store, task) = (tools.trees.root(), tools.store.clone(), task.clone());
     let made = blocking(move || make_tree(&root, &*store, &task));
-    made.await.unwrap_or(Err(WorktreeError::Interrupted))
+    let made = made.await.unwrap_or(Err(WorktreeError::Interrupted))?;
+    if let Some(tree) = &made {
+        tools.trees.prepare(tree).await?;
+    }
+    Ok(made)
 }
 
 fn make_tree(root: &Path, store: &dyn Store, task: &Task) -> Result<Option<Tree>, WorktreeError> {
@@ -314,7 +318,7 @@ async fn settle(
     state: TaskState,
     reason: Option<String>,
 ) -> Done {
-    let (store, root, task) = (tools.store.clone(), tools.trees.clone(), task.clone());
+    let (store, root, task) = (tools.store.clone(), tools.trees.root(), task.clone());
     let message =
         format!("{}\n\nWork of {} that was not committed, kept by Lanyard.", task.spec.title, task.id);
     let settled = blocking(move || {

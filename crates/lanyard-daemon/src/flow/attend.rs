@@ -61,7 +61,7 @@ impl Driver {
             TurnStatus::Queued | TurnStatus::Running => Ok(Next::Wait),
             TurnStatus::Completed => self.completed(&invocation, &seen.said).await,
             TurnStatus::Cancelled | TurnStatus::Withdrawn => {
-                let why = row.reason.clone().unwrap_or_else(|| "somebody ended its turn".to_owned());
+                let why = row.reason.clone().unwrap_or_else(|| "its turn was ended".to_owned());
                 let reason = format!("the turn of its {} was cancelled: {why}", invocation.role.as_str());
                 self.conclude(&invocation, Conclusion::Cancelled { reason }).await
             }

@@ -18,7 +18,6 @@ use crate::engine::AskError;
 use crate::failpoint;
 use crate::flow::plan_lock::PlanLock;
 use crate::flow::{FlowError, Flows, OPEN_MAX, bad};
-use crate::refusal::error_chain;
 
 /// Flows of one plan that are looked through for a repeat of a request.
 const REPEATS_MAX: usize = 100;
@@ -60,14 +59,9 @@ impl Flows {
         let id = FlowId::mint(now, self.0.tools.clock.random());
         let envelope = FlowEnvelope { flow: id, seq: 1, at: now, actor: by, event };
         let flow = Flow::born(&envelope).map_err(|error| FlowError::Defect(error.to_string()))?;
-        let batch = FlowBatch { entries: vec![envelope], flows: vec![flow.clone()] };
+        let records = FlowBatch { entries: vec![envelope], flows: vec![flow.clone()] }.records()?;
         failpoint::hit("flows_before_write");
-        self.0
-            .tools
-            .on_disk(move |store| {
-                store.write_flows(&batch).map_err(|error| FlowError::Unavailable(error_chain(&error)))
-            })
-            .await?;
+        self.0.tools.engine.write(records).await?;
         failpoint::hit("flows_after_write");
         self.seat(flow.clone(), None);
         self.wrote();

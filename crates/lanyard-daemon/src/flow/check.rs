@@ -13,12 +13,10 @@ use tokio::task::JoinHandle;
 use crate::failpoint;
 use crate::flow::FlowError;
 use crate::flow::driver::{Driver, Next};
-use crate::runs::{Adopted, Exit, How, Link, Spec, SpoolLimits, StartError};
+use crate::runs::{Adopted, Exit, How, LastOutput, Link, Spec, SpoolLimits, StartError, last_output};
 
 /// What a check finds as its session: none there can be.
 const NO_SESSION: &str = "check";
-/// Bytes at the end of a command's output that are kept.
-const OUTPUT_MAX: usize = 32 * 1024;
 /// How long its processes have after SIGTERM, before SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 /// Times a command whose supervisor was lost is begun again.
@@ -28,57 +26,24 @@ const BEGUN_MAX: u32 = 3;
 pub(super) struct Running {
     run: String,
     link: Link,
-    reading: JoinHandle<Tail>,
-    done: Option<Tail>,
+    reading: JoinHandle<LastOutput>,
+    done: Option<LastOutput>,
     timed_out: bool,
-}
-
-/// How it ended, and the end of what it wrote.
-#[derive(Clone)]
-struct Tail {
-    exit: Option<Exit>,
-    text: String,
-    truncated: bool,
 }
 
 impl Running {
     fn new(run: String, link: Link) -> Self {
-        let reading = tokio::spawn(read(link.clone()));
+        let reading = tokio::spawn(last_output(link.clone()));
         Self { run, link, reading, done: None, timed_out: false }
     }
 
     /// Returns when it has ended, also when it is asked again.
     pub(super) async fn ended(&mut self) {
         if self.done.is_none() {
-            let lost = Tail { exit: None, text: String::new(), truncated: false };
+            let lost = LastOutput { exit: None, text: String::new(), truncated: false };
             self.done = Some((&mut self.reading).await.unwrap_or(lost));
         }
     }
-}
-
-/// Reads to the end, and keeps the last of it. What is behind is given back, or a command that writes without end would
-/// be stopped by a full spool.
-async fn read(link: Link) -> Tail {
-    let mut output = link.output(link.consumed_to());
-    let (mut kept, mut truncated) = (Vec::new(), output.at() > 0);
-    while let Ok(Some(piece)) = output.next().await {
-        kept.extend_from_slice(&piece);
-        if kept.len() > 2 * OUTPUT_MAX {
-            kept.drain(..kept.len() - OUTPUT_MAX);
-            truncated = true;
-            link.consumed(output.at() - OUTPUT_MAX as u64);
-        }
-    }
-    let exit = link.exited().await;
-    let errors = link.stderr_tail();
-    if !errors.is_empty() {
-        kept.extend_from_slice(errors.as_bytes());
-    }
-    if kept.len() > OUTPUT_MAX {
-        kept.drain(..kept.len() - OUTPUT_MAX);
-        truncated = true;
-    }
-    Tail { exit: Some(exit), text: String::from_utf8_lossy(&kept).into_owned(), truncated }
 }
 
 impl Driver {
@@ -230,7 +195,7 @@ impl Driver {
 
 fn result(
     command: &QualityCommand,
-    tail: Option<&Tail>,
+    tail: Option<&LastOutput>,
     error: Option<String>,
     timed_out: bool,
     ms: u64,

@@ -1,4 +1,4 @@
-//! The driver of one flow: it alone writes its log.
+//! The driver of one flow: it alone decides about its log; the engine commits it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,6 @@ use crate::flow::plan_lock::PlanLock;
 use crate::flow::tell::Told;
 use crate::flow::{FlowError, Flows, Order, Tools, look, place};
 use crate::redaction::of_flow;
-use crate::refusal::error_chain;
 
 /// How often it looks at what only time changes, and tries again what did not work.
 const TICK: Duration = Duration::from_secs(1);
@@ -40,6 +39,8 @@ pub(super) struct Driver {
     hooks: Hooks,
     /// What people were told of last.
     pub(super) told: Told,
+    /// What is held here may be behind the disk.
+    stale: bool,
 }
 
 /// What the driver does after a step.
@@ -68,6 +69,7 @@ impl Driver {
             lost_checks: 0,
             hooks,
             told: Told::default(),
+            stale: false,
         }
     }
 
@@ -140,6 +142,7 @@ impl Driver {
     }
 
     async fn carry_out(&mut self, command: FlowCommand, by: &Actor) -> Result<(), FlowError> {
+        self.refresh().await?;
         let command = self.with_probe(command).await?;
         let decided = decide(&self.flow, &command, by, self.tools.fresh());
         if let Err(FlowRefusal::ContinuationGone { why }) = &decided
@@ -171,6 +174,7 @@ impl Driver {
     }
 
     async fn step(&mut self) -> Result<Next, FlowError> {
+        self.refresh().await?;
         self.lease().await?;
         let now = self.tools.clock.now();
         for due in due(&self.flow, now) {
@@ -238,10 +242,14 @@ impl Driver {
 
     async fn make_tree(&mut self) -> Result<Next, FlowError> {
         failpoint::hit("flows_before_act");
-        let (root, flow) = (self.tools.trees.clone(), self.flow.clone());
+        let (root, flow) = (self.tools.trees.root(), self.flow.clone());
         let made = tokio::task::spawn_blocking(move || place::make_tree(&root, &flow)).await;
+        let made = match made.map_err(|_| FlowError::Closing)? {
+            Ok(tree) => self.tools.trees.prepare(&tree).await.map(|_| tree),
+            Err(error) => Err(error),
+        };
         failpoint::hit("flows_after_act");
-        let event = match made.map_err(|_| FlowError::Closing)? {
+        let event = match made {
             Ok(tree) => FlowEvent::TreeMade { tree },
             Err(error) if error.is_for_good() => {
                 let reason = Some(format!("its worktree could not be made: {error}"));
@@ -316,6 +324,19 @@ impl Driver {
         Ok(())
     }
 
+    /// Reads the flow again after a write that was refused: it may be on disk after all, once the journal has recovered.
+    async fn refresh(&mut self) -> Result<(), FlowError> {
+        if self.stale {
+            let failing = self.tools.engine.stats.storage_error().is_some();
+            let id = self.flow.id;
+            if let Some(flow) = self.tools.on_disk(move |store| Ok(store.flow(id)?)).await? {
+                self.flow = flow;
+            }
+            self.stale = failing;
+        }
+        Ok(())
+    }
+
     /// Makes events true: on disk first, then here.
     pub(super) async fn write(&mut self, events: Vec<FlowEvent>, actor: &Actor) -> Result<(), FlowError> {
         if events.is_empty() {
@@ -331,13 +352,12 @@ impl Driver {
             tracing::info!(flow = %next.id, seq = envelope.seq, event = envelope.event.name(), state = %next.state, "flow");
             entries.push(envelope);
         }
-        let batch = FlowBatch { entries, flows: vec![next.clone()] };
+        let records = FlowBatch { entries, flows: vec![next.clone()] }.records()?;
         failpoint::hit("flows_before_write");
-        self.tools
-            .on_disk(move |store| {
-                store.write_flows(&batch).map_err(|error| FlowError::Unavailable(error_chain(&error)))
-            })
-            .await?;
+        // Until it is known to be written, what is held here may be behind the disk.
+        self.stale = true;
+        self.tools.engine.write(records).await?;
+        self.stale = false;
         failpoint::hit("flows_after_write");
         if let Some(invocation) = &next.invocation {
             self.flows.watches(invocation.session, &self.poke);

@@ -40,7 +40,7 @@ impl PlanLock {
             return match error {
                 std::fs::TryLockError::WouldBlock => Err(bad(
                     "plan_locked",
-                    format!("the plan is being worked at by {}", who.trim()),
+                    format!("another flow is running this plan: {}", who.trim()),
                     "end that flow first, or wait for its end",
                 )),
                 std::fs::TryLockError::Error(error) => Err(failed(error)),

@@ -1,4 +1,4 @@
-//! Sending outward: each receiver has its own line, so that one that hangs holds up nobody else.
+//! Sending outward: each receiver has its own line, so that one that hangs delays no other.
 //!
 //! A try is written down before it is made. So a daemon that is killed in the middle tries again, and says so: the same
 //! delivery, with a higher `Lanyard-Attempt`.
@@ -249,7 +249,7 @@ impl Notifications {
             kept.push(delivery);
         }
         let batch = NotificationBatch { deliveries: kept, ..NotificationBatch::default() };
-        Ok(self.inner.store.write_notifications(&batch)?)
+        self.commit(&batch)
     }
 }
 
@@ -257,7 +257,7 @@ impl Notifications {
 mod tests {
     use lanyard_core::notification::{NewNotification, NotificationKind};
     use lanyard_core::{DeliveryId, NotificationId};
-    use lanyard_store::{Notifications as _, SqliteJournal, SqliteOptions};
+    use lanyard_store::{Batch, Journal as _, SqliteJournal, SqliteOptions};
 
     use super::*;
     use crate::clock::Clock;
@@ -268,8 +268,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteJournal::open(SqliteOptions::at(folder.path().join("journal.db"))).unwrap();
         let (store, clock) = (Arc::new(store), Arc::new(Clock::from_env().unwrap()));
-        let all =
-            Notifications::open(store.clone(), clock.clone(), &NotificationSettings::default()).unwrap();
+        let written = store.clone();
+        let sink = move |records| {
+            written.append(&Batch { records, ..Batch::default() }).unwrap();
+            Ok(())
+        };
+        let settings = NotificationSettings::default();
+        let all = Notifications::open(store.clone(), sink, clock.clone(), &settings).unwrap();
         let now = clock.now();
         let new = NewNotification {
             kind: NotificationKind::ContinuityAlert,
@@ -291,7 +296,7 @@ mod tests {
         deliveries.push(pressing.clone());
         let notifications = vec![held.clone()];
         let batch = NotificationBatch { notifications, deliveries, ..NotificationBatch::default() };
-        store.write_notifications(&batch).unwrap();
+        all.commit(&batch).unwrap();
         assert_eq!(all.due("x").unwrap(), [(pressing.clone(), Some(held))]);
         assert_eq!(all.next_due("x").unwrap(), Some(now));
         all.settle(vec![pressing.succeeded(now)]).unwrap();

@@ -101,9 +101,6 @@ impl Notifications {
         found.sort_by_key(|held| held.status != NotificationStatus::Dismissed);
         let removed: Vec<_> = found.iter().take(extra.min(BULK_MAX)).map(|held| held.id).collect();
         tracing::warn!(removed = removed.len(), "more notifications than are kept; the oldest go");
-        Ok(self
-            .inner
-            .store
-            .write_notifications(&NotificationBatch { removed, ..NotificationBatch::default() })?)
+        self.commit(&NotificationBatch { removed, ..NotificationBatch::default() })
     }
 }

@@ -8,8 +8,8 @@ use lanyard_core::naming::IdPart;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
-use crate::error::{AppendError, StoreError};
-use crate::journal::{Durability, FIND_MAX};
+use crate::error::StoreError;
+use crate::journal::FIND_MAX;
 use crate::records::{
     BodyReader, KeyRange, KeyValue, RecordBatch, RecordEntry, RecordKey, RecordKind, RecordQuery, RecordRef,
     RecordRow, Records, SummedLog,
@@ -65,31 +65,15 @@ pub(super) const PUT_ROW: &str =
 pub(super) const NAME: &str = "name";
 
 impl Records for SqliteJournal {
-    fn write_records(&self, batch: &RecordBatch) -> Result<(), AppendError> {
-        let mut writer = self.writer();
-        let conn = writer.usable().map_err(AppendError::Unavailable)?;
-        match contradiction(conn, batch) {
-            Ok(None) => {}
-            Ok(Some(what)) => return Err(AppendError::Contradiction(what)),
-            Err(error) => {
-                writer.fail(&error);
-                return Err(AppendError::Unavailable(error));
-            }
-        }
-        let write = |conn: &Connection| -> Result<Option<u64>, StoreError> {
-            batch.entries.iter().try_for_each(|entry| put_entry(conn, entry))?;
-            batch.rows.iter().try_for_each(|row| put_row(conn, row))?;
-            batch.removed.iter().try_for_each(|of| remove(conn, *of))?;
-            changes::note_batch(conn, batch)
-        };
-        let written = writer.commit(Durability::Synced, |point| self.pass(point), |conn, _| write(conn));
-        self.changed(written.map_err(AppendError::Unavailable)?);
-        self.tend_wal(&mut writer);
-        Ok(())
+    fn contradiction(&self, batch: &RecordBatch) -> Result<Option<String>, StoreError> {
+        // The engine asks while it decides.
+        self.prompt.read(|conn| contradiction(conn, batch))
     }
 
     fn read_record(&self, of: RecordRef, read: BodyReader<'_>) -> Result<(), StoreError> {
-        self.pool.read(|conn| {
+        // Without a log the read is one row by its key, and the engine asks for it while it decides.
+        let pool = if of.kind.has_log() { &self.pool } else { &self.prompt };
+        pool.read(|conn| {
             let damaged = |why| StoreError::Damaged(format!("{} {of} is damaged: {why}", of.kind.as_str()));
             let why = match row(conn, of)? {
                 Ok(Some(body)) => match read(&body) {
@@ -198,8 +182,22 @@ impl Records for SqliteJournal {
     }
 }
 
+/// Writes a batch. Answers the last position of its changes; none when nothing that can be followed changed.
+pub(super) fn write(conn: &Connection, batch: &RecordBatch) -> Result<Option<u64>, StoreError> {
+    if batch.is_empty() {
+        return Ok(None);
+    }
+    batch.entries.iter().try_for_each(|entry| put_entry(conn, entry))?;
+    batch.rows.iter().try_for_each(|row| put_row(conn, row))?;
+    batch.removed.iter().try_for_each(|of| remove(conn, *of))?;
+    changes::note_batch(conn, batch)
+}
+
 /// The first contradiction between the batch and the stored records.
-fn contradiction(conn: &Connection, batch: &RecordBatch) -> Result<Option<String>, StoreError> {
+pub(super) fn contradiction(conn: &Connection, batch: &RecordBatch) -> Result<Option<String>, StoreError> {
+    if batch.is_empty() {
+        return Ok(None);
+    }
     let entries = batch.entries.iter().map(|entry| (entry.of, entry.seq));
     let logged = batch.rows.iter().filter(|row| row.of.kind.has_log());
     let rows: Vec<_> = logged.map(|row| (row.of, row.as_of)).collect();

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use lanyard_core::task::{MailState, MailTo};
 use lanyard_core::{FollowedKind, PlanId};
 use lanyard_store::{
-    ChangeFilter, ChangedBody, FollowedRef, NotificationBatch, Notifications, Papers, Place, RecordChange,
-    RecordChanges, SqliteJournal, Upkeep,
+    ChangeFilter, ChangedBody, FollowedRef, NotificationBatch, Papers, Place, RecordChange, RecordChanges,
+    SqliteJournal, Upkeep,
 };
 use rusqlite::Connection;
 
 use crate::conductor::{Conductor, plain};
 use crate::foreman::{self, Foreman};
-use crate::kit::{at, open};
+use crate::kit::{WriteRecords, at, open};
 use crate::notifications::made;
 
 const PLAN: PlanId = PlanId::from_u128(77);

@@ -11,7 +11,7 @@ use lanyard_core::flow::{
 use lanyard_core::{Actor, FlowId, GateId, SessionId, TurnId};
 use lanyard_store::{FlowBatch, FlowFilter, StoreError};
 
-use crate::kit::{Store, at};
+use crate::kit::{Store, WriteRecords, at};
 
 /// Makes flows as the daemon would, and remembers all of them.
 #[derive(Clone)]

@@ -6,7 +6,7 @@ use lanyard_store::{AppendError, FlowBatch, FlowFilter};
 
 use crate::conductor::{Conductor, plain};
 use crate::foreman::{self, Foreman};
-use crate::kit::{Store, on_every_journal};
+use crate::kit::{Store, WriteRecords, on_every_journal};
 
 on_every_journal! {
     flows_are_there_as_they_were_told

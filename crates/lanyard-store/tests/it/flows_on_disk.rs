@@ -12,7 +12,7 @@ use lanyard_store::{
 use rusqlite::Connection;
 
 use crate::conductor::{Conductor, plain};
-use crate::kit::{open, options};
+use crate::kit::{WriteRecords, open, options};
 use crate::sqlite::crash_image;
 
 /// One flow that was worked at, and one that waits at a gate.

@@ -11,7 +11,7 @@ use lanyard_core::{Actor, MailId, RunId, SessionId, TaskId, WorkerId};
 use lanyard_core::{LogEntry as _, Record as _};
 use lanyard_store::{MailFilter, TaskFilter, WorkBatch};
 
-use crate::kit::{Store, at};
+use crate::kit::{Store, WriteRecords, at};
 
 /// Makes tasks and mail as the daemon would, and remembers all of it.
 #[derive(Clone)]

@@ -11,8 +11,9 @@ use lanyard_core::session::{
 };
 use lanyard_core::{Actor, Limits, Outcome, Session, SessionId, Timestamp, TurnId};
 use lanyard_store::{
-    Backups, Batch, Directory, Entry, Families, Filter, Flows, Journal, KeptOutcome, Memories, MemoryUpkeep,
-    Notifications, Papers, Purges, SqliteJournal, SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep,
+    AppendError, Backups, Batch, Directory, Entry, Families, Filter, FlowBatch, Flows, Journal, KeptOutcome,
+    Memories, MemoryUpkeep, NotificationBatch, Notifications, Papers, Purges, RecordBatch, SqliteJournal,
+    SqliteOptions, Tallies, Tasks, Tokens, Turns, Upkeep, WorkBatch,
 };
 
 /// All a journal can be asked.
@@ -53,6 +54,30 @@ impl<T> Store for T where
         + Backups
 {
 }
+
+/// Writes records of one kind in a batch of their own.
+pub(crate) trait WriteRecords: Journal + Notifications {
+    fn write_work(&self, batch: &WorkBatch) -> Result<(), AppendError> {
+        self.write_records(batch.records().unwrap())
+    }
+
+    fn write_flows(&self, batch: &FlowBatch) -> Result<(), AppendError> {
+        self.write_records(batch.records().unwrap())
+    }
+
+    fn write_notifications(&self, batch: &NotificationBatch) -> Result<(), AppendError> {
+        self.write_records(self.notification_records(batch).unwrap())
+    }
+
+    fn write_records(&self, records: RecordBatch) -> Result<(), AppendError> {
+        let refused = self.contradiction(&records).unwrap();
+        let written = self.append(&Batch { records, ..Batch::default() });
+        assert_eq!(refused.is_some(), matches!(written, Err(AppendError::Contradiction(_))), "{refused:?}");
+        written
+    }
+}
+
+impl<T: Journal + Notifications + ?Sized> WriteRecords for T {}
 
 /// Runs each check on every backend: one module of tests per backend.
 macro_rules! on_every_journal {

@@ -24,4 +24,5 @@ mod purges;
 mod sqlite;
 mod tasks;
 mod tasks_on_disk;
+mod together;
 mod upgrades;

@@ -10,7 +10,7 @@ use lanyard_store::{
     Notifications, Tallies, Upkeep,
 };
 
-use crate::kit::{Store, Teller, at, on_every_journal, open};
+use crate::kit::{Store, Teller, WriteRecords, at, on_every_journal, open};
 
 on_every_journal! {
     counts_are_added_up_by_the_minute_and_for_all_time

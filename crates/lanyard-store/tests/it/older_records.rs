@@ -15,7 +15,7 @@ use rusqlite::{Connection, params_from_iter};
 
 use crate::conductor::{Conductor, plain};
 use crate::foreman::{self, Foreman};
-use crate::kit::{Teller, at, open, options};
+use crate::kit::{Teller, WriteRecords, at, open, options};
 use crate::notifications::made;
 use crate::sqlite::crash_image;
 

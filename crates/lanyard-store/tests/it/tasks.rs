@@ -7,7 +7,7 @@ use lanyard_core::{MailId, PlanId, SessionId, TaskId, WorkerId};
 use lanyard_store::{AppendError, FIND_MAX, MailFilter, RecordKind, TaskFilter, WorkBatch};
 
 use crate::foreman::{Foreman, plain};
-use crate::kit::{Store, at, on_every_journal};
+use crate::kit::{Store, WriteRecords, at, on_every_journal};
 
 on_every_journal! {
     work_is_there_as_it_was_told

@@ -13,7 +13,7 @@ use lanyard_store::{
 use rusqlite::Connection;
 
 use crate::foreman::{Foreman, plain};
-use crate::kit::{open, options};
+use crate::kit::{WriteRecords, open, options};
 use crate::sqlite::crash_image;
 
 /// Two tasks that were worked at, and mail for the first.
